@@ -151,7 +151,7 @@ let package = Package(
     .target(
       name: "LastroCurl",
       dependencies: [
-        "CLastro", "Lastro", "LastroExchange", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes,
+        "CLastro", "Lastro", "LastroExchange", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes, logging,
       ],
       swiftSettings: settings),
     // The stack as a service of swift-service-lifecycle, whose dependencies take a while to compile.
@@ -353,6 +353,7 @@ let package = Package(
       dependencies: [
         "ConformanceData", "Lastro", "LastroCurl", "LastroExchange", "LastroNames", "LastroResilience",
         "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        logging,
       ],
       swiftSettings: settings),
     // The other systems over the engine.

@@ -48,22 +48,6 @@ CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_
   return curl_easy_setopt(easy, option, &blob);
 }
 
-void clastro_install_callbacks(
-  CURL *easy, void *owner, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
-  clastro_seek_callback seek, clastro_prereq_callback prereq) {
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, owner);
-  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, owner);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, write);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, owner);
-  curl_easy_setopt(easy, CURLOPT_READFUNCTION, read);
-  curl_easy_setopt(easy, CURLOPT_READDATA, owner);
-  curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek);
-  curl_easy_setopt(easy, CURLOPT_SEEKDATA, owner);
-  curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, prereq);
-  curl_easy_setopt(easy, CURLOPT_PREREQDATA, owner);
-}
-
 void clastro_install_progress(CURL *easy, void *owner, clastro_progress_callback step) {
   curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, step);
   curl_easy_setopt(easy, CURLOPT_XFERINFODATA, owner);
@@ -75,20 +59,6 @@ CURLSH *clastro_make_session_share(void) {
   if (!share || curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK) return share;
   curl_share_cleanup(share);
   return NULL;
-}
-
-struct curl_slist *clastro_make_line(
-  const char *first, size_t first_length, const char *separator, const char *second, size_t second_length) {
-  size_t separator_length = strlen(separator);
-  struct curl_slist *line = malloc(sizeof *line + first_length + separator_length + second_length + 1);
-  if (!line) return NULL;
-  char *end = line->data = (char *)(line + 1);
-  if (first_length) end = mempcpy(end, first, first_length);
-  end = mempcpy(end, separator, separator_length);
-  if (second_length) end = mempcpy(end, second, second_length);
-  *end = 0;
-  line->next = NULL;
-  return line;
 }
 
 curl_socket_t clastro_make_socket(const struct curl_sockaddr *address) {
@@ -125,10 +95,6 @@ int clastro_read_address(const struct curl_sockaddr *address, uint8_t *bytes, in
   return 0;
 }
 
-CURLMcode clastro_multi_set_long(CURLM *multi, CURLMoption option, long value) {
-  return curl_multi_setopt(multi, option, value);
-}
-
 void clastro_multi_install(
   CURLM *multi, void *loop, clastro_socket_callback socket_callback, clastro_timer_callback timer_callback) {
   curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket_callback);
@@ -148,7 +114,6 @@ void *clastro_private(CURL *easy) {
 void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed) {
   *facts = (clastro_facts){0};
   curl_off_t value = 0;
-  long size = 0;
 #define READ_OFF(info, field) \
   value = 0;                  \
   curl_easy_getinfo(easy, info, &value); \
@@ -156,33 +121,17 @@ void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed) {
   READ_OFF(CURLINFO_NAMELOOKUP_TIME_T, name_lookup);
   READ_OFF(CURLINFO_CONNECT_TIME_T, connect);
   READ_OFF(CURLINFO_APPCONNECT_TIME_T, app_connect);
-  READ_OFF(CURLINFO_PRETRANSFER_TIME_T, pre_transfer);
-  READ_OFF(CURLINFO_STARTTRANSFER_TIME_T, start_transfer);
-  READ_OFF(CURLINFO_TOTAL_TIME_T, total);
-  READ_OFF(CURLINFO_SIZE_UPLOAD_T, upload_size);
-  READ_OFF(CURLINFO_SIZE_DOWNLOAD_T, download_size);
 #undef READ_OFF
-  curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &size);
-  facts->request_size = size;
+  if (!has_failed) return;
 #define READ_LONG(info, field) \
   facts->field = 0;            \
   curl_easy_getinfo(easy, info, &facts->field)
-  READ_LONG(CURLINFO_HTTP_VERSION, http_version);
-  READ_LONG(CURLINFO_NUM_CONNECTS, new_connections);
-  if (!has_failed) return;
   READ_LONG(CURLINFO_HTTP_CONNECTCODE, connect_code);
   READ_LONG(CURLINFO_OS_ERRNO, os_errno);
   READ_LONG(CURLINFO_PROXY_ERROR, proxy_error);
   READ_LONG(CURLINFO_SSL_VERIFYRESULT, verify_result);
   READ_LONG(CURLINFO_PROXY_SSL_VERIFYRESULT, proxy_verify_result);
-  READ_LONG(CURLINFO_HEADER_SIZE, header_size);
 #undef READ_LONG
-}
-
-int64_t clastro_request_size(CURL *easy) {
-  long size = 0;
-  curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &size);
-  return size;
 }
 
 curl_version_info_data *clastro_version(void) { return curl_version_info(CURLVERSION_NOW); }

@@ -343,26 +343,3 @@ void *clastro_connection_owner(const clastro_connection *connection) { return co
 bool clastro_connection_closed_cleanly(const clastro_connection *connection) {
   return atomic_load(&connection->closed_cleanly);
 }
-
-// 0 where it has none.
-static int local_port_of(int socket) {
-  struct sockaddr_storage address;
-  socklen_t size = sizeof address;
-  if (getsockname(socket, (struct sockaddr *)&address, &size)) return 0;
-  return address.ss_family == AF_INET    ? ntohs(((struct sockaddr_in *)&address)->sin_port)
-         : address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
-                                         : 0;
-}
-
-bool clastro_is_bound_to(int socket, int local_port) { return local_port != 0 && local_port_of(socket) == local_port; }
-
-int clastro_port_of_ended(int socket) {
-  char byte;
-  ssize_t count = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  bool goes_on = count > 0 || (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
-  return goes_on ? 0 : local_port_of(socket);
-}
-
-void clastro_shut_down_socket(int socket, int local_port) {
-  if (clastro_is_bound_to(socket, local_port)) shutdown(socket, SHUT_RDWR);
-}

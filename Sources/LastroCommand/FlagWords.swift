@@ -63,7 +63,6 @@ enum FlagWords {
     ("set ConnectionOptions.resolutions, or --resolve", "use --resolve"),
     ("ConnectionOptions.resolutions", "--resolve"),
     ("leave unixSocketPath nil", "leave --unix-socket out"), ("leave unixSocketPath out", "leave --unix-socket out"),
-    ("leave CurlConfiguration.carrier as it is, or ConnectionOptions.resolver nil", "leave -4 and -6 out"),
     ("check the name, and what ConnectionOptions.resolver knows of it", "check the name"),
     ("leave it out, and choose the interface in ConnectionOptions", "leave it out"),
     ("check ConnectionOptions.localInterface", "check this machine's interfaces"),

@@ -31,8 +31,7 @@ public struct CurlConfiguration: Sendable {
   /// One connection carries at most 100 of them, or fewer where the server says so. Another connection is opened when
   /// all streams of the others are in use, up to ``connectionsPerHost``. A stream is in use until its response ends, so
   /// set this above the number of event streams and other long responses that are open to one host at a time: requests
-  /// beyond the limit wait for one of them to end. libcurl's own transfers (``HTTPCarrier/transfer``) never have more
-  /// than 100.
+  /// beyond the limit wait for one of them to end.
   public var http2StreamsPerHost = 1_000
   /// Most requests that wait for a connection, for each loop; one more fails with `limit/queue_full`. Default 16,384; 0
   /// or more.
@@ -43,13 +42,11 @@ public struct CurlConfiguration: Sendable {
   public var idleLifetime: Duration = .seconds(60)
   /// No connection serves a new request after so long, so that DNS changes are seen. Default 5 minutes, at least 1 s.
   public var connectionLifetime: Duration = .seconds(300)
-  /// Connections to one host that are opened at a time: each may take a thread that resolves its name. Of libcurl's own
-  /// transfers, requests let in at once to a host no connection was made to yet. Default 16, at least 1.
+  /// Connections to one host that are opened at a time: each may take a thread that resolves its name. Default 16,
+  /// at least 1.
   public var coldRequestsPerHost = 16
   /// The maximum size of a response head in bytes; interim heads count by themselves. Default 256 KiB, at least 1. Over
-  /// HTTP/2 a field may have 64 KiB, as it is coded, and one that has more costs the connection. libcurl's own
-  /// transfers (``HTTPCarrier/transfer``) have limits besides: 100 KiB for a line, and 300 KiB in all (not in 8.2 and
-  /// older without the distribution's patch).
+  /// HTTP/2 a field may have 64 KiB, as it is coded, and one that has more costs the connection.
   public var maximumHeadBytes = ExchangeLimits().headBytes
   /// Most header fields of a response. Default 500, at least 1.
   public var maximumHeaderFields = ExchangeLimits().fields
@@ -61,9 +58,6 @@ public struct CurlConfiguration: Sendable {
   /// field itself, or `Range`. Another coding is refused (`response/bad_content_encoding`). The header fields stay as
   /// the server sent them. Default true.
   public var decompresses = true
-  /// What speaks HTTP over the connections that libcurl opens: Lastro itself (``HTTPCarrier/direct``), or libcurl
-  /// (``HTTPCarrier/transfer``). Default ``HTTPCarrier/standard``: Lastro, unless the environment says otherwise.
-  public var carrier = HTTPCarrier.standard
   /// Most content codings of one body, one upon the other; more are refused from the head
   /// (`response/bad_content_encoding`). Each takes 40 KiB to undo, and `identity` does not count. Default 1, at most 8.
   public var maximumContentCodings = 1
@@ -73,7 +67,7 @@ public struct CurlConfiguration: Sendable {
   /// Bytes buffered for the reader of a streamed body before the server is held up, at least 1; memory is taken as they
   /// come. Default 1 MiB: each time it fills, reader and event loop wake each other. For a slow reader the engine holds
   /// more, as it came: one read of up to 128 KiB, and over HTTP/2 up to the stream's window, 1 MiB, or more for a
-  /// reader that kept up before (libcurl's own transfers: up to 32 MiB).
+  /// reader that kept up before.
   public var streamBufferBytes = 1024 * 1024
   /// Sent as `User-Agent` where the request has none; `nil` sends none. A control character is refused. Default
   /// `Lastro/` and the version.
@@ -81,10 +75,9 @@ public struct CurlConfiguration: Sendable {
   /// Whether `Accept: */*` is sent where the request has no `Accept`, nor the stack. Default true.
   public var sendsAccept = true
 
-  /// Told when connections are opened, used and closed: those that Lastro itself speaks HTTP on
-  /// (``HTTPCarrier/direct``), and neither libcurl's own nor those of dialers. It is called on the loop's thread, which
-  /// waits for it: what takes long is to be handed over. The changes of one connection come one after another. Default
-  /// `nil`.
+  /// A closure that is called when connections for HTTP are opened, used and closed; those of dialers are not
+  /// reported. It runs on the loop's thread, which waits for it, so work that takes long must be handed over. The
+  /// changes of one connection are reported one after another. Default `nil`.
   public var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
 
   /// What a test makes so small that a turn of the loop ends in the midst of something.
@@ -129,10 +122,9 @@ public struct CurlConfiguration: Sendable {
         decompresses: decompresses, contentCodings: maximumContentCodings,
         decompressionRatio: maximumDecompressionRatio,
         decompressionFloor: 32 * 1024 * 1024, streamBufferBytes: streamBufferBytes,
-        idleLifetimeSeconds: Int(clamping: idleLifetime.components.seconds),
-        connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent,
+        userAgent: userAgent,
         sendsAccept: sendsAccept),
-      carrier: carrier, connectionObserver: connectionObserver, turn: turn,
+      connectionObserver: connectionObserver, turn: turn,
       http2Liveness: http2Liveness)
   }
 

@@ -7,7 +7,7 @@ internal import LastroWire
 internal import Synchronization
 
 /// The engine: a `Transport` over connections that libcurl opens, with one event-loop thread or several.
-/// ``CurlConfiguration/carrier`` says what speaks HTTP on them.
+/// Lastro itself speaks HTTP on them.
 ///
 /// ```swift
 /// let engine = try CurlTransport(CurlConfiguration(pins: [policy]))
@@ -40,6 +40,7 @@ public final class CurlTransport: Transport {
     let settings = try configuration.checked()
     shared = SharedOptions(configuration.connection)
     self.settings = settings
+    RetiredSettings.report()
     streamBufferBytes = configuration.streamBufferBytes
     var loops: [EventLoop] = []
     for _ in 0..<configuration.loops { loops.append(try EventLoop(settings: settings)) }
@@ -53,18 +54,13 @@ public final class CurlTransport: Transport {
   ///
   /// - Throws: `TransportError`; stage `cancelled`, code `shut_down`, after ``shutDown(cancelling:)``.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    try await perform(request).takeAnswer()
-  }
-
-  /// The job of a request, answered.
-  func perform(_ request: TransferRequest, isInspection: Bool = false) async throws(TransportError) -> TransferJob {
-    let job = try begin(request, isInspection: isInspection)
+    let job = try begin(request)
     await withTaskCancellationHandler {
       await job.wait()
     } onCancel: {
       job.cancel()
     }
-    return job
+    return try job.takeAnswer()
   }
 
   /// The options that a request or a dial brings, where they are others than the engine's. What they do not say of
@@ -76,15 +72,15 @@ public final class CurlTransport: Transport {
     return own == connection ? nil : SharedOptions(own)
   }
 
-  /// Apart from ``perform(_:isInspection:)``, whose frame would hold whatever it needs for as long as the request
-  /// waits.
-  private func begin(_ request: TransferRequest, isInspection: Bool) throws(TransportError) -> TransferJob {
+  /// Begins the job of a request. Apart from ``execute(_:)``, whose frame would hold whatever this needs for as long as
+  /// the request waits.
+  private func begin(_ request: TransferRequest) throws(TransportError) -> TransferJob {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     if Task.isCancelled { throw .cancelled() }
     let own = ownOptions(request.connection)
     let job = TransferJob(
       request: request, options: own ?? shared, usesDefaultOptions: own == nil, loop: pickLoop(),
-      streamBufferBytes: streamBufferBytes, isInspection: isInspection)
+      streamBufferBytes: streamBufferBytes)
     if !job.loop.start(job) { job.finish(.shutDown, facts: nil) }
     return job
   }

@@ -104,9 +104,7 @@ extension DialerTransport.Configuration {
     var settings = ExchangeSettings()
     settings.limits = ExchangeLimits(
       headBytes: maximumHeadBytes, fields: maximumHeaderFields, interimResponses: maximumInterimResponses)
-    settings.decoding = DecodingLimits(
-      codings: maximumContentCodings, ratio: maximumDecompressionRatio, headBytes: maximumHeadBytes,
-      fields: maximumHeaderFields)
+    settings.decoding = DecodingLimits(codings: maximumContentCodings, ratio: maximumDecompressionRatio)
     settings.decompresses = decompresses
     settings.userAgent = userAgent
     settings.sendsAccept = sendsAccept

@@ -16,7 +16,7 @@ extension ConnectionOptions {
   ///
   /// Not asked: for addresses; for names that `resolutions` has; for `localhost`, which is this machine, and `invalid`
   /// and `onion`, which have no address; through proxies, which resolve names themselves; with a Unix socket. Datagrams
-  /// go to the first address that has a route. Over libcurl's own transfers a request with a resolver is refused.
+  /// go to the first address that has a route.
   ///
   /// Connections are shared by requests whose options have the same resolver: the same object, or a copy of the same
   /// options.

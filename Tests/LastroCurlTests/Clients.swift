@@ -67,12 +67,9 @@ extension Network.Value where T == Data {
 }
 
 extension CurlTransport {
-  /// An engine whose HTTP a carrier carries.
-  static func over(
-    _ carrier: HTTPCarrier, _ edit: (inout CurlConfiguration) -> Void = { _ in }
-  ) throws(ConfigurationError) -> CurlTransport {
+  /// Returns an engine of a changed default configuration.
+  static func with(_ edit: (inout CurlConfiguration) -> Void) throws(ConfigurationError) -> CurlTransport {
     var configuration = CurlConfiguration()
-    configuration.carrier = carrier
     edit(&configuration)
     return try CurlTransport(configuration)
   }

@@ -49,7 +49,6 @@ private struct Trial: Sendable {
     server = try .http(respond: Self.answer)
     var engine = CurlConfiguration()
     engine.connection.proxy = .none
-    engine.carrier = .direct
     let transport = try CurlTransport(engine)
     let isDialer = place == .dialer || place == .dialerStream
     var configuration = StackConfiguration()

@@ -260,6 +260,9 @@ package struct RecordingLogHandler: LogHandler {
   }
 
   private let entries: Lock<[Entry]>
+
+  package init(entries: Lock<[Entry]>) { self.entries = entries }
+
   package var metadata: Logger.Metadata = [:]
   package var metadataProvider: Logger.MetadataProvider?
   package var logLevel = Logger.Level.trace

@@ -19,10 +19,8 @@
 
 #include "clastro_constants.h"
 #include "clastro_curl.h"
-#include "clastro_http2.h"
 #include "clastro_nested_tls.h"
 #include "clastro_self_check.h"
 #include "clastro_socket.h"
 #include "clastro_stream.h"
 #include "clastro_tls.h"
-#include "clastro_watchdog.h"

@@ -19,14 +19,8 @@ CURLcode clastro_set_ptr(CURL *easy, CURLoption option, const void *_Nullable va
 CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_t length);
 
 typedef size_t (*clastro_data_callback)(char *_Nullable buffer, size_t size, size_t count, void *_Nullable owner);
-typedef int (*clastro_seek_callback)(void *_Nullable owner, curl_off_t offset, int origin);
 typedef int (*clastro_prereq_callback)(
   void *_Nullable owner, char *_Nullable remote, char *_Nullable local, int remote_port, int local_port);
-
-// Installs the callbacks of a handle; `owner` is handed to each of them.
-void clastro_install_callbacks(
-  CURL *easy, void *owner, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
-  clastro_seek_callback seek, clastro_prereq_callback prereq);
 
 // Has `step` called whenever libcurl tells its progress; not 0 ends the transfer.
 typedef int (*clastro_progress_callback)(
@@ -36,27 +30,18 @@ void clastro_install_progress(CURL *easy, void *owner, clastro_progress_callback
 // A share of TLS sessions, for handles of one thread; freed with curl_share_cleanup() after them.
 CURLSH *_Nullable clastro_make_session_share(void);
 
-// A line of a list that libcurl reads, made of three parts, in one block with its node; freed with free(). NULL when
-// memory ran out.
-struct curl_slist *_Nullable clastro_make_line(
-  const char *_Nullable first, size_t first_length, const char *separator, const char *_Nullable second,
-  size_t second_length);
-
 // Makes a socket for a connection, with close-on-exec, which libcurl's own lack, and with a limit of unsent bytes.
 curl_socket_t clastro_make_socket(const struct curl_sockaddr *address);
 
 typedef curl_socket_t (*clastro_open_callback)(
   void *_Nullable keeper, curlsocktype purpose, struct curl_sockaddr *_Nullable address);
 typedef int (*clastro_close_callback)(void *_Nullable keeper, curl_socket_t socket);
-// What opens the sockets of a transfer's connections, and what closes them. A connection keeps the latter, and outlives
-// its transfer.
+// Sets the functions that open and close the sockets of a handle. A connection keeps the latter, and may outlive the
+// handle's use.
 void clastro_install_socket_keeper(
   CURL *easy, void *opener, clastro_open_callback open, void *keeper, clastro_close_callback close);
 // The bytes of an address, 4 or 16, and its port; 0 where it is neither IPv4 nor IPv6.
 int clastro_read_address(const struct curl_sockaddr *address, uint8_t *bytes, int *port);
-
-// curl_multi_setopt, by argument kind.
-CURLMcode clastro_multi_set_long(CURLM *multi, CURLMoption option, long value);
 
 typedef int (*clastro_socket_callback)(
   CURL *_Nullable easy, curl_socket_t socket, int what, void *_Nullable loop, void *_Nullable assigned);
@@ -71,14 +56,10 @@ void *_Nullable clastro_private(CURL *easy);
 // curl_easy_getinfo of everything the engine reports, in one call. Times in microseconds, 0 for "did not happen". What
 // only a failure is explained with is read where `has_failed`; else it is 0.
 typedef struct {
-  int64_t name_lookup, connect, app_connect, pre_transfer, start_transfer, total;
-  int64_t request_size, upload_size, download_size, connection_id;
-  long http_version, new_connections, connect_code, os_errno, proxy_error, verify_result,
-    proxy_verify_result, header_size;
+  int64_t name_lookup, connect, app_connect;
+  long connect_code, os_errno, proxy_error, verify_result, proxy_verify_result;
 } clastro_facts;
 void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed);
-// CURLINFO_REQUEST_SIZE alone: cheap enough for the prereq callback.
-int64_t clastro_request_size(CURL *easy);
 
 // Feature bits that are macros over shifts, and the run-time version record.
 curl_version_info_data *clastro_version(void);

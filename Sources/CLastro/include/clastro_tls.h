@@ -108,17 +108,6 @@ const char *clastro_verify_text(long result);
 // Whether OpenSSL knows a cipher: of TLS 1.3 (RFC 8446 §B.4 names), or of older versions (OpenSSL's list syntax).
 bool clastro_knows_cipher(const char *name, bool is_tls13);
 
-// Whether `socket` is an IP socket with this local port.
-bool clastro_is_bound_to(int socket, int local_port);
-
-// The local port of a connection that its peer has ended, and of which nothing is left to be read; 0 while it goes on,
-// and where it has no port.
-int clastro_port_of_ended(int socket);
-
-// Ends the connection of `socket` both ways, so that libcurl finds it dead before it uses it again. `socket` may have
-// been closed meanwhile: it is believed only when its local port is `local_port`.
-void clastro_shut_down_socket(int socket, int local_port);
-
 // OpenSSL's run-time version text.
 const char *clastro_openssl_version(void);
 

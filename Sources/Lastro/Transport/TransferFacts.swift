@@ -23,7 +23,7 @@ public struct TransferFacts: Sendable, Hashable {
   private var parts: CopyOnWrite<Parts>
 
   /// Times since the transfer was begun, each the end of its phase; `nil` for a phase that did not happen. libcurl
-  /// times what it dials, Lastro the rest; of libcurl's transfers libcurl times all.
+  /// measures dials, and Lastro the rest.
   public struct Timings: Sendable, Hashable {
     /// Name resolution done (`CURLINFO_NAMELOOKUP_TIME_T`).
     public var nameLookup: Duration?
@@ -114,7 +114,7 @@ public struct TransferFacts: Sendable, Hashable {
   }
 
   /// Fields behind the body (RFC 9110 §6.5), which are not merged into the head; those that mean something in a head
-  /// only are left out. Empty until the body has ended, and over libcurl's transfers.
+  /// only are left out. Empty until the body has ended.
   public var trailers: HTTPFields {
     get { parts.value.trailers }
     _modify { yield &parts.value.trailers }

@@ -5,22 +5,21 @@ internal import LastroExchange
 internal import LastroWire
 
 extension BodyDecoder {
-  /// - Returns: `nil` where the body is what the carrier hands over.
-  /// - Throws: `response/bad_content_encoding` for codings that are not undone.
+  /// Returns a decoder for a response; `nil` where its body has no coding that is to be decoded.
+  ///
+  /// - Throws: `response/bad_content_encoding` for codings that are not supported.
   static func make(
-    _ head: ResponseHead, _ framing: ResponseFraming, for receiver: ResponseReceiver, undoesChunks: Bool = true
+    _ head: ResponseHead, _ framing: ResponseFraming, for receiver: ResponseReceiver
   ) throws(TransportError) -> BodyDecoder? {
     try make(
-      head, framing, to: receiver.job.request.head.method, undoesChunks: undoesChunks, expands: receiver.expandsBody,
+      head, framing, to: receiver.job.request.head.method, expands: receiver.expandsBody,
       isStream: receiver.goesToStream, limits: receiver.limits.decoding)
   }
 }
 
 extension TransferLimits {
-  /// What of them a decoder holds to.
+  /// The limits of a decoder.
   var decoding: DecodingLimits {
-    DecodingLimits(
-      codings: contentCodings, ratio: decompressionRatio, floor: decompressionFloor, headBytes: headBytes,
-      fields: headFields)
+    DecodingLimits(codings: contentCodings, ratio: decompressionRatio, floor: decompressionFloor)
   }
 }

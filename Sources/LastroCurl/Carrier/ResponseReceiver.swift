@@ -11,11 +11,10 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// Takes the answer to one job, whatever carries it: decides by the head what is done with the body, undoes its content
-/// codings, and hands it to the caller's memory or stream.
+/// Reads the response to one job: decides by the head what is done with the body, decodes its content codings, and
+/// delivers it to the caller's memory or stream.
 ///
-/// A carrier's exchange is one: ``Transfer`` and ``CarriedExchange``. Thread: the loop's; it is not `Sendable`, so the
-/// compiler keeps it there.
+/// Every ``CarriedExchange`` is one. Thread: the loop's; it is not `Sendable`, so the compiler keeps it there.
 class ResponseReceiver: BodySink {
   /// The longest time that is spent on the rest of a body for the sake of its connection.
   private static let drainTime = Duration.seconds(1)
@@ -27,8 +26,7 @@ class ResponseReceiver: BodySink {
 
   // Unchecked because the loop's thread alone touches it, and deciding calls nothing that comes back here.
   @exclusivity(unchecked) final private var route = BodyRoute()
-  /// What is between the carrier and the sink, where the body is compressed, or chunked and the carrier hands over
-  /// chunks.
+  /// Decodes the body on its way to the sink, where it has a content coding.
   // Unchecked because a decoder that calls back here is not replaced meanwhile.
   @exclusivity(unchecked) final var decoder: BodyDecoder?
   // Unchecked because the loop's thread alone touches it, and appending calls nothing of ours.
@@ -95,7 +93,7 @@ class ResponseReceiver: BodySink {
   ) throws(TransportError) -> Bool {
     if job.request.dropsRedirectBodies, response.isRedirect { return answerAtHead() }
     try route.decide(job.request, status: head.status)
-    decoder = try makeDecoder(head)
+    decoder = try BodyDecoder.make(head, framing, for: self)
     if route.isStream, let channel = job.body {
       let body = ResponseBody(source: StreamedBody(job, channel))
       deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts())))
@@ -110,11 +108,6 @@ class ResponseReceiver: BodySink {
 
   /// The answer stands as it is, and its body is not read.
   final func cutAtHead() { route.cutAtHead() }
-
-  /// What is between the carrier and the sink; `nil` where that is nothing.
-  func makeDecoder(_ head: ResponseHead) throws(TransportError) -> BodyDecoder? {
-    try BodyDecoder.make(head, framing, for: self)
-  }
 
   /// How long a redirect may wait for the rest of its body before the job is answered with its head; nil where the
   /// connection cannot be used again, so that none of the body is read. Zero where other requests need not wait for the

@@ -21,8 +21,6 @@ final class TransferJob: Sendable {
   /// Monotonic nanoseconds at which the transfer was asked for, and must have ended.
   let enqueuedAt: Int64
   let expiresAt: Int64
-  /// Whether only the connection is wanted, with the chain that the server shows; nothing is sent.
-  let isInspection: Bool
   /// The loop to talk to. Holding it keeps the loop alive while the body is read.
   let loop: EventLoop
   /// The upload, when the request's body does not lie in memory.
@@ -30,7 +28,6 @@ final class TransferJob: Sendable {
 
   private let answer = OneAnswer<Answer>()
   private let cancelled = Atomic<Bool>(false)
-  private let inspection: Lock<ServerTrust?>?
   /// Whether request bytes may have left; set by the loop, read by the thread that cancels.
   private let wasSent = Atomic<Bool>(false)
   /// The body, where it may be streamed.
@@ -38,10 +35,8 @@ final class TransferJob: Sendable {
 
   init(
     request: TransferRequest, options: SharedOptions, usesDefaultOptions: Bool, loop: EventLoop,
-    streamBufferBytes: Int, isInspection: Bool = false
+    streamBufferBytes: Int
   ) {
-    self.isInspection = isInspection
-    inspection = isInspection ? Lock(nil) : nil
     self.request = request
     isHead = request.head.method == .head
     shared = options
@@ -79,12 +74,6 @@ final class TransferJob: Sendable {
   func noteSent() { wasSent.store(true, ordering: .relaxed) }
 
   var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
-
-  /// What an inspection found.
-  var inspected: ServerTrust? {
-    get { inspection?.withLock { $0 } }
-    set { inspection?.withLock { $0 = newValue } }
-  }
 
   /// Suspends until the transfer is answered. The answer does not come this way: it would be copied from frame to
   /// frame.

@@ -20,7 +20,7 @@ final class DirectCarrier {
   private final class Partition {
     let options: SharedOptions
     let isDefault: Bool
-    @exclusivity(unchecked) var hosts: [HostQueue.Key: DirectHost] = [:]
+    @exclusivity(unchecked) var hosts: [HostKey: DirectHost] = [:]
     /// By the URLs of their proxies.
     var forwarders: [String: DirectHost] = [:]
     private var mostHosts = DirectCarrier.spareHosts
@@ -112,10 +112,9 @@ final class DirectCarrier {
 
   // MARK: Jobs
 
-  /// Begins a job. False: it is not one for this carrier.
-  func begin(_ job: TransferJob) -> Bool {
-    guard !job.isInspection, settings.carrier == .direct else { return false }
-    let key = HostQueue.Key(job.request.head)
+  /// Begins a job.
+  func begin(_ job: TransferJob) {
+    let key = HostKey(job.request.head)
     let partition = partition(for: job)
     do throws(TransportError) {
       let host = try host(key, in: partition)
@@ -124,14 +123,13 @@ final class DirectCarrier {
       load.end()
       job.finish(error, facts: nil)
     }
-    return true
   }
 
   /// Begins a job of the engine's own options where a connection is free for it: that takes no dial, and no time.
   /// False: it was not begun.
   func beginAtOnce(_ job: TransferJob) -> Bool {
-    guard !job.isInspection, settings.carrier == .direct, job.upload == nil, job.usesDefaultOptions,
-      let host = defaultPartition?.hosts[HostQueue.Key(job.request.head)], host.hasFreeConnection
+    guard job.upload == nil, job.usesDefaultOptions,
+      let host = defaultPartition?.hosts[HostKey(job.request.head)], host.hasFreeConnection
     else { return false }
     clock.update()
     guard !mustLook(host) else { return false }
@@ -149,7 +147,7 @@ final class DirectCarrier {
     guard mustLook(host), let profile = host.profile else { return false }
     held[ObjectIdentifier(job)] = job
     streams.look(at: profile, until: job.expiresAt) { [unowned self] _ in
-      if held.removeValue(forKey: ObjectIdentifier(job)) != nil { _ = begin(job) }
+      if held.removeValue(forKey: ObjectIdentifier(job)) != nil { begin(job) }
     }
     return true
   }
@@ -209,7 +207,7 @@ final class DirectCarrier {
     mostPartitions = max(Self.sparePartitions, 2 * partitions.count)
   }
 
-  private func host(_ key: HostQueue.Key, in partition: Partition) throws(TransportError) -> DirectHost {
+  private func host(_ key: HostKey, in partition: Partition) throws(TransportError) -> DirectHost {
     if let host = partition.hosts[key] { return host }
     let profile = try streams.profile(for: partition.options.options, areDefault: partition.isDefault)
     let forward = ForwardProxy(profile.applier.proxy(for: key), for: key)

@@ -167,7 +167,7 @@ final class DirectConnection {
   /// - Parameter job: whose request it is, where it alone knows its host: to a proxy requests for many go.
   func admit(_ job: TransferJob? = nil, now: Int64) -> Admission {
     let trust = profile.trust
-    guard trust.isCurrent(now: now) else { return .outdated }
+    guard trust.isCurrent else { return .outdated }
     let forwarded = host.forward == nil ? nil : job.flatMap(host.target)
     let refusal = profile.egressRefusal(
       connectedTo: remoteAddress, port: remotePort.map(Int.init), behind: egress, to: host.target, forwarded: forwarded)

@@ -168,10 +168,6 @@ final class DirectExchange: CarriedExchange {
     host.carrier.noteExpiry(expiresAt)
   }
 
-  override func makeDecoder(_ head: ResponseHead) throws(TransportError) -> BodyDecoder? {
-    try BodyDecoder.make(head, framing, for: self, undoesChunks: false)
-  }
-
   override func resumeReceiving() {
     guard state == .running, receivingPaused, let connection else { return }
     receivingPaused = false

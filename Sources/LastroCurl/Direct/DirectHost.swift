@@ -14,7 +14,7 @@ final class DirectHost: DialTaker {
   /// purpose.
   private static let mostRestarts = 16
 
-  let key: HostQueue.Key
+  let key: HostKey
   let target: TrustTarget
   unowned let carrier: DirectCarrier
   let options: SharedOptions
@@ -51,7 +51,7 @@ final class DirectHost: DialTaker {
   var dialBeganAt: Int64 = 0
 
   init(
-    key: HostQueue.Key, target: TrustTarget, forward: ForwardProxy?, options: SharedOptions, usesDefaultOptions: Bool,
+    key: HostKey, target: TrustTarget, forward: ForwardProxy?, options: SharedOptions, usesDefaultOptions: Bool,
     carrier: DirectCarrier
   ) {
     self.key = key
@@ -229,7 +229,7 @@ final class DirectHost: DialTaker {
       if connection.isClosed { continue }
       let isUnfit =
         carrier.isTooOld(connection) || now >= connection.fitUntil
-        || !connection.profile.trust.isCurrent(now: now)
+        || !connection.profile.trust.isCurrent
         || carrier.withScratch { connection.hasUnsolicitedInput($0, isHeard: connection.isHeard) }
       if !isUnfit { return connection }
       connection.close()

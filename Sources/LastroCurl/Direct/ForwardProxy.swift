@@ -18,7 +18,7 @@ struct ForwardProxy {
   let authorization: String?
 
   /// - Parameter url: as ``ProxyResolver`` gives it.
-  init?(_ url: String, for host: HostQueue.Key) {
+  init?(_ url: String, for host: HostKey) {
     guard !host.isTLS, !url.isEmpty, !url.lowercased().hasPrefix("socks") else { return nil }
     self.url = url
     authorization = Self.userInformation(of: url).map { "Basic " + Data($0).base64EncodedString() }

@@ -76,7 +76,7 @@ final class HTTP2Connection {
   /// Whether its server lets nothing be asked. Another connection would be told the same.
   var allowsNothing: Bool { isIdle && !isSuspect && !connection.isClosed && session.freeStreams == 0 }
 
-  func isTrusted(now: Int64) -> Bool { connection.profile.trust.isCurrent(now: now) }
+  func isTrusted(now: Int64) -> Bool { connection.profile.trust.isCurrent }
 
   /// Takes up what came with the handshake.
   func begin() {

@@ -120,10 +120,6 @@ final class HTTP2Exchange: CarriedExchange {
     unread = 0
   }
 
-  override func makeDecoder(_ head: ResponseHead) throws(TransportError) -> BodyDecoder? {
-    try BodyDecoder.make(head, framing, for: self, undoesChunks: false)
-  }
-
   override func resumeReceiving() {
     guard state == .running, receivingPaused else { return }
     receivingPaused = false

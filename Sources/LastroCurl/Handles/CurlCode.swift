@@ -4,7 +4,7 @@ internal import CLastro
 internal import Lastro
 internal import LastroExchange
 
-/// What libcurl's results mean, in one table.
+/// The meanings of libcurl's results of a dial.
 enum CurlCode {
   typealias Meaning = (stage: FailureStage, code: FailureCode, message: String, hint: String?)
 
@@ -21,8 +21,7 @@ enum CurlCode {
   }
 
   static func explain(
-    _ code: CURLcode, of ends: Ends, facts: clastro_facts, isProxied: Bool, requestSent: Bool, hasHead: Bool,
-    isChunked: Bool
+    _ code: CURLcode, of ends: Ends, facts: clastro_facts, isProxied: Bool
   ) -> Meaning {
     switch code {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -39,19 +38,17 @@ enum CurlCode {
     case CURLE_OPERATION_TIMEDOUT:
       let late = TransportError.connectTimedOut(ends.server, within: ends.connectTimeout)
       return (late.stage, late.code, late.message, late.hint)
-    case CURLcode(rawValue: UInt32(CLASTRO_CURLE_TOO_LARGE)) where isProxied && !requestSent:  // 8.6
+    case CURLcode(rawValue: UInt32(CLASTRO_CURLE_TOO_LARGE)) where isProxied:  // 8.6
       return (
         .proxy, .proxyRefused, "the head of the proxy's response to CONNECT exceeds libcurl's limit of 300 KiB",
         "check that the proxy's URL leads to a proxy"
       )
     default: break
     }
-    if isProxied, !requestSent, facts.connect_code != 0, facts.connect_code / 100 != 2 {
+    if isProxied, facts.connect_code != 0, facts.connect_code / 100 != 2 {
       return refusedTunnel(Int(facts.connect_code), ends)
     }
-    if requestSent, let meaning = answer(code, facts: facts, hasHead: hasHead, isChunked: isChunked) { return meaning }
-    return tls(code, facts: facts, ends)
-      ?? exchange(code, ends, requestSent: requestSent, hasHead: hasHead, isProxied: isProxied)
+    return tls(code, facts: facts, ends) ?? connection(code, ends, isProxied: isProxied)
   }
 
   private static func unconnected(
@@ -95,25 +92,6 @@ enum CurlCode {
     return (.proxy, .proxyRefused, "the proxy \(ends.proxy) answered CONNECT \(ends.server) with \(status)", hint)
   }
 
-  /// Results that blame the caller or the machine, but which libcurl 7.88 also gives for a bad answer.
-  private static func answer(
-    _ code: CURLcode, facts: clastro_facts, hasHead: Bool, isChunked: Bool
-  ) -> Meaning? {
-    switch code {
-    case CURLE_BAD_FUNCTION_ARGUMENT:  // from its parser of header fields
-      return (.response, .malformedResponse, "a line of the response head is not a header field", unruly)
-    case CURLE_OUT_OF_MEMORY where !hasHead:  // CURL_MAX_HTTP_HEADER
-      return (
-        .limit, .headTooLarge,
-        "the response head exceeds a limit of libcurl: 100 KiB for a line, 300 KiB in all",
-        "the server has to send less: these limits cannot be raised"
-      )
-    case CURLE_RECV_ERROR where isChunked && facts.os_errno == 0:
-      return (.response, .malformedResponse, "the chunks of the body break the rules of HTTP", unruly)
-    default: return nil
-    }
-  }
-
   private static func tls(_ code: CURLcode, facts: clastro_facts, _ ends: Ends) -> Meaning? {
     switch code {
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -142,45 +120,27 @@ enum CurlCode {
     }
   }
 
-  private static func exchange(
-    _ code: CURLcode, _ ends: Ends, requestSent: Bool, hasHead: Bool, isProxied: Bool
-  ) -> Meaning {
+  private static func connection(_ code: CURLcode, _ ends: Ends, isProxied: Bool) -> Meaning {
     switch code {
-    case CURLE_PARTIAL_FILE where !hasHead:
-      return (.response, .connectionLost, "\(ends.server) ended the connection before a response came", cut)
-    case CURLE_PARTIAL_FILE:
-      return (.response, .truncatedBody, "\(ends.server) ended the connection before the body ended", cut)
     case CURLE_GOT_NOTHING:
       return (.response, .connectionLost, "\(ends.server) closed the connection without a response", cut)
     case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
       return (.response, .malformedResponse, "the response of \(ends.server) breaks the rules of HTTP", unruly)
-    case CURLE_BAD_CONTENT_ENCODING:  // of Transfer-Encoding, before our own reader has the head
-      return (.response, .malformedResponse, "Transfer-Encoding is not \"chunked\", once", unruly)
-    case CURLE_HTTP2, CURLE_HTTP2_STREAM:
-      return (
-        .response, .http2Failure, "\(ends.server) reset the HTTP/2 stream, or broke HTTP/2",
-        "fetch again if that is safe; the server's owner can tell why"
-      )
-    case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND:
-      return (
-        .send, requestSent ? .connectionLost : .sendFailed, "the request to \(ends.server) could not be sent in full",
-        cut
-      )
-    case CURLE_RECV_ERROR where !requestSent && isProxied:
+    case CURLE_SEND_ERROR:
+      return (.send, .sendFailed, "the request to \(ends.server) could not be sent in full", cut)
+    case CURLE_RECV_ERROR where isProxied:
       return (
         .proxy, .proxyRefused, "the proxy \(ends.proxy) closed the connection instead of opening a tunnel",
         "check that it is a proxy of this kind"
       )
     case CURLE_RECV_ERROR:
-      return hasHead
-        ? (.response, .truncatedBody, "the connection to \(ends.server) was reset before the body ended", cut)
-        : (.response, .connectionLost, "the connection to \(ends.server) was reset before a response came", cut)
+      return (.response, .connectionLost, "the connection to \(ends.server) was reset before a response came", cut)
     case CURLE_URL_MALFORMAT:
       return (.request, .invalidURL, "libcurl cannot parse the URL", unknown)
     case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, CURLE_SETOPT_OPTION_SYNTAX:
       return (.request, .invalidOption, "libcurl does not accept an option: \(text(code))", unknown)
     default:
-      return (requestSent ? .response : .connect, .engineFailure, text(code), unknown)
+      return (.connect, .engineFailure, text(code), unknown)
     }
   }
 

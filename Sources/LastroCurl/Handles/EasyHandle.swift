@@ -2,12 +2,10 @@
 
 internal import CLastro
 
-/// Owns one easy handle, which serves one transfer: libcurl keeps state of a transfer in its handle, which neither the
-/// next transfer nor `curl_easy_reset` clears. Lives on the loop thread only; freed with the object.
+/// Owns one easy handle, which serves one dial and its connection: libcurl keeps state in a handle that neither the
+/// next use nor `curl_easy_reset` clears. Lives on the loop thread only; freed with the object.
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
-  /// The object that libcurl's callbacks reach, as long as libcurl has the handle.
-  var transfer: Transfer?
   /// TLS sessions, which go on from handle to handle.
   private var sessions: SessionShare?
 

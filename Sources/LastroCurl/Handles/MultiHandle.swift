@@ -9,30 +9,24 @@ internal import Lastro
 /// Lives on the loop's thread. libcurl calls back only from within calls of this type. Handles must have left it before
 /// it ends.
 struct MultiHandle: ~Copyable {
-  /// Is told which descriptor serves the handle with this private pointer.
-  typealias SocketNote = (_ context: UnsafeMutableRawPointer?, _ socket: Int32) -> Void
-
   /// What libcurl's callbacks reach; its address stays.
   private struct Cell {
     let owner: UInt32
     /// Held: connections close their sockets through it when the handle goes.
     let poller: Poller
-    let note: SocketNote?
     var timerAt: Int64?
   }
 
   private let raw: UnsafeMutableRawPointer
   private let cell: UnsafeMutablePointer<Cell>
 
-  /// - Parameters:
-  ///   - owner: to whom the poller hands what becomes ready.
-  ///   - note: called when libcurl asks for a descriptor to be watched.
+  /// - Parameter owner: to whom the poller hands what becomes ready.
   /// - Returns: `nil` when memory ran out.
-  init?(owner: UInt32, poller: Poller, note: SocketNote? = nil) {
+  init?(owner: UInt32, poller: Poller) {
     guard CurlGlobal.isReady, let raw = curl_multi_init() else { return nil }
     self.raw = raw
     cell = .allocate(capacity: 1)
-    cell.initialize(to: Cell(owner: owner, poller: poller, note: note, timerAt: nil))
+    cell.initialize(to: Cell(owner: owner, poller: poller, timerAt: nil))
     clastro_multi_install(raw, cell, Self.socketChanged, Self.timerChanged)
   }
 
@@ -44,8 +38,6 @@ struct MultiHandle: ~Copyable {
 
   /// Monotonic nanoseconds at which libcurl wants to be called; `nil` when it does not.
   var timerAt: Int64? { cell.pointee.timerAt }
-
-  func set(_ option: CURLMoption, _ value: Int) { clastro_multi_set_long(raw, option, value) }
 
   /// Begins what the handle is for. libcurl calls the timer back from within.
   func add(_ easy: EasyHandle) -> CURLMcode { curl_multi_add_handle(raw, easy.raw) }
@@ -85,12 +77,11 @@ struct MultiHandle: ~Copyable {
     return nil
   }
 
-  private static let socketChanged: clastro_socket_callback = { easy, socket, what, context, _ in
+  private static let socketChanged: clastro_socket_callback = { _, socket, what, context, _ in
     guard let cell = context?.assumingMemoryBound(to: Cell.self) else { return 0 }
     if what == CURL_POLL_REMOVE {
       cell.pointee.poller.unwatch(socket)
     } else {
-      if let easy, let note = cell.pointee.note { note(clastro_private(easy), socket) }
       cell.pointee.poller.watch(
         socket, owner: cell.pointee.owner, read: what & CURL_POLL_IN != 0, write: what & CURL_POLL_OUT != 0)
     }

@@ -6,28 +6,25 @@ internal import LastroWire
 
 /// Stands before every socket that libcurl makes for a handle: to an address that the rules deny none is made.
 ///
-/// Owner: the transfer, or the stream. Thread: the loop's.
+/// Owner: the stream. Thread: the loop's.
 final class EgressGate {
   private let rules: EgressRules
   private let poller: Poller
-  private let open: clastro_open_callback
   /// Why an address was denied, if one was.
   private var denial: EgressRules.Denial?
   /// Whether an address was not.
   private var hasOpened = false
 
-  /// - Parameter open: makes the socket for an address that is allowed.
-  init(_ rules: EgressRules, poller: Poller, open: @escaping clastro_open_callback) {
+  init(_ rules: EgressRules, poller: Poller) {
     self.rules = rules
     self.poller = poller
-    self.open = open
   }
 
   static let openSocket: clastro_open_callback = { gate, purpose, address in
     guard let gate, let address else { return CURL_SOCKET_BAD }
     let owner = Unmanaged<EgressGate>.fromOpaque(gate).takeUnretainedValue()
     guard owner.admits(address) else { return CURL_SOCKET_BAD }
-    return owner.open(Unmanaged.passUnretained(owner.poller).toOpaque(), purpose, address)
+    return Poller.openSocket(Unmanaged.passUnretained(owner.poller).toOpaque(), purpose, address)
   }
 
   private func admits(_ address: UnsafeMutablePointer<curl_sockaddr>) -> Bool {

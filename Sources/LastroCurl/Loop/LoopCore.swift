@@ -6,7 +6,7 @@ internal import LastroExchange
 
 /// The event loop: everything libcurl is touched from here, by one thread at a time (``LoopSeat``).
 ///
-/// A turn: wait for descriptors, the timer or a command; let the carriers and the streams act; take commands; expire
+/// A turn: wait for descriptors, the timer or a command; let the carrier and the streams act; take commands; expire
 /// what is late; wake the tasks that have an answer. Callbacks only record; the loop acts, since libcurl refuses to be
 /// called from within itself.
 final class LoopCore {
@@ -20,7 +20,6 @@ final class LoopCore {
   private let deliveries = Deliveries()
   private let bodies = BodyBlockStore()
   private var bodiesExpiry = BodyBlockExpiry()
-  private let transfers: TransferCarrier
   let direct: DirectCarrier
   private var commands: [LoopCommand] = []
   private var isShuttingDown = false
@@ -36,7 +35,6 @@ final class LoopCore {
     self.load = load
     self.streams = streams
     let context = CarrierContext(settings: settings, load: load, clock: clock, deliveries: deliveries, bodies: bodies)
-    transfers = TransferCarrier(context, poller: poller)
     direct = DirectCarrier(context, streams: streams)
   }
 
@@ -44,7 +42,7 @@ final class LoopCore {
 
   /// How many milliseconds the loop's thread may wait for descriptors now; negative: for ever. `nil`: it has ended.
   func nextWait() -> Int32? {
-    if isShuttingDown, transfers.isEmpty, direct.isEmpty, streams.isEmpty { return nil }
+    if isShuttingDown, direct.isEmpty, streams.isEmpty { return nil }
     sleeps = false
     earlyCommands = 0
     if poller.hasLeft { return 0 }
@@ -70,7 +68,6 @@ final class LoopCore {
     direct.tearDown()
     streams.tearDown()
     bodies.close()
-    transfers.tearDown()
   }
 
   /// - Parameter readyCount: what the poller's wait gave.
@@ -81,23 +78,17 @@ final class LoopCore {
       switch ready.owner {
       case Self.wakeOwner: if isWoken { earlyCommands = 1 }
       case DirectCarrier.descriptorOwner: direct.ready(ready)
-      case StreamHub.firstShardOwner...: streams.ready(ready)
-      default: transfers.ready(ready)
+      default: streams.ready(ready)
       }
     }
     if poller.hasLeft || !poller.isAll(readyCount) { earlyCommands = 0 }
-    // First what libcurl has finished: a command must not find, or cancel, a transfer that is over.
-    transfers.finish()
     takeCommands()
     let now = clock.now
-    transfers.turn(now: now)
     streams.turn(now: now)
     direct.turn()
     direct.expire(now: now)
     direct.settle()
-    transfers.expire(now: now)
     bodiesExpiry.look(at: bodies, isBusy: load.value > 0, now: now)
-    transfers.takeDisplaced()
     deliveries.handOver(now: now)
   }
 
@@ -112,7 +103,7 @@ final class LoopCore {
 
   var connectionsOfLibcurl: Int { streams.takers.count }
 
-  private var due: Int64 { min(transfers.due, direct.due, streams.due, bodiesExpiry.due, deliveries.due) }
+  private var due: Int64 { min(direct.due, streams.due, bodiesExpiry.due, deliveries.due) }
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
   private func timeout(until due: Int64) -> Int32 {
@@ -134,24 +125,19 @@ final class LoopCore {
   private func perform(_ command: LoopCommand) {
     switch command {
     case .start(let job):
-      if isShuttingDown { refuse(job) } else if !direct.begin(job) { transfers.begin(job) }
-    case .cancel(let job): if direct.has(job) { direct.cancel(job) } else { transfers.cancel(job) }
-    case .resumeReceiving(let job):
-      if direct.has(job) { direct.resumeReceiving(job) } else { transfers.resumeReceiving(job) }
-    case .resumeSending(let job):
-      if direct.has(job) { direct.resumeSending(job) } else { transfers.resumeSending(job) }
+      if isShuttingDown { refuse(job) } else { direct.begin(job) }
+    case .cancel(let job): direct.cancel(job)
+    case .resumeReceiving(let job): direct.resumeReceiving(job)
+    case .resumeSending(let job): direct.resumeSending(job)
     case .stream(let command): streams.perform(command)
     case .shutDown(let cancelling):
       isShuttingDown = true
       streams.shutDown()
-      if cancelling {
-        direct.cancelAll()
-        transfers.cancelAll()
-      }
+      if cancelling { direct.cancelAll() }
     }
   }
 
-  /// Ends a job that no carrier has seen.
+  /// Ends a job that the carrier has not seen.
   private func refuse(_ job: TransferJob) {
     load.end()
     job.finish(.shutDown, facts: nil)

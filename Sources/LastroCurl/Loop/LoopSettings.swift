@@ -19,7 +19,6 @@ struct LoopSettings: Sendable {
   /// Holds for every request, whatever its own options say.
   var trustJudge: (any ServerTrustJudge)?
   var transfer: TransferLimits
-  var carrier = HTTPCarrier.standard
   var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
   var turn = TurnShares()
   var http2Liveness = HTTP2Liveness.Limits()
@@ -43,8 +42,6 @@ struct TransferLimits: Sendable {
   var decompressionRatio: Int
   var decompressionFloor: Int64
   var streamBufferBytes: Int
-  var idleLifetimeSeconds: Int
-  var connectionLifetimeSeconds: Int
   var userAgent: String?
   var sendsAccept = true
 }

@@ -26,18 +26,10 @@ final class Poller {
     var isWanted = false
     /// Whether its end is told (``noteClosing(_:)``).
     var isKept = false
-    /// Whether the watchdog has it.
-    var isWatched = false
-    /// Its local port, once a transfer has asked for it.
-    var localPort: Int32 = 0
-    /// When it was last ready.
-    var movedAt: Int64 = 0
   }
 
   /// The loop's turn, as TLS connections see it.
   let turn: UnsafeMutablePointer<clastro_turn>
-  /// What holds the loop in one call of libcurl is ended by it; made with the first connection that could.
-  private(set) var watchdog: SocketWatchdog?
 
   /// After so long, what is ready and was not looked at waits for the next turn: others than descriptors have a right
   /// too.
@@ -48,8 +40,6 @@ final class Poller {
   /// Of `events`: what is still to be handed over.
   private var left = 0..<0
   private var watches: [Watch] = []
-  /// Local ports of connections that were closed in this turn, and that their peers had ended before.
-  private var endedPorts: Set<Int32> = []
 
   /// - Parameter tlsBytes: what a TLS connection may read in one turn.
   init?(tlsBytes: Int = TurnShares().tlsBytes) {
@@ -107,46 +97,15 @@ final class Poller {
     watches[index] = Watch(isKept: true)
   }
 
-  /// Whether the peer has ended the connection with this local port, which is open, or was closed in this turn.
-  func isEnded(localPort: Int32) -> Bool {
-    if endedPorts.contains(localPort) { return true }
-    return socket(boundTo: localPort).map { clastro_port_of_ended($0) == localPort } ?? false
-  }
-
   /// Forgets a socket that is about to be closed: the next with its number is another.
   func noteClosing(_ descriptor: Int32) {
-    let port = clastro_port_of_ended(descriptor)
-    if port > 0 { endedPorts.insert(port) }
     guard let index = index(of: descriptor) else { return }
     drop(descriptor, at: index)
-    if watches[index].isWatched { watchdog?.remove(descriptor) }
     watches[index] = Watch()
     forgetLeft(of: descriptor)
   }
 
-  /// The open socket of ours with this local port. Looks at all of them.
-  func socket(boundTo localPort: Int32) -> Int32? {
-    watches.indices.lazy.map { Int32($0) }.first { self.isSocket($0, boundTo: localPort) }
-  }
-
-  /// Whether a descriptor is an open socket of ours with this local port. Asks the system once for each socket.
-  func isSocket(_ descriptor: Int32, boundTo localPort: Int32) -> Bool {
-    guard localPort > 0, let index = index(of: descriptor), watches[index].isKept else { return false }
-    if watches[index].localPort != 0 { return watches[index].localPort == localPort }
-    guard clastro_is_bound_to(descriptor, localPort) else { return false }
-    watches[index].localPort = localPort
-    return true
-  }
-
-  /// A descriptor was ready: bytes can be moved over it.
-  func noteMovement(of descriptor: Int32, at now: Int64) {
-    if let index = index(of: descriptor) { watches[index].movedAt = now }
-  }
-
-  /// When a descriptor was last ready; 0 when it never was.
-  func lastMovement(of descriptor: Int32) -> Int64 { index(of: descriptor).map { watches[$0].movedAt } ?? 0 }
-
-  /// False: no transfer waits for it, and epoll is told so.
+  /// Returns false where nobody waits for a descriptor, which epoll is told then.
   private func isWanted(_ descriptor: Int32) -> Bool {
     guard let index = index(of: descriptor) else { return false }
     if !watches[index].isWanted { drop(descriptor, at: index) }
@@ -195,7 +154,6 @@ final class Poller {
   func handOver(_ count: Int, to body: (Ready) -> Void) {
     turn.pointee.number &+= 1
     if left.isEmpty { left = 0..<count }
-    if !endedPorts.isEmpty { endedPorts = [] }
     if left.isEmpty { return }
     let start = left.lowerBound, end = monotonicNow().adding(nanoseconds: Self.turnNanoseconds)
     while !left.isEmpty, left.lowerBound == start || monotonicNow() < end {
@@ -233,20 +191,6 @@ extension Poller {
     let socket = clastro_make_socket(address)
     if socket >= 0 { Unmanaged<Poller>.fromOpaque(poller).takeUnretainedValue().noteOpened(socket) }
     return socket
-  }
-
-  /// Hands over a socket on which nothing else bounds how long libcurl reads.
-  static let openWatchedSocket: clastro_open_callback = { poller, purpose, address in
-    let socket = openSocket(poller, purpose, address)
-    if socket >= 0, let poller { Unmanaged<Poller>.fromOpaque(poller).takeUnretainedValue().noteWatched(socket) }
-    return socket
-  }
-
-  private func noteWatched(_ descriptor: Int32) {
-    guard let index = index(of: descriptor), let watchdog = watchdog ?? SocketWatchdog() else { return }
-    self.watchdog = watchdog
-    watches[index].isWatched = true
-    watchdog.add(descriptor)
   }
 
   /// The end of a connection's socket.

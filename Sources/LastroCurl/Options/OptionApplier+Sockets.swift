@@ -20,15 +20,13 @@ extension OptionApplier {
   ///
   /// - Parameter proxy: its URL; empty for none. Addresses of proxies are not judged.
   /// - Returns: what has to live until it is connected.
-  func installSockets(
-    on easy: EasyHandle, proxy: String, open: @escaping clastro_open_callback = Poller.openSocket
-  ) -> EgressGate? {
+  func installSockets(on easy: EasyHandle, proxy: String) -> EgressGate? {
     let keeper = Unmanaged.passUnretained(poller).toOpaque()
     guard let rules = egressRules, proxy.isEmpty else {
-      clastro_install_socket_keeper(easy.raw, keeper, open, keeper, Poller.closeSocket)
+      clastro_install_socket_keeper(easy.raw, keeper, Poller.openSocket, keeper, Poller.closeSocket)
       return nil
     }
-    let gate = EgressGate(rules, poller: poller, open: open)
+    let gate = EgressGate(rules, poller: poller)
     clastro_install_socket_keeper(
       easy.raw, Unmanaged.passUnretained(gate).toOpaque(), EgressGate.openSocket, keeper, Poller.closeSocket)
     return gate

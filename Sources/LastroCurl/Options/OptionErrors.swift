@@ -4,7 +4,6 @@ internal import Lastro
 
 /// What libcurl and OpenSSL do not take over.
 extension TransportError {
-  static let unparsedURL = refused(.invalidURL, "libcurl cannot parse the URL", hint: "write https://HOST/PATH")
   /// - Parameter name: host and port, as the URL has them.
   static func refusedProxy(_ name: String) -> TransportError {
     refused(
@@ -23,15 +22,4 @@ extension TransportError {
       .invalidOption, "libcurl does not accept \(name.onOneLine.cut(to: 80)) as local interface",
       hint: "give the name of an interface, or a local address")
   }
-
-  static let unaskedResolver = refused(
-    .unsupported, "libcurl's own transfers ask no resolver, and inspections go by them",
-    hint: "leave CurlConfiguration.carrier as it is, or ConnectionOptions.resolver nil")
-
-  static let noMemoryForFields = TransportError(
-    stage: .request, code: .engineFailure, message: "out of memory for header fields", hint: memoryHint)
-
-  static let noMultiHandle = TransportError(
-    stage: .request, code: .engineFailure, message: "libcurl cannot make a multi handle: out of memory",
-    hint: memoryHint)
 }

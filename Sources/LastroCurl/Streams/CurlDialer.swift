@@ -53,7 +53,7 @@ public struct CurlDialer: Dialer {
     return try await withTaskCancellationHandler {
       await dial.bytes.value()
     } onCancel: {
-      if dial.fail(.cancelled()) { _ = dial.loop?.post(.stream(.close(dial.id))) }
+      dial.giveUp()
     }.get()
   }
 
@@ -72,7 +72,7 @@ public struct CurlDialer: Dialer {
     return try await withTaskCancellationHandler {
       await dial.datagrams.value()
     } onCancel: {
-      if dial.fail(.cancelled()) { _ = dial.loop?.post(.stream(.close(dial.id))) }
+      dial.giveUp()
     }.get()
   }
 

@@ -124,16 +124,19 @@ extension TransportError {
       self = denial
       return
     }
+    let common = CurlCode.common(
+      code, isProxied: session.isProxied, hasClientCertificate: session.hasClientCertificate, facts: facts)
     let (stage, word, message, hint) = CurlCode.explain(
-      CurlCode.common(code, session.standing, facts: facts), of: session.ends, facts: facts,
-      isProxied: session.isProxied,
-      requestSent: false, hasHead: false, isChunked: false)
+      common, of: session.ends, facts: facts, isProxied: session.isProxied)
     self.init(
       stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue))
     if facts.os_errno != 0, Self.tells(code, Int32(clamping: facts.os_errno)) {
       systemCode = Int32(clamping: facts.os_errno)
     }
   }
+
+  static let noHandle = TransportError(
+    stage: .request, code: .engineFailure, message: "libcurl cannot make a handle: out of memory", hint: memoryHint)
 
   /// Whether the handle's latest system error is of this failure. No success clears it: it may be that of an address
   /// that was tried before.
@@ -145,4 +148,23 @@ extension TransportError {
     default: false
     }
   }
+}
+
+extension StreamSession {
+  fileprivate var hasClientCertificate: Bool {
+    let options = profile.options.tls
+    return isTLS && (options.identity != nil || !options.hostIdentities.isEmpty)
+  }
+
+  /// The ends of the connection, for texts.
+  fileprivate var ends: CurlCode.Ends {
+    CurlCode.Ends(
+      server: dial.name, host: dial.host.text, proxy: TrustTarget.proxyName(proxy),
+      socket: profile.options.unixSocketPath, connectTimeout: dial.request.connectTimeout)
+  }
+}
+
+extension CURLMcode {
+  /// libcurl's own words, and the number.
+  var text: String { "\(String(cString: curl_multi_strerror(self))) (\(rawValue))" }
 }

@@ -44,6 +44,7 @@ extension StreamHub {
   func hand(_ session: StreamSession) {
     leave(session.dial)
     if let taker = takers[session.id] { return taker.take(session) }
+    if session.dial.kind == .inspection { answerInspection(with: session) }
     guard session.dial.kind == .bytes, let loop = session.dial.loop else {
       return finish(.bytes(session), .streamClosed)
     }
@@ -52,6 +53,11 @@ extension StreamHub {
       facts: session.facts, id: session.id, loop: loop, ending: session.ending)
     // When the dial was given up, the last reference goes here, and closes the stream.
     session.dial.bytes.offer(.success(stream))
+  }
+
+  private func answerInspection(with session: StreamSession) {
+    let trust = session.peer?.trust
+    session.dial.inspection.offer(trust.map { .success($0) } ?? .failure(.unrecordedChain))
   }
 
   /// A race is over, and brought no connection.

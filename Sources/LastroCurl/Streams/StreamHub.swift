@@ -247,7 +247,7 @@ final class StreamHub {
       try checkPlaintext(dial, profile)
       if awaitsFiles(dial, profile, restarts: restarts) { return }
       switch dial.kind {
-      case .bytes, .carried:
+      case .bytes, .inspection, .carried:
         if asks(for: dial, profile) { race(dial, profile) } else { try begin(dial, profile, restarts: restarts) }
       case .datagrams: beginDatagrams(dial, profile.options)
       }
@@ -396,7 +396,7 @@ final class StreamHub {
 
   func profile(for options: ConnectionOptions, areDefault: Bool) throws(TransportError) -> StreamProfile {
     let known = areDefault && defaultProfile != nil ? defaultProfile : profiles[options]
-    if let known, known.trust.isCurrent(now: monotonicNow()) { return known }
+    if let known, known.trust.isCurrent { return known }
     if profiles.count >= Self.spareProfiles { profiles = profiles.filter { $0.value.uses > 0 } }
     let profile = try StreamProfile(options: options, settings: settings, poller: poller, after: known)
     profiles[options] = profile

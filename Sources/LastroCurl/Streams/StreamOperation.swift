@@ -29,6 +29,8 @@ final class StreamDial: Sendable {
   enum Kind: Sendable {
     case bytes
     case datagrams
+    /// For the certificates that the server presents; the connection is closed as soon as they are known.
+    case inspection
     /// For an exchange of HTTP; a ``DialTaker`` of the loop has it.
     case carried
   }
@@ -53,6 +55,7 @@ final class StreamDial: Sendable {
   let address: String?
   let bytes = StreamOperation<CurlStream>()
   let datagrams = StreamOperation<CurlDatagramStream>()
+  let inspection = StreamOperation<ServerTrust>()
 
   init(
     _ kind: Kind, _ request: DialRequest, host: HostName, target: TrustTarget, protocols: [UInt8],
@@ -90,6 +93,7 @@ final class StreamDial: Sendable {
     switch kind {
     case .bytes: bytes.isGiven
     case .datagrams: datagrams.isGiven
+    case .inspection: inspection.isGiven
     case .carried: false
     }
   }
@@ -102,8 +106,14 @@ final class StreamDial: Sendable {
     switch kind {
     case .bytes: bytes.offer(.failure(error))
     case .datagrams: datagrams.offer(.failure(error))
+    case .inspection: inspection.offer(.failure(error))
     case .carried: false
     }
+  }
+
+  /// Cancels the dial from the caller's side, and has the loop close what it opened.
+  func giveUp() {
+    if fail(.cancelled()) { _ = loop?.post(.stream(.close(id))) }
   }
 }
 

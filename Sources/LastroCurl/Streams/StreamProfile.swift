@@ -8,7 +8,7 @@ final class StreamProfile {
   /// No other profile of the process has it, also not a later one.
   let id = StreamID.next()
   let options: ConnectionOptions
-  let trust: PartitionTrust
+  let trust: ProfileTrust
   let applier: OptionApplier
   /// Streams that were dialed with it and are not over.
   var uses = 0
@@ -18,10 +18,10 @@ final class StreamProfile {
     options: ConnectionOptions, settings: LoopSettings, poller: Poller, after predecessor: StreamProfile?
   ) throws(TransportError) {
     self.options = options
-    trust = try PartitionTrust(
+    trust = try ProfileTrust(
       options.tls, standing: settings.trustJudge, poller: poller, after: predecessor?.trust)
     applier = try OptionApplier(
-      options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
+      options: options, trust: trust, userAgent: settings.transfer.userAgent, environment: settings.environmentProxies,
       poller: poller)
   }
 }

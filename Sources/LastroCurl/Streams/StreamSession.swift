@@ -37,7 +37,7 @@ final class StreamSession {
   let gate: TLSGate
   /// The one judge of its certificate, where chain and host name do not count.
   let onlyJudge: (any ServerTrustJudge)?
-  var connectTo = HeaderList()
+  var connectTo = StringList()
   /// Stands before its sockets, where there are rules about addresses and no proxy.
   var egress: EgressGate?
 
@@ -173,7 +173,7 @@ final class StreamSession {
       failure = refusal
       return false
     }
-    guard profile.trust.isCurrent(now: monotonicNow()) else {
+    guard profile.trust.isCurrent else {
       mustRestart = true
       return false
     }

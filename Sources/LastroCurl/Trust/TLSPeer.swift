@@ -6,12 +6,10 @@ internal import Lastro
 /// The other end of one TLS connection: the host it must be, the chain that OpenSSL verified, and what the judges said
 /// to it.
 ///
-/// Owner: the connection (its SSL context), and the transfers that use it. Thread: the loop's.
+/// Owner: the connection (its SSL context), and the streams that use it. Thread: the loop's.
 final class TLSPeer {
   let target: TrustTarget
   let role: ServerTrust.Role
-  /// What the transfers on the connection share.
-  let shared = SharedConnection()
   private let rules: JudgePanel
   private let keyLog: KeyLogFile?
   /// Decides about what is presented, where chain and host name do not count.
@@ -43,7 +41,7 @@ final class TLSPeer {
   /// - Parameters:
   ///   - recordsChain: whether the chain is wanted even where no judge looks at it.
   ///   - roots: the trusted roots.
-  ///   - adapt: sets what every connection of the partition obeys.
+  ///   - adapt: sets what every connection of the profile obeys.
   func attach(
     to context: UnsafeMutableRawPointer, roots: RootStore, recordsChain: Bool,
     adapting adapt: (inout clastro_connection_rules) -> Void

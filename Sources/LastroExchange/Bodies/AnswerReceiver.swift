@@ -68,7 +68,7 @@ final class AnswerReceiver: BodySink {
       }
     }
     decoder = try BodyDecoder.make(
-      head, framing, to: request.head.method, undoesChunks: false, expands: expandsBody, isStream: isStream,
+      head, framing, to: request.head.method, expands: expandsBody, isStream: isStream,
       limits: settings.decoding)
     if isStream, let channel = job.body {
       let body = ResponseBody(source: StreamedBody(job, channel))

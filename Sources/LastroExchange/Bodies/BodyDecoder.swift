@@ -6,7 +6,7 @@ package import LastroWire
 
 /// Where the bytes of a body go when nothing is around them any more.
 package protocol BodySink: AnyObject {
-  /// Whether a piece would be taken. If not, the carrier waits until the reader resumes it.
+  /// Whether a piece would be taken. If not, the exchange waits until the reader resumes it.
   func hasRoom() -> Bool
 
   func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict
@@ -26,14 +26,13 @@ extension BodySink {
 /// What became of bytes of a body.
 package enum BodyVerdict {
   case taken
-  /// The reader is slow: the carrier keeps the bytes and hands them over again, perhaps in other pieces.
+  /// The reader is slow: the exchange keeps the bytes and passes them again, perhaps in other pieces.
   case full
   /// The sink wants no more.
   case refused
 }
 
-/// Undoes chunks and content codings of one body, between a carrier and the sink. libcurl undoes neither: it hands over
-/// what came.
+/// Decodes the content codings of one body, between an exchange and the sink.
 ///
 /// Memory: what a ``ContentDecoder`` holds, and one piece of 32 KiB while it is called.
 package struct BodyDecoder {
@@ -42,50 +41,38 @@ package struct BodyDecoder {
   /// Most bytes for each that came, and from where on; only body streams need it, as what is collected has its limit
   /// anyway.
   private let expansion: (ratio: Int, floor: Int64)?
-  private var chunks: ResponseBodyMachine?
-  private let coding: ContentDecoder?
-  /// Whether bytes came behind the last chunk and its trailers.
-  package private(set) var hasExcess = false
-  /// Bytes that the carrier hands over again and that are used already.
+  private let coding: ContentDecoder
+  /// The number of bytes that the exchange will pass again and that were decoded already.
   private var used = 0
   /// Whether the decoder may have more to give for what it has taken.
   private var hasPending = false
   private var coded: Int64 = 0
   private var decoded: Int64 = 0
 
-  /// What is to be undone; `nil` where the body is what the carrier hands over.
+  /// Returns a decoder for a response; `nil` where its body has no coding that is to be decoded.
   ///
   /// - Parameters:
-  ///   - undoesChunks: whether the carrier hands over chunks.
   ///   - expands: whether we asked for content codings.
   ///   - isStream: whether the body goes to a stream, which has no limit of its own.
   /// - Throws: `response/bad_content_encoding` for codings that are not undone.
   package static func make(
     _ head: ResponseHead, _ framing: ResponseFraming, to method: @autoclosure () -> HTTPRequest.Method,
-    undoesChunks: Bool, expands: @autoclosure () -> Bool, isStream: @autoclosure () -> Bool,
+    expands: @autoclosure () -> Bool, isStream: @autoclosure () -> Bool,
     limits: @autoclosure () -> DecodingLimits
   ) throws(TransportError) -> BodyDecoder? {
-    // Before all else: most bodies are neither.
-    let hasChunks = framing.isChunked && undoesChunks
-    guard hasChunks || framing.hasContentEncoding else { return nil }
-    guard head.status != 204, head.status != 304, method() != .head else { return nil }
-    var codings: [ContentCoding] = []
-    if framing.hasContentEncoding, framing.contentLength != 0, expands() {
-      codings = ContentCoding.list(of: head)
-      try check(codings, limits: limits())
-    }
-    guard hasChunks || !codings.isEmpty else { return nil }
-    return BodyDecoder(
-      hasChunks ? framing : ResponseFraming(), codings, limits: limits(), isStream: isStream())
+    // First, since most bodies have no coding.
+    guard framing.hasContentEncoding, framing.contentLength != 0 else { return nil }
+    guard head.status != 204, head.status != 304, method() != .head, expands() else { return nil }
+    let codings = ContentCoding.list(of: head)
+    try check(codings, limits: limits())
+    return BodyDecoder(codings, limits: limits(), isStream: isStream())
   }
 
-  package init(_ framing: ResponseFraming, _ codings: [ContentCoding], limits: DecodingLimits, isStream: Bool) {
+  /// Returns nil where there is nothing to decode.
+  package init?(_ codings: [ContentCoding], limits: DecodingLimits, isStream: Bool) {
+    guard let coding = ContentDecoder.make(codings) else { return nil }
+    self.coding = coding
     expansion = isStream ? (limits.ratio, limits.floor) : nil
-    if framing.isChunked {
-      chunks = ResponseBodyMachine(
-        framing, maximumTrailerBytes: limits.headBytes, maximumTrailerFields: limits.fields)
-    }
-    coding = ContentDecoder.make(codings)
   }
 
   private static func check(_ codings: [ContentCoding], limits: DecodingLimits) throws(TransportError) {
@@ -95,7 +82,7 @@ package struct BodyDecoder {
     for case .other(let name) in codings { throw .unknownContentCoding(name) }
   }
 
-  /// Takes what the carrier hands over, to `sink`.
+  /// Decodes bytes as they came, to `sink`. Bytes that were not taken are to be passed again.
   package mutating func receive(
     _ bytes: UnsafeRawBufferPointer, for sink: some BodySink
   ) throws(TransportError) -> BodyVerdict {
@@ -103,35 +90,18 @@ package struct BodyDecoder {
     var position = min(repeated, bytes.count)
     var verdict = hasPending ? try decode(UnsafeRawBufferPointer(start: nil, count: 0), for: sink).verdict : .taken
     while verdict == .taken, position < bytes.count {
-      let count = try findBody(in: bytes, at: &position)
-      if count == 0 { break }
-      let part = UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
-      let step = try coding == nil ? pass(part, to: sink) : decode(part, for: sink)
-      chunks?.take(step.consumed)
+      let step = try decode(UnsafeRawBufferPointer(rebasing: bytes[position...]), for: sink)
       position += step.consumed
       verdict = step.verdict
     }
-    hasExcess = position < bytes.count && chunks?.isDone == true
     used = verdict == .full ? max(repeated, position) : max(0, repeated - bytes.count)
     return verdict
   }
 
-  /// The body has ended, as the carrier sees it.
+  /// Checks that the coding is complete, once the body has ended.
   package func end() throws(TransportError) {
-    if let chunks, !chunks.isDone { throw .lastChunkMissing }
     do {
-      try coding?.end()
-    } catch {
-      throw error.transportError
-    }
-  }
-
-  private mutating func findBody(
-    in bytes: UnsafeRawBufferPointer, at position: inout Int
-  ) throws(TransportError) -> Int {
-    if chunks == nil { return bytes.count - position }
-    do {
-      return try chunks?.findBody(in: bytes, at: &position) ?? 0
+      try coding.end()
     } catch {
       throw error.transportError
     }
@@ -139,14 +109,8 @@ package struct BodyDecoder {
 
   private typealias Step = (consumed: Int, verdict: BodyVerdict)
 
-  private func pass(_ bytes: UnsafeRawBufferPointer, to sink: some BodySink) -> Step {
-    let verdict = sink.deliver(bytes)
-    return (verdict == .taken ? bytes.count : 0, verdict)
-  }
-
   private mutating func decode(_ bytes: UnsafeRawBufferPointer, for sink: some BodySink) throws(TransportError) -> Step
   {
-    guard let coding else { return (0, .taken) }
     let space = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceBytes, alignment: 16)
     defer { space.deallocate() }
     hasPending = false
@@ -154,7 +118,7 @@ package struct BodyDecoder {
     while sink.hasRoom() {
       let before = consumed
       let rest = UnsafeRawBufferPointer(rebasing: bytes[consumed...])
-      let count = try decodePiece(rest, coding, into: space, &consumed, now: sink.receivedAt)
+      let count = try decodePiece(rest, into: space, &consumed, now: sink.receivedAt)
       sink.noteCoded(consumed - before)
       if count == 0 { return (consumed, .taken) }
       guard sink.deliver(UnsafeRawBufferPointer(rebasing: space[..<count])) == .taken else {
@@ -166,7 +130,7 @@ package struct BodyDecoder {
   }
 
   private mutating func decodePiece(
-    _ bytes: UnsafeRawBufferPointer, _ coding: ContentDecoder, into space: UnsafeMutableRawBufferPointer,
+    _ bytes: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer,
     _ consumed: inout Int, now: UInt64
   ) throws(TransportError) -> Int {
     let progress: InflateMachine.Progress
@@ -202,9 +166,6 @@ extension TransportError {
       requestSent: true)
   }
 
-  package static let lastChunkMissing = TransportError(
-    stage: .response, code: .truncatedBody, message: "the connection ended before the last chunk", hint: cutHint,
-    requestSent: true)
 }
 
 extension CodingViolation {

@@ -11,20 +11,13 @@ package struct DecodingLimits: Sendable {
   package var ratio: Int
   /// From so many bytes on. Default 32 MiB.
   package var floor: Int64
-  /// Most bytes of a trailer section. Default 256 KiB.
-  package var headBytes: Int
-  /// Most fields of a trailer section. Default 500.
-  package var fields: Int
 
   package init(
-    codings: Int = 1, ratio: Int = 250, floor: Int64 = 32 << 20, headBytes: Int = ExchangeLimits().headBytes,
-    fields: Int = ExchangeLimits().fields
+    codings: Int = 1, ratio: Int = 250, floor: Int64 = 32 << 20
   ) {
     self.codings = codings
     self.ratio = ratio
     self.floor = floor
-    self.headBytes = headBytes
-    self.fields = fields
   }
 }
 

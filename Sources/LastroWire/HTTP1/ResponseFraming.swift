@@ -38,11 +38,6 @@ package struct ResponseFraming: Equatable, Sendable {
     }
   }
 
-  /// Whether a head has a field that frames a body.
-  package static func hasField(in head: ResponseHead) -> Bool {
-    head.fields.contains { $0.name.isASCII("content-length") || $0.name.isASCII("transfer-encoding") }
-  }
-
   private mutating func read(_ head: ResponseHead) throws(HeadViolation) {
     var codings: [String] = []
     for field in head.fields {

@@ -10,14 +10,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-CARRIERS = ("direct", "transfer")
-"""What speaks HTTP in the engine (Docs/Carriers.md); the default first."""
 _numbers = itertools.count()
 
 
-def environment(reports: Path, carrier: str) -> dict[str, str]:
+def environment(reports: Path) -> dict[str, str]:
     result = {key: value for key, value in os.environ.items() if key.lower() not in PROXIES}
-    result["LASTRO_CARRIER"] = carrier
     suppressions = ROOT / ".ci" / "suppressions"
     result["ASAN_OPTIONS"] = (f"log_path={reports}:detect_leaks=1:detect_stack_use_after_return=1:"
                               f"suppressions={suppressions}/asan")
@@ -26,14 +23,14 @@ def environment(reports: Path, carrier: str) -> dict[str, str]:
 
 
 class Batch:
-    def __init__(self, program: str, folder: Path, carrier: str):
+    def __init__(self, program: str, folder: Path):
         self._reports = folder / f"report-{os.getpid()}-{next(_numbers)}"
         self._errors = open(f"{self._reports}.stderr", "w+b")
         self._process = subprocess.Popen([program, "batch", "--concurrency", "1"],
                                          stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE,
                                          stderr=self._errors,
-                                         env=environment(self._reports, carrier),
+                                         env=environment(self._reports),
                                          bufsize=0)
         self.output = self._process.stdout.fileno()
         os.set_blocking(self.output, False)

@@ -108,15 +108,13 @@ def make(seed: int, index: int, protocols: list[str]) -> Case:
     max_body = dice.weighted([(20, LIMIT), (1, 30), (1, 1000)])
     is_behind = dice.chance(0.1)
     result = (_http2 if protocol == HTTP2 else _http1)(dice, index, protocol, method, max_body, is_behind)
-    if method == "POST" and result.expected.status == 417:
-        result.expected.points.add("417 to a body")
     if dice.chance(0.3):
         result.cuts = _cuts(dice, result.data)
     return result
 
 
 def _cuts(dice: Dice, data: bytes) -> list[int]:
-    """Where a segment, or a record of TLS, ends: anywhere, and behind the head, after which libcurl reads otherwise."""
+    """Where a segment, or a record of TLS, ends: anywhere, and behind the head."""
     cuts = [dice.below(dice.pick([40, 400, 20_000])) for _ in range(dice.between(0, 3))]
     head = data.find(b"\r\n\r\n")
     if head >= 0 and dice.chance(0.5):
@@ -187,8 +185,6 @@ def _http2(dice: Dice, index: int, protocol: str, method: str, max_body: int, is
     seen, reusable = h2_reader.read(data, method, False, max_body, stream)
     ending = KEPT if reusable else _end(dice, 8000 if seen.kind == WHOLE else len(data))
     expected, _ = h2_reader.read(data, method, ending != KEPT, max_body, stream)
-    if ending == RESET:
-        expected.points.add("reset connection")
     case = Case(index,
                 protocol,
                 method,

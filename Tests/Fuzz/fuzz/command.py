@@ -14,7 +14,6 @@ from pathlib import Path
 
 from . import case as cases
 from . import certificate, show
-from .batch import CARRIERS
 from .lane import Finding, Lane, Options
 
 PROTOCOLS = {
@@ -36,7 +35,6 @@ def arguments(given: list[str]) -> argparse.Namespace:
                         action="append",
                         help="this one alone, and what is sent in it; may be repeated")
     parser.add_argument("--protocol", choices=sorted(PROTOCOLS), default="both")
-    parser.add_argument("--carrier", choices=[*CARRIERS, "both"], default="both")
     parser.add_argument("--lanes",
                         type=int,
                         default=os.cpu_count() or 2,
@@ -52,9 +50,8 @@ def main(given: list[str]) -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     chain, key = certificate.make(folder)
-    carriers = list(CARRIERS) if options.carrier == "both" else [options.carrier]
-    of_lane = Options(os.path.abspath(options.program), options.seed, PROTOCOLS[options.protocol], carriers,
-                      options.limit, folder, chain, key)
+    of_lane = Options(os.path.abspath(options.program), options.seed, PROTOCOLS[options.protocol], options.limit,
+                     , folder, chain, key)
     indexes = options.case or list(range(options.first, options.first + options.cases))
     lanes = 1 if options.case else min(options.lanes, len(indexes))
     told = multiprocessing.SimpleQueue()
@@ -110,9 +107,8 @@ class Summary:
         self._file.write(json.dumps(show.record(finding)) + "\n")
         self._file.flush()
         if self._findings <= SHOWN:
-            carrier = f" over {finding.carrier}" if finding.carrier else ""
             print(
-                f"\n{finding.what}{carrier}\n  Lastro: {finding.told}\n"
+                f"\n{finding.what}\n  Lastro: {finding.told}\n"
                 f"  expected: {finding.case.expected if finding.case else ''}\n"
                 f"  again: make fuzz FUZZFLAGS=\"{self._again(finding)}\"",
                 flush=True)
@@ -122,8 +118,6 @@ class Summary:
         result = f"--seed {options.seed}"
         if options.protocol != "both":
             result += f" --protocol {options.protocol}"
-        if options.carrier != "both":
-            result += f" --carrier {options.carrier}"
         if finding.index >= 0 and finding.alone is not False:
             return f"{result} --case {finding.index}"
         # Not by itself: with those that went before it on its lane.

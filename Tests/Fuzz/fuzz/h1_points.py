@@ -27,14 +27,10 @@ def of(answer: bytes, method: str, conclusion: Conclusion) -> set[str]:
         lines, rest = _head(rest)
         if not lines:
             return points
-        points |= _of_head(lines)
-        if has_no_body(lines[0], method) and any(_name(line) == b"transfer-encoding" for line in lines):
-            points.add("transfer coding of no body")
+        points |= _of_head(lines, has_no_body(lines[0], method))
         if not INTERIM.match(lines[0]):
             break
         interim += 1
-        if any(_name(line) in FRAMING for line in lines):
-            points.add("framing of an interim response")
     if interim > MOST_INTERIM:
         points.add("many interim responses")
     if conclusion.values(b"transfer-encoding"):
@@ -98,21 +94,28 @@ def _name(line: bytes) -> bytes:
     return line.partition(b":")[0].lower()
 
 
-def _of_head(lines: list[bytes]) -> set[str]:
+def _of_head(lines: list[bytes], is_bodyless: bool) -> set[str]:
     points = set()
     names = [_name(line) for line in lines[1:]]
     if any(CONTROL.search(line) for line in lines):
         points.add("control character")
+    if not is_bodyless:
+        points |= _of_framing(lines, names)
+    if not lines[0].startswith((b"HTTP/1.1", b"HTTP/1.0")):
+        points.add("unknown version")
+    if len(names) > MOST_FIELDS:
+        points.add("many fields")
+    return points
+
+
+def _of_framing(lines: list[bytes], names: list[bytes]) -> set[str]:
+    points = set()
     if all(name in names for name in FRAMING):
         points.add("length beside a transfer coding")
     if b"transfer-encoding" in names and not lines[0].startswith(b"HTTP/1.1"):
         points.add("transfer coding before HTTP/1.1")
-    if not lines[0].startswith((b"HTTP/1.1", b"HTTP/1.0")):
-        points.add("unknown version")
     if any(_name(line) == b"content-length" and not LENGTHS.fullmatch(line.partition(b":")[2]) for line in lines):
         points.add("length that is no number")
-    if len(names) > MOST_FIELDS:
-        points.add("many fields")
     for before, line in zip(names, lines[2:]):
         if line[:1] in (b" ", b"\t") and before in FRAMING:
             points.add("folded framing field")

@@ -233,7 +233,8 @@ class Reader:
             return False
         last, code = struct.unpack(">II", piece[9:17])
         self.reusable = False
-        self.result.points.add("GOAWAY" if last & 0x7FFFFFFF >= self.stream else "GOAWAY below the stream")
+        if last & 0x7FFFFFFF < self.stream:
+            self.result.points.add("GOAWAY below the stream")
         if self.result.kind == UNFINISHED and last & 0x7FFFFFFF < self.stream and not self.ignores_goaway:
             self._broken(f"GOAWAY says that the stream was not processed, error {code}")
         return True
@@ -296,8 +297,6 @@ class Reader:
             self.result.points.add("many interim responses")
 
     def _take_reset(self, event: events.StreamReset) -> None:
-        if event.remote_reset:
-            self.result.points.add("reset by the server" if event.error_code else "reset without an error")
         reusable = self.reusable
         self._broken(f"the stream was reset, error {int(event.error_code)}")
         self.reusable = reusable
@@ -326,7 +325,6 @@ class Reader:
         if result.kind == UNFINISHED and ends:
             result.kind = BROKEN_HEAD if result.status is None else BROKEN_BODY
             result.reason = "the connection ended within the answer"
-            result.points.add("connection ended")
             if not self._has_body() and self.heard:
                 result.points.add("HTTP/2 broken")
             if _is_read_before_its_end(self.last_piece, self.stream):
@@ -336,8 +334,6 @@ class Reader:
         announced = int(length[0]) if len(length) == 1 and length[0].isdigit() else None
         if announced is not None and announced < len(result.heard):
             result.points.add("longer than its length")
-        if result.kind == BROKEN_BODY and (announced == len(result.heard) or not self._has_body() and not result.heard):
-            result.points.add("complete by its length")
         return undo_coding(result, self.max_body)
 
 
@@ -366,7 +362,7 @@ def read(answer: bytes, method: str, ends: bool, max_body: int, stream: int = ST
     if lenient:
         lenient.read(answer)
         conclusion.otherwise = lenient.finish(ends)
-    # Where the two may differ, nghttp2 may have given the connection up, which libcurl 7.88 keeps to itself.
+    # Where the two may differ, nghttp2 may have given the connection up.
     return conclusion, reader.reusable and conclusion.kind == WHOLE and not conclusion.points
 
 

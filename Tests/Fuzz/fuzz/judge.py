@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what Lastro concluded with what the second reader did, and over one carrier with what it did over the other."""
+"""Compares what Lastro concluded with what the second reader did."""
 from __future__ import annotations
 
 import base64
@@ -58,36 +58,15 @@ class Verdict:
         return self.name.startswith("wrong")
 
 
-def judge(case: Case, told: Told, carrier: str) -> Verdict:
+def judge(case: Case, told: Told) -> Verdict:
     expected = case.expected
     wrong = _difference(case, expected, told)
     if not wrong:
         return Verdict("agreed: " + (told.code or "answer"))
     for name in sorted(expected.points):
-        if permitted.allows(name, expected, told, carrier):
+        if permitted.allows(name, expected, told):
             return Verdict("permitted: " + name)
     return Verdict("wrong: " + wrong)
-
-
-def between(case: Case, direct: Told, transfer: Told) -> str | None:
-    """What differs between the carriers, fed with the same bytes, unless it may."""
-    wrong = _apart(direct, transfer)
-    if not wrong or any(permitted.sets_apart(name, direct, transfer) for name in case.expected.points):
-        return None
-    return "wrong: carriers differ: " + wrong
-
-
-def _apart(direct: Told, transfer: Told) -> str | None:
-    if direct.is_answer != transfer.is_answer:
-        return "one refuses"
-    if not direct.is_answer:
-        # Which word of a refusal it is, where several hold, is not compared: `judge` has looked at each.
-        return None
-    if direct.status != transfer.status:
-        return "status"
-    if direct.body != transfer.body:
-        return "body"
-    return "fields" if sorted(direct.fields) != sorted(transfer.fields) else None
 
 
 def _difference(case: Case, expected: Conclusion, told: Told) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server, and a `lastro batch` for each carrier, that work off cases one after the other, on one thread."""
+"""A server and a `lastro batch`, which process cases one after the other, on one thread."""
 from __future__ import annotations
 
 import dataclasses
@@ -12,7 +12,7 @@ from typing import Callable, Iterable
 from . import case as cases
 from . import certificate
 from .batch import Batch
-from .judge import Told, between, judge
+from .judge import Told, judge
 from .server import Connection
 
 MOST_CONNECTIONS = 200
@@ -25,7 +25,6 @@ class Options:
     program: str
     seed: int
     protocols: list[str]
-    carriers: list[str]
     limit: float
     folder: Path
     chain: Path
@@ -39,8 +38,6 @@ class Finding:
     what: str
     told: str = ""
     case: cases.Case | None = None
-    carrier: str = ""
-    """What carried it; nothing where carriers do not agree."""
     alone: bool | None = None
     """Whether the case does it without those before it."""
 
@@ -65,8 +62,7 @@ class Lane:
         self._listen(certificate.ADDRESSES[:1], cases.PLAIN, None)
         self._listen(certificate.ADDRESSES[:1], cases.ENCRYPTED, h1)
         self._listen(certificate.ADDRESSES, cases.HTTP2, h2)
-        self._batches: dict[str, Batch] = {}
-        self._carrier = ""
+        self._batch: Batch | None = None
         self._fell_back = False
         """Whether a case of HTTP/2 led to HTTP/1.1, which its program remembers of the host."""
 
@@ -89,80 +85,58 @@ class Lane:
                 repeated += 1
                 finding.alone = self._repeat(verdict)
             tell(index, verdict, finding)
-        for carrier in list(self._batches):
-            if wrong := self._finish(carrier):
-                tell(-1, "wrong: at the end", Finding(-1, "end", wrong, carrier=carrier))
+        if wrong := self._finish():
+            tell(-1, "wrong: at the end", Finding(-1, "end", wrong))
 
     def _repeat(self, verdict: str) -> bool:
-        """Whether programs that have seen nothing else do the same with the case."""
-        kept, self._batches = self._batches, {}
+        """Whether a program that has seen nothing else does the same with the case."""
+        kept, self._batch = self._batch, None
         again, _ = self._work_off(self._case)
-        for carrier in list(self._batches):
-            self._finish(carrier)
-        self._batches = kept
+        self._finish()
+        self._batch = kept
         return again == verdict
 
-    def _finish(self, carrier: str) -> str | None:
-        batch = self._batches.pop(carrier, None)
+    def _finish(self) -> str | None:
+        batch, self._batch = self._batch, None
         return batch.finish(max(120, self._options.limit)) if batch else None
 
     def _work_off(self, case: cases.Case) -> tuple[str, Finding | None]:
-        """The case over each carrier, and what they told against one another."""
-        verdicts: list[str] = []
-        tellings: list[Told] = []
-        for carrier in self._options.carriers:
-            verdict, finding, told = self._carry(case, carrier)
-            if finding:
-                finding.carrier = carrier
-                return verdict, finding
-            verdicts.append(verdict)
-            tellings.append(told)
-        if len(tellings) == 2 and (wrong := between(case, *tellings)):
-            story = " | ".join(f"{carrier}: {told}" for carrier, told in zip(self._options.carriers, tellings))
-            return wrong, Finding(case.index, "case", wrong, story, case)
-        return " | ".join(dict.fromkeys(verdicts)), None
-
-    def _carry(self, case: cases.Case, carrier: str) -> tuple[str, Finding | None, Told | None]:
-        """Three steps over one carrier, whose program alone is listened to."""
-        self._carrier, self._fell_back = carrier, False
-        if carrier not in self._batches:
-            self._batches[carrier] = Batch(self._options.program, self._options.folder, carrier)
-        batch = self._batches[carrier]
+        """Sends the three requests of a case."""
+        self._fell_back = False
+        batch = self._batch = self._batch or Batch(self._options.program, self._options.folder)
         output = batch.output
         self._selector.register(output, selectors.EVENT_READ, None)
         try:
-            verdict, finding, told = self._steps(case, batch)
+            verdict, finding = self._steps(case, batch)
         finally:
             self._selector.unregister(output)
             self._break_off()
-        if self._fell_back and not finding and (wrong := self._finish(carrier)):
+        if self._fell_back and not finding and (wrong := self._finish()):
             finding = Finding(case.index, "end", wrong, case=case)
-        return ("wrong: at the end" if finding and finding.step == "end" else verdict), finding, told
+        return ("wrong: at the end" if finding and finding.step == "end" else verdict), finding
 
-    def _steps(self, case: cases.Case, batch: Batch) -> tuple[str, Finding | None, Told | None]:
-        verdict, told = "agreed", None
+    def _steps(self, case: cases.Case, batch: Batch) -> tuple[str, Finding | None]:
+        verdict = "agreed"
         for step in ("before", "case", "after"):
             try:
                 result = self._exchange(case, step, batch)
             except Ended:
-                return "wrong: crash", Finding(case.index, step, f"crash: {self._drop()}", case=case), None
+                return "wrong: crash", Finding(case.index, step, f"crash: {self._drop()}", case=case)
             except Hangs:
                 batch.kill()
                 self._drop()
                 return "wrong: hang", Finding(case.index,
                                               step,
                                               "hang: no result, and the server has said all",
-                                              case=case), None
+                                              case=case)
             if step == "case":
-                told = Told(result)
-                name = judge(case, told, self._carrier).name
-                verdict = name
-                wrong = name if name.startswith("wrong") else None
+                verdict = judge(case, Told(result)).name
+                wrong = verdict if verdict.startswith("wrong") else None
             else:
                 wrong = self._good_is_wrong(case, step, result)
             if wrong:
-                return wrong, Finding(case.index, step, wrong, str(Told(result)), case), told
-        return verdict, None, told
+                return wrong, Finding(case.index, step, wrong, str(Told(result)), case)
+        return verdict, None
 
     def _good_is_wrong(self, case: cases.Case, step: str, result: dict) -> str | None:
         told = Told(result)
@@ -211,7 +185,7 @@ class Lane:
 
     def _drop(self) -> str:
         """Lets go of a program that has ended, and tells how."""
-        return self._finish(self._carrier) or "ended with status 0"
+        return self._finish() or "ended with status 0"
 
     # The server's side.
 

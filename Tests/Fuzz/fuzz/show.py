@@ -36,7 +36,6 @@ def record(finding: Finding) -> dict:
     result = {
         "case": finding.index,
         "alone": finding.alone,
-        "carrier": finding.carrier,
         "step": finding.step,
         "what": finding.what,
         "told": finding.told

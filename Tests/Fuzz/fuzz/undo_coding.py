@@ -19,8 +19,6 @@ def undo_coding(conclusion: Conclusion, max_body: int) -> Conclusion:
     if conclusion.status == 205:
         conclusion.points.add("reset content")
     if coded and conclusion.wire:
-        if len(coded) < len(names):
-            conclusion.points.add("identity beside a coding")
         conclusion.body, fault = _decode(coded, conclusion.wire)
         if fault and conclusion.kind == WHOLE:
             conclusion.kind, conclusion.reason = BROKEN_BODY, f"content coding: {fault}"

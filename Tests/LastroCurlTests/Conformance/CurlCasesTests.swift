@@ -14,32 +14,24 @@ import Testing
   import Foundation
 #endif
 
-/// curl's tests of plain HTTP, over both carriers: what is answered and what is refused is as curl has it, and each
-/// carrier reads the same. What is read otherwise stands in `differences.txt` beside the cases, each with its reason,
-/// and that table is exact.
+/// curl's tests of plain HTTP: responses are accepted and refused as curl does. The exceptions are in `differences.txt`
+/// beside the cases, each with its reason, and that table is exact.
 @Suite("Conformance: curl's HTTP cases", .timeLimit(.minutes(5)))
 struct CurlCasesTests {
-  @Test("each is answered or refused as curl has it, and over both carriers alike")
+  @Test("each response is accepted or refused as by curl")
   func corpus() async throws {
     let cases = try CurlCase.all()
     #expect(cases.count == 126)
     var unlike: [Int: String] = [:]
-    var apart: [Int: String] = [:]
     for item in cases {
-      let direct = try await Self.outcome(item, .direct)
-      let transfer = try await Self.outcome(item, .transfer)
-      let text = "\(item.name): \(direct), over transfers \(transfer); curl \(item.errorcode)"
-      if direct.isAnswer != (item.errorcode == 0) { unlike[item.test] = text }
-      if direct != transfer { apart[item.test] = text }
+      let outcome = try await Self.outcome(item)
+      if outcome.isAnswer != (item.errorcode == 0) {
+        unlike[item.test] = "\(item.name): \(outcome); curl \(item.errorcode)"
+      }
     }
-    try expect(unlike, "curl")
-    try expect(apart, "carriers")
-  }
-
-  private func expect(_ found: [Int: String], _ kind: String) throws {
-    let known = try CurlCase.differences(kind)
-    #expect(found.filter { !known.contains($0.key) } == [:], "read otherwise, and not in the table of \(kind)")
-    #expect(known.subtracting(found.keys) == [], "in the table of \(kind), and read alike")
+    let known = try CurlCase.differences()
+    #expect(unlike.filter { !known.contains($0.key) } == [:], "read differently, and not in the table")
+    #expect(known.subtracting(unlike.keys) == [], "in the table, and read alike")
   }
 
   /// What came of a case, and what the server was asked for it.
@@ -52,16 +44,13 @@ struct CurlCasesTests {
     var description: String { "\(outcome) \(requests)" }
   }
 
-  private static func outcome(_ item: CurlCase, _ carrier: HTTPCarrier) async throws -> Result {
+  private static func outcome(_ item: CurlCase) async throws -> Result {
     let server = try CurlCaseServer.start(item)
     defer { server.stop() }
     var configuration = StackConfiguration.patient
     configuration.interceptors = try item.interceptors(server)
     let stack = try CurlNetworkStack.direct(
-      {
-        $0.carrier = carrier
-        $0.decompresses = item.request.compressed
-      }, configuration: configuration)
+      { $0.decompresses = item.request.compressed }, configuration: configuration)
     var options = RequestOptions()
     options.redirects = item.request.follow ? .follow(limit: 50) : RedirectPolicy.none
     let outcome: Outcome

@@ -17,7 +17,6 @@ struct ConnectionObserverTests {
       try version == .http1 ? LoopbackServer.http { _ in .text("fine") } : LoopbackServer.http2 { _ in .text("fine") }
     let told = Lock<[Network.ConnectionChange]>([])
     var configuration = CurlConfiguration()
-    configuration.carrier = .direct
     configuration.connection.httpVersion = version
     configuration.connectionObserver = { change in told.withLock { $0.append(change) } }
     let engine = try CurlTransport(configuration)
@@ -33,7 +32,7 @@ struct ConnectionObserverTests {
 
   @Test("a connection that requests for many servers share is the proxy's, without its password")
   func proxy() throws {
-    let key = HostQueue.Key(HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/"))
+    let key = HostKey(HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/"))
     for url in ["http://user:p%40ss@proxy.example:3128/", "proxy.example:3128"] {
       #expect(ForwardProxy(url, for: key)?.origin?.description == "http://proxy.example:3128")
     }

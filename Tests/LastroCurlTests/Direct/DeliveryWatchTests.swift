@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroCurl
 
-@Suite("Direct carrier: acknowledged bytes as a sign of life")
+@Suite("Acknowledged bytes as a sign of life")
 struct DeliveryWatchTests {
   private static let limit: Int64 = 400
 

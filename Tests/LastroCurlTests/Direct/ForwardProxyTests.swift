@@ -8,13 +8,13 @@ import Testing
 
 @testable import LastroCurl
 
-/// Requests of `http` through HTTP proxies, over both carriers.
+/// Requests of `http` through HTTP proxies.
 @Suite("Proxies that get whole URLs", .timeLimit(.minutes(5)))
 struct ForwardProxyTests {
   private static func engine(
-    _ carrier: HTTPCarrier, _ proxy: String, _ edit: (inout CurlConfiguration) -> Void = { _ in }
+    _ proxy: String, _ edit: (inout CurlConfiguration) -> Void = { _ in }
   ) throws -> CurlTransport {
-    try .over(carrier) {
+    try .with {
       $0.connection.proxy = .url(proxy)
       edit(&$0)
     }
@@ -32,10 +32,10 @@ struct ForwardProxyTests {
     }
   }
 
-  @Test("the target is the whole URL, and hosts share the proxy's connection", arguments: HTTPCarrier.allCases)
-  func wholeURL(carrier: HTTPCarrier) async throws {
+  @Test("the target is the whole URL, and hosts share the proxy's connection")
+  func wholeURL() async throws {
     let proxy = try LoopbackServer.http { .text($0.head["Host"] ?? "") }
-    let engine = try Self.engine(carrier, proxy.baseURL)
+    let engine = try Self.engine(proxy.baseURL)
     for host in ["one.test", "two.test:8080", "one.test"] {
       #expect(await Self.outcome(engine, proxy, host) == .answered(200, host))
     }
@@ -49,49 +49,49 @@ struct ForwardProxyTests {
   @Test("OPTIONS of a whole server has no path")
   func asterisk() async throws {
     let proxy = try LoopbackServer.http { _ in .text("fine") }
-    let engine = try Self.engine(.direct, proxy.baseURL)
+    let engine = try Self.engine(proxy.baseURL)
     #expect(await Self.outcome(engine, proxy, "one.test", "*", method: .options) == .answered(200, "fine"))
     #expect(proxy.requests.map(\.target) == ["http://one.test"])
   }
 
-  @Test("user and password of the proxy's URL go to it, decoded", arguments: HTTPCarrier.allCases)
-  func credentials(carrier: HTTPCarrier) async throws {
+  @Test("user and password of the proxy's URL go to it, decoded")
+  func credentials() async throws {
     let proxy = try LoopbackServer.http { .text($0.head["Proxy-Authorization"] ?? "none") }
     for (user, text) in [("me:p%40ss:word", "Basic bWU6cEBzczp3b3Jk"), ("me", "Basic bWU6")] {
-      let engine = try Self.engine(carrier, "http://\(user)@127.0.0.1:\(proxy.port)")
+      let engine = try Self.engine("http://\(user)@127.0.0.1:\(proxy.port)")
       #expect(await Self.outcome(engine, proxy, "one.test") == .answered(200, text))
     }
   }
 
-  @Test("a proxy that wants credentials is a failure of the proxy's", arguments: HTTPCarrier.allCases)
-  func refusal(carrier: HTTPCarrier) async throws {
+  @Test("a proxy that wants credentials is a failure of the proxy's")
+  func refusal() async throws {
     let proxy = try LoopbackServer.http { _ in LoopbackResponse(status: 407) }
-    let engine = try Self.engine(carrier, proxy.baseURL)
+    let engine = try Self.engine(proxy.baseURL)
     #expect(await Self.outcome(engine, proxy, "one.test") == .failed("proxy/proxy_refused"))
   }
 
-  @Test("an https proxy is spoken to over TLS", arguments: HTTPCarrier.allCases)
-  func secureProxy(carrier: HTTPCarrier) async throws {
+  @Test("an https proxy is spoken to over TLS")
+  func secureProxy() async throws {
     let authority = try CertificateAuthority()
     let proxy = try LoopbackServer.http(tls: LoopbackTLS(authority.issue(hosts: ["localhost"]))) { .text($0.target) }
     let url = "https://localhost:\(proxy.port)"
-    let engine = try Self.engine(carrier, url) { $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8)) }
+    let engine = try Self.engine(url) { $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8)) }
     for _ in 0..<2 {
       #expect(await Self.outcome(engine, proxy, "one.test") == .answered(200, "http://one.test/a?b=c"))
     }
     #expect(proxy.acceptedConnections == 1)
-    let stranger = try Self.engine(carrier, url)
+    let stranger = try Self.engine(url)
     #expect(await Self.outcome(stranger, proxy, "one.test") == .failed("proxy/untrusted_certificate"))
     #expect(proxy.requests.count == 2)
   }
 
   @Test(
-    "a pinned host is not asked in the clear over a connection that serves another", arguments: HTTPCarrier.allCases)
-  func pinnedHost(carrier: HTTPCarrier) async throws {
+    "a pinned host is not asked in the clear over a connection that serves another")
+  func pinnedHost() async throws {
     let proxy = try LoopbackServer.http { _ in .text("fine") }
     let spare = "sha256/" + String(repeating: "B", count: 43) + "="
     let policy = try PinningPolicy("pinned.test", pins: [spare, "sha256/" + String(repeating: "A", count: 43) + "="])
-    let engine = try Self.engine(carrier, proxy.baseURL) { $0.pins = [policy] }
+    let engine = try Self.engine(proxy.baseURL) { $0.pins = [policy] }
     #expect(await Self.outcome(engine, proxy, "one.test") == .answered(200, "fine"))
     #expect(await Self.outcome(engine, proxy, "pinned.test") == .failed("trust/plaintext_refused"))
     #expect(await Self.outcome(engine, proxy, "one.test") == .answered(200, "fine"))

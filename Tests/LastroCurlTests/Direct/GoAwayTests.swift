@@ -27,7 +27,7 @@ enum HTTP2Shell: String, CaseIterable, Sendable {
     var options = ConnectionOptions()
     options.proxy = .none
     options.httpVersion = .http2
-    let engine = try CurlTransport.over(.direct) {
+    let engine = try CurlTransport.with {
       $0.connection = options
       $0.http2StreamsPerHost = streams
       $0.streamBufferBytes = buffer

@@ -9,12 +9,12 @@ import Testing
 @testable import LastroCurl
 
 /// What one connection takes of a turn of the loop, in which all others wait.
-@Suite("Direct carrier: turns of HTTP/2", .timeLimit(.minutes(5)))
+@Suite("Turns of HTTP/2", .timeLimit(.minutes(5)))
 struct HTTP2TurnTests {
   @Test("an upload gives the others their turn, however much its server takes at once", arguments: [false, true])
   func upload(isClear: Bool) async throws {
     let authority = try CertificateAuthority()
-    let engine = try CurlTransport.over(.direct) {
+    let engine = try CurlTransport.with {
       $0.loops = 1
       $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
       if isClear { $0.connection.httpVersion = .http2 }

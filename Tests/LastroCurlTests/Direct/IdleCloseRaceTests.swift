@@ -74,19 +74,19 @@ struct IdleCloseRaceTests {
     }
   }
 
-  @Test("no POST is sent twice, and no GET is lost", arguments: HTTPCarrier.allCases, Version.allCases)
-  func race(carrier: HTTPCarrier, version: Version) async throws {
+  @Test("no POST is sent twice, and no GET is lost", arguments: Version.allCases)
+  func race(version: Version) async throws {
     let authority = try CertificateAuthority()
     let server = try Self.server(version, authority)
     func engine() throws -> CurlTransport {
-      try .over(carrier) { $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8)) }
+      try .with { $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8)) }
     }
     let shared = try engine()
     let lost = try await withThrowingTaskGroup(of: [String].self) { group in
       for lane in 0..<Self.lanes {
         // Over HTTP/2 lanes would share a connection, which ends behind the answer to one of them.
         let engine = version == .http1 ? shared : try engine()
-        group.addTask { await Self.run(lane, engine, carrier, server) }
+        group.addTask { await Self.run(lane, engine, server) }
       }
       return try await group.reduce(into: []) { $0 += $1 }
     }
@@ -98,7 +98,7 @@ struct IdleCloseRaceTests {
 
   /// Every so many requests, one after the other; what of them is lost.
   private static func run(
-    _ lane: Int, _ engine: CurlTransport, _ carrier: HTTPCarrier, _ server: LoopbackServer
+    _ lane: Int, _ engine: CurlTransport, _ server: LoopbackServer
   ) async -> [String] {
     var lost: [String] = []
     for number in stride(from: lane, to: requests, by: lanes * SeedStride.value) {
@@ -108,13 +108,10 @@ struct IdleCloseRaceTests {
         if isPost { $0.body = .raw("\(number)") }
       }
       if outcome == .answered(200, "/\(number)") { continue }
-      // A POST whose connection ends may have been taken: only the caller knows what follows from that. libcurl
-      // sends a GET again on whatever connection, which may end, too.
-      if isPost || carrier == .transfer, case .failed(let words) = outcome, words.hasSuffix("/connection_lost") {
+      // A POST whose connection ends may have been taken: only the caller knows what follows from that.
+      if isPost, case .failed(let words) = outcome, words.hasSuffix("/connection_lost") {
         continue
       }
-      // libcurl does not tell that the server did nothing with a request.
-      if carrier == .transfer, outcome == .failed("response/http2_failure") { continue }
       lost.append("\(number): \(outcome)")
     }
     return lost

@@ -35,7 +35,7 @@ struct IdleQueueTests {
   }
 
   private func engine(idle: Int) throws -> CurlTransport {
-    try CurlTransport.over(.direct) {
+    try CurlTransport.with {
       $0.idleConnections = idle
       $0.connection.proxy = .none
     }

@@ -24,7 +24,7 @@ struct RecordTests {
     case engine, curlDialer, tlsDialer
 
     func transport(_ lab: TestAuthority) throws -> any Transport {
-      let engine = try CurlTransport.over(.direct) { $0.connection = lab.options() }
+      let engine = try CurlTransport.with { $0.connection = lab.options() }
       if self == .engine { return engine }
       let dialer: any Dialer = self == .curlDialer ? CurlDialer(transport: engine) : lab.dialer()
       return try DialerTransport(over: dialer)

@@ -28,7 +28,6 @@ struct WaitingRequestsTests {
 
   private func engine(_ proxy: LoopbackServer, connections: Int) throws -> CurlTransport {
     var configuration = CurlConfiguration()
-    configuration.carrier = .direct
     configuration.connection.httpVersion = .http1
     configuration.connection.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
     configuration.connection.proxy = .url("http://127.0.0.1:\(proxy.port)")

@@ -46,7 +46,7 @@ struct BodilessResponseTests {
         try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(request.body.count)\r\n\r\n\(request.text)")
       }
     }
-    let engine = try CurlTransport.over(.direct)
+    let engine = try CurlTransport()
     let status = row.method == .head ? 200 : row.head.contains("304") ? 304 : 204
     #expect(await engine.outcome(server, method: row.method) == .answered(status, ""))
     let outcome = await engine.outcome(server, method: .post) { $0.body = .raw("pay") }
@@ -68,7 +68,7 @@ struct BodilessResponseTests {
         }
       }
     }
-    let engine = try CurlTransport.over(.direct)
+    let engine = try CurlTransport()
     #expect(await engine.outcome(server) == .answered(204, ""))
     async let outcome = engine.outcome(server, method: .post) { $0.body = .raw("pay") }
     gate.open()

@@ -151,9 +151,7 @@ struct BodyFramingFaultTests {
   @Test("contradicting lengths are refused", arguments: conflicts)
   func conflict(_ fault: Fault) async throws {
     let outcome = try await play(fault)
-    // What is wrong with codings, libcurl 8 finds before the head is whole.
-    let isLibcurls = HTTPCarrier.standard == .transfer && fault.name == "chunked before another coding"
-    #expect(outcome == fault.expected || isLibcurls && outcome == .failed("response/bad_content_encoding"))
+    #expect(outcome == fault.expected)
   }
 
   @Test("a truncated streamed body fails after what did come", arguments: [true, false])

@@ -25,7 +25,7 @@ struct EarlyResponseTests {
       var options = ConnectionOptions()
       options.proxy = .none
       options.httpVersion = version == .http1 ? .http1 : .http2
-      let engine = try CurlTransport.over(.direct) { $0.connection = options }
+      let engine = try CurlTransport.with { $0.connection = options }
       guard self == .dialer else { return engine }
       var configuration = DialerTransport.Configuration()
       configuration.connection = options

@@ -142,10 +142,6 @@ extension LoopbackConnection {
 
 /// An engine, and servers of HTTP/2 it trusts.
 struct HTTP2Servers {
-  /// Whether Lastro speaks HTTP itself. It knows of a request that the server did nothing with it (RFC 9113 §8.7), and
-  /// sends it again, once, whatever the method; libcurl does not tell.
-  static let areSpokenToDirectly = HTTPCarrier.standard == .direct
-
   let authority: CertificateAuthority
   let engine: CurlTransport
 

@@ -113,7 +113,7 @@ struct HTTP2FaultTests {
     let expected =
       isReused && row.point == .beforeHeaders ? row.expected.union(["send/connection_lost"]) : row.expected
     #expect(expected.contains(error.words), "\(method) \(isReused) \(error)")
-    let isAgain = HTTP2Servers.areSpokenToDirectly && row.isUnprocessed
+    let isAgain = row.isUnprocessed
     #expect(error.requestSent == !isAgain)
     #expect(await eventually { server.requests.contains { $0.path == "/fault" } })
     #expect(server.requests.count { $0.path == "/fault" } == (isAgain ? 4 : 1), "sent once if it may be processed")

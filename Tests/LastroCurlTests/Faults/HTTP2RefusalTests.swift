@@ -26,40 +26,32 @@ struct HTTP2RefusalTests {
     }
   }
 
-  @Test("a refused GET is sent again, by libcurl over another connection, and answered")
+  @Test("a refused GET is sent again over the same connection, and answered")
   func refusedGet() async throws {
     let lab = try HTTP2Servers()
     let server = try refusing(1, lab)
     #expect(await lab.outcome(server) { $0.allowsResend = true } == .answered(200, "fine"))
-    #expect(server.requests.map(\.connection) == (HTTP2Servers.areSpokenToDirectly ? [1, 1] : [1, 2]))
+    #expect(server.requests.map(\.connection) == [1, 1])
   }
 
-  @Test("a refused POST is sent again where the engine knows that it was refused; of libcurl it does not")
+  @Test("a refused POST is sent again")
   func refusedPost() async throws {
     let lab = try HTTP2Servers()
     let server = try refusing(1, lab)
-    if HTTP2Servers.areSpokenToDirectly {
-      let response = try await lab.engine.execute(
-        .to(server, method: .post) {
-          $0.trust(lab.authority)
-          $0.body = .raw("pay")
-        })
-      #expect(response.head.status == .ok && response.facts.resends == 1)
-      #expect(server.requests.map(\.text) == ["pay", "pay"])
-      return
-    }
-    let error = try await lab.failure(server, method: .post)
-    #expect(error.words == "send/connection_lost")
-    #expect(error.requestSent)
-    #expect(server.requests.count == 1)
-    #expect(await lab.outcome(server, method: .post) == .answered(200, "fine"))
+    let response = try await lab.engine.execute(
+      .to(server, method: .post) {
+        $0.trust(lab.authority)
+        $0.body = .raw("pay")
+      })
+    #expect(response.head.status == .ok && response.facts.resends == 1)
+    #expect(server.requests.map(\.text) == ["pay", "pay"])
   }
 
   @Test("a POST that is refused three times in a row is answered by the fourth attempt")
   func refusedThrice() async throws {
     let lab = try HTTP2Servers()
     let server = try refusing(3, lab)
-    let engine = try CurlTransport.over(.direct)
+    let engine = try CurlTransport()
     let outcome = await engine.outcome(server, method: .post) {
       $0.trust(lab.authority)
       $0.body = .raw("pay")
@@ -68,20 +60,15 @@ struct HTTP2RefusalTests {
     #expect(server.requests.map(\.text) == ["pay", "pay", "pay", "pay"])
   }
 
-  @Test("refused over and over it fails; libcurl's attempts are bounded, and counted in the facts")
+  @Test("a request that is always refused fails after three resends, which the facts count")
   func refusedForEver() async throws {
     let lab = try HTTP2Servers()
     let server = try refusing(.max, lab)
     let error = try await lab.failure(server) { $0.allowsResend = true }
     let resends = try #require(error.facts?.resends)
     #expect(server.requests.count == resends + 1)
-    if HTTP2Servers.areSpokenToDirectly {
-      #expect(error.words == "response/http2_failure" && resends == 3, "\(error)")
-      #expect(!error.requestSent, "no attempt was processed")
-    } else {
-      #expect(error.words == "response/connection_lost" || error.words == "send/connection_lost", "\(error)")
-      #expect((1...5).contains(resends))
-    }
+    #expect(error.words == "response/http2_failure" && resends == 3, "\(error)")
+    #expect(!error.requestSent, "no attempt was processed")
   }
 
   @Test("a connection that went silent is not used again")
@@ -111,7 +98,7 @@ struct HTTP2RefusalTests {
     }
   }
 
-  @Test("a GOAWAY that excludes one of two requests: the other is answered, a GET goes elsewhere, libcurl's POST fails")
+  @Test("of two requests, the one that GOAWAY excludes is sent again, and the other is answered")
   func excluded() async throws {
     for method in [HTTPRequest.Method.get, .post] {
       let lab = try HTTP2Servers()
@@ -122,20 +109,11 @@ struct HTTP2RefusalTests {
       #expect(await first == .answered(200, "first"))
       let outcome = await second
       let sent = server.requests.count { $0.path == "/second" }
-      if HTTP2Servers.areSpokenToDirectly {
-        #expect(outcome == .answered(200, "fine") && sent == 2, "\(outcome)")
-      } else if method == .get {
-        #expect(outcome == .answered(200, "fine") || outcome == .failed("response/http2_failure"), "\(outcome)")
-        #expect(sent <= 2)
-      } else {
-        #expect(
-          outcome == .failed("send/connection_lost") || outcome == .failed("response/http2_failure"), "\(outcome)")
-        #expect(sent == 1)
-      }
+      #expect(outcome == .answered(200, "fine") && sent == 2, "\(outcome)")
     }
   }
 
-  @Test("HTTP_1_1_REQUIRED: a GET is sent again in HTTP/1.1, a POST by libcurl is not")
+  @Test("a request is sent again over HTTP/1.1 after HTTP_1_1_REQUIRED")
   func http11Required() async throws {
     for method in [HTTPRequest.Method.get, .post] {
       let lab = try HTTP2Servers()
@@ -146,9 +124,8 @@ struct HTTP2RefusalTests {
           ? .fault(.http2(.resetStream(.http11Required), at: .beforeHeaders)) : .text(request.head.version)
       }
       let outcome = await lab.outcome(server, method: method) { $0.allowsResend = method == .get }
-      let isAgain = method == .get || HTTP2Servers.areSpokenToDirectly
-      #expect(outcome == (isAgain ? .answered(200, "HTTP/1.1") : .failed("send/connection_lost")))
-      #expect(server.requests.count == (isAgain ? 2 : 1))
+      #expect(outcome == .answered(200, "HTTP/1.1"))
+      #expect(server.requests.count == 2)
     }
   }
 
@@ -225,7 +202,7 @@ struct HTTP2RefusalTests {
       let server = try lab.server(Self.early) { _ in .fault(.http2(.resetStream(code), at: .beforeHeaders)) }
       let error = try await lab.failure(server, method: .post) { $0.body = .raw([UInt8](repeating: 1, count: 2 << 20)) }
       #expect(["send/connection_lost", "response/http2_failure"].contains(error.words), "\(error)")
-      let isAgain = HTTP2Servers.areSpokenToDirectly && code == .refusedStream
+      let isAgain = code == .refusedStream
       #expect(error.requestSent == !isAgain)
       #expect(server.requests.count == (isAgain ? 4 : 1))
     }
@@ -241,7 +218,6 @@ struct HTTP2RefusalTests {
     task.cancel()
     #expect(await task.value == .failed("cancelled/cancelled"))
     #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
-    // libcurl 7.88 says STREAM_CLOSED, later ones CANCEL.
     #expect(await eventually { server.requests.last { $0.path == "/stalled" }?.resetCode != nil })
     #expect(server.acceptedConnections == 1)
   }
@@ -285,9 +261,9 @@ struct HTTP2RefusalTests {
         method: method, url: server.baseURL + "/work", body: method == .post ? .raw("pay") : .empty)
       if let key { try request.setHeader("Idempotency-Key", key) }
       let sent = request
-      // The direct carrier does it by itself, where the server did nothing with the request.
+      // The engine sends it again by itself where the server processed nothing.
       let isUnprocessed = fault == .resetStream(.refusedStream) || fault == .goAway(lastStream: .before, .noError)
-      if method == .get || key != nil || HTTP2Servers.areSpokenToDirectly && isUnprocessed {
+      if method == .get || key != nil || isUnprocessed {
         let answer = try await stack.fetch(.raw(sent))
         #expect(answer.value == Data("fine".utf8))
         #expect(server.requests.count == 2)

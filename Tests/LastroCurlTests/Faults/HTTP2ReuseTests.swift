@@ -182,7 +182,7 @@ struct HTTP2ReuseTests {
     let lab = try HTTP2Servers()
     let server = try dying(death, upTo: 1, lab)
     #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
-    if HTTP2Servers.areSpokenToDirectly, [.goAway, .goAwayAndEnd].contains(death) {
+    if [.goAway, .goAwayAndEnd].contains(death) {
       // The server did nothing with it.
       #expect(await lab.outcome(server, "/second", method: .post) == .answered(200, "fine"))
       #expect(server.requests.count { $0.path == "/second" } == 2)
@@ -203,7 +203,7 @@ struct HTTP2ReuseTests {
       let server = try dying(death, upTo: .max, lab)
       #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
       let error = try await lab.failure(server, "/second") { $0.allowsResend = true }
-      let isUnprocessed = death == .goAway && HTTP2Servers.areSpokenToDirectly
+      let isUnprocessed = death == .goAway
       #expect(error.requestSent == !isUnprocessed)
       #expect(error.facts?.resends == (isUnprocessed ? 3 : 1))
       #expect(server.requests.count { $0.path == "/second" } == (isUnprocessed ? 4 : 2))
@@ -242,7 +242,7 @@ struct HTTP2ReuseTests {
       async let other = lab.outcome(server, "/held")
       #expect(await lab.outcome(server, "/held") == .answered(200, "fine"))
       #expect(await other == .answered(200, "fine"))
-      if death == .goAway, HTTP2Servers.areSpokenToDirectly {
+      if death == .goAway {
         #expect(await lab.outcome(server, "/second") == .answered(200, "fine"))
         #expect(tries.count == 3)
         continue
@@ -341,14 +341,8 @@ struct HTTP2ReuseTests {
     async let long = lab.outcome(server, "/long")
     try await server.waitForRequests(count: 5)
     refusing.open()
-    if HTTP2Servers.areSpokenToDirectly {
-      answering.open()
-      #expect(await refused == .answered(200, "fine"))
-    } else {
-      let outcome = await refused
-      #expect(outcome == .failed("send/connection_lost"), "libcurl wants to send it again: \(outcome)")
-      answering.open()
-    }
+    answering.open()
+    #expect(await refused == .answered(200, "fine"))
     #expect(await long == .answered(200, "long"))
     #expect(await held == .answered(200, ""))
     #expect(await lab.outcome(server, "/next", method: .post) == .answered(200, "fine"))

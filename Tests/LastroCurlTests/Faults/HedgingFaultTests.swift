@@ -10,18 +10,17 @@ import Testing
 /// Hedges over the engine: what the server sees of them.
 @Suite("Faults: hedging", .timeLimit(.minutes(5)))
 struct HedgingFaultTests {
-  private static func stack(_ carrier: HTTPCarrier, _ clock: ManualClock) throws -> CurlNetworkStack {
+  private static func stack(_ clock: ManualClock) throws -> CurlNetworkStack {
     var configuration = StackConfiguration.patient
     configuration.timeSource = clock.timeSource
     let policy = try HedgingPolicy(delay: .fixed(.milliseconds(100)))
     configuration.resilience = Resilience(hedger: Hedger(policy, time: clock.timeSource))
-    return try .direct({ $0.carrier = carrier }, configuration: configuration)
+    return try .direct(configuration: configuration)
   }
 
   @Test(
-    "a first answer that never comes: the second request's is the answer, and the first one's connection is closed",
-    arguments: HTTPCarrier.allCases)
-  func neverAnswers(_ carrier: HTTPCarrier) async throws {
+    "a first answer that never comes: the second request's is the answer, and the first one's connection is closed")
+  func neverAnswers() async throws {
     let isClosed = EventRecorder<Int>()
     let server = try LoopbackServer { connection in
       guard try connection.readRequest() != nil else { return }
@@ -34,7 +33,7 @@ struct HedgingFaultTests {
       _ = connection.readToEnd()
     }
     let clock = ManualClock()
-    let stack = try Self.stack(carrier, clock)
+    let stack = try Self.stack(clock)
     let url = "http://127.0.0.1:\(server.port)/"
     let call = Task { try await stack.send(.get, url) }
     _ = try await server.waitForRequests(count: 1)
@@ -51,8 +50,8 @@ struct HedgingFaultTests {
     #expect(server.acceptedConnections == 2)
   }
 
-  @Test("a POST waits alone", arguments: HTTPCarrier.allCases)
-  func post(_ carrier: HTTPCarrier) async throws {
+  @Test("a POST waits alone")
+  func post() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
       while try connection.readRequest() != nil {
@@ -61,7 +60,7 @@ struct HedgingFaultTests {
       }
     }
     let clock = ManualClock()
-    let stack = try Self.stack(carrier, clock)
+    let stack = try Self.stack(clock)
     let url = "http://127.0.0.1:\(server.port)/"
     let call = Task { try await stack.send(.post, url, body: .raw("pay")) }
     _ = try await server.waitForRequests(count: 1)

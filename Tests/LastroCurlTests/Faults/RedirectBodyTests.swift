@@ -195,7 +195,7 @@ struct RedirectBodyTests {
         }
       }
     }
-    let answer = try await Self.stack(CurlTransport.over(.direct)).fetch(
+    let answer = try await Self.stack(CurlTransport()).fetch(
       .raw(ResourceRequest(url: server.baseURL + "/0")))
     #expect(answer.value == Data("fine".utf8) && answer.response.redirects.count == 4)
     return server.acceptedConnections

@@ -18,7 +18,7 @@ struct SlowLineTests {
   private static let second = HTTP2Time.second
 
   private func engine(_ adapt: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlTransport {
-    try CurlTransport.over(.direct) {
+    try CurlTransport.with {
       $0.loops = 1
       $0.connection.httpVersion = .http2
       adapt(&$0)

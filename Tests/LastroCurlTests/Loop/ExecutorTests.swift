@@ -21,10 +21,10 @@ struct ExecutorTests {
     return name.map { String($0.prefix { $0 != "\n" }) } ?? ""
   }
 
-  @Test("a task of the executor fetches, and goes on, on the loop's thread", arguments: HTTPCarrier.allCases)
-  func thread(carrier: HTTPCarrier) async throws {
+  @Test("a task of the executor fetches, and goes on, on the loop's thread")
+  func thread() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
-    let engine = try CurlTransport.over(carrier)
+    let engine = try CurlTransport()
     await withTaskExecutorPreference(engine.executor) {
       for _ in 0..<3 {
         #expect(Self.threadName == "lastro-loop")
@@ -36,10 +36,10 @@ struct ExecutorTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("many tasks of the executor fetch at once, beside others", arguments: HTTPCarrier.allCases)
-  func many(carrier: HTTPCarrier) async throws {
+  @Test("many tasks of the executor fetch at once, beside others")
+  func many() async throws {
     let server = try LoopbackServer.http { request in .text(request.target) }
-    let engine = try CurlTransport.over(carrier)
+    let engine = try CurlTransport()
     await withTaskGroup(of: Bool.self) { group in
       for number in 0..<200 {
         let executor = number.isMultiple(of: 2) ? engine.executor : nil
@@ -76,7 +76,7 @@ struct ExecutorTests {
   @Test("with several loops a task keeps to its own")
   func several() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
-    let engine = try CurlTransport.over(.direct) { $0.loops = 3 }
+    let engine = try CurlTransport.with { $0.loops = 3 }
     await withTaskExecutorPreference(engine.executor) {
       for _ in 0..<6 { #expect(await engine.outcome(server) == .answered(200, "fine")) }
     }
@@ -85,7 +85,7 @@ struct ExecutorTests {
 
   @Test("tasks outlive the engine's end, and go on elsewhere")
   func end() async throws {
-    let engine = try CurlTransport.over(.direct)
+    let engine = try CurlTransport()
     let executor = engine.executor
     let (waiting, continuation) = AsyncStream.makeStream(of: Void.self)
     let task = Task(executorPreference: executor) {
@@ -100,7 +100,7 @@ struct ExecutorTests {
 
   @Test("an executor that is kept keeps its thread, when its engine is gone")
   func kept() async throws {
-    let executor: any TaskExecutor = try CurlTransport.over(.direct).executor
+    let executor: any TaskExecutor = try CurlTransport().executor
     #expect(await Task(executorPreference: executor) { Self.threadName }.value == "lastro-loop")
   }
 }

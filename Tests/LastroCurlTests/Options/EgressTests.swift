@@ -20,11 +20,10 @@ struct EgressTests {
   private static let denied = "policy/egress_denied"
 
   private static func stack(
-    _ carrier: HTTPCarrier, _ policy: EgressPolicy = .publicInternet,
+    _ policy: EgressPolicy = .publicInternet,
     _ edit: (inout CurlConfiguration) -> Void = { _ in }
   ) throws -> CurlNetworkStack {
     try .direct {
-      $0.carrier = carrier
       $0.connection.egress = policy
       edit(&$0)
     }
@@ -37,14 +36,14 @@ struct EgressTests {
     return policy
   }
 
-  private static func answer(_ carrier: HTTPCarrier) throws -> LoopbackServer {
+  private static func answer() throws -> LoopbackServer {
     try LoopbackServer.http { _ in .text("fine") }
   }
 
-  @Test("loopback is denied, however it is written", arguments: HTTPCarrier.allCases)
-  func spellings(_ carrier: HTTPCarrier) async throws {
-    let server = try Self.answer(carrier)
-    let stack = try Self.stack(carrier) {
+  @Test("loopback is denied, however it is written")
+  func spellings() async throws {
+    let server = try Self.answer()
+    let stack = try Self.stack {
       $0.connection.resolutions = [.init(host: "far.test", port: server.port, addresses: ["127.0.0.1"])]
     }
     let hosts = [
@@ -64,14 +63,13 @@ struct EgressTests {
     #expect(server.acceptedConnections == 0)
   }
 
-  @Test("a denial is not tried again", arguments: HTTPCarrier.allCases)
-  func isFinal(_ carrier: HTTPCarrier) async throws {
-    let server = try Self.answer(carrier)
+  @Test("a denial is not tried again")
+  func isFinal() async throws {
+    let server = try Self.answer()
     var configuration = StackConfiguration.patient
     configuration.interceptors = [RetryInterceptor(policy: .maxRetries(3), eligibility: .any)]
     let stack = try CurlNetworkStack.direct(
       {
-        $0.carrier = carrier
         $0.connection.egress = .publicInternet
       }, configuration: configuration)
     let error = try await failure { try await stack.send(.get, server.baseURL + "/") }
@@ -79,14 +77,14 @@ struct EgressTests {
     #expect(error.attempts.count == 1, "\(error.attempts)")
   }
 
-  @Test("a redirect leads to no address that is denied", arguments: HTTPCarrier.allCases)
-  func redirects(_ carrier: HTTPCarrier) async throws {
-    let inner = try Self.answer(carrier)
+  @Test("a redirect leads to no address that is denied")
+  func redirects() async throws {
+    let inner = try Self.answer()
     for target in ["127.0.0.1", "[::ffff:127.0.0.1]", "localhost"] {
       let outer = try LoopbackServer.http { _ in
         LoopbackResponse(status: 302, headers: ["Location": "http://\(target):\(inner.port)/"])
       }
-      let stack = try Self.stack(carrier, try Self.allowing(outer))
+      let stack = try Self.stack(try Self.allowing(outer))
       let error = try await failure { try await stack.send(.get, outer.baseURL + "/") }
       #expect(error.words == Self.denied, "\(error)")
       #expect(outer.acceptedConnections == 1)
@@ -95,15 +93,15 @@ struct EgressTests {
   }
 
   @Test(
-    "of a host with allowed and denied addresses none is used, or the allowed ones", arguments: HTTPCarrier.allCases)
-  func mixedAnswers(_ carrier: HTTPCarrier) async throws {
-    let server = try Self.answer(carrier)
+    "of a host with allowed and denied addresses none is used, or the allowed ones")
+  func mixedAnswers() async throws {
+    let server = try Self.answer()
     var policy = try Self.allowing(server)
     policy.denying = [try EgressRange("127.0.0.2")]
     let url = "http://far.test:\(server.port)/"
     for mode in [EgressPolicy.MixedAnswers.refuse, .useAllowed] {
       policy.mixedAnswers = mode
-      let stack = try Self.stack(carrier, policy) {
+      let stack = try Self.stack(policy) {
         $0.connection.resolutions = [.init(host: "far.test", port: server.port, addresses: ["127.0.0.2", "127.0.0.1"])]
       }
       switch mode {
@@ -116,28 +114,28 @@ struct EgressTests {
     }
   }
 
-  @Test("of two families the allowed one is used, where that is asked for", arguments: HTTPCarrier.allCases)
-  func families(_ carrier: HTTPCarrier) async throws {
-    let server = try Self.answer(carrier)
+  @Test("of two families the allowed one is used, where that is asked for")
+  func families() async throws {
+    let server = try Self.answer()
     for addresses in [["::1", "127.0.0.1"], ["127.0.0.1", "::1"]] {
       var policy = try Self.allowing(server)
       policy.mixedAnswers = .useAllowed
-      let stack = try Self.stack(carrier, policy) {
+      let stack = try Self.stack(policy) {
         $0.connection.resolutions = [.init(host: "far.test", port: server.port, addresses: addresses)]
       }
       #expect(try await stack.send(.get, "http://far.test:\(server.port)/").text == "fine")
     }
   }
 
-  @Test("what an allowed address fails of is told, whatever was denied besides", arguments: HTTPCarrier.allCases)
-  func otherFailures(_ carrier: HTTPCarrier) async throws {
+  @Test("what an allowed address fails of is told, whatever was denied besides")
+  func otherFailures() async throws {
     let authority = try CertificateAuthority()
     let server = try LoopbackServer.http(tls: LoopbackTLS(authority.issue(hosts: ["far.test"]))) { _ in .text("fine") }
     for (port, words) in [(1, "connect/connect_failed"), (server.port, "tls/untrusted_certificate")] {
       var policy = EgressPolicy.publicInternet
       policy.allowing = [try EgressRange("127.0.0.1")]
       policy.mixedAnswers = .useAllowed
-      let stack = try Self.stack(carrier, policy) {
+      let stack = try Self.stack(policy) {
         $0.connection.resolutions = [.init(host: "far.test", port: port, addresses: ["127.0.0.2", "127.0.0.1"])]
       }
       let error = try await failure { try await stack.send(.get, "https://far.test:\(port)/") }
@@ -146,10 +144,10 @@ struct EgressTests {
   }
 
   @Test(
-    "options of a request's own have the engine's rules, unless they say otherwise", arguments: HTTPCarrier.allCases)
-  func inherited(_ carrier: HTTPCarrier) async throws {
-    let server = try Self.answer(carrier)
-    let stack = try Self.stack(carrier)
+    "options of a request's own have the engine's rules, unless they say otherwise")
+  func inherited() async throws {
+    let server = try Self.answer()
+    let stack = try Self.stack()
     let silent = RequestOptions.connection { $0.httpVersion = .http1 }
     let error = try await failure { try await stack.send(.get, server.baseURL + "/", options: silent) }
     #expect(error.words == Self.denied)
@@ -159,14 +157,14 @@ struct EgressTests {
     #expect(try await failure { try await stack.send(.get, server.baseURL + "/") }.words == Self.denied)
   }
 
-  @Test("a denial ends no other request for the same proxy", arguments: HTTPCarrier.allCases)
-  func sharedProxy(_ carrier: HTTPCarrier) async throws {
+  @Test("a denial ends no other request for the same proxy")
+  func sharedProxy() async throws {
     let proxy = try LoopbackServer.http { .text($0.target) }
     var policy = EgressPolicy.publicInternet
     policy.proxies = .trust
     // A new engine has no connection yet, so that all of them wait for dials.
     for _ in 0..<10 {
-      let stack = try Self.stack(carrier, policy) { $0.connection.proxy = .url(proxy.baseURL) }
+      let stack = try Self.stack(policy) { $0.connection.proxy = .url(proxy.baseURL) }
       await withTaskGroup(of: Void.self) { group in
         for number in 0..<16 {
           group.addTask {
@@ -187,17 +185,17 @@ struct EgressTests {
   @Test("the explanation of a request has the rules")
   func explained() async throws {
     func explanation(_ policy: EgressPolicy) async throws -> String {
-      let stack = try Self.stack(.direct, policy)
+      let stack = try Self.stack(policy)
       return "\(await stack.explain(RawHTTPResource(request: try ResourceRequest(url: "https://far.test/"))))"
     }
     #expect(try await explanation(.publicInternet).contains("hosts of the Internet, and what is allowed; no proxies"))
     #expect(try await !explanation(.unrestricted).contains("egress"))
   }
 
-  @Test("a connection that was opened without rules serves no request under rules", arguments: HTTPCarrier.allCases)
-  func pooled(_ carrier: HTTPCarrier) async throws {
-    let server = try Self.answer(carrier)
-    let stack = try Self.stack(carrier, .unrestricted)
+  @Test("a connection that was opened without rules serves no request under rules")
+  func pooled() async throws {
+    let server = try Self.answer()
+    let stack = try Self.stack(.unrestricted)
     #expect(try await stack.send(.get, server.baseURL + "/").text == "fine")
     let options = RequestOptions.connection { $0.egress = .publicInternet }
     let error = try await failure { try await stack.send(.get, server.baseURL + "/", options: options) }
@@ -206,12 +204,12 @@ struct EgressTests {
     #expect(server.requests.count == 2)
   }
 
-  @Test("proxies are refused, or trusted to choose", arguments: HTTPCarrier.allCases)
-  func proxies(_ carrier: HTTPCarrier) async throws {
+  @Test("proxies are refused, or trusted to choose")
+  func proxies() async throws {
     let proxy = try LoopbackServer.http { .text($0.target) }
     var policy = try Self.allowing(proxy)
     for url in [proxy.baseURL, "socks5h://127.0.0.1:\(proxy.port)"] {
-      let stack = try Self.stack(carrier, policy) { $0.connection.proxy = .url(url) }
+      let stack = try Self.stack(policy) { $0.connection.proxy = .url(url) }
       for target in ["http://far.test/", "https://far.test/"] {
         #expect(try await failure { try await stack.send(.get, target) }.words == Self.denied)
       }
@@ -219,7 +217,7 @@ struct EgressTests {
     #expect(proxy.acceptedConnections == 0)
     policy = .publicInternet
     policy.proxies = .trust
-    let stack = try Self.stack(carrier, policy) { $0.connection.proxy = .url(proxy.baseURL) }
+    let stack = try Self.stack(policy) { $0.connection.proxy = .url(proxy.baseURL) }
     #expect(try await stack.send(.get, "http://far.test/").text == "http://far.test/")
     // Over the connection that stands, and that no dial judges.
     for target in ["169.254.169.254", "127.0.0.1", "[fd00:ec2::254]"] {
@@ -228,9 +226,9 @@ struct EgressTests {
     #expect(proxy.requests.map(\.target) == ["http://far.test/"])
   }
 
-  @Test("Unix sockets are refused", arguments: HTTPCarrier.allCases)
-  func unixSocket(_ carrier: HTTPCarrier) async throws {
-    let stack = try Self.stack(carrier) { $0.connection.unixSocketPath = "/run/none" }
+  @Test("Unix sockets are refused")
+  func unixSocket() async throws {
+    let stack = try Self.stack { $0.connection.unixSocketPath = "/run/none" }
     #expect(try await failure { try await stack.send(.get, "http://far.test/") }.words == Self.denied)
   }
 

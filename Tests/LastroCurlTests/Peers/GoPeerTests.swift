@@ -14,7 +14,6 @@ struct GoPeerTests {
   private func stack() throws -> CurlNetworkStack {
     let authority = try Peers.go.certificates.authority
     return try .direct {
-      $0.carrier = .direct
       $0.connection.tls.roots = .file(authority)
     }
   }

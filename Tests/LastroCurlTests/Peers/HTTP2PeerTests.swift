@@ -81,10 +81,7 @@ struct HTTP2PeerTests {
       100, stack { $0.connection.httpVersion = .http2 }, url: "http://127.0.0.1:\(ports.h2c)/connection")
     #expect(seen.protocols == ["HTTP/2.0"])
     #expect(seen.versions == ["2"])
-    // Before 8.0.0 libcurl's own HTTP cannot use such a connection again.
-    let shares =
-      HTTPCarrier.standard == .direct || CurlCapabilities.current.curlVersion.prefix { $0 != "." } != "7"
-    #expect(shares ? seen.connections.count <= 2 : seen.connections.count == 100, "\(seen.connections.count)")
+    #expect(seen.connections.count <= 2, "\(seen.connections.count)")
   }
 
   @Test("bodies come byte for byte", arguments: ["0", "1", "1k", "1m", "11m"])

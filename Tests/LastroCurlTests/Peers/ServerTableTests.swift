@@ -62,12 +62,7 @@ struct ServerTableTests {
           #expect(status == 200 && answer.text == "early", "\(status) \(size)")
           #expect(answer.response.facts.httpVersion == cell.version.rawValue)
         } catch {
-          // Where answer and RST_STREAM come in one TLS record, libcurl 7.88 keeps the status only.
-          // Where its connection ends before the upload does, libcurl loses the answer (`Docs/Carriers.md`).
-          let isLost = error.words.hasSuffix("/connection_lost") || error.words == "response/truncated_body"
-          if HTTPCarrier.standard == .transfer, isLost, cell.version == .http1 || cell.server == .nghttpd { continue }
-          let isLibcurls = HTTPCarrier.standard == .transfer && error.words == "response/http2_failure"
-          #expect(isLibcurls || status != 200 && error.words == "http/unexpected_status", "\(status) \(size) \(error)")
+          #expect(status != 200 && error.words == "http/unexpected_status", "\(status) \(size) \(error)")
           #expect(error.statusCode?.code == status, "\(size) \(error)")
         }
         #expect(try await stack.send(.get, site.base + "/page").text == PeerSite.page)
@@ -113,17 +108,13 @@ struct ServerTableTests {
     // nginx and others send them to who says that it takes them.
     let answer = try await stack.send(.get, url, headers: ["TE": "trailers"])
     #expect(answer.text == "fine")
-    #expect(answer.response.facts.trailers[sum] == (HTTPCarrier.standard == .direct ? "none" : nil))
+    #expect(answer.response.facts.trailers[sum] == "none")
     guard ServerTable.passesTrailersOn(cell) else { return }
     let chunks = AsyncStream<Data> { continuation in
       continuation.yield(Data("pay".utf8))
       continuation.finish()
     }
     let body = RequestBody.stream(chunks, trailers: { ["X-Sum": "of three"] })
-    guard HTTPCarrier.standard == .direct else {
-      let refused = try await failure { try await stack.send(.post, url, body: body) }
-      return #expect(refused.words == "request/unsupported")
-    }
     let sent = try await stack.send(.post, url, headers: ["TE": "trailers", "Trailer": "X-Sum"], body: body)
     #expect(sent.response.facts.trailers[sum] == "of three")
   }
@@ -151,16 +142,7 @@ struct ServerTableTests {
     for _ in 0..<240 / atOnce {
       try await withThrowingTaskGroup(of: String.self) { group in
         for _ in 0..<atOnce {
-          group.addTask {
-            do throws(RawFailure) {
-              return try await stack.send(.get, url).text
-            } catch {
-              // libcurl sends a GET again over any connection, which may end too (`Docs/Carriers.md`).
-              let isLibcurls = HTTPCarrier.standard == .transfer && error.words.hasSuffix("/connection_lost")
-              guard isLibcurls, cell.server != .lighttpd else { throw error }
-              return PeerSite.page
-            }
-          }
+          group.addTask { try await stack.send(.get, url).text }
         }
         for try await text in group { #expect(text == PeerSite.page) }
       }
@@ -237,15 +219,7 @@ struct ServerTable {
     }
   }
 
-  static let gaps = HTTPCarrier.standard == .transfer ? gapsOfServers + gapsOfTransfers : gapsOfServers
-
-  private static let gapsOfTransfers = [
-    Gap(
-      [.hypercorn], [.http2], columns: [.expect],
-      "it never says 100, and libcurl 7.88 may forget that it waited long enough (`Docs/Carriers.md`)")
-  ]
-
-  private static let gapsOfServers = [
+  static let gaps = [
     Gap([.nghttpd], [.http1], "it speaks HTTP/2 only"),
     Gap([.squid], [.http2], "it speaks HTTP/1.1 only; what it tunnels is the server's behind it"),
     Gap([.node, .hypercorn, .granian], columns: [.ranges], "they leave ranges to applications"),

@@ -121,7 +121,6 @@ struct ResolverTests {
   ) throws -> CurlNetworkStack {
     try .direct(
       {
-        $0.carrier = .direct
         $0.connection.resolver = resolver
         edit(&$0)
       }, configuration: configuration)
@@ -341,15 +340,6 @@ struct ResolverTests {
     // The same resolver, the same connections.
     _ = try await stack.send(.get, url, options: .connection { $0.resolver = inner })
     #expect(inner.asked.count == 1 && server.acceptedConnections == 2)
-  }
-
-  @Test("libcurl's own transfers refuse a resolver that they would not ask")
-  func transfers() async throws {
-    let server = try Self.answer()
-    let stack = try Self.stack(Table("127.0.0.1")) { $0.carrier = .transfer }
-    let error = try await failure { try await stack.send(.get, "http://far.test:\(server.port)/") }
-    #expect(error.words == "request/unsupported", "\(error)")
-    #expect(try await stack.send(.get, server.baseURL).text == "fine")
   }
 
   private static func dialer(

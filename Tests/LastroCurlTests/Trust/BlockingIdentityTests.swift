@@ -43,7 +43,6 @@ struct BlockingIdentityTests {
 
   private func stack() throws -> CurlNetworkStack {
     try CurlNetworkStack.direct {
-      $0.carrier = .direct
       $0.connection.tls.roots = lab.roots
     }
   }

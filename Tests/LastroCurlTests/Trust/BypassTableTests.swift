@@ -12,44 +12,43 @@ import Testing
   import Foundation
 #endif
 
-/// Carrier × bypass: what ``BypassTests`` tries over HTTP with all that HTTP has, tried over each carrier. What counts
-/// is what the server saw.
-@Suite("Trust: carrier × bypass", .timeLimit(.minutes(5)))
+/// Every bypass over every path to a server: ``BypassTests`` tries them over HTTP alone. The server's record decides.
+@Suite("Trust: path × bypass", .timeLimit(.minutes(5)))
 struct BypassTableTests {
   private let lab: TestAuthority
 
   init() throws { lab = try TestAuthority() }
 
-  @Test("each cell of the table is tried, or has a reason", arguments: Carrier.allCases)
-  func cells(_ carrier: Carrier) async throws {
+  @Test("each cell of the table is tried, or has a reason", arguments: TrustPath.allCases)
+  func cells(_ path: TrustPath) async throws {
     for bypass in Bypass.allCases {
-      if let reason = bypass.isImpossible(over: carrier) {
+      if let reason = bypass.isImpossible(over: path) {
         #expect(!reason.isEmpty)
       } else {
-        try await attempt(bypass, over: carrier)
+        try await attempt(bypass, over: path)
       }
     }
   }
 
-  private func attempt(_ bypass: Bypass, over carrier: Carrier) async throws {
+  private func attempt(_ bypass: Bypass, over path: TrustPath) async throws {
     switch bypass {
     case .manInTheMiddle:
-      for version in [LoopbackTLS.Version.tls12, .tls13] { try await manInTheMiddle(carrier, version) }
-    case .requestWithoutJudge: try await ownOptions(carrier, nil)
-    case .requestWithMildJudge: try await ownOptions(carrier, ScriptedJudge { _, _ in .accepted(.validated) })
-    case .plaintext: try await plaintext(carrier)
-    case .policySwappedBetween: try await policySwappedBetween(carrier)
-    case .policySwappedInHandshake: try await policySwappedInHandshake(carrier)
-    case .rulesWithoutEnd: try await rulesWithoutEnd(carrier)
-    case .connectionFromBefore: try await connectionFromBefore(carrier)
+      for version in [LoopbackTLS.Version.tls12, .tls13] { try await manInTheMiddle(path, version) }
+    case .requestWithoutJudge: try await ownOptions(path, nil)
+    case .requestWithMildJudge: try await ownOptions(path, ScriptedJudge { _, _ in .accepted(.validated) })
+    case .plaintext: try await plaintext(path)
+    case .policySwappedBetween: try await policySwappedBetween(path)
+    case .policySwappedInHandshake: try await policySwappedInHandshake(path)
+    case .rulesWithoutEnd: try await rulesWithoutEnd(path)
+    case .connectionFromBefore: try await connectionFromBefore(path)
     case .ticketFromBefore:
-      for version in [LoopbackTLS.Version.tls12, .tls13] { try await ticketFromBefore(carrier, version) }
-    case .certificateSwapped: try await certificateSwapped(carrier)
-    case .redirect: try await BypassTests().redirect(carrier: #require(carrier.http))
-    case .silentResend: try await BypassTests().resend(carrier: #require(carrier.http))
-    case .streamOfAnotherRequest: try await BypassTests().swapInFlight(carrier: #require(carrier.http))
+      for version in [LoopbackTLS.Version.tls12, .tls13] { try await ticketFromBefore(path, version) }
+    case .certificateSwapped: try await certificateSwapped(path)
+    case .redirect: try await BypassTests().redirect()
+    case .silentResend: try await BypassTests().resend()
+    case .streamOfAnotherRequest: try await BypassTests().swapInFlight()
     case .unfinishedHandshake:
-      try await BypassTests().unfinishedConnection(isJudged: true, carrier: #require(carrier.http))
+      try await BypassTests().unfinishedConnection(isJudged: true)
     }
   }
 
@@ -74,33 +73,33 @@ struct BypassTableTests {
 
   // MARK: The attempts
 
-  private func manInTheMiddle(_ carrier: Carrier, _ version: LoopbackTLS.Version) async throws {
+  private func manInTheMiddle(_ path: TrustPath, _ version: LoopbackTLS.Version) async throws {
     var tls = LoopbackTLS(try lab.identity("localhost"))
     tls.maximumVersion = version
     let (server, _) = try server(tls)
-    #expect(try await CarrierClient(carrier, lab, judge: refusing()).send(to: server) == "trust/pin_mismatch")
+    #expect(try await PathClient(path, lab, judge: refusing()).send(to: server) == "trust/pin_mismatch")
     #expect(server.receivedBytes == 0 && server.requests.isEmpty)
-    #expect(try await CarrierClient(carrier, lab, judge: pinned(tls)).send(to: server) == "pinned")
+    #expect(try await PathClient(path, lab, judge: pinned(tls)).send(to: server) == "pinned")
   }
 
-  private func ownOptions(_ carrier: Carrier, _ judge: (any ServerTrustJudge)?) async throws {
+  private func ownOptions(_ path: TrustPath, _ judge: (any ServerTrustJudge)?) async throws {
     let (server, _) = try server()
-    let client = try CarrierClient(carrier, lab, judge: refusing())
-    let options = CarrierClient.options(lab, judge)
+    let client = try PathClient(path, lab, judge: refusing())
+    let options = PathClient.options(lab, judge)
     #expect(await client.send(to: server, options: options) == "trust/pin_mismatch")
     #expect(server.receivedBytes == 0)
   }
 
-  private func plaintext(_ carrier: Carrier) async throws {
+  private func plaintext(_ path: TrustPath) async throws {
     let server = try LoopbackServer.http { _ in .text("answer") }
-    #expect(try await CarrierClient(carrier, lab, judge: refusing()).send(to: server) == "trust/plaintext_refused")
+    #expect(try await PathClient(path, lab, judge: refusing()).send(to: server) == "trust/plaintext_refused")
     #expect(server.acceptedConnections == 0)
   }
 
-  private func policySwappedBetween(_ carrier: Carrier) async throws {
+  private func policySwappedBetween(_ path: TrustPath) async throws {
     let (server, tls) = try server()
     let judge = try pinned(tls)
-    let client = try CarrierClient(carrier, lab, judge: judge)
+    let client = try PathClient(path, lab, judge: judge)
     #expect(await client.send(to: server) == "pinned")
     let received = server.receivedBytes
     judge.replaceConfiguration(
@@ -109,7 +108,7 @@ struct BypassTableTests {
     #expect(server.requests.count == 1 && server.receivedBytes == received)
   }
 
-  private func policySwappedInHandshake(_ carrier: Carrier) async throws {
+  private func policySwappedInHandshake(_ path: TrustPath) async throws {
     let (server, _) = try server()
     // Accepts, and has changed its mind before anything is sent.
     let judge = ScriptedJudge { trust, judge in
@@ -117,37 +116,37 @@ struct BypassTableTests {
       judge.changeRules()
       return .accepted(.validated)
     }
-    #expect(try await CarrierClient(carrier, lab, judge: judge).send(to: server) == "trust/trust_refused")
+    #expect(try await PathClient(path, lab, judge: judge).send(to: server) == "trust/trust_refused")
     #expect(server.receivedBytes == 0)
   }
 
-  private func rulesWithoutEnd(_ carrier: Carrier) async throws {
+  private func rulesWithoutEnd(_ path: TrustPath) async throws {
     let (server, _) = try server()
     let judge = ScriptedJudge { _, judge in
       judge.changeRules()
       return .accepted(.validated)
     }
-    #expect(try await CarrierClient(carrier, lab, judge: judge).send(to: server) == "trust/trust_refused")
+    #expect(try await PathClient(path, lab, judge: judge).send(to: server) == "trust/trust_refused")
     #expect(server.receivedBytes == 0)
   }
 
-  private func connectionFromBefore(_ carrier: Carrier) async throws {
+  private func connectionFromBefore(_ path: TrustPath) async throws {
     let (server, tls) = try server()
-    let client = try CarrierClient(carrier, lab, judge: nil)
+    let client = try PathClient(path, lab, judge: nil)
     #expect(await client.send(to: server) == "validated")
     #expect(
-      try await client.send(to: server, options: CarrierClient.options(lab, refusing())) == "trust/pin_mismatch")
+      try await client.send(to: server, options: PathClient.options(lab, refusing())) == "trust/pin_mismatch")
     #expect(server.requests.count == 1)
-    #expect(try await client.send(to: server, options: CarrierClient.options(lab, pinned(tls))) == "pinned")
+    #expect(try await client.send(to: server, options: PathClient.options(lab, pinned(tls))) == "pinned")
     #expect(server.requests.count == 2 && server.establishedConnections >= 2)
   }
 
-  private func ticketFromBefore(_ carrier: Carrier, _ version: LoopbackTLS.Version) async throws {
+  private func ticketFromBefore(_ path: TrustPath, _ version: LoopbackTLS.Version) async throws {
     var tls = LoopbackTLS(try lab.identity("localhost"))
     tls.maximumVersion = version
     let (server, _) = try server(tls, closes: true)
     let judge = try TestAuthority.evaluator(TestAuthority.policy("other.test", TestAuthority.absentPin))
-    let client = try CarrierClient(carrier, lab, judge: judge)
+    let client = try PathClient(path, lab, judge: judge)
     for _ in 0..<2 { #expect(await client.send(to: server) == "validated") }
     judge.replaceConfiguration(
       try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin)))
@@ -155,9 +154,9 @@ struct BypassTableTests {
     #expect(server.requests.count == 2 && server.resumedHandshakes == 0)
   }
 
-  private func certificateSwapped(_ carrier: Carrier) async throws {
+  private func certificateSwapped(_ path: TrustPath) async throws {
     let (server, tls) = try server(closes: true)
-    let client = try CarrierClient(carrier, lab, judge: pinned(tls))
+    let client = try PathClient(path, lab, judge: pinned(tls))
     #expect(await client.send(to: server) == "pinned")
     // With the same key the pin stays.
     let renewed = try lab.authority.issue(hosts: ["localhost"], privateKeyPEM: tls.identity.privateKeyPEM)
@@ -169,25 +168,14 @@ struct BypassTableTests {
   }
 }
 
-/// What carries a request's bytes over TLS.
-enum Carrier: String, CaseIterable, Sendable {
-  /// A transfer of libcurl's.
+/// A path of a request's bytes over TLS.
+enum TrustPath: String, CaseIterable, Sendable {
+  /// A fetch of the engine.
   case fetch
-  /// HTTP that Lastro speaks itself, over a connection that libcurl opened.
-  case direct
   /// A stream that the engine dials.
   case stream
   /// OpenSSL over another stream.
   case tlsOverStream
-
-  /// What carries HTTP; `nil` where it is the caller's.
-  var http: HTTPCarrier? {
-    switch self {
-    case .fetch: .transfer
-    case .direct: .direct
-    case .stream, .tlsOverStream: nil
-    }
-  }
 }
 
 /// A way in which a request could pass a pin by.
@@ -198,8 +186,8 @@ enum Bypass: String, CaseIterable, Sendable {
   case streamOfAnotherRequest, unfinishedHandshake
 
   /// Why there is nothing to try; `nil` where it is tried.
-  func isImpossible(over carrier: Carrier) -> String? {
-    guard carrier.http == nil else { return nil }
+  func isImpossible(over path: TrustPath) -> String? {
+    guard path != .fetch else { return nil }
     return switch self {
     case .redirect: "only HTTP has redirects; what is dialed next is a dial of its own"
     case .silentResend: "bytes of a stream are written once, on the connection that was dialed"
@@ -211,19 +199,19 @@ enum Bypass: String, CaseIterable, Sendable {
 }
 
 /// One way to a server that certificates of an authority speak for, under a judge that no request can be without.
-struct CarrierClient {
-  let carrier: Carrier
+struct PathClient {
+  let path: TrustPath
   let lab: TestAuthority
   private let stack: CurlNetworkStack
   private let dialer: any Dialer
 
-  init(_ carrier: Carrier, _ lab: TestAuthority, judge: (any ServerTrustJudge)?) throws {
-    self.carrier = carrier
+  init(_ path: TrustPath, _ lab: TestAuthority, judge: (any ServerTrustJudge)?) throws {
+    self.path = path
     self.lab = lab
-    stack = try lab.stack(judge) { $0.carrier = carrier.http ?? .transfer }
+    stack = try lab.stack(judge)
     var configuration = CurlConfiguration()
     configuration.connection = Self.options(lab, judge)
-    if carrier == .tlsOverStream {
+    if path == .tlsOverStream {
       var plain = CurlConfiguration()
       plain.connection.proxy = .none
       dialer = TLSDialer(over: try CurlDialer(plain), connection: configuration.connection)
@@ -243,7 +231,7 @@ struct CarrierClient {
   /// Sends a secret, and reads of the answer. What the server was accepted as, or stage and code of the refusal.
   func send(to server: LoopbackServer, options: ConnectionOptions? = nil) async -> String {
     do {
-      return try await (carrier.http != nil ? fetch(server, options) : dial(server, options))?.rawValue ?? "nothing"
+      return try await (path == .fetch ? fetch(server, options) : dial(server, options))?.rawValue ?? "nothing"
     } catch let error as RawFailure {
       return error.words
     } catch let error as TransportError {

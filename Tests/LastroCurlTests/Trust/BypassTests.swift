@@ -105,8 +105,8 @@ struct BypassTests {
   }
 
   @Test(
-    "a swap lets a request in flight finish, and no other onto its connection", arguments: HTTPCarrier.allCases)
-  func swapInFlight(carrier: HTTPCarrier) async throws {
+    "a swap lets a request in flight finish, and no other onto its connection")
+  func swapInFlight() async throws {
     let gate = try LoopbackGate()
     let tls = try tls(["h2"])
     let server = try LoopbackServer.http2Script(tls: tls) { connection in
@@ -116,7 +116,7 @@ struct BypassTests {
       }
     }
     let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
-    let stack = try lab.stack(evaluator) { $0.carrier = carrier }
+    let stack = try lab.stack(evaluator)
     async let slow = stack.send(.get, server.baseURL + "/slow")
     try await server.waitForRequests(count: 1)
     evaluator.replaceConfiguration(
@@ -156,9 +156,8 @@ struct BypassTests {
   }
 
   @Test(
-    "streams beyond what a connection takes wait for one that is secured", arguments: [false, true],
-    HTTPCarrier.allCases)
-  func unfinishedConnection(isJudged: Bool, carrier: HTTPCarrier) async throws {
+    "streams beyond what a connection takes wait for one that is secured", arguments: [false, true])
+  func unfinishedConnection(isJudged: Bool) async throws {
     let tls = try tls(["h2"])
     var settings = LoopbackHTTP2Settings()
     settings.maximumConcurrentStreams = 1
@@ -166,7 +165,6 @@ struct BypassTests {
     let proxy = try LoopbackServer.tunnel()
     let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
     let stack = try lab.stack(isJudged ? evaluator : nil) {
-      $0.carrier = carrier
       $0.connection.proxy = .url("http://127.0.0.1:\(proxy.port)")
     }
     _ = try await stack.send(.get, server.baseURL)
@@ -257,8 +255,8 @@ struct BypassTests {
     #expect(server.requests.count == 3)
   }
 
-  @Test("a silent resend after a dead pooled connection is judged too", arguments: HTTPCarrier.allCases)
-  func resend(carrier: HTTPCarrier) async throws {
+  @Test("a silent resend after a dead pooled connection is judged too")
+  func resend() async throws {
     let tls = try tls()
     let counter = Lock(0)
     let server = try LoopbackServer.http(tls: tls) { request in
@@ -269,7 +267,7 @@ struct BypassTests {
       return number == 2 ? .fault(.close) : .text("answer")
     }
     let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
-    let stack = try lab.stack(evaluator) { $0.carrier = carrier }
+    let stack = try lab.stack(evaluator)
     _ = try await stack.send(.get, server.baseURL)
     // The server that takes over the address meets the second sending.
     try server.replaceTLS(LoopbackTLS(lab.identity("localhost")))
@@ -277,8 +275,8 @@ struct BypassTests {
     #expect(server.requests.count == 2)
   }
 
-  @Test("a redirect to a pinned host is judged, and nothing goes there", arguments: HTTPCarrier.allCases)
-  func redirect(carrier: HTTPCarrier) async throws {
+  @Test("a redirect to a pinned host is judged, and nothing goes there")
+  func redirect() async throws {
     let target = try LoopbackServer.http(tls: LoopbackTLS(lab.identity("pinned.test"))) { _ in .text("stolen") }
     let location = target.url("pinned.test", "/next")
     let server = try LoopbackServer.http(tls: tls()) { _ in
@@ -287,7 +285,7 @@ struct BypassTests {
     let stack = try lab.stack(
       TestAuthority.evaluator(TestAuthority.policy("pinned.test", TestAuthority.absentPin)),
       names: ["pinned.test": target.port]
-    ) { $0.carrier = carrier }
+    )
     #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
     #expect(server.requests.count == 1 && target.receivedBytes == 0)
   }

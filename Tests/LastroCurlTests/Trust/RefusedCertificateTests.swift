@@ -11,7 +11,7 @@ import Testing
 @Suite("Refused certificates", .timeLimit(.minutes(5)))
 struct RefusedCertificateTests {
   enum Place: String, CaseIterable, CustomTestStringConvertible {
-    case fetch, transfer, proxy, stream, tlsOverStream
+    case fetch, proxy, stream, tlsOverStream
 
     var testDescription: String { rawValue }
   }
@@ -32,9 +32,8 @@ struct RefusedCertificateTests {
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { try $0.echo() }
     let name = "localhost:\(server.port)"
     switch place {
-    case .fetch, .transfer, .proxy:
+    case .fetch, .proxy:
       let stack = try CurlNetworkStack.direct {
-        $0.carrier = place == .transfer ? .transfer : .direct
         $0.connection.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
         if place == .proxy { $0.connection.proxy = .url("https://\(name)") }
       }

@@ -71,7 +71,7 @@ struct RenewedIdentityTests {
 
   private func transport(_ way: Way) throws -> any Transport {
     let options = lab.options { $0.tls.identity = identity }
-    let engine = try CurlTransport.over(.direct) { $0.connection = options }
+    let engine = try CurlTransport.with { $0.connection = options }
     switch way {
     case .engine: return engine
     case .curlDialer: return try DialerTransport(over: CurlDialer(transport: engine))

@@ -41,10 +41,10 @@ struct TrustSelfCheckTests {
       var options = TLSOptions()
       options.trustJudge = own
       let error = #expect(throws: TransportError.self) {
-        _ = try PartitionTrust(options, standing: standing, poller: poller, check: check)
+        _ = try ProfileTrust(options, standing: standing, poller: poller, check: check)
       }
       #expect(error?.message == refusal.message)
     }
-    _ = try PartitionTrust(TLSOptions(), standing: nil, poller: poller, check: check)
+    _ = try ProfileTrust(TLSOptions(), standing: nil, poller: poller, check: check)
   }
 }

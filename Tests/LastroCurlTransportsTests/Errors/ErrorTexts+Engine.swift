@@ -66,20 +66,16 @@ extension ErrorTexts {
     return texts
   }
 
-  /// What libcurl's results mean, for every state of a transfer that makes a difference.
+  /// Returns the meanings of libcurl's results, for a dial with and without a proxy.
   static func engineResults() throws -> Self {
     var texts = Self()
     var facts = clastro_facts()
-    func explain(
-      _ code: UInt32, isProxied: Bool = false, sent: Bool = false, head: Bool = false, chunked: Bool = false,
-      socket: String? = nil
-    ) {
+    func explain(_ code: UInt32, isProxied: Bool = false, socket: String? = nil) {
       let ends = CurlCode.Ends(
         server: "a.example:443", host: "a.example", proxy: isProxied ? "proxy.example:3128" : "",
         socket: socket, connectTimeout: .seconds(10))
       let meaning = CurlCode.explain(
-        CURLcode(rawValue: code), of: ends, facts: facts, isProxied: isProxied, requestSent: sent, hasHead: head,
-        isChunked: chunked)
+        CURLcode(rawValue: code), of: ends, facts: facts, isProxied: isProxied)
       // Its own words differ from version to version.
       let message = meaning.message.replacing(CurlCode.text(CURLcode(rawValue: code)), with: "LIBCURL'S WORDS")
       texts.add(TransportError(stage: meaning.stage, code: meaning.code, message: message, hint: meaning.hint))
@@ -89,9 +85,6 @@ extension ErrorTexts {
     for code in 1...CURL_LAST.rawValue - 1 where code != tooLarge {
       let isOfProxy = [CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY].contains { $0.rawValue == code }
       for isProxied in isOfProxy ? [true] : [false, true] { explain(code, isProxied: isProxied) }
-      guard !isOfProxy else { continue }
-      for head in [false, true] { explain(code, sent: true, head: head, chunked: head) }
-      explain(code, sent: true, head: true)
     }
     explain(tooLarge, isProxied: true)
     facts.connect_code = 407
@@ -147,16 +140,14 @@ extension ErrorTexts {
       stage: .response, code: .http2Failure, message: "the HTTP/2 stream was reset", requestSent: true)
     texts.add(
       TransportError.bodyTooLarge(9), .bodyTooLarge(9, announced: 99), .decompressionBomb(ratio: 100, delivered: 99),
-      .queueFull(9), .rulesChangedBeforeResend, .unsecuredBeforeResend, .closedAfterSending, .goneBeforeSending,
+      .queueFull(9), .closedAfterSending, .goneBeforeSending,
       .spokenFirst, .resetBeforeAnswer, .resetInBody,
-      .unexpectedTunnel, .unsteadyTrust, .noHandle,
-      .refusedByEngine(CURLM_INTERNAL_ERROR), .shutDown, .expiredInQueue(request), .connectTimedOut(request),
+      .unexpectedTunnel, .unsteadyTrust, .noHandle, .shutDown, .expiredInQueue(request), .connectTimedOut(request),
       .twoReaders, .answerTaken,
-      .bodyBeforeHead, .bodyMayBeCut, .proxyWantsCredentials, .headMissing(requestSent: true), .sourceFailed(reset),
+      .bodyBeforeHead, .proxyWantsCredentials, .sourceFailed(reset),
       .sourceTooShort(2, of: 3), .sourceTooLong(3), .connectTimedOut("a.example:443", within: .seconds(10)),
-      .noMemoryForBody, .endlessTunnelAnswer, .flood,
-      .noTrailers, .cannotTrail("content-type"), .lastChunkMissing, .tooManyContentCodings(9, limit: 1),
-      .unknownContentCoding("br"), reset.answered(404))
+      .noMemoryForBody, .endlessTunnelAnswer, .cannotTrail("content-type"), .tooManyContentCodings(9, limit: 1),
+      .unknownContentCoding("br"))
     for place in TransferPlace.allCases {
       for code in [FailureCode.totalTimeout, .attemptTimeout] {
         request.deadlineCode = code
@@ -165,10 +156,9 @@ extension ErrorTexts {
       texts.add(TransportError.late(isIdle: true, place, of: request))
     }
     texts.add(
-      TransportError.unparsedURL, .refusedProxy("proxy.example:0x"), .refusedSocketPath("/run/a"),
+      TransportError.refusedProxy("proxy.example:0x"), .refusedSocketPath("/run/a"),
       .refusedInterface("eth9"), .unreadableHost,
-      .unreadableProxyHost, .unmarkedProxy, .noContextHook, .emptyIdentity(isKey: false), .emptyIdentity(isKey: true),
-      .noMemoryForFields, .noMultiHandle)
+      .unreadableProxyHost, .unmarkedProxy, .noContextHook, .emptyIdentity(isKey: false), .emptyIdentity(isKey: true))
     for assumption in TrustAssumption.allCases {
       let error = TransportError.brokenAssumption(assumption)
       let libraries = CurlCapabilities.current
@@ -199,7 +189,7 @@ extension ErrorTexts {
       .unfinishedTLS(EPIPE),
       .lookupsFull(9), .noLookupThread, .noAddress(of: "a.example", EAI_NONAME), .interfaceWithNUL,
       .unsupportedInterface("a.example"),
-      .missingInterface("eth9", ENODEV), .noDatagramSocket(EMFILE), .unaskedResolver, .missingName("a.example"),
+      .missingInterface("eth9", ENODEV), .noDatagramSocket(EMFILE), .missingName("a.example"),
       .foreignNameError(CancellationError()),
       .dialTimedOut(to: "a.example:443", within: .seconds(10)).stillResolving,
       .goneAtOnce.ofAddresses("192.0.2.1: Connection refused; 192.0.2.2: Connection refused", of: "a.example:443"))
@@ -244,7 +234,7 @@ extension ErrorTexts {
       (.idleBytes, "the server floods the connection with frames of closed streams, or of unknown types"),
     ]
     for (kind, message) in violations { texts.add(TransportError(HTTP2Violation(kind, message))) }
-    texts.add(TransportError.unansweredPing, .fieldsTooLarge("head"), .framedInterimResponse)
+    texts.add(TransportError.unansweredPing, .fieldsTooLarge("head"))
     return texts
   }
 

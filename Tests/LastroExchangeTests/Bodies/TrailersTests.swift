@@ -11,23 +11,22 @@ import LastroWire
 import TestSupport
 import Testing
 
-/// What stands before and behind an answer, and behind a request, as callers see it: over every carrier.
+/// Interim responses and trailers, as callers see them, over the engine and over dialers.
 @Suite("Trailers and interim responses", .timeLimit(.minutes(5)))
 struct TrailersTests {
-  enum Carrier: CaseIterable {
-    case direct, dialer, transfer
+  enum Assembly: CaseIterable {
+    case engine, dialer
   }
 
   private let authority: TestAuthority
 
   init() throws { authority = try TestAuthority() }
 
-  private func stack(_ carrier: Carrier) throws -> TransportNetworkStack {
+  private func stack(_ assembly: Assembly) throws -> TransportNetworkStack {
     let dialer = authority.dialer()
-    if carrier == .dialer { return TransportNetworkStack(transport: try DialerTransport(over: dialer)) }
+    if assembly == .dialer { return TransportNetworkStack(transport: try DialerTransport(over: dialer)) }
     var configuration = CurlConfiguration()
     configuration.connection = authority.options()
-    configuration.carrier = carrier == .direct ? .direct : .transfer
     return TransportNetworkStack(transport: try CurlTransport(configuration))
   }
 
@@ -41,8 +40,8 @@ struct TrailersTests {
   }
 
   @Test(
-    "interim responses are told in their order, and 100 is not", arguments: Carrier.allCases, ["h2", "http/1.1"])
-  func interim(carrier: Carrier, version: String) async throws {
+    "interim responses are told in their order, and 100 is not", arguments: Assembly.allCases, ["h2", "http/1.1"])
+  func interim(assembly: Assembly, version: String) async throws {
     let server = try server(version) { _ in
       .text("fine").after(interim: 100).after(interim: 103, headers: ["Location": "/a"]).after(interim: 199)
     }
@@ -50,7 +49,7 @@ struct TrailersTests {
     var options = RequestOptions()
     options.onInterimResponse = { told.record("\($0.status.code) \($0.headerFields[.location] ?? "-")") }
     let request = try ResourceRequest(url: "https://localhost:\(server.port)/", options: options)
-    let answer = try await stack(carrier).fetch(RawHTTPResource(request: request))
+    let answer = try await stack(assembly).fetch(RawHTTPResource(request: request))
     #expect(answer.value == Data("fine".utf8))
     #expect(told.events == ["103 /a", "199 -"])
   }
@@ -60,8 +59,8 @@ struct TrailersTests {
     let server = try server(version) { _ in
       .text("fine").addingTrailer("digest", "x").addingTrailer("content-type", "a/b").addingTrailer("digest", "y")
     }
-    for carrier in [Carrier.direct, .dialer] {
-      let stack = try stack(carrier)
+    for assembly in Assembly.allCases {
+      let stack = try stack(assembly)
       for _ in 0..<2 {
         let request = try ResourceRequest(url: "https://localhost:\(server.port)/")
         let answer = try await stack.fetch(RawHTTPResource(request: request))
@@ -87,10 +86,10 @@ struct TrailersTests {
     let server = try server(version) { request in
       .text(request.text + request.trailers.map { "|\($0.name.lowercased())=\($0.value)" }.joined())
     }
-    for carrier in [Carrier.direct, .dialer] {
+    for assembly in Assembly.allCases {
       let body = RequestBody.stream(chunks(texts), trailers: { ["Digest": "x", "Sum": "y z"] })
       let request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
-      let answer = try await stack(carrier).fetch(RawHTTPResource(request: request))
+      let answer = try await stack(assembly).fetch(RawHTTPResource(request: request))
       #expect(String(decoding: answer.value, as: UTF8.self) == texts.joined() + "|digest=x|sum=y z")
     }
   }
@@ -101,11 +100,11 @@ struct TrailersTests {
       .text("\(request.headers["Large"]?.utf8.count ?? 0), \(request.trailers.map(\.value.utf8.count))")
     }
     let value = String(repeating: "v", count: 70_000)
-    for carrier in [Carrier.direct, .dialer] {
+    for assembly in Assembly.allCases {
       let body = RequestBody.stream(chunks(["a"]), trailers: { ["Sum": value] })
       var request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
       request.head.headerFields[HTTPField.Name("Large")!] = value
-      let answer = try await stack(carrier).fetch(RawHTTPResource(request: request))
+      let answer = try await stack(assembly).fetch(RawHTTPResource(request: request))
       #expect(String(decoding: answer.value, as: UTF8.self) == "70000, [70000]")
     }
   }
@@ -132,8 +131,8 @@ struct TrailersTests {
     let server = try server(version) { request in
       request.path == "/large" ? .text("fine").adding("Large", String(repeating: "v", count: 70_000)) : .text("fine")
     }
-    for carrier in [Carrier.direct, .dialer] {
-      let stack = try stack(carrier)
+    for assembly in Assembly.allCases {
+      let stack = try stack(assembly)
       let resource = RawHTTPResource(request: try ResourceRequest(url: "https://localhost:\(server.port)/large"))
       if version == "h2" {
         let error = try await stack.failure(of: resource)
@@ -149,21 +148,19 @@ struct TrailersTests {
   @Test("trailers that cannot be sent fail the fetch, and name the remedy")
   func refused() async throws {
     let server = try server("http/1.1") { .text($0.text) }
-    func failure(_ carrier: Carrier, _ body: RequestBody) async throws -> String {
+    func failure(_ assembly: Assembly, _ body: RequestBody) async throws -> String {
       let request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
-      let error = try await stack(carrier).failure(of: RawHTTPResource(request: request))
+      let error = try await stack(assembly).failure(of: RawHTTPResource(request: request))
       return "\(error.stage.rawValue)/\(error.code.rawValue)"
     }
     struct Unknown: Error {}
-    for carrier in [Carrier.direct, .dialer] {
+    for assembly in Assembly.allCases {
       let heads = RequestBody.stream(chunks(["a"]), trailers: { ["Content-Type": "a/b"] })
-      #expect(try await failure(carrier, heads) == "request/invalid_header")
+      #expect(try await failure(assembly, heads) == "request/invalid_header")
       let fails = RequestBody.stream(chunks(["a"]), trailers: { throw Unknown() })
-      #expect(try await failure(carrier, fails) == "request/invalid_body")
+      #expect(try await failure(assembly, fails) == "request/invalid_body")
       let known = RequestBody.stream(chunks(["a"]), length: 1, trailers: { [:] })
-      #expect(try await failure(carrier, known) == "request/invalid_body")
+      #expect(try await failure(assembly, known) == "request/invalid_body")
     }
-    let unsupported = RequestBody.stream(chunks(["a"]), trailers: { [:] })
-    #expect(try await failure(.transfer, unsupported) == "request/unsupported")
   }
 }

@@ -76,7 +76,6 @@ struct InterimResponseTests {
     let folder = try TemporaryFolder()
     try Data(count: Self.pieces * Self.pieceBytes).write(to: URL(filePath: folder.file("f")))
     var engine = CurlConfiguration()
-    engine.carrier = .direct
     engine.connection.proxy = .none
     engine.connection.httpVersion = version
     let stack = try CurlNetworkStack(engine)

@@ -14,16 +14,15 @@ import Testing
   import Foundation
 #endif
 
-/// HTTP/2 as the direct carrier speaks it: which connection takes a request, and what happens to many on one.
-@Suite("Direct carrier: HTTP/2", .timeLimit(.minutes(5)))
-struct HTTP2CarrierTests {
+/// The connection that takes a request over HTTP/2, and many requests on one connection.
+@Suite("HTTP/2 exchanges", .timeLimit(.minutes(5)))
+struct EngineHTTP2Tests {
   private let authority: CertificateAuthority
 
   init() throws { authority = try CertificateAuthority() }
 
   private func engine(_ adapt: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlTransport {
     var configuration = CurlConfiguration()
-    configuration.carrier = .direct
     configuration.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
     adapt(&configuration)
     return try CurlTransport(configuration)

@@ -14,24 +14,23 @@ import Testing
   import Foundation
 #endif
 
-/// The same exchanges over both carriers: what servers see, and what callers get, is alike.
-@Suite("Carriers", .timeLimit(.minutes(5)))
-struct DirectCarrierTests {
+/// Exchanges of HTTP/1.1, as servers and callers see them.
+@Suite("HTTP/1.1 exchanges", .timeLimit(.minutes(5)))
+struct EngineHTTP1Tests {
   private static func engine(
-    _ carrier: HTTPCarrier, _ adapt: (inout CurlConfiguration) -> Void = { _ in }
+    _ adapt: (inout CurlConfiguration) -> Void = { _ in }
   ) throws -> CurlTransport {
     var configuration = CurlConfiguration()
-    configuration.carrier = carrier
     configuration.connection.httpVersion = .http1
     adapt(&configuration)
     return try CurlTransport(configuration)
   }
 
-  @Test("an answer comes whole, and its connection serves the next request", arguments: HTTPCarrier.allCases)
-  func reuse(carrier: HTTPCarrier) async throws {
+  @Test("an answer comes whole, and its connection serves the next request")
+  func reuse() async throws {
     let text = String(repeating: "lastro ", count: 100_000)
     let server = try LoopbackServer.http { request in .text(request.target == "/large" ? text : "fine") }
-    let engine = try Self.engine(carrier)
+    let engine = try Self.engine()
     for _ in 0..<3 {
       #expect(await engine.outcome(server) == .answered(200, "fine"))
       #expect(await engine.outcome(server, "/large") == .answered(200, text))
@@ -45,7 +44,7 @@ struct DirectCarrierTests {
     let authority = try CertificateAuthority()
     let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil
     let server = try LoopbackServer.http(tls: tls) { _ in .text("fine") }
-    let engine = try Self.engine(.direct)
+    let engine = try Self.engine()
     for _ in 0..<2 { #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, "fine")) }
     #expect(server.acceptedConnections == 1)
     #expect(engine.connectionsOfLibcurl == (overTLS ? 1 : 0))
@@ -63,7 +62,7 @@ struct DirectCarrierTests {
       connection.wait(for: gate)
     }
     defer { gate.open() }
-    let engine = try Self.engine(.direct)
+    let engine = try Self.engine()
     let text = String(repeating: "0123456789", count: 20)
     #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, text))
   }
@@ -85,7 +84,7 @@ struct DirectCarrierTests {
       try connection.tunnel(
         to: UInt16(port), answer: Array("HTTP/1.1 200 OK\r\n\r\n".utf8), refusal: [], pause: .milliseconds(100))
     }
-    let engine = try Self.engine(.direct) { $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8)) }
+    let engine = try Self.engine { $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8)) }
     let text = String(repeating: "0123456789", count: 20)
     let outcome = await engine.outcome(server) {
       $0.trust(authority)
@@ -94,28 +93,27 @@ struct DirectCarrierTests {
     #expect(outcome == .answered(200, text))
   }
 
-  @Test("a request is the same request", arguments: [HTTPRequest.Method.get, .head, .post, .delete])
+  @Test("a request has the lines of its method", arguments: [HTTPRequest.Method.get, .head, .post, .delete])
   func request(method: HTTPRequest.Method) async throws {
-    var seen: [[String]] = []
-    for carrier in HTTPCarrier.allCases {
-      let server = try LoopbackServer.http { _ in .text("fine") }
-      let engine = try Self.engine(carrier)
-      _ = await engine.outcome(server, "/a?b=c", method: method) {
-        $0.head.headerFields[.cookie] = "a=b"
-        if method == .post { $0.body = .raw("text") }
-      }
-      let request = try #require(server.requests.first)
-      let fields = request.head.fields.filter { $0.name.lowercased() != "host" }
-      seen.append(["\(request.method) \(request.target)"] + fields.map { "\($0.name): \($0.value)" }.sorted())
+    let server = try LoopbackServer.http { _ in .text("fine") }
+    let engine = try Self.engine { $0.userAgent = "tests" }
+    _ = await engine.outcome(server, "/a?b=c", method: method) {
+      $0.head.headerFields[.cookie] = "a=b"
+      if method == .post { $0.body = .raw("text") }
     }
-    #expect(seen[0] == seen[1])
+    let request = try #require(server.requests.first)
+    let fields = request.head.fields.filter { $0.name.lowercased() != "host" }.map { "\($0.name): \($0.value)" }
+    var expected = ["Accept: */*", "Accept-Encoding: gzip, deflate", "Cookie: a=b", "User-Agent: tests"]
+    if method == .post { expected.append("Content-Length: 4") }
+    #expect("\(request.method) \(request.target)" == "\(method.rawValue) /a?b=c")
+    #expect(fields.sorted() == expected.sorted())
   }
 
-  @Test("a body goes out whole, from memory and from a source", arguments: HTTPCarrier.allCases, [10, 3 << 20])
-  func upload(carrier: HTTPCarrier, count: Int) async throws {
+  @Test("a body goes out whole, from memory and from a source", arguments: [10, 3 << 20])
+  func upload(count: Int) async throws {
     let bytes = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
     let server = try LoopbackServer.http { request in .text("\(request.body.count)") }
-    let engine = try Self.engine(carrier)
+    let engine = try Self.engine()
     let source = { @Sendable in
       AsyncStream { stream in
         stream.yield(bytes)
@@ -131,10 +129,10 @@ struct DirectCarrierTests {
     #expect(server.requests.allSatisfy { $0.body == [UInt8](bytes) })
   }
 
-  @Test("more requests than connections wait their turn", arguments: HTTPCarrier.allCases)
-  func queue(carrier: HTTPCarrier) async throws {
+  @Test("more requests than connections wait their turn")
+  func queue() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
-    let engine = try Self.engine(carrier) { $0.connectionsPerHost = 2 }
+    let engine = try Self.engine { $0.connectionsPerHost = 2 }
     await withTaskGroup(of: Outcome.self) { group in
       for _ in 0..<50 { group.addTask { await engine.outcome(server) } }
       for await outcome in group { #expect(outcome == .answered(200, "fine")) }
@@ -142,8 +140,8 @@ struct DirectCarrierTests {
     #expect((1...2).contains(server.acceptedConnections))
   }
 
-  @Test("a pinned key is asked for at every connection", arguments: HTTPCarrier.allCases)
-  func pins(carrier: HTTPCarrier) async throws {
+  @Test("a pinned key is asked for at every connection")
+  func pins() async throws {
     let authority = try CertificateAuthority()
     let identity = try authority.issue(hosts: ["localhost"])
     let pin = try #require(SPKIHash(pem: identity.certificatePEM)).description
@@ -152,7 +150,7 @@ struct DirectCarrierTests {
     let absent = "sha256/" + String(repeating: "A", count: 43) + "="
     for (key, word) in [(pin, "200 fine"), (absent, "trust/pin_mismatch")] {
       let policies = [try PinningPolicy("localhost", pins: [key, spare])]
-      let engine = try Self.engine(carrier) {
+      let engine = try Self.engine {
         $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
         $0.pins = policies
       }
@@ -162,11 +160,11 @@ struct DirectCarrierTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("a slow reader holds the server up, and the body comes whole", arguments: HTTPCarrier.allCases)
-  func slowReader(carrier: HTTPCarrier) async throws {
+  @Test("a slow reader holds the server up, and the body comes whole")
+  func slowReader() async throws {
     let text = String(repeating: "0123456789abcdef", count: 1 << 18)
     let server = try LoopbackServer.http { _ in .text(text) }
-    let engine = try Self.engine(carrier) { $0.streamBufferBytes = 64 << 10 }
+    let engine = try Self.engine { $0.streamBufferBytes = 64 << 10 }
     let request = TransferRequest.to(server, "/", method: .get) { $0.delivery = .streamed(maximumBytes: nil) }
     let response = try await engine.execute(request)
     var count = 0
@@ -178,17 +176,38 @@ struct DirectCarrierTests {
     #expect(await engine.outcome(server) == .answered(200, text))
   }
 
-  @Test("a cancelled request ends at once, and leaves nothing behind", arguments: HTTPCarrier.allCases)
-  func cancel(carrier: HTTPCarrier) async throws {
+  @Test("a cancelled request ends at once, and leaves nothing behind")
+  func cancel() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
       connection.stall()
     }
-    let engine = try Self.engine(carrier)
+    let engine = try Self.engine()
     let task = Task { await engine.outcome(server) }
     try await server.waitForRequests(count: 1)
     task.cancel()
     #expect(await task.value == .failed("cancelled/cancelled"))
     #expect(await eventually { engine.activeTransfers == 0 })
+  }
+
+  /// A server's `Keep-Alive` field, and whether the next request uses the connection.
+  struct Promise: Sendable, CustomTestStringConvertible {
+    var field: String
+    var isUsed: Bool
+    var testDescription: String { field }
+  }
+
+  @Test(
+    "a connection that the server is about to close serves no other request",
+    arguments: [
+      Promise(field: "timeout=0", isUsed: false), Promise(field: "max=5, Timeout=0", isUsed: false),
+      Promise(field: "timeout=600", isUsed: true), Promise(field: "timeout=x", isUsed: true),
+      Promise(field: "max=0", isUsed: true),
+    ])
+  func keepAlive(_ promise: Promise) async throws {
+    let server = try LoopbackServer.http { _ in LoopbackResponse.text("fine").adding("Keep-Alive", promise.field) }
+    let engine = try CurlTransport()
+    for _ in 0..<3 { #expect(await engine.outcome(server) == .answered(200, "fine")) }
+    #expect(server.acceptedConnections == (promise.isUsed ? 1 : 3))
   }
 }

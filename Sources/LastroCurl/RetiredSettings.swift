@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// Settings of the environment that earlier versions obeyed.
+enum RetiredSettings {
+  /// Logs a warning, once per process, if `LASTRO_CARRIER` is set: an operator who set it expects it to work.
+  static func report() { _ = reported }
+
+  private static let reported: Void = {
+    guard let value = getenv("LASTRO_CARRIER") else { return }
+    Logger(label: "lastro.engine").warning(
+      "LASTRO_CARRIER is ignored: Lastro has one HTTP engine; unset the variable",
+      metadata: ["value": "\(String(cString: value).prefix(40))"])
+  }()
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// The roots, rules and other terms that every TLS handshake of a ``StreamProfile`` obeys.
+///
+/// They are fixed as long as the profile lives. When one of them has changed, the profile is no longer current, and
+/// another takes its place, with connections of its own.
+final class ProfileTrust {
+  let terms: TLSTerms
+  /// Outlives every connection.
+  private let poller: Poller
+
+  /// - Parameters:
+  ///   - predecessor: the trust that this one replaces.
+  ///   - check: throws where libcurl or OpenSSL differ from what judges rest on.
+  init(
+    _ options: TLSOptions, standing: (any ServerTrustJudge)?, poller: Poller,
+    after predecessor: ProfileTrust? = nil, check: () throws(TransportError) -> Void = TrustSelfCheck.require
+  ) throws(TransportError) {
+    self.poller = poller
+    let rules = JudgePanel(standing: standing, additional: options.trustJudge)
+    if !rules.isEmpty { try check() }
+    terms = TLSTerms(
+      rules: rules, files: TLSFiles(options, after: predecessor?.files), isStrict: options.chainChecks == .strict,
+      showsRootsToCurl: options.requiresStapledStatus,
+      // A resumed session shows no chain to judge, and no stapled status.
+      allowsResumption: rules.isEmpty && !options.requiresStapledStatus, turn: UnsafePointer(poller.turn))
+  }
+
+  var rules: JudgePanel { terms.rules }
+  var files: TLSFiles { terms.files }
+  var allowsResumption: Bool { terms.allowsResumption }
+
+  /// Whether requests may still be sent on connections made under it.
+  var isCurrent: Bool { terms.rules.isCurrent && !files.isOutdated }
+}

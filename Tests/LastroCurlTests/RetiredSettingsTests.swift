@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroCurl
+import LastroSupport
+import Logging
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+@Suite("Retired settings of the environment", .timeLimit(.minutes(5)))
+struct RetiredSettingsTests {
+  @Test("LASTRO_CARRIER is reported once in the log, however many engines are made")
+  func carrier() async {
+    await #expect(processExitsWith: .success) {
+      let entries = Lock<[RecordingLogHandler.Entry]>([])
+      LoggingSystem.bootstrap { _ in RecordingLogHandler(entries: entries) }
+      setenv("LASTRO_CARRIER", "transfer", 1)
+      for _ in 0..<3 { _ = try CurlTransport() }
+      let texts = entries.withLock { $0.map(\.text) }
+      #expect(texts.count == 1)
+      #expect(texts.first?.contains("LASTRO_CARRIER") == true)
+    }
+    await #expect(processExitsWith: .success) {
+      let entries = Lock<[RecordingLogHandler.Entry]>([])
+      LoggingSystem.bootstrap { _ in RecordingLogHandler(entries: entries) }
+      unsetenv("LASTRO_CARRIER")
+      _ = try CurlTransport()
+      #expect(entries.withLock { $0.isEmpty })
+    }
+  }
+}
