@@ -118,6 +118,7 @@ public final class CurlTransport: Transport {
         _ = loop.post(.shutDown(cancelling: true))
       }
     }
+    await KeyLogWriter.flush()
   }
 
   /// Byte streams and datagrams dialed or open.

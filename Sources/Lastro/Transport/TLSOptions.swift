@@ -111,7 +111,8 @@ public struct TLSOptions: Sendable, Hashable {
   /// File to which the secrets of every connection are appended, for programs that decrypt captured traffic. Default
   /// `nil`.
   ///
-  /// For debugging: a reader of the file can read the traffic. It is made with mode 0600. The environment's
+  /// For debugging: a reader of the file can read the traffic. It is made with mode 0600. Lines are written in the
+  /// background; the file is complete when the engine has shut down, or the process has exited. The environment's
   /// `SSLKEYLOGFILE` has no effect.
   public var keyLogFile: String?
 

@@ -202,8 +202,10 @@ struct TLSOverStreamTrustTests {
     defer { try? FileManager.default.removeItem(atPath: path) }
     let server = try lab.echo()
     try await lab.dialer { $0.keyLogFile = path }.dial(server.request()).expectEcho()
-    let text = String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
-    #expect(text.contains("CLIENT_TRAFFIC_SECRET_0 "))
+    let isLogged = try await eventually {
+      String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self).contains("CLIENT_TRAFFIC_SECRET_0 ")
+    }
+    #expect(isLogged)
   }
 
   @Test(

@@ -187,6 +187,7 @@ struct TLSOptionsTests {
     let path = directory.file("keys")
     let stack = try lab.stack(nil) { $0.connection.tls.keyLogFile = path }
     _ = try await stack.send(.get, server.baseURL)
+    await stack.shutDown()
     let lines = directory.text(of: "keys").split(separator: "\n")
     #expect(lines.contains { $0.hasPrefix("CLIENT_TRAFFIC_SECRET_0 ") } && lines.count >= 4)
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)

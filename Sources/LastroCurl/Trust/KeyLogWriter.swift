@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+internal import LastroSupport
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// Writes the lines of one ``KeyLogFile`` on a thread that starts with the first line and ends with the last.
+final class KeyLogWriter: Sendable {
+  /// The most bytes that wait to be written. Further lines are dropped, and a comment in the file counts them.
+  static let maximumWaitingBytes = 1 << 20
+  /// How long a full pipe has to be read before a line is lost.
+  private static let pipeLimit = Duration.seconds(1)
+  /// How long the end of an engine, or of the process, waits for lines.
+  static let flushLimit = Duration.seconds(1)
+  /// The number of writers in the process whose threads are at work.
+  private static let busy = Watched(0)
+
+  private struct State {
+    var lines: [[UInt8]] = []
+    var bytes = 0
+    var dropped = 0
+    var isWriting = false
+    var isClosed = false
+  }
+
+  private let descriptor: Int32
+  private let state = Lock(State())
+
+  init(descriptor: Int32) { self.descriptor = descriptor }
+
+  func append(_ line: [UInt8]) {
+    let mustStart = state.withLock { state in
+      guard state.bytes + line.count <= Self.maximumWaitingBytes else {
+        state.dropped += 1
+        return false
+      }
+      state.lines.append(line)
+      state.bytes += line.count
+      return Self.startsWriting(&state)
+    }
+    // Without a thread the lines wait for the next append.
+    if mustStart { _ = start() }
+  }
+
+  /// Closes the descriptor once every line was written. Nothing may be appended any more.
+  func close() {
+    let mustStart = state.withLock { state in
+      state.isClosed = true
+      return Self.startsWriting(&state)
+    }
+    if mustStart, !start() { systemClose(descriptor) }
+  }
+
+  // MARK: The end of an engine, or of the process
+
+  /// Waits until no line waits to be written, for ``flushLimit`` at most, whether or not the task is cancelled.
+  static func flush() async {
+    _ = await interruptible(within: flushLimit, ignoringCancellation: true, time: .continuous) {
+      await busy.wait { $0 == 0 }
+    }
+  }
+
+  /// Has the process wait for lines when it exits.
+  static func registerExit() { _ = exitRegistration }
+
+  private static let exitRegistration = atexit {
+    let end = monotonicNow().adding(flushLimit)
+    while busy.read({ $0 > 0 }), monotonicNow() < end { usleep(1_000) }
+  }
+
+  // MARK: The thread
+
+  private static func startsWriting(_ state: inout State) -> Bool {
+    guard !state.isWriting else { return false }
+    state.isWriting = true
+    return true
+  }
+
+  private func start() -> Bool {
+    Self.busy.change { $0 += 1 }
+    let code = DetachedThread.start {
+      clastro_name_thread("lastro-keylog")
+      self.run()
+      Self.busy.change { $0 -= 1 }
+    }
+    guard code != 0 else { return true }
+    state.withLock { $0.isWriting = false }
+    Self.busy.change { $0 -= 1 }
+    return false
+  }
+
+  private func run() {
+    // A pipe whose reader is gone must not end the process.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGPIPE)
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
+    while let lines = nextLines() {
+      for line in lines { write(line) }
+    }
+  }
+
+  /// The lines to write next; nil if none are left and the thread ends.
+  private func nextLines() -> [[UInt8]]? {
+    let (lines, mustClose) = state.withLock { state in
+      guard state.lines.isEmpty, state.dropped == 0 else {
+        var lines = state.lines
+        if state.dropped > 0 { lines.append(Array("# \(state.dropped) lines were dropped\n".utf8)) }
+        (state.lines, state.bytes, state.dropped) = ([], 0, 0)
+        return (lines, false)
+      }
+      state.isWriting = false
+      return ([], state.isClosed)
+    }
+    if mustClose { systemClose(descriptor) }
+    return lines.isEmpty ? nil : lines
+  }
+
+  /// Writes a line with one call, so that lines of several processes do not mix.
+  private func write(_ line: [UInt8]) {
+    var rest = line[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { systemWrite(descriptor, $0.baseAddress, $0.count) }
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if count < 0, errno == EAGAIN {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        guard poll(&entry, 1, Int32(clamping: Self.pipeLimit.components.seconds * 1_000)) > 0 else { return }
+      } else if count == 0 || errno != EINTR {
+        return
+      }
+    }
+  }
+}
+
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+  write(descriptor, bytes, count)
+}
+
+private func systemClose(_ descriptor: Int32) { _ = close(descriptor) }
