@@ -142,9 +142,10 @@ final class DirectCarrier {
     host.profile.map { $0.uses > 0 && streams.mustLook(at: $0, now: clock.now) } ?? false
   }
 
-  /// Has a job wait until the files were looked at. False: they need not be.
+  /// Has a job wait until the files were looked at. False: they need not be, or the job is over.
   private func holds(_ job: TransferJob, for host: DirectHost) -> Bool {
-    guard mustLook(host), let profile = host.profile else { return false }
+    // A look whose time has passed already would end in this turn, and begin again.
+    guard clock.now < job.expiresAt, mustLook(host), let profile = host.profile else { return false }
     held[ObjectIdentifier(job)] = job
     streams.look(at: profile, until: job.expiresAt) { [unowned self] _ in
       if held.removeValue(forKey: ObjectIdentifier(job)) != nil { begin(job) }

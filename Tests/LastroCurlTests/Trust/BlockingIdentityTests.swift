@@ -2,11 +2,12 @@
 
 import HTTPTypes
 import Lastro
-import LastroCurl
 import LastroTesting
 import PeerSupport
 import TestSupport
 import Testing
+
+@testable import LastroCurl
 
 #if canImport(Glibc)
   import Glibc
@@ -59,10 +60,10 @@ struct BlockingIdentityTests {
   }
 
   /// Opens the pipe for writing, which succeeds once it is being read, writes, and closes it.
-  private func feed(_ text: String) async -> Bool {
+  private func feed(_ text: String, to path: String? = nil) async -> Bool {
     var descriptor: Int32 = -1
     let isOpen = await eventually {
-      descriptor = open(pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+      descriptor = open(path ?? pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
       return descriptor >= 0
     }
     guard isOpen else { return false }
@@ -93,6 +94,31 @@ struct BlockingIdentityTests {
     #expect(error.words == "tls/invalid_tls_configuration" && error.hint != nil)
     #expect(secure.acceptedConnections == 0)
     #expect(await eventually { openFiles(named: "pipe") == 0 })
+  }
+
+  @Test("A request that ends while files are looked at again holds up no other")
+  func slowLook() async throws {
+    let secure = try server()
+    let stack = try stack()
+    let client = try lab.authority.issue(hosts: [], commonName: "client")
+    let path = try directory.write(client.chainPEM + client.privateKeyPEM, to: "client.pem")
+    let identity = TLSOptions.Identity(certificate: .file(path))
+    let patient = try options(identity)
+    #expect(try await stack.send(.get, secure.baseURL, options: patient).text == "client")
+    var hasty = patient
+    hasty.timeouts = try Timeouts(attempt: .milliseconds(200), total: .milliseconds(200))
+    // Files are looked at once a second at most.
+    try await Task.sleep(for: .milliseconds(1_100))
+    // All threads that read files wait for pipes, so that the look waits, too.
+    let pipes = try (0..<16).map { number in
+      let path = directory.file("pipe \(number)")
+      try #require(mkfifo(path, 0o600) == 0)
+      TLSFileReader.submit(TLSFileRequest(identities: [.init(source: .init(certificate: .file(path)))])) { _ in }
+      return path
+    }
+    #expect(try await failure { try await stack.send(.get, secure.baseURL, options: hasty) }.stage == .timeout)
+    for pipe in pipes { #expect(await feed("", to: pipe)) }
+    #expect(try await stack.send(.get, secure.baseURL, options: patient).text == "client")
   }
 
   @Test("A certificate and key that come through a pipe serve every connection")
