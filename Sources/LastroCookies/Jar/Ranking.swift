@@ -3,7 +3,8 @@
 /// A priority queue of identifiers whose ranks change.
 ///
 /// A rank that changes is pushed again, which leaves the outdated pair in the queue until it comes up, or until most
-/// pairs are outdated. The caller tells current pairs from outdated ones. Each push costs O(log n), amortized.
+/// pairs are outdated or repeated. The caller tells current pairs from outdated ones. Each push costs O(log n),
+/// amortized.
 struct Ranking<Rank: Comparable> {
   typealias Pair = (rank: Rank, id: Int)
 
@@ -17,13 +18,15 @@ struct Ranking<Rank: Comparable> {
   /// Adds a pair.
   ///
   /// - Parameters:
-  ///   - limit: the number of identifiers that have a rank. Twice as many pairs are kept before outdated ones go.
+  ///   - limit: the number of identifiers that have a rank. Twice as many pairs are kept before outdated and repeated
+  ///     ones go.
   ///   - isCurrent: whether a pair is not outdated.
   mutating func push(_ rank: Rank, _ id: Int, limit: Int, isCurrent: (Pair) -> Bool) {
     if heap.count >= 2 * limit + 32 {
       steps += heap.count
       heap.removeAll { !isCurrent($0) }
       heap.sort { ($0.rank, $0.id) < ($1.rank, $1.id) }
+      removeRepeatedPairs()
     }
     heap.append((rank, id))
     var child = heap.count - 1
@@ -31,6 +34,16 @@ struct Ranking<Rank: Comparable> {
       heap.swapAt(child, (child - 1) / 2)
       child = (child - 1) / 2
     }
+  }
+
+  /// Removes pairs that were pushed more than once, from a sorted heap. A rank may stay the same, or come back.
+  private mutating func removeRepeatedPairs() {
+    var kept = 0
+    for index in heap.indices where index == 0 || heap[index] != heap[kept - 1] {
+      heap[kept] = heap[index]
+      kept += 1
+    }
+    heap.removeLast(heap.count - kept)
   }
 
   /// Returns the current pair with the lowest rank, and of several the one with the lowest identifier.
