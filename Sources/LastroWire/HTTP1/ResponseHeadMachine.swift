@@ -175,6 +175,7 @@ package struct ResponseHeadMachine {
         throw HeadViolation(.tooManyInterimResponses, InterimBudget.excess(maximumInterimResponses))
       }
       bytes = 0
+      isFieldLeftOut = false
       state = .statusLine
       return .interim(head)
     }
