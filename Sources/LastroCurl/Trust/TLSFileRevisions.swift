@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLastro
+internal import Dispatch
 internal import Lastro
 internal import LastroSupport
 
@@ -9,15 +11,19 @@ final class TLSFileRevisions: Sendable {
     var number: UInt64 = 0
     var version: FileVersion?
     var nextLook = Int64.min
+    var isLooking = false
   }
 
   /// Beyond this many sets of files, all are forgotten.
   private static let mostEntries = 1_024
+  /// The longest that a caller waits for a look. A file that cannot be looked at is not newer.
+  private static let patience = DispatchTimeInterval.seconds(1)
 
   private let entries = Lock([[String]: Entry]())
 
   /// Returns one number for the roots and one for the client certificates, or fewer where no files are named. Files
-  /// are looked at once a second at most, and a file that is missing is not a newer one.
+  /// are looked at once a second at most, and a file that is missing is not a newer one. A look that blocks holds up
+  /// one caller, for a second.
   func numbers(of options: TLSOptions) -> [UInt64] {
     let now = monotonicNow()
     var numbers: [UInt64] = []
@@ -30,18 +36,39 @@ final class TLSFileRevisions: Sendable {
     return numbers
   }
 
-  private func number(_ paths: [String], _ now: Int64, _ look: () -> FileVersion?) -> UInt64 {
-    entries.withLock { entries in
+  /// Returns the number of a set of files.
+  ///
+  /// - Parameter look: returns their version, on a thread of its own: a file system may block it for ever, and callers
+  ///   run on the few threads that serve all tasks.
+  func number(_ paths: [String], _ now: Int64, _ look: @escaping @Sendable () -> FileVersion?) -> UInt64 {
+    let (known, mustLook) = entries.withLock { entries in
       var entry = entries[paths] ?? Entry()
-      guard now >= entry.nextLook else { return entry.number }
-      if let version = look(), version != entry.version {
-        entry.number += 1
-        entry.version = version
-      }
+      guard !entry.isLooking, now >= entry.nextLook else { return (entry.number, false) }
+      entry.isLooking = true
       entry.nextLook = now.adding(.seconds(1))
       if entries.count >= Self.mostEntries { entries = [:] }
       entries[paths] = entry
-      return entry.number
+      return (entry.number, true)
+    }
+    guard mustLook else { return known }
+    let finished = DispatchSemaphore(value: 0)
+    let code = DetachedThread.start { [self] in
+      clastro_name_thread("lastro-files")
+      note(look(), of: paths)
+      finished.signal()
+    }
+    if code == 0 { _ = finished.wait(timeout: .now() + Self.patience) } else { note(nil, of: paths) }
+    return entries.withLock { $0[paths]?.number ?? known }
+  }
+
+  /// Ends a look.
+  private func note(_ version: FileVersion?, of paths: [String]) {
+    entries.withLock { entries in
+      entries[paths]?.isLooking = false
+      guard let version, entries[paths]?.version != version else { return }
+      entries[paths]?.version = version
+      // Never one that was used before: what was made under a forgotten number is outdated.
+      entries[paths]?.number = StreamID.next()
     }
   }
 }
