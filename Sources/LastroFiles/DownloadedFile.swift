@@ -31,7 +31,8 @@ public struct DownloadedFile: Sendable {
   /// A name that the server offers for the file (`Content-Disposition`, RFC 6266), cleaned: without folders, control
   /// characters and leading dots, 255 bytes at most. It is never used by itself.
   public var offeredName: String?
-  /// Why this download could not have been resumed after a loss, such as a weak `ETag`. `nil` where it could.
+  /// The reason why this download could not have been resumed after a loss, such as a weak `ETag`; `nil` where it could
+  /// have been.
   public var resumeObstacle: String?
   /// The last answer; `nil` where nothing had to be asked.
   public var response: ResourceResponse?

@@ -3,7 +3,7 @@
 internal import HTTPTypes
 internal import LastroWire
 
-/// How one field with a credential identifies the sender of its request.
+/// The way in which one field with a credential identifies the sender of its request.
 enum CredentialSender: Equatable {
   /// By its value, which stays the same.
   case value

@@ -2,7 +2,7 @@
 
 package import HTTPTypes
 
-/// What the header fields of a request say about its sender.
+/// The credentials in the header fields of a request, and the sender that they identify.
 ///
 /// ``Redaction/isCredential(_:)`` decides which fields count. The value of a field that stays the same identifies the
 /// sender as a whole. A signature, a nonce or a CSRF token is another in every request: such a field identifies the
@@ -87,7 +87,7 @@ extension ResourceRequest {
 }
 
 extension TransferRequest {
-  /// What its header fields say about its sender.
+  /// The credentials in its header fields.
   package var credentials: RequestCredentials {
     RequestCredentials(of: head.headerFields, Redaction.standard.adding(resourceRequest))
   }

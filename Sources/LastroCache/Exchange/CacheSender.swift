@@ -4,7 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroWire
 
-/// Who sends a request, and by which connection options: what a response is kept for.
+/// The sender of a request and its connection options: a response is stored for both.
 struct CacheSender: Sendable {
   let principal: String?
   let credentials: RequestCredentials

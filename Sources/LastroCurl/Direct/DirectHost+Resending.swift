@@ -5,8 +5,9 @@ internal import LastroWire
 
 /// Requests that go out once again: where nothing was sent of them, or where that does no harm.
 extension DirectHost {
-  /// How often a request goes out again that a server says it has not processed: one that restarts, or lowers its limit
-  /// of streams, refuses some more than once. The stack's retries, which wait, come after that.
+  /// The most times that a request is sent again after the server said that it had not processed it. A server that
+  /// restarts, or lowers its limit of streams, refuses some requests more than once. The stack's retries, which wait,
+  /// come after that.
   private static let mostRefusals = 3
 
   /// Sends a request again, whose connection ended before a byte of an answer came: where it has served before, its

@@ -43,7 +43,7 @@ final class HTTP2Connection {
   var heads = HTTP2HeadMemory()
   /// When something came the last time.
   private(set) var heardAt: Int64
-  /// What the kernel said of outgoing bytes when it was asked last, while a PING is unanswered.
+  /// The state of outgoing bytes when the kernel was asked last, while a PING is unanswered.
   private var delivery: SocketDelivery?
   /// Whether it is doubtful that the server is there: until something comes, it gets no more requests.
   private var isSuspect = false

@@ -25,11 +25,11 @@ final class HTTP2Exchange: CarriedExchange {
   private var headBytes: Int64 = 0
   /// The longest time for which a server may take nothing of a request whose response is complete.
   private static let restTime = Duration.seconds(1)
-  /// When the rest of the request is looked at, once the response is complete; `.max` before.
+  /// The time at which the rest of the request is looked at, once the response is complete; `.max` before.
   private var restDueAt = Int64.max
   /// Bytes of the body that had gone out when the rest was looked at last.
   private var restSentBytes: Int64 = 0
-  /// How often it was looked at since then. On a slow line what has gone out may take a while to arrive.
+  /// The number of looks since then. On a slow line the bytes that have gone out may take a while to arrive.
   private var restLooks = 0
   private static let mostRestLooks = 5
 

@@ -12,7 +12,7 @@ extension StreamHub {
     let request: TLSFileRequest
     /// Whether the files were read before, and only changes matter.
     let isLook: Bool
-    /// When requests stop waiting for a look: a file that cannot be looked at is not newer.
+    /// The time at which requests stop waiting for a look: a file that cannot be looked at is not newer.
     let slowAt: Int64
     var waiters: [(until: Int64, proceed: (TransportError?) -> Void)] = []
 

@@ -32,11 +32,11 @@ final class HTTP2Connection: ExchangeConnection {
     var closesAt: Duration?
     /// Why the stream ended, where that is known better than by HTTP/2.
     var reason: TransportError?
-    /// Those whose bytes are in the piece that is being written.
+    /// The runs whose bytes are in the piece that is being written.
     var writing: [HTTP2Run] = []
     /// Whether a piece is being written.
     var isWriting = false
-    /// When a write completed last.
+    /// The time at which a write completed last.
     var wroteAt: Duration?
     /// What the pool has to be told.
     var ended = 0
@@ -78,7 +78,7 @@ final class HTTP2Connection: ExchangeConnection {
       return touched
     }
 
-    /// What has become of the bytes that were written.
+    /// The state of the bytes that were written.
     ///
     /// - Parameter time: since when a write has to have completed.
     func output(since time: Duration) -> HTTP2Liveness.Output {

@@ -23,7 +23,7 @@ final class HTTP2Run {
   }
 
   private static let pieceBytes = 16 * 1024
-  /// How often a request goes out again that the server says it has not processed.
+  /// The most times that a request is sent again after the server said that it had not processed it.
   private static let mostRefusals = 3
   /// The longest time for which a server may take nothing of a request whose response is complete.
   private static let restTime = Duration.seconds(5)
@@ -55,7 +55,7 @@ final class HTTP2Run {
   /// Bytes of the body that were handed to the connection; `nil` before the head was.
   private var handedOut: Int64?
   private var patienceEndsAt: Duration?
-  /// When the rest of the request is looked at, once the response is complete.
+  /// The time at which the rest of the request is looked at, once the response is complete.
   private var restDueAt: Duration?
   /// Bytes of the body that had gone out when the rest was looked at last.
   private var restSentBytes: Int64 = 0

@@ -14,7 +14,7 @@ final class ExchangeJob: Sendable {
     var isOver = false
     var connection: (any ExchangeConnection)?
     var resends = 0
-    /// How many of those followed an attempt that the server said it had not processed.
+    /// The number of resends that followed an attempt which the server said it had not processed.
     var refusals = 0
     var restarts = 0
     var wasSent = false

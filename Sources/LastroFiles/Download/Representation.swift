@@ -21,7 +21,7 @@ struct Representation: Hashable, Sendable, Codable {
   var digest: String?
   /// A name that the server offers for the file, cleaned.
   var offeredName: String?
-  /// Why there is no ``validator``, so that a download cannot be resumed; `nil` where there is one.
+  /// The reason why there is no ``validator``, so that a download cannot be resumed; `nil` where there is one.
   var obstacle: String?
 
   /// Reads a head.

@@ -22,7 +22,7 @@ package struct HTTP2Configuration: Sendable {
   package var unreadBytes = 64 << 20
   /// Bytes of a request's body that are kept while the server has no room for them. Default 64 KiB.
   package var outboxBytes = 64 << 10
-  /// When the server is asked whether it is alive, and how long it has to answer.
+  /// The silence after which the server is asked whether it is alive, and the time it has to answer.
   package var liveness = HTTP2Liveness.Limits()
   /// Heads, interim answers and trailers as for HTTP/1.1; the bytes of heads are counted as RFC 9113 §6.5.2 has it.
   package var limits = ExchangeLimits()

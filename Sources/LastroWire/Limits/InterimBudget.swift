@@ -6,7 +6,7 @@
 /// ``PeerBudget``. A hundred a second are free, and so is one for each 16 bytes of the request's body that are sent:
 /// servers of resumable uploads report their progress so.
 package struct InterimBudget: Sendable {
-  /// What one costs, in bytes of the request's body.
+  /// The cost of one interim response, in bytes of the request's body.
   private static let cost = 16
   /// Bytes of a head that cost as much as a byte of the request's body, beside that.
   private static let headBytesPerByte = 1_024
