@@ -67,6 +67,13 @@ struct CookieShelf {
     }
   }
 
+  /// The number of pairs in the orders of eviction, the outdated ones among them.
+  var pairs: Int {
+    sites.values.reduce(byUse.count + byExpiry.count) {
+      $0 + $1.byUse.count + $1.insecureByUse.count + $1.byExpiry.count
+    }
+  }
+
   private func site(of host: HostName) -> String { suffixes.registrableDomain(of: host)?.text ?? host.text }
 
   /// The domains that may have cookies for a host: its own, and those above it that are no public suffix.

@@ -13,7 +13,8 @@ struct Ranking<Rank: Comparable> {
   /// The number of comparisons so far.
   private(set) var steps = 0
 
-  var isEmpty: Bool { heap.isEmpty }
+  /// The number of pairs, the outdated ones among them.
+  var count: Int { heap.count }
 
   /// Adds a pair.
   ///
