@@ -23,7 +23,9 @@ struct FetchLimitTests {
     try await Self.withFIFO { path in
       let reader = isOpened ? open(path, O_RDONLY | O_NONBLOCK) : -1
       defer { if isOpened { close(reader) } }
-      let result = try await Lastro.run(["fetch", "-m", "1", "-o", path, server.baseURL])
+      // A program that does not keep its limit waits for ever.
+      let words = ["-s", "KILL", "60", Lastro.path, "fetch", "-m", "1", "-o", path, server.baseURL]
+      let result = try await Lastro.run(words, program: "/usr/bin/timeout")
       #expect(result.status == 28, "\(result.errors)")
       #expect(result.errors.contains("timeout/total_timeout"), "\(result.errors)")
     }
@@ -47,6 +49,20 @@ struct FetchLimitTests {
       #expect([0, 1, 3, 6, 7].contains(result.status), "\(limit): \(result.status) \(result.errors)")
       #expect(result.status == 0 || result.errors.hasPrefix("lastro: "), "\(limit): \(result.errors)")
     }
+  }
+
+  @Test("Too few threads end the program by a message", arguments: 1...4)
+  func threads(limit: Int) async throws {
+    // The limit does not hold for the superuser: the program runs as another user then. It would wait for ever without
+    // its check.
+    let user = geteuid() == 0 ? ["/usr/bin/setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all"] : []
+    let words =
+      ["-s", "KILL", "60"] + user + [
+        "/usr/bin/prlimit", "--nproc=\(limit)", Lastro.path, "fetch", "http://127.0.0.1:1/",
+      ]
+    let result = try await Lastro.run(words, program: "/usr/bin/timeout")
+    #expect(result.status == 1, "\(result.errors)")
+    #expect(result.errors.contains("cannot start 4 threads: "), "\(result.errors)")
   }
 
   @Test("-m is kept while a jar of cookies is read")
