@@ -137,6 +137,15 @@ struct EventTimeTests {
     #expect(clock.sleeps.isEmpty)
   }
 
+  @Test("An end for want of time says that the next connection would come too late, not that the time has passed")
+  func tooLate() async throws {
+    let transport = ScriptedTransport([.events("data: a\n\n")])
+    let (_, error) = await eventStack(transport, clock: clock).events(try limited(.seconds(4))).read()
+    #expect(
+      error?.message == "the next connection, after a wait of 4.5 s, would begin after the total timeout of 4 s")
+    #expect(clock.sleeps.isEmpty)
+  }
+
   @Test("where the wait for another connection ends behind the deadline, it ends by the deadline")
   func lateWait() async throws {
     let transport = ScriptedTransport([.events("data: a\n\n")])
