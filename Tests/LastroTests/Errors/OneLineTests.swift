@@ -76,6 +76,13 @@ struct OneLineTests {
     #expect(try await Self.failure(.answer(404), url: url, options).request?.contains("?page=***&") == true)
   }
 
+  @Test("The numbers and the flags of an S3 query are shown, and its prefix and words without a value are not")
+  func queryOfS3() async throws {
+    let url = "https://example.com/b?list-type=2&max-keys=50&prefix=ann&partNumber=3&uploads&swordfish"
+    let error = try await Self.failure(.answer(404), url: url)
+    #expect(error.request == "GET https://example.com/b?list-type=2&max-keys=50&prefix=***&partNumber=3&uploads&***")
+  }
+
   @Test("a timeout and a limit name the request")
   func place() async throws {
     for (stage, code) in [
