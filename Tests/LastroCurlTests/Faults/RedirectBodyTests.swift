@@ -168,7 +168,8 @@ struct RedirectBodyTests {
         try connection.write("Transfer-Encoding: chunked\r\n\r\n4e20\r\n\(long)\r\n1\r\nx\r\n0\r\n\r\n")
       case .afterAMoment:
         try connection.write("Content-Length: 5\r\n\r\n")
-        _ = connection.pause(.milliseconds(5))
+        // Longer than it takes to open another connection.
+        _ = connection.pause(.milliseconds(40))
         try connection.write("moved")
       }
     }
