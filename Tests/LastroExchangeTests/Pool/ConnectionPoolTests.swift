@@ -106,7 +106,8 @@ struct ConnectionPoolTests {
       }
       try await group.waitForAll()
     }
-    #expect(server.dials.count == 16)
+    // Requests that shared connections would leave the wait below without an end.
+    try #require(server.dials.count == 16)
     #expect(try await closed.waitForEvents(count: 16) == Array(repeating: 1, count: 16))
   }
 
