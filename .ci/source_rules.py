@@ -68,6 +68,8 @@ OF_TEXTS = {"is none, is no …", "heed, forsake in code", "whoever, somebody, n
               "cannot be had, the way, stand between, rules of trust"}
 PAGES = {"Docs", "README.md", "CONTRIBUTING.md"}
 # What a page quotes: blocks of code, code, and what stands in quotation marks.
+# Links to two members of one name, one beside the other: the site shows the name alone, so that they read the same.
+TWINS = re.compile(r"``(?:\w+/)+([^`/]+)``(?:,| and| or|, and)\s+``(?:\w+/)+\1``")
 QUOTED = re.compile(r'`[^`]*`|"[^"]*"')
 ACTORLESS = re.compile(r"\b(?:whoever|somebody|nobody|everybody)\b", re.IGNORECASE)
 TRANSLATED = re.compile(r"cannot be had|\b(?:of|for|to|on) the way\b|stand between|rules of trust")
@@ -167,6 +169,17 @@ def actorless_pages():
             if not is_code and (found := ACTORLESS.search(QUOTED.sub("", line))):
                 print(f"{path}:{number}: what Docs/Names.md bans: {found[0]}")
                 yield path
+
+
+def twin_links():
+    """Links of pages and doc comments that the site shows alike. One written as `[Type.name](doc:Type/name)` shows its type."""
+    for path in tracked():
+        if path.suffix not in {".md", ".swift"} or path.parts[0] not in {"Docs", "Sources"}:
+            continue
+        text = path.read_text(encoding="utf-8")
+        for found in TWINS.finditer(re.sub(r"\n *///", lambda line: "\n" + " " * (len(line[0]) - 1), text)):
+            print(f"{path}:{text.count(chr(10), 0, found.start()) + 1}: two links that the site shows as {found[1]}")
+            yield path
 
 
 def outside_parentheses(text):
@@ -360,7 +373,7 @@ def spinning_loops(lines):
 
 
 def main():
-    of_all = (actorless_pages, stale_skips, test_folders, untested_rooms)
+    of_all = (actorless_pages, twin_links, stale_skips, test_folders, untested_rooms)
     findings = sum(1 for rule in of_all for _ in rule())
     for path in tracked():
         if path.suffix not in {".swift", ".c", ".h", ".py", ".sh"} and path.name != "Makefile" and path.parts[0] != ".ci":
