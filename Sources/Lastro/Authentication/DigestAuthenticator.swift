@@ -115,7 +115,8 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     case .bytes(let data): guard data.count > Self.smallBody else { return false }
     case .file, .stream: break
     }
-    guard context.hop == 0, let origin = scope.origin(of: request), request.isIdempotent,
+    // An empty request that nothing can follow might replace a resource by nothing.
+    guard context.hop == 0, !context.isLast, let origin = scope.origin(of: request), request.isIdempotent,
       request.head.headerFields[.authorization] == nil,
       !Self.fieldsOfBodies.contains(where: { request.head.headerFields[$0] != nil })
     else { return false }

@@ -74,9 +74,11 @@ final class AttemptRun {
   var hops: Int { redirects?.hops ?? 0 }
 
   var context: AttemptContext {
-    AttemptContext(
+    var context = AttemptContext(
       callID: call.callID, attempt: earlier + 1, retryState: call.retryState, hop: hops,
       redirectedFrom: redirectedFrom, wasScheduled: wasScheduled)
+    context.isLast = context.attempt >= plan.configuration.maximumAttempts
+    return context
   }
 
   func now() -> Duration { call.plan.configuration.timeSource.now() }

@@ -15,6 +15,8 @@ public struct AttemptContext: Sendable {
   /// Whether interceptors were told that a request of this attempt is scheduled. False in the failure hook when the
   /// request could not be made, was refused, or its time was over before.
   public let wasScheduled: Bool
+  /// Whether the stack's limit of attempts allows no other after this one.
+  var isLast = false
 
   /// Makes a context; for tests of interceptors.
   public init(

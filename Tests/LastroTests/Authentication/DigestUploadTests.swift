@@ -111,13 +111,34 @@ struct DigestUploadTests {
     #expect(Self.sent(transport) == ["100000", "100000+"])
   }
 
-  @Test("An empty request that succeeds is never the value of the call")
+  @Test("A body is not withheld in an attempt that no other may follow")
   func onlyAttempt() async throws {
     let (_, transport) = try Self.stack(challenges: false)
     var configuration = StackConfiguration()
     configuration.maximumAttempts = 1
     configuration.interceptors = [
       try DigestAuthenticator(user: "user", password: "word", origins: [Origin("https://example.com")])
+    ]
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    let answer = try await stack.fetch(Self.put(.raw(Self.large)))
+    #expect(answer.response.status.code == 201)
+    #expect(Self.sent(transport) == ["100000"])
+  }
+
+  /// Ends a call after its first attempt, whatever others want.
+  private struct NoRetry: HTTPResourceInterceptor {
+    func interceptFailed(
+      _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+      context: AttemptContext
+    ) async -> Retry.Action { .noRetry(.retries(0)) }
+  }
+
+  @Test("An empty request that succeeds is never the value of the call")
+  func emptySuccess() async throws {
+    let (_, transport) = try Self.stack(challenges: false)
+    var configuration = StackConfiguration()
+    configuration.interceptors = [
+      NoRetry(), try DigestAuthenticator(user: "user", password: "word", origins: [Origin("https://example.com")]),
     ]
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)
     await #expect(throws: HTTPFetchError<any Error>.self) {
