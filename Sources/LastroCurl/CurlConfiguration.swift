@@ -5,7 +5,7 @@ internal import LastroExchange
 internal import LastroHTTP2
 internal import LastroWire
 
-/// How the engine works: threads, connections, queue, limits, pins. Checked when the engine is made.
+/// The engine's threads, connections, queue, limits and pins. Checked when the engine is made.
 ///
 /// ```swift
 /// let engine = try CurlConfiguration(pins: [PinningPolicy("api.example.com", pins: ["sha256/…", "sha256/…"])])
@@ -13,7 +13,7 @@ internal import LastroWire
 public struct CurlConfiguration: Sendable {
   /// Event-loop threads; transfers are spread over them, connections are not shared. Default 1, at most 64.
   public var loops = 1
-  /// How connections are made, unless a request says otherwise. Default `ConnectionOptions()`. Roots of its own that
+  /// The options of connections, unless a request has its own. Default `ConnectionOptions()`. Roots of its own that
   /// cannot be read are an error when the engine is made; a request's, of that request.
   public var connection = ConnectionOptions()
   /// Holds hosts to the keys that are pinned for them: on every connection of the engine, those of its dialers
@@ -80,9 +80,9 @@ public struct CurlConfiguration: Sendable {
   /// changes of one connection are reported one after another. Default `nil`.
   public var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
 
-  /// What a test makes so small that a turn of the loop ends in the midst of something.
+  /// Per-turn byte limits; tests lower them.
   var turn = TurnShares()
-  /// When a server of HTTP/2 is asked whether it is alive. Tests shorten it.
+  /// The limits after which an HTTP/2 server gets a PING. Tests shorten them.
   var http2Liveness = HTTP2Liveness.Limits()
 
   /// Makes a configuration; everything else is a property, with a default.
@@ -90,7 +90,7 @@ public struct CurlConfiguration: Sendable {
   /// - Parameter pins: keys that hosts are held to. Default none.
   public init(pins: [PinningPolicy] = []) { self.pins = pins }
 
-  /// How connections are made, under the pins.
+  /// Returns the options of connections, with the pins.
   func pinnedConnection() throws(ConfigurationError) -> ConnectionOptions {
     guard !pins.isEmpty else { return connection }
     guard connection.tls.trustJudge == nil else {

@@ -4,7 +4,7 @@ public import Lastro
 internal import LastroWire
 
 extension DialerTransport {
-  /// How a ``DialerTransport`` works. Checked when it is made.
+  /// The limits and options of a ``DialerTransport``. Checked when it is made.
   public struct Configuration: Sendable {
     /// How streams are dialed, and which version of HTTP is spoken, unless a request says otherwise. Default `nil`: as
     /// the dialer has it, and HTTP/2 over TLS where the server picks it.
@@ -54,7 +54,7 @@ extension DialerTransport {
     package var offersHTTP2 = true
     /// Longest time spent on the body of an answer outside 200–299.
     package var errorBodyTime: Duration?
-    /// What explanations call the dialer. Default its type.
+    /// The dialer's name in explanations. Default its type.
     package var dialerName: String?
 
     /// Makes a configuration; everything is a property, with a default.

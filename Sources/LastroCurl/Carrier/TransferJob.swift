@@ -5,7 +5,7 @@ internal import LastroExchange
 internal import LastroSupport
 internal import Synchronization
 
-/// One transfer as both sides see it: the request, the caller that waits for the answer, and the buffers between them.
+/// A transfer as both sides see it: the request, the caller that waits for the response, and the buffers between them.
 ///
 /// The caller's side awaits ``wait()``, takes the answer and then reads the body; the loop's side answers. The first of
 /// answer, failure and cancellation is what the caller gets (``OneAnswer``).
@@ -50,14 +50,14 @@ final class TransferJob: Sendable {
   }
 
   private let sentAgain = Atomic<Int>(0)
-  /// How often it was sent again by transfers that are over; set by the loop.
+  /// The number of resends so far; set by the loop.
   var resends: Int {
     get { sentAgain.load(ordering: .relaxed) }
     set { sentAgain.store(newValue, ordering: .relaxed) }
   }
 
   private let refused = Atomic<Int>(0)
-  /// How many of those followed an attempt that the server said it had not processed; set by the loop.
+  /// The number of resends that followed an attempt the server reported as not processed; set by the loop.
   var refusals: Int {
     get { refused.load(ordering: .relaxed) }
     set { refused.store(newValue, ordering: .relaxed) }

@@ -211,7 +211,7 @@ final class DirectCarrier {
   private func host(_ key: HostKey, in partition: Partition) throws(TransportError) -> DirectHost {
     if let host = partition.hosts[key] { return host }
     let profile = try streams.profile(for: partition.options.options, areDefault: partition.isDefault)
-    let forward = ForwardProxy(profile.applier.proxy(for: key), for: key)
+    let forward = ForwardProxy(profile.applier.proxy(isTLS: key.isTLS, authority: key.authority), for: key)
     guard let target = TrustTarget(authority: key.authority, defaultPort: key.isTLS ? 443 : 80) else {
       throw .unreadableHost
     }

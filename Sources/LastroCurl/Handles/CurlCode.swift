@@ -8,7 +8,7 @@ internal import LastroExchange
 enum CurlCode {
   typealias Meaning = (stage: FailureStage, code: FailureCode, message: String, hint: String?)
 
-  /// Who was to be reached, for the texts.
+  /// The ends of a connection, for texts.
   struct Ends {
     /// `a.example:443`.
     var server: String

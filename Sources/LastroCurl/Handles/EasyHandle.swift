@@ -6,7 +6,7 @@ internal import CLastro
 /// next use nor `curl_easy_reset` clears. Lives on the loop thread only; freed with the object.
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
-  /// TLS sessions, which go on from handle to handle.
+  /// TLS sessions, which are shared with other handles.
   private var sessions: SessionShare?
 
   init?() {

@@ -9,7 +9,7 @@ internal import Lastro
 /// Lives on the loop's thread. libcurl calls back only from within calls of this type. Handles must have left it before
 /// it ends.
 struct MultiHandle: ~Copyable {
-  /// What libcurl's callbacks reach; its address stays.
+  /// The context of libcurl's callbacks; its address does not change.
   private struct Cell {
     let owner: UInt32
     /// Held: connections close their sockets through it when the handle goes.

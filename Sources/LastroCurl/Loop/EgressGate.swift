@@ -4,13 +4,13 @@ internal import CLastro
 internal import Lastro
 internal import LastroWire
 
-/// Stands before every socket that libcurl makes for a handle: to an address that the rules deny none is made.
+/// Checks every socket before libcurl makes it for a handle: none is made to an address that the rules deny.
 ///
 /// Owner: the stream. Thread: the loop's.
 final class EgressGate {
   private let rules: EgressRules
   private let poller: Poller
-  /// Why an address was denied, if one was.
+  /// The reason why an address was denied, if one was.
   private var denial: EgressRules.Denial?
   /// Whether an address was not.
   private var hasOpened = false
@@ -43,7 +43,7 @@ final class EgressGate {
   /// Whether no address of the host may be used any more, for one was denied.
   private var isSpoiled: Bool { denial != nil && !rules.usesAllowedOfMixed }
 
-  /// Why nothing may go out to what is connected to.
+  /// Returns the reason why nothing may be sent to the connected address.
   func refusal(connectedTo address: String?, port: Int, of target: TrustTarget) -> TransportError? {
     let reason = isSpoiled ? denial : rules.denial(of: address, port: port)
     return reason.map { .egressDenied(.address($0, target)) }
@@ -65,7 +65,7 @@ extension EgressRules {
     return denial(of: address, port: port)
   }
 
-  /// Why a proxy must not be asked for a host. Of a name nothing is known here.
+  /// Returns the reason why a proxy must not be asked for a host. A name's addresses are not known here.
   func refusal(ofLiteral target: TrustTarget) -> TransportError? {
     guard target.host.isIPAddress else { return nil }
     return denial(of: target.host.text, port: target.port).map { .egressDenied(.address($0, target)) }
@@ -73,14 +73,14 @@ extension EgressRules {
 }
 
 extension TransportError {
-  /// What an egress policy stands against.
+  /// The reason of an egress policy's refusal.
   enum EgressRefusal {
     case address(EgressRules.Denial, TrustTarget)
     case proxy
     case unixSocket
   }
 
-  /// Without addresses: whose URL it is must not learn what stands in the network.
+  /// The text has no addresses: the author of the URL must not learn the network's layout.
   static func egressDenied(_ refusal: EgressRefusal) -> TransportError {
     let (message, hint) =
       switch refusal {

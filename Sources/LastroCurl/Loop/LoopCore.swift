@@ -26,7 +26,7 @@ final class LoopCore {
   /// Until when the loop's thread waits for descriptors, unless it is woken.
   private var waitsUntil: Int64 = 0
   private var sleeps = false
-  /// Of the commands that lie in the inbox, how many surely came before the poller was asked last.
+  /// The number of commands in the inbox that certainly came before the poller was last asked.
   private var earlyCommands = 0
 
   init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter, streams: StreamHub) {
@@ -40,7 +40,7 @@ final class LoopCore {
 
   func open() { poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner) }
 
-  /// How many milliseconds the loop's thread may wait for descriptors now; negative: for ever. `nil`: it has ended.
+  /// Returns the milliseconds that the loop's thread may wait for descriptors; negative: no limit; `nil`: it has ended.
   func nextWait() -> Int32? {
     if isShuttingDown, direct.isEmpty, streams.isEmpty { return nil }
     sleeps = false

@@ -4,7 +4,7 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP2
 
-/// What a loop needs to know of ``CurlConfiguration``, once, when it starts.
+/// The parts of ``CurlConfiguration`` that a loop needs, read once when it starts.
 struct LoopSettings: Sendable {
   var connectionsPerHost: Int
   var http2StreamsPerHost: Int
@@ -14,7 +14,7 @@ struct LoopSettings: Sendable {
   var idleLifetime: Int64
   var connectionLifetime: Int64
   var lookups: Int
-  /// What the environment said when the engine was made.
+  /// The environment's proxies when the engine was made.
   var environmentProxies: ProxyResolver
   /// Holds for every request, whatever its own options say.
   var trustJudge: (any ServerTrustJudge)?

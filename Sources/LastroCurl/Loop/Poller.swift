@@ -17,14 +17,14 @@ final class Poller {
     var failed: Bool
   }
 
-  /// What is known of a descriptor, which is also its place in ``watches``.
+  /// The state of a descriptor, which is also its index in ``watches``.
   private struct Watch {
     var owner: UInt32 = 0
-    /// What epoll was told, if it was.
+    /// The events registered with epoll, if any.
     var events: UInt32?
     /// Whether its owner wants to hear of it.
     var isWanted = false
-    /// Whether its end is told (``noteClosing(_:)``).
+    /// Whether its end is reported (``noteClosing(_:)``).
     var isKept = false
   }
 
@@ -37,7 +37,7 @@ final class Poller {
 
   private let epoll: Int32
   private let events: UnsafeMutableBufferPointer<epoll_event>
-  /// Of `events`: what is still to be handed over.
+  /// The range of `events` that is still to be processed.
   private var left = 0..<0
   private var watches: [Watch] = []
 
@@ -105,7 +105,7 @@ final class Poller {
     forgetLeft(of: descriptor)
   }
 
-  /// Returns false where nobody waits for a descriptor, which epoll is told then.
+  /// Returns whether an owner waits for a descriptor, and removes it from epoll if not.
   private func isWanted(_ descriptor: Int32) -> Bool {
     guard let index = index(of: descriptor) else { return false }
     if !watches[index].isWanted { drop(descriptor, at: index) }
@@ -176,7 +176,7 @@ final class Poller {
         failed: flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0))
   }
 
-  /// What was told of a socket that is closed means nothing for the next with its number.
+  /// Discards events of a closed socket: the next socket may have its number.
   private func forgetLeft(of descriptor: Int32) {
     for index in left where UInt32(truncatingIfNeeded: events[index].data.u64) == UInt32(bitPattern: descriptor) {
       events[index].events = 0
@@ -202,7 +202,7 @@ extension Poller {
 
 /// The time of a turn of the loop: when it woke. Reading the clock is not free, and callbacks come by the dozen.
 final class LoopClock {
-  /// As ``monotonicNow()``.
+  /// Monotonic nanoseconds, as ``monotonicNow()`` returns them.
   private(set) var now = monotonicNow()
 
   func update() { now = monotonicNow() }

@@ -7,7 +7,7 @@ internal import LastroWire
 /// Sets connection options on easy handles that dial.
 final class OptionApplier {
   let options: ConnectionOptions
-  /// Those of the options; `nil` where they deny nothing.
+  /// The egress rules of the options; `nil` where they deny nothing.
   let egressRules: EgressRules?
   /// Sent to proxies with CONNECT.
   private let userAgent: String?
@@ -39,9 +39,6 @@ final class OptionApplier {
   }
 
   /// The proxy's URL; empty for none.
-  func proxy(for host: HostKey) -> String { proxy(isTLS: host.isTLS, authority: host.authority) }
-
-  /// The proxy's URL; empty for none.
   func proxy(isTLS: Bool, authority: String) -> String {
     options.unixSocketPath == nil ? proxies.proxy(isTLS: isTLS, authority: authority) : ""
   }
@@ -56,7 +53,7 @@ final class OptionApplier {
     easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: min(milliseconds, Int64(Int32.max))))
   }
 
-  /// What leads to the host.
+  /// Sets the path to the host: proxy, fixed name answers, Unix socket and local interface.
   func applyRoute(_ easy: EasyHandle, proxy: String) throws(TransportError) {
     easy.set(CURLOPT_PATH_AS_IS, 1)
     easy.set(CURLOPT_PROTOCOLS_STR, "http,https")

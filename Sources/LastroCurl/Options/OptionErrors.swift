@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// What libcurl and OpenSSL do not take over.
+/// Failures of options that libcurl and OpenSSL do not accept.
 extension TransportError {
   /// - Parameter name: host and port, as the URL has them.
   static func refusedProxy(_ name: String) -> TransportError {

@@ -105,7 +105,7 @@ extension TransportError {
     return error
   }
 
-  /// What libcurl's result means for a stream that was being dialed.
+  /// Makes an error of libcurl's result for a stream that was being dialed.
   init(_ code: CURLcode, dialing session: StreamSession) {
     if let error = session.failure {
       self = error

@@ -40,7 +40,7 @@ extension StreamHub {
     hand(session)
   }
 
-  /// Gives a stream that stands to those who dialed for it.
+  /// Delivers a connected stream to its caller.
   func hand(_ session: StreamSession) {
     leave(session.dial)
     if let taker = takers[session.id] { return taker.take(session) }

@@ -6,7 +6,7 @@ internal import LastroExchange
 internal import LastroSupport
 internal import LastroWire
 
-/// All streams of a loop: those that are dialed, those that stand, and those that wait to be dialed.
+/// All streams of a loop: waiting to be dialed, dialing, and connected.
 ///
 /// What a turn of the loop costs does not grow with the number of open streams: only what is ready, late or dialed is
 /// looked at. They do not count as transfers: they have no queue but that of the dialing, no idle limit, and may be as
@@ -16,22 +16,22 @@ final class StreamHub {
   static let descriptorOwner = UInt32.max - 1
   /// In the poller, the first of those that libcurl dials with; partitions are below.
   static let firstShardOwner: UInt32 = 1 << 31
-  /// How often one dial begins anew because trust rules changed meanwhile.
+  /// The number of restarts of one dial because trust rules changed.
   private static let mostRestarts = 16
-  /// How often one dial begins anew because libcurl closed its connection as soon as it stood.
+  /// The number of restarts of one dial because libcurl closed its new connection.
   private static let mostLosses = 3
   /// Most profiles that are kept while no stream uses them.
   private static let spareProfiles = 16
 
   let settings: LoopSettings
   let poller: Poller
-  /// Of the loop: answers from elsewhere come through it.
+  /// The loop's inbox, through which answers of other threads come.
   let inbox: LoopInbox
   private let load: LoadCounter
   var ports: [UInt64: StreamPort] = [:]
-  /// Of datagrams, by the ids of their dials.
+  /// Look-ups for datagrams, by the ids of their dials.
   var resolving: [UInt64: LookUp] = [:]
-  /// Of names whose addresses a resolver finds, by the ids of their dials.
+  /// Races for names whose addresses a resolver finds, by the ids of their dials.
   var races: [UInt64: DialRace] = [:]
   /// Dials that wait for the files of their TLS options, by their ids.
   var reading: [UInt64: StreamDial] = [:]
@@ -49,12 +49,13 @@ final class StreamHub {
   private var roomy: [[ConnectionOptions.Resolution]: StreamShard] = [:]
   private var nextShardOwner = firstShardOwner
   private var hosts: [TrustTarget: DialQueue] = [:]
-  /// Those in the queue of their host that still want to be dialed.
+  /// Dials in the queue of their host that were not given up.
   private var waiting: [UInt64: StreamDial] = [:]
   /// Dials whose turn has come. A dial may fail as soon as it begins, and free the next one's place: many in a row must
   /// not nest.
   private var startable: [StreamDial] = []
-  /// Of carried dials and connections. No caller has them as streams: they end with the exchanges they serve.
+  /// The takers of carried dials and connections. No caller has them as streams: they end with the exchanges they
+  /// serve.
   var takers: [UInt64: any DialTaker] = [:]
   private var isStarting = false
   private(set) var isShutDown = false
@@ -173,7 +174,7 @@ final class StreamHub {
     defaultProfile = nil
   }
 
-  /// Most deadlines are of what was answered long ago: beyond some number they are gathered anew.
+  /// Rebuilds the deadlines beyond some number, since most belong to operations that ended long ago.
   private func tidyDeadlines() {
     let count = ports.count + waiting.count + resolving.count + races.count + reading.count
     guard deadlines.count > 4 * count + 1_024 else { return }
@@ -411,7 +412,7 @@ protocol DialTaker: AnyObject {
   /// TLS sessions of connections that were dialed with a profile, to be resumed where trust allows it.
   func sessions(for profile: StreamProfile) -> SessionShare?
 
-  /// The connection stands.
+  /// Takes a new connection.
   func take(_ session: StreamSession)
 
   /// There is none, or there is none any more.

@@ -13,7 +13,7 @@ internal import LastroSupport
 /// learns that, so that the loop keeps bytes that no task took.
 typealias StreamOperation<Value: Sendable> = OneAnswer<Result<Value, TransportError>>
 
-/// Why a stream is over, as both sides see it. The first reason stays.
+/// The reason why a stream ended, as both sides see it. The first reason is kept.
 final class StreamEnd: Sendable {
   private let state = Lock(TransportError?.none)
 
@@ -150,7 +150,7 @@ final class StreamWrite: Sendable {
   }
 }
 
-/// What other threads ask of a loop's streams.
+/// A command of another thread for a loop's streams.
 enum StreamCommand: Sendable {
   case dial(StreamDial)
   /// The answer to a ``StreamHub/LookUp``.

@@ -3,7 +3,7 @@
 internal import CLastro
 internal import Lastro
 
-/// What streams with the same options have in common: how they connect, and what they trust.
+/// The options and the trust that streams with equal options share.
 final class StreamProfile {
   /// No other profile of the process has it, also not a later one.
   let id = StreamID.next()
@@ -27,7 +27,7 @@ final class StreamProfile {
 }
 
 extension StreamProfile {
-  /// Why nothing may go out over a connection.
+  /// Returns the reason why nothing may be sent over a connection.
   ///
   /// - Parameter forwarded: the host that a proxy is asked for.
   func egressRefusal(

@@ -16,10 +16,10 @@ internal import LastroSupport
 final class StreamSession {
   /// The most that is read at once.
   static let readBytes = 64 * 1024
-  /// What is handed to libcurl at once for writing. TLS has to be given the same piece again when it could not be sent.
+  /// The size of one write of libcurl's. TLS has to get the same piece again if it could not be sent.
   static let writeBytes = 64 * 1024
 
-  /// What came before an attempt at one address of a name, in nanoseconds.
+  /// The nanoseconds that passed before an attempt at one address of a name.
   struct Lead {
     var lookUp: Int64
     var attempt: Int64
@@ -33,12 +33,12 @@ final class StreamSession {
   let shard: StreamShard
   unowned let hub: StreamHub
   let proxy: String
-  /// Stands before its host, and the https proxy on the way to it.
+  /// The gate of its host, and of the https proxy in front of it.
   let gate: TLSGate
   /// The one judge of its certificate, where chain and host name do not count.
   let onlyJudge: (any ServerTrustJudge)?
   var connectTo = StringList()
-  /// Stands before its sockets, where there are rules about addresses and no proxy.
+  /// The check of its sockets, where there are rules about addresses and no proxy.
   var egress: EgressGate?
 
   // While it is dialed.
@@ -46,25 +46,25 @@ final class StreamSession {
   var peer: TLSPeer?
   /// Context of the connection to an https proxy.
   var proxyContext: UnsafeMutableRawPointer?
-  /// Why we made libcurl stop.
+  /// The reason why we stopped libcurl.
   var failure: TransportError?
-  /// Trust rules changed before it stood: it is to be dialed anew.
+  /// Whether it must be dialed again, since trust rules changed during the dial.
   var mustRestart = false
-  /// How often that was so.
+  /// The number of earlier attempts.
   var restarts = 0
   var facts = StreamFacts()
   private var tunnelSteps = 0
   /// Whether TLS sessions are kept and resumed.
   private(set) var resumes = false
 
-  // When it stands.
+  // Once it is connected.
   var isOpen = false
   var isEnded = false
   var descriptor: Int32 = -1
   let ending = StreamEnd()
-  /// What is known of its TLS connection; retained.
+  /// The record of its TLS connection; retained.
   var connection: OpaquePointer?
-  /// The handle's latest system error when it stood: no success clears it.
+  /// The handle's latest system error when it connected: no success clears it.
   var oldSystemCode: Int32 = 0
   var reader: StreamRead?
   var writer: StreamWrite?
@@ -72,13 +72,13 @@ final class StreamSession {
   /// Bytes of the piece that TLS wants to be given again.
   var pendingBytes: Int?
   var isWritingFinished = false
-  /// How the end of our direction went; it stays so.
+  /// The outcome of ending our direction; it does not change.
   var finishOutcome: Result<Void, TransportError>?
   /// Bytes of close_notify that the socket has not taken yet.
   var notice: [UInt8] = []
   /// Bytes that came and were not read.
   var held = Data()
-  /// How the peer's direction ended; it stays so.
+  /// The end of the peer's direction; it does not change.
   var readEnd: Result<Data?, TransportError>?
 
   var id: UInt64 { dial.id }
@@ -136,7 +136,7 @@ final class StreamSession {
     return 1
   }
 
-  /// What a proxy answers to CONNECT.
+  /// Discards a proxy's response to CONNECT.
   private static let discard: clastro_data_callback = { _, size, count, _ in size * count }
 
   private static let prepareTLS: clastro_context_callback = { _, context, session in
@@ -249,7 +249,7 @@ final class StreamSession {
     updateInterest()
   }
 
-  /// Leaves libcurl without an answer, to be dialed anew.
+  /// Leaves libcurl without a result, to be dialed again.
   func detach() {
     isEnded = true
     shard.remove(easy)

@@ -12,9 +12,9 @@ internal import LastroSupport
 final class KeyLogWriter: Sendable {
   /// The most bytes that wait to be written. Further lines are dropped, and a comment in the file counts them.
   static let maximumWaitingBytes = 1 << 20
-  /// How long a full pipe has to be read before a line is lost.
+  /// The time within which a full pipe has to be read before a line is lost.
   private static let pipeLimit = Duration.seconds(1)
-  /// How long the end of an engine, or of the process, waits for lines.
+  /// The time that the end of an engine, or of the process, waits for lines.
   static let flushLimit = Duration.seconds(1)
   /// The number of writers in the process whose threads are at work.
   private static let busy = Watched(0)

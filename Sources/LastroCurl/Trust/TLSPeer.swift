@@ -16,11 +16,11 @@ final class TLSPeer {
   private let onlyJudge: (any ServerTrustJudge)?
   /// Set in the handshake, before it is over.
   private(set) var trust: ServerTrust?
-  /// What the judges accepted it as.
+  /// The verdict of the judges.
   private var verdict: TrustVerdict?
-  /// What OpenSSL said, where it refused chain or host name. libcurl does not always tell.
+  /// OpenSSL's reason for refusing chain or host name, which libcurl does not always report.
   private(set) var refused: VerifyFailure?
-  /// Why a judge refused it.
+  /// A judge's reason for refusing it.
   private(set) var failure: TrustFailure?
   /// The fatal alert with which it ended TLS.
   private(set) var alert: TLSAlert?

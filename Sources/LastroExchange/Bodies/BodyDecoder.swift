@@ -4,14 +4,14 @@ package import HTTPTypes
 package import Lastro
 package import LastroWire
 
-/// Where the bytes of a body go when nothing is around them any more.
+/// The receiver of a body's decoded bytes.
 package protocol BodySink: AnyObject {
   /// Whether a piece would be taken. If not, the exchange waits until the reader resumes it.
   func hasRoom() -> Bool
 
   func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict
 
-  /// So many bytes of a content coding were undone. What they stand for is delivered next.
+  /// Notes that bytes of a content coding were decoded. Their content is delivered next.
   func noteCoded(_ count: Int)
 
   /// The time at which the bytes came, in nanoseconds, for rates; 0 where there is no clock.
@@ -23,7 +23,7 @@ extension BodySink {
   package var receivedAt: UInt64 { 0 }
 }
 
-/// What became of bytes of a body.
+/// The outcome of delivering bytes of a body.
 package enum BodyVerdict {
   case taken
   /// The reader is slow: the exchange keeps the bytes and passes them again, perhaps in other pieces.

@@ -3,7 +3,7 @@
 package import HTTPTypes
 internal import LastroWire
 
-/// What undoing the chunks and content codings of one body may cost.
+/// Limits for decoding the content codings of one body.
 package struct DecodingLimits: Sendable {
   /// Most content codings, one upon the other. Default 1.
   package var codings: Int
