@@ -227,9 +227,8 @@ struct HTTP2ReuseTests {
           case "/second":
             let number = tries.record(http2.connection.number)
             if number == 0 {
-              try http2.write(.resetStream(.refusedStream, stream: stream))
-              // The request goes out again over the other connection.
-              try http2.write(.goAway(lastStream: stream))
+              // In one write, so that the request goes out again over the other connection.
+              try http2.write(.resetStream(.refusedStream, stream: stream), .goAway(lastStream: stream))
               continue
             }
             if number == 1 { return try death.play(on: http2) }
