@@ -46,22 +46,28 @@ struct TLSFileAnswer: Sendable {
 }
 
 /// Reads files on threads of their own: a pipe or a network file system may block a read for as long as it likes, and
-/// the loop's thread serves everybody. At most 16 reads run at once in a process; a read that blocks for ever keeps its
-/// thread.
+/// the loop's thread serves everybody. A read that blocks for ever keeps its thread. At most 16 reads of roots run at
+/// once in a process, and as many of client certificates and key logs: those may be pipes that nothing is written to,
+/// and must not keep other connections from their roots.
 enum TLSFileReader {
-  typealias Reads = NameLookups<TLSFileRequest, TLSFileAnswer>
+  private typealias Reads = NameLookups<TLSFileRequest, TLSFileAnswer>
 
-  static let shared = Reads(
-    mostRequests: .max, full: TLSFileAnswer(failure: .noReadingThread),
-    noThread: TLSFileAnswer(failure: .noReadingThread)
-  ) { request in
-    clastro_name_thread("lastro-files")
-    return read(request)
+  private static let rootReads = reads(), identityReads = reads()
+
+  private static func reads() -> Reads {
+    Reads(
+      mostRequests: .max, full: TLSFileAnswer(failure: .noReadingThread),
+      noThread: TLSFileAnswer(failure: .noReadingThread)
+    ) { request in
+      clastro_name_thread("lastro-files")
+      return read(request)
+    }
   }
 
   /// Reads off the calling thread, and calls `answer` on any thread.
   static func submit(_ request: TLSFileRequest, _ answer: @escaping @Sendable (TLSFileAnswer) -> Void) {
-    shared.submit(.init(name: request, isGivenUp: { false }, answer: answer))
+    let reads = request.identities.isEmpty && request.keyLog == nil ? rootReads : identityReads
+    reads.submit(.init(name: request, isGivenUp: { false }, answer: answer))
   }
 
   /// Reads off the calling thread.

@@ -96,6 +96,26 @@ struct BlockingIdentityTests {
     #expect(await eventually { openFiles(named: "pipe") == 0 })
   }
 
+  /// Has every thread that reads client certificates wait for a pipe.
+  private func occupyReaders() throws -> [String] {
+    try (0..<16).map { number in
+      let path = directory.file("pipe \(number)")
+      try #require(mkfifo(path, 0o600) == 0)
+      TLSFileReader.submit(TLSFileRequest(identities: [.init(source: .init(certificate: .file(path)))])) { _ in }
+      return path
+    }
+  }
+
+  @Test("Certificates that do not come keep no other connection from its roots")
+  func otherRoots() async throws {
+    let pipes = try occupyReaders()
+    let server = try LoopbackServer.http(tls: LoopbackTLS(lab.identity("localhost"))) { _ in .text("answer") }
+    let path = try directory.write(lab.authority.rootPEM, to: "roots.pem")
+    let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .file(path) }
+    #expect(try await stack.send(.get, server.baseURL).text == "answer")
+    for pipe in pipes { #expect(await feed("", to: pipe)) }
+  }
+
   @Test("A request that ends while files are looked at again holds up no other")
   func slowLook() async throws {
     let secure = try server()
@@ -110,12 +130,7 @@ struct BlockingIdentityTests {
     // Files are looked at once a second at most.
     try await Task.sleep(for: .milliseconds(1_100))
     // All threads that read files wait for pipes, so that the look waits, too.
-    let pipes = try (0..<16).map { number in
-      let path = directory.file("pipe \(number)")
-      try #require(mkfifo(path, 0o600) == 0)
-      TLSFileReader.submit(TLSFileRequest(identities: [.init(source: .init(certificate: .file(path)))])) { _ in }
-      return path
-    }
+    let pipes = try occupyReaders()
     #expect(try await failure { try await stack.send(.get, secure.baseURL, options: hasty) }.stage == .timeout)
     for pipe in pipes { #expect(await feed("", to: pipe)) }
     #expect(try await stack.send(.get, secure.baseURL, options: patient).text == "client")
