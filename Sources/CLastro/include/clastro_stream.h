@@ -12,7 +12,7 @@
 
 #pragma clang assume_nonnull begin
 
-// Installs what a transfer that only connects (CURLOPT_CONNECT_ONLY) is called back for; `owner` is its private
+// Installs the callbacks of a handle that only connects (CURLOPT_CONNECT_ONLY); `owner` is its private
 // pointer.
 void clastro_install_dial_callbacks(
   CURL *easy, void *owner, clastro_data_callback discard, clastro_prereq_callback prereq);

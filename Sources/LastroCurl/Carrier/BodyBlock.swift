@@ -103,7 +103,7 @@ final class BodyBlockStore: Sendable {
   }
 }
 
-/// When the memory of large bodies is given up: a second after the last transfer.
+/// The time at which the memory of large bodies is freed: a second after the last transfer.
 struct BodyBlockExpiry {
   private static let nanoseconds: Int64 = 1_000_000_000
 

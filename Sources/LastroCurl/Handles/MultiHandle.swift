@@ -92,7 +92,7 @@ struct MultiHandle: ~Copyable {
     context?.assumingMemoryBound(to: Cell.self).pointee.timerAt =
       switch milliseconds {
       case ..<0: nil
-      case 0: 0  // at once, as for every transfer that begins
+      case 0: 0  // at once, as for every dial that begins
       default: monotonicNow() + Int64(milliseconds) * 1_000_000
       }
     return 0

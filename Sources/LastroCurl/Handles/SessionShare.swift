@@ -2,8 +2,8 @@
 
 internal import CLastro
 
-/// The TLS sessions of a host, and of the proxy on the way to it, for its next connections: libcurl would keep them in
-/// the easy handle, which serves one transfer. Lives on the loop thread only, and longer than every handle that uses
+/// The TLS sessions of a host, and of the proxy in front of it, for its next connections: libcurl would keep them in
+/// the easy handle, which serves one connection. Lives on the loop thread only, and longer than every handle that uses
 /// it.
 final class SessionShare {
   let raw: UnsafeMutableRawPointer

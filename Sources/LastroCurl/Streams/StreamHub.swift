@@ -14,7 +14,7 @@ internal import LastroWire
 final class StreamHub {
   /// In the poller, of descriptors of open streams.
   static let descriptorOwner = UInt32.max - 1
-  /// In the poller, the first of those that libcurl dials with; partitions are below.
+  /// The first of the poller's owners that libcurl dials with.
   static let firstShardOwner: UInt32 = 1 << 31
   /// The number of restarts of one dial because trust rules changed.
   private static let mostRestarts = 16

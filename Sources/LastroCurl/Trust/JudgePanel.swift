@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// The judges of a partition, at one revision of their rules.
+/// The judges of a profile, at one revision of their rules.
 struct JudgePanel {
   private let judges: [any ServerTrustJudge]
   let revisions: [UInt64]

@@ -39,7 +39,7 @@ final class RootStore: @unchecked Sendable {
   deinit { clastro_roots_free(pointer) }
 }
 
-/// The stores in use, so that stacks, loops and partitions with the same roots share one.
+/// The stores in use, so that stacks, loops and profiles with the same roots share one.
 final class RootStoreCache: Sendable {
   static let shared = RootStoreCache()
 

@@ -3,11 +3,11 @@
 internal import CLastro
 internal import Lastro
 
-/// The gate before a target: has each new TLS connection on the way to it obey, and admits a connection before
+/// The gate of a target: sets the rules of each new TLS connection on the path to it, and admits a connection before
 /// something is sent to the target on it.
 ///
-/// One stands before each host of a partition, one before each dialed stream, one before each TLS over a stream. What
-/// they carry differs; who may be talked to is decided here alone. Thread: that of its owner.
+/// Each dialed connection has one, and so has each TLS over a stream. Which peers may be talked to is decided here
+/// alone. Thread: that of its owner.
 final class TLSGate {
   /// A connection that has just begun.
   struct Beginning {
