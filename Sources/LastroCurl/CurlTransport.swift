@@ -125,7 +125,7 @@ public final class CurlTransport: Transport {
   var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
 
   /// Connections for HTTP, dialed or standing, in which libcurl has a part.
-  var connectionsOfLibcurl: Int { loops.reduce(0) { $0 + ($1.seat.turn { $0.connectionsOfLibcurl } ?? 0) } }
+  var connectionsOfLibcurl: Int { loops.reduce(0) { $0 + ($1.seat.turn { $0.direct.connectionsOfLibcurl } ?? 0) } }
 
   /// The loop for the next dial.
   func pickStreamLoop() throws(TransportError) -> EventLoop {

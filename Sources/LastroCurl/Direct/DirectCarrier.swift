@@ -104,6 +104,8 @@ final class DirectCarrier {
   }
 
   var now: Int64 { clock.now }
+  /// Connections, dialing or open, in which libcurl has a part.
+  var connectionsOfLibcurl: Int { streams.takers.count }
   var isEmpty: Bool { exchanges.isEmpty && held.isEmpty }
   /// How many different options it remembers hosts for.
   var knownOptions: Int { partitions.count }

@@ -120,8 +120,8 @@ private final class LoopStart {
   }
 
   private func run(_ poller: Poller, _ seat: LoopSeat) {
-    let streams = StreamHub(settings: seed.settings, poller: poller, inbox: seed.inbox, load: seed.streams)
-    let core = LoopCore(settings: seed.settings, inbox: seed.inbox, poller: poller, load: seed.load, streams: streams)
+    let dialing = StreamHub(settings: seed.settings, poller: poller, inbox: seed.inbox, load: seed.streams)
+    let core = LoopCore(settings: seed.settings, inbox: seed.inbox, poller: poller, load: seed.load, dialing: dialing)
     core.open()
     seat.take(core)
     var tasks = LoopTasks()

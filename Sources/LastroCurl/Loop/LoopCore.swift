@@ -6,7 +6,7 @@ internal import LastroExchange
 
 /// The event loop: everything libcurl is touched from here, by one thread at a time (``LoopSeat``).
 ///
-/// A turn: wait for descriptors, the timer or a command; let the carrier and the streams act; take commands; expire
+/// A turn: wait for descriptors, the timer or a command; let the carrier and the guests act; take commands; expire
 /// what is late; wake the tasks that have an answer. Callbacks only record; the loop acts, since libcurl refuses to be
 /// called from within itself.
 final class LoopCore {
@@ -15,7 +15,7 @@ final class LoopCore {
   private let inbox: LoopInbox
   private let poller: Poller
   private let load: LoadCounter
-  private let streams: StreamHub
+  private let guests: [any LoopGuest]
   private let clock = LoopClock()
   private let deliveries = Deliveries()
   private let bodies = BodyBlockStore()
@@ -29,20 +29,20 @@ final class LoopCore {
   /// The number of commands in the inbox that certainly came before the poller was last asked.
   private var earlyCommands = 0
 
-  init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter, streams: StreamHub) {
+  init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter, dialing: StreamHub) {
     self.inbox = inbox
     self.poller = poller
     self.load = load
-    self.streams = streams
+    guests = [dialing]
     let context = CarrierContext(settings: settings, load: load, clock: clock, deliveries: deliveries, bodies: bodies)
-    direct = DirectCarrier(context, streams: streams)
+    direct = DirectCarrier(context, streams: dialing)
   }
 
   func open() { poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner) }
 
   /// Returns the milliseconds that the loop's thread may wait for descriptors; negative: no limit; `nil`: it has ended.
   func nextWait() -> Int32? {
-    if isShuttingDown, direct.isEmpty, streams.isEmpty { return nil }
+    if isShuttingDown, direct.isEmpty, guests.allSatisfy(\.isEmpty) { return nil }
     sleeps = false
     earlyCommands = 0
     if poller.hasLeft { return 0 }
@@ -61,12 +61,12 @@ final class LoopCore {
     for command in inbox.close() {
       switch command {
       case .start(let job): refuse(job)
-      case .stream(let command): streams.perform(command)
+      case .guest(let command): perform(command)
       default: break
       }
     }
     direct.tearDown()
-    streams.tearDown()
+    for guest in guests { guest.tearDown() }
     bodies.close()
   }
 
@@ -78,13 +78,13 @@ final class LoopCore {
       switch ready.owner {
       case Self.wakeOwner: if isWoken { earlyCommands = 1 }
       case DirectCarrier.descriptorOwner: direct.ready(ready)
-      default: streams.ready(ready)
+      case let owner: guests.first { type(of: $0).owners.contains(owner) }?.ready(ready)
       }
     }
     if poller.hasLeft || !poller.isAll(readyCount) { earlyCommands = 0 }
     takeCommands()
     let now = clock.now
-    streams.turn(now: now)
+    for guest in guests { guest.turn(now: now) }
     direct.turn()
     direct.expire(now: now)
     direct.settle()
@@ -101,9 +101,9 @@ final class LoopCore {
     return true
   }
 
-  var connectionsOfLibcurl: Int { streams.takers.count }
-
-  private var due: Int64 { min(direct.due, streams.due, bodiesExpiry.due, deliveries.due) }
+  private var due: Int64 {
+    guests.reduce(min(direct.due, bodiesExpiry.due, deliveries.due)) { min($0, $1.due) }
+  }
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
   private func timeout(until due: Int64) -> Int32 {
@@ -129,12 +129,16 @@ final class LoopCore {
     case .cancel(let job): direct.cancel(job)
     case .resumeReceiving(let job): direct.resumeReceiving(job)
     case .resumeSending(let job): direct.resumeSending(job)
-    case .stream(let command): streams.perform(command)
+    case .guest(let command): perform(command)
     case .shutDown(let cancelling):
       isShuttingDown = true
-      streams.shutDown()
+      for guest in guests { guest.shutDown() }
       if cancelling { direct.cancelAll() }
     }
+  }
+
+  private func perform(_ command: any GuestCommand) {
+    for guest in guests where guest.perform(command) { return }
   }
 
   /// Ends a job that the carrier has not seen.

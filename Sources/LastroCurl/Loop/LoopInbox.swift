@@ -18,8 +18,8 @@ enum LoopCommand: Sendable {
   case resumeReceiving(TransferJob)
   /// The writer has more: go on sending.
   case resumeSending(TransferJob)
-  /// A command for byte streams and datagrams.
-  case stream(StreamCommand)
+  /// A command for a guest of the loop.
+  case guest(any GuestCommand)
   /// Take no more jobs; end when none is left, or at once.
   case shutDown(cancelling: Bool)
 }

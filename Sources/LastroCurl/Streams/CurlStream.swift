@@ -55,7 +55,7 @@ final class CurlStream: ByteStream {
 
   func close() {
     ending.set(.streamClosed)
-    _ = loop.post(.stream(.close(id)))
+    _ = loop.post(.guest(StreamCommand.close(id)))
   }
 
   private func perform(_ write: StreamWrite) async throws(TransportError) {
@@ -74,7 +74,7 @@ final class CurlStream: ByteStream {
   }
 
   private func post(_ command: StreamCommand) throws(TransportError) {
-    guard loop.post(.stream(command)) else { throw ending.error ?? .shutDown }
+    guard loop.post(.guest(command)) else { throw ending.error ?? .shutDown }
   }
 }
 

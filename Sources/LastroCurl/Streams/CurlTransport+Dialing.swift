@@ -18,7 +18,7 @@ extension CurlTransport {
       kind, request, host: host, target: TrustTarget(host: name, port: request.port), protocols: protocols,
       options: own ?? sharedOptions, usesDefaultOptions: own == nil, loop: loop)
     loop.streams.begin()
-    if !loop.post(.stream(.dial(dial))) {
+    if !loop.post(.guest(StreamCommand.dial(dial))) {
       loop.streams.end()
       throw .shutDown
     }

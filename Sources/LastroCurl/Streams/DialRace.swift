@@ -44,7 +44,7 @@ final class DialRace: DialTaker {
     case .loopback?: take(addresses: SpecialName.loopback.addresses)
     case nil:
       giveUpAsking = source.ask(name, dial.request.port) { answer in
-        _ = inbox.post(.stream(.named(id, answer.named(name))))
+        _ = inbox.post(.guest(StreamCommand.named(id, answer.named(name))))
       }
     }
   }

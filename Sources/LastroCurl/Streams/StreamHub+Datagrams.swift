@@ -45,12 +45,12 @@ extension StreamHub {
         .init(name: dial.host) {
           dial.isSettled
         } answer: { addresses in
-          _ = inbox.post(.stream(.resolved(id, addresses)))
+          _ = inbox.post(.guest(StreamCommand.resolved(id, addresses)))
         })
     }
     // A resolver may keep the answer's closure for ever, which holds nothing of the dial.
     resolving[id]?.giveUp = source.ask(name, dial.request.port) { addresses in
-      _ = inbox.post(.stream(.resolved(id, addresses.named(name))))
+      _ = inbox.post(.guest(StreamCommand.resolved(id, addresses.named(name))))
     }
   }
 

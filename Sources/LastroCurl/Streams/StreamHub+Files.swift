@@ -79,7 +79,7 @@ extension StreamHub {
     fileReads[id] = read
     // It is in use until those who wait have begun.
     read.profile.uses += 1
-    TLSFileReader.submit(read.request) { _ = inbox.post(.stream(.filesRead(id, $0))) }
+    TLSFileReader.submit(read.request) { _ = inbox.post(.guest(StreamCommand.filesRead(id, $0))) }
   }
 
   func filesRead(_ id: UInt64, _ answer: TLSFileAnswer) {

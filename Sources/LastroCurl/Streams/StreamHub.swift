@@ -11,11 +11,14 @@ internal import LastroWire
 /// What a turn of the loop costs does not grow with the number of open streams: only what is ready, late or dialed is
 /// looked at. They do not count as transfers: they have no queue but that of the dialing, no idle limit, and may be as
 /// many as there are descriptors.
-final class StreamHub {
+///
+/// It is the guest of the loop that has libcurl dial.
+final class StreamHub: LoopGuest {
   /// In the poller, of descriptors of open streams.
   static let descriptorOwner = UInt32.max - 1
   /// The first of the poller's owners that libcurl dials with.
   static let firstShardOwner: UInt32 = 1 << 31
+  static let owners = firstShardOwner...descriptorOwner
   /// The number of restarts of one dial because trust rules changed.
   private static let mostRestarts = 16
   /// The number of restarts of one dial because libcurl closed its new connection.
@@ -118,7 +121,13 @@ final class StreamHub {
     }
   }
 
-  func perform(_ command: StreamCommand) {
+  func perform(_ command: any GuestCommand) -> Bool {
+    guard let command = command as? StreamCommand else { return false }
+    perform(command)
+    return true
+  }
+
+  private func perform(_ command: StreamCommand) {
     switch command {
     case .dial(let dial):
       enter(dial)

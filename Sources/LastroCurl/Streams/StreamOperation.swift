@@ -113,7 +113,7 @@ final class StreamDial: Sendable {
 
   /// Cancels the dial from the caller's side, and has the loop close what it opened.
   func giveUp() {
-    if fail(.cancelled()) { _ = loop?.post(.stream(.close(id))) }
+    if fail(.cancelled()) { _ = loop?.post(.guest(StreamCommand.close(id))) }
   }
 }
 
@@ -151,7 +151,7 @@ final class StreamWrite: Sendable {
 }
 
 /// A command of another thread for a loop's streams.
-enum StreamCommand: Sendable {
+enum StreamCommand: GuestCommand {
   case dial(StreamDial)
   /// The answer to a ``StreamHub/LookUp``.
   case resolved(UInt64, Result<[String], TransportError>)
