@@ -50,8 +50,8 @@ def main(given: list[str]) -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     chain, key = certificate.make(folder)
-    of_lane = Options(os.path.abspath(options.program), options.seed, PROTOCOLS[options.protocol], options.limit,
-                     , folder, chain, key)
+    of_lane = Options(os.path.abspath(options.program), options.seed, PROTOCOLS[options.protocol], options.limit, folder,
+                      chain, key)
     indexes = options.case or list(range(options.first, options.first + options.cases))
     lanes = 1 if options.case else min(options.lanes, len(indexes))
     told = multiprocessing.SimpleQueue()
