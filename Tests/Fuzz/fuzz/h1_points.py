@@ -105,6 +105,9 @@ def _of_head(lines: list[bytes], is_bodyless: bool) -> set[str]:
         points.add("unknown version")
     if len(names) > MOST_FIELDS:
         points.add("many fields")
+    for before, line in zip(names, lines[2:]):
+        if line[:1] in (b" ", b"\t") and before in FRAMING:
+            points.add("folded framing field")
     return points
 
 
@@ -116,9 +119,6 @@ def _of_framing(lines: list[bytes], names: list[bytes]) -> set[str]:
         points.add("transfer coding before HTTP/1.1")
     if any(_name(line) == b"content-length" and not LENGTHS.fullmatch(line.partition(b":")[2]) for line in lines):
         points.add("length that is no number")
-    for before, line in zip(names, lines[2:]):
-        if line[:1] in (b" ", b"\t") and before in FRAMING:
-            points.add("folded framing field")
     return points
 
 
