@@ -4,22 +4,22 @@ public import Lastro
 
 /// A file that was downloaded: all of it is there, under its name, and outlasts a loss of power.
 public struct DownloadedFile: Sendable {
-  /// Where it is.
+  /// The file's path.
   public var path: String
   /// Its length in bytes.
   public var length: Int64
   /// The digests that it was checked against, such as `SHA-256 9f86…`. Empty where neither the caller nor the server
   /// named one.
   public var verified: [String] = []
-  /// How many of the bytes an earlier download had left.
+  /// The number of bytes that an earlier download had left.
   public var resumedFrom: Int64 = 0
   /// The number of requests of this call that the server responded to: the first one, one after each loss or change of
   /// the file, and one for each part that came at the same time. Redirects and the attempts of an interceptor count as
   /// one request. 0 where all was there.
   public var requests = 0
-  /// How often it started over because the server had something else.
+  /// The number of restarts because the server had something else.
   public var restarts = 0
-  /// How many parts came at the same time.
+  /// The number of parts that were received at the same time.
   public var segments = 1
   /// `ETag` of what it is, as the server sent it.
   public var entityTag: String?

@@ -46,7 +46,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   public let user: String
   /// The origins whose challenges are answered.
   public var origins: [Origin] { scope.origins }
-  /// As ``origins``.
+  /// The origins that get credentials, which are those of ``origins``.
   public var credentialOrigins: [Origin] { scope.origins }
   /// False: an answer is computed, so no task is made for the hook.
   public var hooksWait: Bool { false }

@@ -15,13 +15,13 @@ final class AttemptRun {
   let call: FetchCall
   /// Number of attempts before it.
   let earlier: Int
-  /// Why there is another attempt; `nil` for the first.
+  /// The reason for this attempt; `nil` for the first.
   let cause: AttemptCause?
-  /// What it cost, as long as that is not given back.
+  /// The quota that it cost, until it is given back.
   var payment: Payment?
-  /// When it began.
+  /// The time at which it began.
   var start: Duration
-  /// When the making of its latest request began; `nil` once that is made.
+  /// The time at which making its latest request began; `nil` once the request is made.
   var preparationStart: Duration?
   /// The time spent on making requests.
   var preparation = Duration.zero
@@ -44,7 +44,7 @@ final class AttemptRun {
   var consumption: BodyConsumption?
   /// The body of the opened stream, where it is observed.
   var observedBody: ObservedBody?
-  /// What the texts of the call mask: the usual names, and what its requests named so far.
+  /// The names that texts of the call mask: the usual ones, and those that its requests named so far.
   var redaction: Redaction
 
   struct Payment {
@@ -86,7 +86,7 @@ final class AttemptRun {
   /// Time until the total deadline; `nil` when there is none.
   var timeLeft: Duration? { plan.timeouts(for: options).total.map { $0 - (now() - call.start) } }
 
-  /// What is left for the attempt, the code to fail with when it passes, and the timeout that it is left of.
+  /// The time left for the attempt, the code of the failure when it passes, and the timeout that it belongs to.
   struct Deadline {
     var left: Duration
     var code: FailureCode

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where in a call an interceptor is asked.
+/// The point of a call at which an interceptor is asked.
 public struct AttemptContext: Sendable {
   /// Names the call within the process: the same for all its attempts and redirects.
   public let callID: UInt64

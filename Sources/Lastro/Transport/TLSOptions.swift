@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What TLS accepts and presents. Certificate chain and host name are always checked.
+/// The options of TLS. Certificate chain and host name are always checked.
 ///
 /// A host name is looked for in the subject alternative names alone (RFC 9525 §2): a certificate with nothing but a
 /// common name is for no host.
@@ -26,7 +26,7 @@ public struct TLSOptions: Sendable, Hashable {
     public static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
   }
 
-  /// Where trusted roots come from.
+  /// A source of trusted roots.
   ///
   /// Files are read once, and looked at again once a second at most: when one has changed, requests go out on new
   /// connections, which know the new roots. While it cannot be read, connections and requests go on with the roots read
@@ -42,7 +42,7 @@ public struct TLSOptions: Sendable, Hashable {
     case pem([UInt8])
   }
 
-  /// PEM that lies in a file or in memory.
+  /// PEM in a file or in memory.
   public enum PEM: Sendable, Hashable {
     /// Path of a PEM file.
     case file(String)
@@ -50,9 +50,9 @@ public struct TLSOptions: Sendable, Hashable {
     case bytes([UInt8])
   }
 
-  /// How strictly chains are checked.
+  /// The strictness of chain checks.
   public enum ChainChecks: Sendable, Hashable {
-    /// As OpenSSL does by default.
+    /// OpenSSL's default checks.
     case standard
     /// Also what RFC 5280 demands of the form of certificates (`X509_V_FLAG_X509_STRICT`): key identifiers, critical
     /// basic constraints, key usages of authorities. Private authorities made with few options often fail it.
@@ -68,12 +68,12 @@ public struct TLSOptions: Sendable, Hashable {
   public struct Identity: Sendable, Hashable {
     /// Certificate chain.
     public var certificate: PEM
-    /// Private key; `nil` when it stands in the same PEM as the certificate.
+    /// Private key; `nil` if the certificate's PEM contains it.
     public var key: PEM?
     /// Password of the key, if it is encrypted.
     public var keyPassword: String?
 
-    /// Makes an identity. Default: the key stands in the certificate's PEM, and has no password.
+    /// Makes an identity. Default: the certificate's PEM contains the key, which has no password.
     public init(certificate: PEM, key: PEM? = nil, keyPassword: String? = nil) {
       self.certificate = certificate
       self.key = key

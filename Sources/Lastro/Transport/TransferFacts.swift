@@ -2,7 +2,7 @@
 
 public import HTTPTypes
 
-/// What happened on the wire during one transfer: protocol, connection, bytes and timings.
+/// The facts of one transfer on the wire: protocol, connection, bytes and timings.
 public struct TransferFacts: Sendable, Hashable {
   private struct Parts: Sendable, Hashable {
     var httpVersion: String?
@@ -92,12 +92,12 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.bytesReceived }
     _modify { yield &parts.value.bytesReceived }
   }
-  /// How often the engine sent the request again by itself; the guide <doc:Retrying> tells when it does.
+  /// The number of resends by the engine; the guide <doc:Retrying> explains when it resends.
   public var resends: Int {
     get { parts.value.resends }
     _modify { yield &parts.value.resends }
   }
-  /// How far the server's identity was established; `nil` before a connection stood.
+  /// The verdict on the server's identity; `nil` before there was a connection.
   public var trust: TrustVerdict? {
     get { parts.value.trust }
     _modify { yield &parts.value.trust }
@@ -107,7 +107,7 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.timings }
     _modify { yield &parts.value.timings }
   }
-  /// Why the body of an answer outside 200–299 is not whole; `nil` where it is, as far as is known.
+  /// The reason why the body of a response outside 200–299 is incomplete; `nil` if it is complete as far as is known.
   public var bodyCut: BodyCut? {
     get { parts.value.bodyCut }
     _modify { yield &parts.value.bodyCut }
@@ -120,7 +120,7 @@ public struct TransferFacts: Sendable, Hashable {
     _modify { yield &parts.value.trailers }
   }
 
-  /// What stands around the transport did to the transfer, such as waits for a pace. Default none.
+  /// Notes of the layers around the transport, such as waits for a pace. Default none.
   public var notes: [Note] {
     get { parts.value.notes }
     _modify { yield &parts.value.notes }

@@ -27,7 +27,7 @@ struct CookieShelf {
     var cookie: Cookie
     /// Tells cookies apart that were created in the same moment, and names the entry.
     let order: Int
-    /// Which use of the shelf was the last of this cookie.
+    /// The number of the shelf's use that was this cookie's last.
     var use: Int
     /// The registrable domain, or the host if it has none.
     let site: String

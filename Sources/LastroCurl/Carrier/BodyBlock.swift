@@ -66,7 +66,7 @@ final class BodyBlockStore: Sendable {
   /// Whether blocks are kept.
   var isOpen: Bool { state.withLock { $0.isOpen } }
 
-  /// What lies here.
+  /// The bytes of the blocks that are kept.
   var keptBytes: Int { state.withLock { $0.bytes } }
 
   /// A block, up to twice as large as asked for; `nil` when memory ran out. From now on blocks are kept.

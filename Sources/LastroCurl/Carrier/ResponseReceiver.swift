@@ -40,7 +40,7 @@ class ResponseReceiver: BodySink {
   /// Set while a redirect waits for the rest of its short body, so that the next request finds the connection free:
   /// until then at most.
   final private(set) var answersHeadAt: Int64?
-  /// Why we ended the exchange.
+  /// The reason why we ended the exchange.
   final var failure: TransportError? { didSet { hasFailed = true } }
   final private(set) var hasFailed = false
   /// Whether request bytes may have left.
@@ -48,7 +48,7 @@ class ResponseReceiver: BodySink {
   final var receivingPaused = false
   /// Bytes of the request's body that were handed to the carrier.
   final var uploadOffset = 0
-  /// Those of them that have left, or are about to.
+  /// The bytes of the request's body that were sent, or are about to be.
   var handedOver: Int { uploadOffset }
   /// Set where the caller wants to know.
   // Unchecked because the loop has it alone, and who hears of progress does not come back here.
@@ -71,7 +71,7 @@ class ResponseReceiver: BodySink {
 
   // MARK: What a carrier adds
 
-  /// What is known of the exchange by now.
+  /// Returns the facts of the exchange so far.
   func facts() -> TransferFacts { TransferFacts() }
 
   /// Bytes of the body as they came over the wire.
@@ -106,7 +106,7 @@ class ResponseReceiver: BodySink {
     route.note(response, framing, toHead: job.isHead)
   }
 
-  /// The answer stands as it is, and its body is not read.
+  /// Ends the response at its head: its body is not read.
   final func cutAtHead() { route.cutAtHead() }
 
   /// How long a redirect may wait for the rest of its body before the job is answered with its head; nil where the
@@ -210,10 +210,10 @@ class ResponseReceiver: BodySink {
 
   // MARK: Progress
 
-  /// Tells of the upload, when it is time to.
+  /// Reports the upload's progress, when it is due.
   final func noteSending() { progress?.sent(Int64(handedOver), at: lastActivity) }
 
-  /// Tells of the body, when it is time to.
+  /// Reports the body's progress, when it is due.
   private func noteReceiving() {
     guard progress != nil else { return }
     let total = route.length
@@ -265,9 +265,9 @@ extension ResponseReceiver {
   final var isErrorAnswer: Bool { route.isErrorAnswer }
   /// Whether the rest of the body is not wanted.
   final var wasCut: Bool { route.wasCut }
-  /// Why what is collected is not the whole body.
+  /// The reason why the collected body is incomplete.
   final var bodyCut: BodyCut? { route.cut }
 
-  /// What becomes of a failure: see `BodyRoute.weigh(_:)`.
+  /// Returns the failure to report, if any: see `BodyRoute.weigh(_:)`.
   final func weigh(_ found: TransportError) -> TransportError? { route.weigh(found) }
 }

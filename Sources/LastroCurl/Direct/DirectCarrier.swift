@@ -81,12 +81,12 @@ final class DirectCarrier {
   var hasLooked = false
   private var nextExpiry = Int64.max
   private var nextIdleEnd = Int64.max
-  /// When an HTTP/2 connection wants to be looked at.
+  /// The time at which an HTTP/2 connection has something to do.
   private var nextTick = Int64.max
   /// Hosts at which something has come free, and HTTP/2 connections with something to send; seen to at the turn's end.
   private var served: [DirectHost] = []
   private var sending: [HTTP2Connection] = []
-  /// What came of dials; heard from within the hub, and acted on in this carrier's turn.
+  /// Results of dials, reported from within the hub and processed in this carrier's turn.
   private var dialed: [() -> Void] = []
 
   init(_ context: CarrierContext, streams: StreamHub) {
@@ -107,7 +107,7 @@ final class DirectCarrier {
   /// Connections, dialing or open, in which libcurl has a part.
   var connectionsOfLibcurl: Int { streams.takers.count }
   var isEmpty: Bool { exchanges.isEmpty && held.isEmpty }
-  /// How many different options it remembers hosts for.
+  /// The number of different options that it remembers hosts for.
   var knownOptions: Int { partitions.count }
   /// Earliest time at which there is something to do.
   var due: Int64 { dialed.isEmpty ? min(nextExpiry, nextIdleEnd, nextTick) : 0 }

@@ -20,7 +20,7 @@ internal import LastroExchange
 /// Owner: ``DirectHost``. Thread: the loop's. It stays registered with the poller for reading as long as it stands, so
 /// that a request costs no call for it; what comes on an idle one ends it.
 final class DirectConnection {
-  /// What reading, or writing, came to.
+  /// The outcome of a read or a write.
   enum Step {
     case moved(Int)
     /// Nothing at the moment; the poller tells when.
@@ -30,7 +30,7 @@ final class DirectConnection {
     case failed(TransportError)
   }
 
-  /// What of a TLS record may be had at once.
+  /// Maximum plaintext of one TLS record.
   static let recordBytes = 16 * 1024
   /// A read that brings fewer is likely to have brought all there is. Servers fill records to anything above it.
   static let partBytes = 4 * 1024
@@ -43,7 +43,7 @@ final class DirectConnection {
   let descriptor: Int32
   unowned let host: DirectHost
   let profile: StreamProfile
-  /// Whom it is connected to, as ``StreamFacts`` has it.
+  /// The peer's address, as in ``StreamFacts``.
   let remoteAddress: String?
   let remotePort: Int32?
   let localPort: Int32?
@@ -69,7 +69,7 @@ final class DirectConnection {
   private(set) var idleSince: Int64
   /// Its place among those that are idle; `nil` while it is not.
   private(set) var idleTurn: UInt64?
-  /// How long the server keeps it open without a request, where it says so (`Keep-Alive: timeout=`).
+  /// The time that the server keeps it open without a request, if it says so (`Keep-Alive: timeout=`).
   var keepAlive: Duration?
   /// From then on it may be closed when a request arrives.
   private(set) var fitUntil = Int64.max
@@ -81,13 +81,13 @@ final class DirectConnection {
   var isBulk = false
   /// Whether the last read ended for having brought many records, and not for there being no more.
   private(set) var isCapped = false
-  /// When it was read last, and whether it is to be read on.
+  /// The time of the last read, and whether reading continues.
   var readAt: Int64 = 0
   var readsOn = false
   private var watches = (read: true, write: false)
   private(set) var isClosed = false
   private let teller: ConnectionTeller?
-  /// What TLS was found to end with behind the bytes that were read last.
+  /// The end of TLS that was found behind the bytes read last.
   private(set) var foundEnd: Step?
   /// The piece that TLS wants to be given again.
   private var pendingBytes: Int?
@@ -209,7 +209,7 @@ final class DirectConnection {
     }
   }
 
-  /// Whom it leads to, for errors.
+  /// The target's name, for errors.
   private var name: String {
     let target = exchange.flatMap { host.target(of: $0.job) } ?? host.target
     return "\(target.host.text.bracketedHost):\(target.port)"
@@ -336,7 +336,7 @@ final class DirectConnection {
     }
   }
 
-  /// What dialing took.
+  /// The durations of the dial.
   var dialTimings: TransferFacts.Timings {
     func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
     return TransferFacts.Timings(

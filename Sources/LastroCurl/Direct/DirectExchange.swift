@@ -17,7 +17,7 @@ final class DirectExchange: CarriedExchange {
   // Unchecked because the loop's thread alone touches it and the machine calls nothing of ours; what is checked is
   // copied, too, wherever a part of it is looked at.
   @exclusivity(unchecked) var machine = HTTP1Exchange(.none)
-  /// What goes out next, from ``written`` on.
+  /// The bytes to send next, from ``written`` on.
   // Unchecked because sending and filling call nothing that comes back here.
   @exclusivity(unchecked) var outgoing: [UInt8] = []
   var written = 0
@@ -31,7 +31,7 @@ final class DirectExchange: CarriedExchange {
   private var addsExpect = false
   /// Whether nothing more is read from the connection.
   private var hasEnded = false
-  /// When the machine's timer fires.
+  /// The time at which the machine's timer fires.
   private var timer: HTTP1Exchange.Timer?
   private var timerAt = Int64.max
   /// Bytes that the peer had not acknowledged when the rest of the request was looked at last.

@@ -28,18 +28,18 @@ final class DirectHost: DialTaker {
   @exclusivity(unchecked) var profile: StreamProfile?
   private var sessions: SessionShare?
   private var sessionsProfile: UInt64?
-  /// Where all its requests go to one, whatever their hosts.
+  /// The forward proxy that gets all requests, whatever their hosts; `nil` for none.
   let forward: ForwardProxy?
   // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
   @exclusivity(unchecked) var common: CommonFields
   private(set) lazy var pool = HTTP2Pool(host: self)
-  /// What its connections may speak.
+  /// The HTTP versions of its connections.
   // Unchecked, as what follows, because the loop has this host alone, and changing it calls nothing of ours but what
   // reads it.
   @exclusivity(unchecked) var versions: HostVersions
 
   @exclusivity(unchecked) var waiting = ExchangeQueue() { didSet { countQueued() } }
-  /// Of those, how many no dial was begun for, as the carrier counts them.
+  /// The number of waiting requests without a dial, as the carrier counts them.
   private var queued = 0
   /// The latest used last: it is taken first, and the oldest come to their end.
   @exclusivity(unchecked) private(set) var idle: [DirectConnection] = []
@@ -82,7 +82,7 @@ final class DirectHost: DialTaker {
     return sessions
   }
 
-  /// Whom a request is for; `nil` where its authority cannot be read.
+  /// Returns the target of a request; `nil` if its authority cannot be read.
   func target(of job: TransferJob) -> TrustTarget? {
     forward == nil ? target : TrustTarget(authority: job.request.head.authority ?? "", defaultPort: 80)
   }
@@ -96,7 +96,7 @@ final class DirectHost: DialTaker {
     queued = count
   }
 
-  /// How many the dials that are under way will serve.
+  /// The number of requests that the current dials will serve.
   private var room: Int {
     guard !dials.isEmpty, expectsHTTP2 else { return dials.count }
     return max(1, pool.roomOfNext)

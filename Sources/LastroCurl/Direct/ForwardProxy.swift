@@ -26,7 +26,7 @@ struct ForwardProxy {
 
   var isTLS: Bool { url.lowercased().hasPrefix("https:") }
 
-  /// Where it is, without user and password.
+  /// The proxy's origin, without user and password.
   var origin: Origin? {
     let place = Self.authority(of: url).split(separator: "@").last ?? ""
     return try? Origin("\(isTLS ? "https" : "http")://\(place)")

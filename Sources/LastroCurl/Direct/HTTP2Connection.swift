@@ -25,9 +25,9 @@ final class HTTP2Connection {
   /// By the slot of their HTTP/2 stream.
   private var exchanges: [HTTP2Exchange?] = []
   private var openCount = 0
-  /// Those whose heads have not gone out.
+  /// Exchanges whose heads were not sent yet.
   private var unsent: [HTTP2Exchange] = []
-  /// What the socket did not take, from ``written`` on.
+  /// Bytes that the socket did not accept, from ``written`` on.
   private var outgoing: [UInt8] = []
   private var written = 0
   /// Whether heads are among it.
@@ -36,18 +36,18 @@ final class HTTP2Connection {
   private var isSending = false
   /// Whether there may be output that the session was not asked for.
   private var hasNews = false
-  /// What it may still write in the turn that began at ``budgetedAt``.
+  /// The bytes that it may still write in the turn that began at ``budgetedAt``.
   private var budget = 0
   private var budgetedAt = Int64.min
   private var hasServed = false
   var heads = HTTP2HeadMemory()
-  /// When something came the last time.
+  /// The time at which bytes were last received.
   private(set) var heardAt: Int64
   /// The state of outgoing bytes when the kernel was asked last, while a PING is unanswered.
   private var delivery: SocketDelivery?
   /// Whether it is doubtful that the server is there: until something comes, it gets no more requests.
   private var isSuspect = false
-  /// Why it ended, where that is known better than by HTTP/2.
+  /// The reason why it ended, if more is known than HTTP/2 reports.
   private(set) var failure: TransportError?
 
   init(_ connection: DirectConnection, in pool: HTTP2Pool) throws(HTTP2Violation) {

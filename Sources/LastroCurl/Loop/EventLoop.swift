@@ -63,7 +63,8 @@ final class EventLoop: Sendable {
   func waitUntilFinished() async { _ = await Task { [finished] in await finished.wait { $0 } }.value }
 }
 
-/// What the loop thread starts from. It holds the inbox and not the ``EventLoop``, whose end is the thread's signal.
+/// The parts that the loop thread starts with. It holds the inbox and not the ``EventLoop``, whose end stops the
+/// thread.
 private final class LoopSeed: Sendable {
   let settings: LoopSettings
   let inbox: LoopInbox

@@ -8,15 +8,15 @@ internal import LastroSupport
   internal import Glibc
 #endif
 
-/// What other threads ask of the loop thread.
+/// A command of another thread for the loop thread.
 enum LoopCommand: Sendable {
   /// Begin the job, or queue it.
   case start(TransferJob)
-  /// End it, wherever it stands. Its caller has been answered already.
+  /// End it at any stage. Its caller has the result already.
   case cancel(TransferJob)
-  /// The reader took what was buffered: go on receiving.
+  /// The reader took the buffered bytes: continue receiving.
   case resumeReceiving(TransferJob)
-  /// The writer has more: go on sending.
+  /// The writer has more bytes: continue sending.
   case resumeSending(TransferJob)
   /// A command for a guest of the loop.
   case guest(any GuestCommand)
@@ -32,12 +32,12 @@ enum LoopCommand: Sendable {
 final class LoopInbox: Sendable {
   private struct State {
     var commands: [LoopCommand] = []
-    /// What tasks have to do on the loop's thread.
+    /// Parts of tasks to run on the loop's thread.
     var tasks: [LoopTask] = []
     var isClosed = false
     /// The loop waits for descriptors, or is about to, and no thread has written the eventfd since.
     var isSleeping = false
-    /// Whether the first command that lies here ended that wait.
+    /// Whether the first queued command ended that wait.
     var wakes = false
   }
 

@@ -79,6 +79,6 @@ final class CurlStream: ByteStream {
 }
 
 extension Duration? {
-  /// As ``monotonicNow()``.
+  /// The time at which the limit passes, in nanoseconds of ``monotonicNow()``.
   var expiry: Int64 { map { monotonicNow().adding($0) } ?? .max }
 }

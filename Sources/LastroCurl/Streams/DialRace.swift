@@ -8,7 +8,7 @@ internal import LastroWire
 /// Attempts are dials of their own, with the race's name and trust. The first that stands becomes the dial's session,
 /// and the others are closed. Owner: ``StreamHub/races``. Thread: the loop's.
 final class DialRace: DialTaker {
-  /// Addresses whose failures an error tells of.
+  /// The most addresses whose failures an error lists.
   private static let mostTold = 8
 
   let dial: StreamDial

@@ -13,7 +13,7 @@ extension StreamHub {
   /// The question for the addresses of a name.
   struct LookUp {
     let dial: StreamDial
-    /// Of a resolver.
+    /// Cancels the look-up of a resolver; `nil` for the system's.
     var giveUp: (@Sendable () -> Void)?
   }
 

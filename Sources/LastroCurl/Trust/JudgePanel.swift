@@ -27,7 +27,7 @@ struct JudgePanel {
   /// The verdict of all judges: each can only narrow.
   func judge(_ trust: ServerTrust) -> TrustDecision { decide(.validated) { $0.judge(trust) } }
 
-  /// As ``judge(_:)``, for plain `http`.
+  /// Judges plain `http` to a host, as ``judge(_:)`` judges TLS.
   func judgePlaintext(_ target: TrustTarget) -> TrustDecision {
     decide(.plain) { $0.judgePlaintext(host: target.host, port: target.port) }
   }

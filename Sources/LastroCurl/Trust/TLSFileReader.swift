@@ -38,7 +38,7 @@ struct TLSFileAnswer: Sendable {
   }
 
   var roots: Finding<RootStore>?
-  /// One for each of the request's.
+  /// The findings, one for each identity of the request.
   var identities: [(source: TLSOptions.Identity, finding: Finding<ClientIdentity>)] = []
   var keyLog: Result<KeyLogFile, TransportError>?
   /// The reason why nothing was read.

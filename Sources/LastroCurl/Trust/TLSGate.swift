@@ -24,7 +24,7 @@ final class TLSGate {
   }
 
   let target: TrustTarget
-  /// What the target is to the request.
+  /// The target's role in the request.
   let role: ServerTrust.Role
   /// Whether TLS is spoken with the target, and not with its proxy alone.
   let isTLS: Bool

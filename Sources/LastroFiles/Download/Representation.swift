@@ -10,12 +10,12 @@ struct Representation: Hashable, Sendable, Codable {
   var entityTag: String?
   /// `Last-Modified` as it came.
   var lastModified: String?
-  /// What `If-Range` carries: `nil` where nothing proves that a part belongs to what came before.
+  /// The value of `If-Range`; `nil` if nothing proves that a part belongs to the earlier bytes.
   var validator: String?
   /// Length of the whole; `nil` where it is not known.
   var total: Int64?
   var contentType: String?
-  /// What the bytes are coded in, although no coding was asked for.
+  /// The content coding of the bytes, although none was requested.
   var contentEncoding: String?
   /// `Repr-Digest` as it came (RFC 9530 §3), over the whole.
   var digest: String?
@@ -81,7 +81,7 @@ struct Representation: Hashable, Sendable, Codable {
     return bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || $0 > 0x22 && $0 != 0x7F }
   }
 
-  /// Why an answer with a part is not of this; `nil` where it may be.
+  /// Returns the reason why a partial response is not of this representation; `nil` if it may be.
   func mismatch(with part: Representation) -> String? {
     if let tag = part.entityTag, tag != entityTag {
       return "the part's ETag is \(tag.prefix(80)), not \(entityTag?.prefix(80) ?? "absent")"

@@ -2,20 +2,20 @@
 
 package import LastroWire
 
-/// What a session holds to. Times are nanoseconds.
+/// The limits of a session. Times are nanoseconds.
 package struct HTTP2Configuration: Sendable {
   /// Most requests at a time, however many the server allows. Default 100.
   package var streams = 100
   /// Most requests at a time before the server's SETTINGS tell how many it allows: more than that it may refuse.
   /// Default 100.
   package var streamsBeforeSettings = 100
-  /// What a server may send of one answer before the reader takes it, at first. Default 1 MiB; grows to
+  /// The bytes of one response that a server may send before the reader takes them. Default 1 MiB; grows to
   /// ``maximumStreamWindow``.
   package var streamWindow = 1 << 20
   package var maximumStreamWindow = 16 << 20
-  /// What a server may send before it knows that it was received. Default 16 MiB.
+  /// The bytes that a server may send on the connection before they are acknowledged. Default 16 MiB.
   package var connectionWindow = 16 << 20
-  /// What all answers together may keep unread. Default 64 MiB.
+  /// The bytes that all responses together may keep unread. Default 64 MiB.
   ///
   /// Windows are planned for it (``WindowPlan``). A server that does not take smaller ones could send by the larger
   /// ones on every stream: beyond ``mostUnreadBytes`` the connection fails.
@@ -29,7 +29,7 @@ package struct HTTP2Configuration: Sendable {
 
   package init() {}
 
-  /// What no server that keeps to its windows reaches: 150 MiB by default.
+  /// A limit that no server within its windows reaches: 150 MiB by default.
   ///
   /// When windows are made smaller, a quarter of ``unreadBytes`` may be unread and a connection's window under way. The
   /// new windows of all streams are no more than ``unreadBytes`` together, or ``WindowPlan/minimum`` for each. This is

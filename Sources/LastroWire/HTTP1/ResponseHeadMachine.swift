@@ -25,7 +25,7 @@ package struct ResponseHeadMachine {
     case trailers
   }
 
-  /// How the head that is being read stands to the known one.
+  /// The relation of the head that is being read to the known one.
   enum Likeness {
     /// There is none, or the head has gone its own way.
     case none
@@ -63,7 +63,7 @@ package struct ResponseHeadMachine {
   /// What the lines that were put in the places of others, and those others, have a say in.
   var changes: KnownHead.Meaning = []
 
-  /// How the body is delimited; known once the final head was given.
+  /// The framing of the body; known once the final head was read.
   package internal(set) var framing = ResponseFraming()
 
   /// - Parameter request: the request that the head responds to. After an upgrade 101 is a final response.
@@ -232,7 +232,7 @@ package struct ResponseHeadMachine {
     _ = try FieldLine.parse(line)
   }
 
-  /// Whether a line goes on with the value of the one before it.
+  /// Whether a line continues the value of the previous line.
   static func isFold(_ line: UnsafeRawBufferPointer) -> Bool { line.first.map(\.isSpace) ?? false }
 
   /// Whether a line has nothing but its end.
