@@ -40,16 +40,6 @@ extension CurlNetworkStack {
   }
 }
 
-extension StackConfiguration {
-  /// Limits that a busy machine does not reach.
-  static var patient: Self {
-    var result = Self()
-    let patient = try? Timeouts(connect: .seconds(600), attempt: nil, idle: .seconds(600), total: .seconds(900))
-    if let patient { result.timeouts = patient }
-    return result
-  }
-}
-
 extension RequestOptions {
   /// Options with the connection's changed from direct ones.
   static func connection(_ edit: (inout ConnectionOptions) -> Void) -> RequestOptions {

@@ -324,3 +324,13 @@ extension TimeSource {
       })
   }
 }
+
+extension StackConfiguration {
+  /// A configuration with timeouts that a busy machine does not reach.
+  package static var patient: Self {
+    var result = Self()
+    let patient = try? Timeouts(connect: .seconds(600), attempt: nil, idle: .seconds(600), total: .seconds(900))
+    if let patient { result.timeouts = patient }
+    return result
+  }
+}

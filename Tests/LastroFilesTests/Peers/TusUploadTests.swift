@@ -14,7 +14,7 @@ struct TusUploadTests {
   private static func stack() throws -> CurlNetworkStack {
     var engine = CurlConfiguration()
     engine.connection.proxy = .none
-    return try CurlNetworkStack(engine)
+    return try CurlNetworkStack(engine, configuration: .patient)
   }
 
   private static func file(_ count: Int, in folder: TemporaryFolder) throws -> Data {

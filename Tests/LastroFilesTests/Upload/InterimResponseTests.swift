@@ -78,7 +78,7 @@ struct InterimResponseTests {
     var engine = CurlConfiguration()
     engine.connection.proxy = .none
     engine.connection.httpVersion = version
-    let stack = try CurlNetworkStack(engine)
+    let stack = try CurlNetworkStack(engine, configuration: .patient)
     var options = UploadOptions(.draft)
     options.strategy = .optimistic
     let upload = try await stack.upload(file: folder.file("f"), to: .get("\(server.baseURL)/files"), options: options)

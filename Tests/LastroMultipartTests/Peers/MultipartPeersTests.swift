@@ -30,7 +30,7 @@ struct MultipartPeersTests {
     try form.add("file", file: path, filename: "ö; x=\"1\".bin", contentType: "a/b; c=d")
     if isStreamed { form.add("stream", .stream(Chunks("\r\n--", "x", "\r\n"))) }
     form.add("bytes", content)
-    let stack = try CurlNetworkStack()
+    let stack = try CurlNetworkStack(configuration: .patient)
     let url = "http://127.0.0.1:\(try Peers.python.port)/form"
     let body = try RequestBody.multipart(form)
     #expect((body.length == nil) == isStreamed)
@@ -48,7 +48,7 @@ struct MultipartPeersTests {
 
   @Test("we read what Python writes", arguments: [1, 2, 20])
   func read(count: Int) async throws {
-    let stack = try CurlNetworkStack()
+    let stack = try CurlNetworkStack(configuration: .patient)
     let url = "http://127.0.0.1:\(try Peers.python.port)/mixed/\(count)"
     let answer = try await stack.stream(ResourceRequest(url: url))
     var number = 0
@@ -64,7 +64,7 @@ struct MultipartPeersTests {
 
   @Test("nginx's ranges are those that were asked for, and the connection is used again")
   func ranges() async throws {
-    let stack = try CurlNetworkStack()
+    let stack = try CurlNetworkStack(configuration: .patient)
     let url = "http://127.0.0.1:\(try Peers.nginx.ports.plain)/files/1m"
     for _ in 0..<2 {
       let answer = try await stack.stream(

@@ -26,7 +26,7 @@ struct DoHServerTests {
     var configuration = CurlConfiguration()
     configuration.connection.proxy = .none
     edit(&configuration.connection)
-    return try CurlNetworkStack(configuration)
+    return try CurlNetworkStack(configuration, configuration: .patient)
   }
 
   /// One that waits for nothing but answers.
