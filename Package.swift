@@ -22,7 +22,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "Lastro", targets: ["Lastro", "LastroWire"]),
-    .library(name: "LastroExchange", targets: ["LastroExchange"]),
+    .library(name: "LastroHTTP", targets: ["LastroHTTP"]),
     .library(name: "LastroWebSocket", targets: ["LastroWebSocket"]),
     .library(name: "LastroGemini", targets: ["LastroGemini"]),
     .library(name: "LastroTunnels", targets: ["LastroTunnels"]),
@@ -87,18 +87,18 @@ let package = Package(
       swiftSettings: settings),
     // HTTP/1.1 and HTTP/2 over any stream, and the transport over any dialer. May not know libcurl nor Dispatch.
     .target(
-      name: "LastroExchange", dependencies: ["Lastro", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes],
+      name: "LastroHTTP", dependencies: ["Lastro", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
     // WebSocket over any dialer.
     .target(
-      name: "LastroWebSocket", dependencies: ["Lastro", "LastroExchange", "LastroSupport", "LastroWire", httpTypes],
+      name: "LastroWebSocket", dependencies: ["Lastro", "LastroHTTP", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
     // Gemini over any dialer.
     .target(name: "LastroGemini", dependencies: ["Lastro", "LastroSupport", "LastroWire"], swiftSettings: settings),
     // Dialers around dialers: SOCKS 5, HTTP CONNECT, meek, obfs4, Shadowsocks, and chains of them.
     .target(
       name: "LastroTunnels",
-      dependencies: ["Lastro", "LastroExchange", "LastroObfuscation", "LastroSupport", "LastroWire", httpTypes],
+      dependencies: ["Lastro", "LastroHTTP", "LastroObfuscation", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
     // The Swift Transport API: connections, factories and framers.
     .target(
@@ -151,7 +151,7 @@ let package = Package(
     .target(
       name: "LastroCurl",
       dependencies: [
-        "CLastro", "Lastro", "LastroExchange", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes, logging,
+        "CLastro", "Lastro", "LastroHTTP", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes, logging,
       ],
       swiftSettings: settings),
     // The stack as a service of swift-service-lifecycle, whose dependencies take a while to compile.
@@ -166,7 +166,7 @@ let package = Package(
     // Connections, factories and chains over the engine. Only a composition root imports it.
     .target(
       name: "LastroCurlTransports",
-      dependencies: ["Lastro", "LastroCurl", "LastroExchange", "LastroTransports", "LastroTunnels"],
+      dependencies: ["Lastro", "LastroCurl", "LastroHTTP", "LastroTransports", "LastroTunnels"],
       swiftSettings: settings),
     // Server side of OpenSSL and of HPACK for the loopback servers, and the certificate mint.
     .target(
@@ -190,7 +190,7 @@ let package = Package(
       name: "LastroCommand",
       dependencies: [
         "Lastro", "LastroCache", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents",
-        "LastroExchange",
+        "LastroHTTP",
         "LastroFiles", "LastroGemini", "LastroMultipart", "LastroNames", "LastroPages", "LastroSQLiteCache",
         "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWebSocket", "LastroWire", httpTypes, logging,
         .product(
@@ -228,9 +228,9 @@ let package = Package(
       name: "LastroObfuscationTests", dependencies: ["CLastroObfuscation", "ConformanceData", "LastroObfuscation"],
       swiftSettings: settings),
     .testTarget(
-      name: "LastroExchangeTests",
+      name: "LastroHTTPTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroExchange", "LastroHTTP2", "LastroSupport", "LastroTesting", "LastroTunnels",
+        "Lastro", "LastroCurl", "LastroHTTP", "LastroHTTP2", "LastroSupport", "LastroTesting", "LastroTunnels",
         "LastroWire", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
@@ -351,7 +351,7 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "ConformanceData", "Lastro", "LastroCurl", "LastroExchange", "LastroNames", "LastroResilience",
+        "ConformanceData", "Lastro", "LastroCurl", "LastroHTTP", "LastroNames", "LastroResilience",
         "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
         logging,
       ],
@@ -361,7 +361,7 @@ let package = Package(
       name: "LastroCurlTransportsTests",
       dependencies: [
         "CLastro", "Lastro", "LastroCache", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents",
-        "LastroExchange", "LastroFiles", "LastroGemini", "LastroHTTP2", "LastroMultipart", "LastroObfuscation",
+        "LastroHTTP", "LastroFiles", "LastroGemini", "LastroHTTP2", "LastroMultipart", "LastroObfuscation",
         "LastroObservability", "LastroPages", "LastroResilience", "LastroStreamsTesting", "LastroSupport",
         "LastroTesting",
         "LastroTransports", "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,

@@ -50,7 +50,7 @@ let package = Package(
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroCurlTransports", package: "Lastro"),
         .product(name: "LastroEvents", package: "Lastro"),
-        .product(name: "LastroExchange", package: "Lastro"),
+        .product(name: "LastroHTTP", package: "Lastro"),
         .product(name: "LastroFiles", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
         .product(name: "LastroLifecycle", package: "Lastro"),

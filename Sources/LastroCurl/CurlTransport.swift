@@ -2,7 +2,7 @@
 
 internal import CLastro
 public import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 internal import LastroWire
 internal import Synchronization
 

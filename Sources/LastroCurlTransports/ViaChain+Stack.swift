@@ -2,7 +2,7 @@
 
 public import Lastro
 public import LastroCurl
-internal import LastroExchange
+internal import LastroHTTP
 public import LastroTunnels
 
 extension ViaChain {

@@ -3,8 +3,8 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroExchange
 import LastroFiles
+import LastroHTTP
 import LastroTesting
 import TestSupport
 import Testing

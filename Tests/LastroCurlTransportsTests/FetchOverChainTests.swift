@@ -4,7 +4,7 @@ import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroCurlTransports
-import LastroExchange
+import LastroHTTP
 import LastroStreamsTesting
 import LastroTesting
 import LastroTunnels

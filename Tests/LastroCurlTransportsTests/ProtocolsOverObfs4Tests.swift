@@ -4,8 +4,8 @@ import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroCurlTransports
-import LastroExchange
 import LastroGemini
+import LastroHTTP
 import LastroStreamsTesting
 import LastroTesting
 import LastroTransports

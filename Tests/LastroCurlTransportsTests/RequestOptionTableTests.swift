@@ -5,7 +5,7 @@ import Lastro
 import LastroCache
 import LastroCookies
 import LastroCurl
-import LastroExchange
+import LastroHTTP
 import LastroObservability
 import LastroResilience
 import LastroSupport

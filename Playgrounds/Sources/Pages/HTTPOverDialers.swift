@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroExchange
+import LastroHTTP
 import LastroTesting
 import LastroTunnels
 

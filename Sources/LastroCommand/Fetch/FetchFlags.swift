@@ -4,7 +4,7 @@ import ArgumentParser
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroExchange
+import LastroHTTP
 
 /// A command that makes a request of its flags.
 ///

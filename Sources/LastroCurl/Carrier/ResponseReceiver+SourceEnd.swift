@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 
 /// The end of an upload whose length was announced. No byte beyond that length is sent, so that a source with more
 /// would be cut and pass for whole: it is asked once more, and the request succeeds when it says that this was all.

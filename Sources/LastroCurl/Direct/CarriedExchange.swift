@@ -2,7 +2,7 @@
 
 internal import HTTPTypes
 internal import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 internal import LastroWire
 
 /// One job on the direct carrier, whatever protocol its connection speaks: waiting for a connection, and then on one.

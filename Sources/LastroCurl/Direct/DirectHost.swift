@@ -2,7 +2,7 @@
 
 internal import HTTPTypes
 internal import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 internal import LastroWire
 
 /// The direct carrier's exchanges and connections for one host (scheme, name, port) under one set of options.

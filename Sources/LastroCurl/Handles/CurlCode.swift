@@ -2,7 +2,7 @@
 
 internal import CLastro
 internal import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 
 /// The meanings of libcurl's results of a dial.
 enum CurlCode {

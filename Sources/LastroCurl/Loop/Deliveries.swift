@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LastroExchange
+internal import LastroHTTP
 internal import LastroSupport
 
 /// Tasks to be woken at the end of a turn of the loop, because an answer or a part of a body is there for them.

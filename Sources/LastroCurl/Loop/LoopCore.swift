@@ -2,7 +2,7 @@
 
 internal import CLastro
 internal import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 
 /// The event loop: everything libcurl is touched from here, by one thread at a time (``LoopSeat``).
 ///

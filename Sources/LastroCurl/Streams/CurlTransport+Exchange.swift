@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LastroExchange
+package import LastroHTTP
 
 extension CurlTransport {
   /// The engine's options and limits, for HTTP over streams that dialers of it open.

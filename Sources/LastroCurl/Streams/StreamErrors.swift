@@ -2,7 +2,7 @@
 
 internal import CLastro
 internal import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 
 #if canImport(Glibc)
   internal import Glibc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 internal import LastroSupport
 
 /// TLS as a dialer around a dialer: over any stream that a dialer opens, TLS included.

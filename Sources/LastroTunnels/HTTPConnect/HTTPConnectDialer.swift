@@ -2,7 +2,7 @@
 
 internal import HTTPTypes
 public import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 internal import LastroObfuscation
 
 extension TransportError {

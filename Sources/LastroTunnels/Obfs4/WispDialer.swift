@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 package import LastroObfuscation
 internal import LastroSupport
 

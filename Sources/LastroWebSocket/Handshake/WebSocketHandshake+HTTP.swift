@@ -2,7 +2,7 @@
 
 package import HTTPTypes
 package import Lastro
-internal import LastroExchange
+internal import LastroHTTP
 package import LastroWire
 
 #if canImport(FoundationEssentials)

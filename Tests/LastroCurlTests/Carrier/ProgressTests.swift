@@ -2,7 +2,7 @@
 
 import HTTPTypes
 import Lastro
-import LastroExchange
+import LastroHTTP
 import LastroTesting
 import Testing
 

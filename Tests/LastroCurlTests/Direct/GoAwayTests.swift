@@ -3,7 +3,7 @@
 import HTTPTypes
 import Lastro
 import LastroCurl
-import LastroExchange
+import LastroHTTP
 import LastroSupport
 import TestSupport
 import Testing

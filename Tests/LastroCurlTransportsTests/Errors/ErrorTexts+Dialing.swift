@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 import HTTPTypes
-import LastroExchange
+import LastroHTTP
 import LastroObservability
 import LastroWire
 import Testing

@@ -3,7 +3,7 @@
 import CLastro
 import FoundationEssentials
 import HTTPTypes
-import LastroExchange
+import LastroHTTP
 import LastroHTTP2
 import LastroTesting
 import Testing

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 import HTTPTypes
-import LastroExchange
+import LastroHTTP
 import LastroTesting
 import TestSupport
 import Testing

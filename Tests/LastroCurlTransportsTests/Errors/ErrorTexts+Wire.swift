@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import LastroExchange
+import LastroHTTP
 import Testing
 
 @testable import Lastro

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 @testable import Lastro
-@testable import LastroExchange
+@testable import LastroHTTP
 
 /// A stream whose first write returns late: its bytes are with the server, and may be answered, before.
 private final class LateWriter: ByteStream {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Lastro
-@testable import LastroExchange
+@testable import LastroHTTP
 
 /// A dialer whose streams never stand.
 private struct HangingDialer: Dialer {

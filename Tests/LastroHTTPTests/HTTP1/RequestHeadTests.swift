@@ -6,7 +6,7 @@ import Lastro
 import LastroWire
 import Testing
 
-@testable import LastroExchange
+@testable import LastroHTTP
 
 /// Heads of requests out of the shared vocabulary.
 @Suite("Heads of requests for a stream")

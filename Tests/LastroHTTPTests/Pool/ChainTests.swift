@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 @testable import LastroCurl
-@testable import LastroExchange
+@testable import LastroHTTP
 
 /// A SOCKS 5 proxy for one name: it answers as RFC 1928 has it, and leads to a port of this machine.
 private func socks(to port: Int, over base: CurlDialer) -> MemoryDialer {

@@ -5,7 +5,7 @@ import Lastro
 import LastroSupport
 import Testing
 
-@testable import LastroExchange
+@testable import LastroHTTP
 
 @Suite("Body channel", .timeLimit(.minutes(5)))
 struct BodyChannelTests {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Lastro
-@testable import LastroExchange
+@testable import LastroHTTP
 
 @Suite("Dialer transport, pool", .timeLimit(.minutes(5)))
 struct ConnectionPoolTests {

@@ -5,7 +5,7 @@ import Lastro
 import TestSupport
 import Testing
 
-@testable import LastroExchange
+@testable import LastroHTTP
 
 @Suite("Upload channel", .timeLimit(.minutes(5)))
 struct UploadChannelTests {

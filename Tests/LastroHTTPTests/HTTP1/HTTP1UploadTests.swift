@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Lastro
-@testable import LastroExchange
+@testable import LastroHTTP
 
 @Suite("Dialer transport, uploads over HTTP/1.1", .timeLimit(.minutes(5)))
 struct HTTP1UploadTests {

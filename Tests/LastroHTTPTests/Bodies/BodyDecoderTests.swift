@@ -4,7 +4,7 @@ import Lastro
 import LastroWire
 import Testing
 
-@testable import LastroExchange
+@testable import LastroHTTP
 
 /// A decoder in front of a sink that is full now and then: the same bytes are passed again, perhaps in other pieces.
 @Suite("Body decoder")

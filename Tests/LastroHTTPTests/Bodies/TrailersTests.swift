@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Lastro
 import LastroCurl
-import LastroExchange
+import LastroHTTP
 import LastroHTTP2
 import LastroTesting
 import LastroWire

@@ -4,7 +4,7 @@ import LastroTesting
 import Testing
 
 @testable import Lastro
-@testable import LastroExchange
+@testable import LastroHTTP
 
 @Suite("Host state")
 struct HostStateTests {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LastroExchange
+import LastroHTTP
 import LastroWire
 import Testing
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Lastro
-@testable import LastroExchange
+@testable import LastroHTTP
 
 /// HTTP/1.1 over streams in memory: what goes out, and what comes of an answer however it is cut.
 @Suite("Dialer transport", .timeLimit(.minutes(5)))

@@ -5,7 +5,7 @@ import Lastro
 import LastroWire
 import Testing
 
-@testable import LastroExchange
+@testable import LastroHTTP
 
 @Suite("Where the body of an answer goes")
 struct BodyRouteTests {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @testable import LastroCurl
-@testable import LastroExchange
+@testable import LastroHTTP
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 @testable import LastroCurl
-@testable import LastroExchange
+@testable import LastroHTTP
 
 /// HTTP/2 over TLS over plain streams of the engine, with loopback servers.
 @Suite("Dialer transport, HTTP/2", .timeLimit(.minutes(5)))

@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@testable import LastroExchange
+@testable import LastroHTTP
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
