@@ -85,9 +85,11 @@ let package = Package(
     .target(
       name: "Lastro", dependencies: ["CLastroCrypto", "LastroSupport", "LastroWire", httpTypes, logging],
       swiftSettings: settings),
-    // HTTP/1.1 and HTTP/2 over any stream, and the transport over any dialer. May not know libcurl nor Dispatch.
+    // The engine: HTTP/1.1 and HTTP/2 over any link, its event loop, and the transport over any dialer. May not know
+    // libcurl, a TLS library nor Dispatch.
     .target(
-      name: "LastroHTTP", dependencies: ["Lastro", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes],
+      name: "LastroHTTP",
+      dependencies: ["CLastroHTTP2", "Lastro", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
     // WebSocket over any dialer.
     .target(

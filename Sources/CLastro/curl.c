@@ -3,7 +3,6 @@
 #include "CLastro.h"
 
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -135,5 +134,3 @@ void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed) {
 }
 
 curl_version_info_data *clastro_version(void) { return curl_version_info(CURLVERSION_NOW); }
-
-void clastro_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLastro
 public import Lastro
 internal import LastroHTTP
-internal import LastroHTTP2
 internal import LastroWire
 
 /// The engine's threads, connections, queue, limits and pins. Checked when the engine is made.
@@ -24,7 +24,10 @@ public struct CurlConfiguration: Sendable {
   /// host.
   public var pins: [PinningPolicy]
   /// Most connections to one host (scheme, name and port) for each loop. More requests wait. Default 128, at least 1.
-  public var connectionsPerHost = 128
+  public var connectionsPerHost: Int {
+    get { engine.connectionsPerHost }
+    set { engine.connectionsPerHost = newValue }
+  }
   /// The most requests in flight to one host that speaks HTTP/2, for each loop and over all its connections; more wait.
   /// Default 1,000, at least 1.
   ///
@@ -32,58 +35,106 @@ public struct CurlConfiguration: Sendable {
   /// all streams of the others are in use, up to ``connectionsPerHost``. A stream is in use until its response ends, so
   /// set this above the number of event streams and other long responses that are open to one host at a time: requests
   /// beyond the limit wait for one of them to end.
-  public var http2StreamsPerHost = 1_000
+  public var http2StreamsPerHost: Int {
+    get { engine.http2StreamsPerHost }
+    set { engine.http2StreamsPerHost = newValue }
+  }
   /// Most requests that wait for a connection, for each loop; one more fails with `limit/queue_full`. Default 16,384; 0
   /// or more.
-  public var maximumQueuedRequests = 16_384
+  public var maximumQueuedRequests: Int {
+    get { engine.queuedRequests }
+    set { engine.queuedRequests = newValue }
+  }
   /// Most idle connections kept, for each loop; the oldest is closed first. Default 256, at least 1.
-  public var idleConnections = 256
+  public var idleConnections: Int {
+    get { engine.idleConnections }
+    set { engine.idleConnections = newValue }
+  }
   /// Idle connections are closed after so long. Default 60 s, at least 1 s.
-  public var idleLifetime: Duration = .seconds(60)
+  public var idleLifetime: Duration {
+    get { .nanoseconds(engine.idleLifetime) }
+    set { engine.idleLifetime = newValue.nanoseconds }
+  }
   /// No connection serves a new request after so long, so that DNS changes are seen. Default 5 minutes, at least 1 s.
-  public var connectionLifetime: Duration = .seconds(300)
+  public var connectionLifetime: Duration {
+    get { .nanoseconds(engine.connectionLifetime) }
+    set { engine.connectionLifetime = newValue.nanoseconds }
+  }
   /// Connections to one host that are opened at a time: each may take a thread that resolves its name. Default 16,
   /// at least 1.
-  public var coldRequestsPerHost = 16
+  public var coldRequestsPerHost: Int {
+    get { engine.dialsPerHost }
+    set { engine.dialsPerHost = newValue }
+  }
   /// The maximum size of a response head in bytes; interim heads count by themselves. Default 256 KiB, at least 1. Over
   /// HTTP/2 a field may have 64 KiB, as it is coded, and one that has more costs the connection.
-  public var maximumHeadBytes = ExchangeLimits().headBytes
+  public var maximumHeadBytes: Int {
+    get { engine.messages.limits.headBytes }
+    set { engine.messages.limits.headBytes = newValue }
+  }
   /// Most header fields of a response. Default 500, at least 1.
-  public var maximumHeaderFields = ExchangeLimits().fields
+  public var maximumHeaderFields: Int {
+    get { engine.messages.limits.fields }
+    set { engine.messages.limits.fields = newValue }
+  }
   /// The number of interim (1xx) responses that a server may send at once without progress. A hundred a second are
   /// free, and so is one for each 16 bytes of the request's body that are sent. Default 32; with 0 any of them is
   /// refused (`limit/too_many_interim_responses`).
-  public var maximumInterimResponses = ExchangeLimits().interimResponses
+  public var maximumInterimResponses: Int {
+    get { engine.messages.limits.interimResponses }
+    set { engine.messages.limits.interimResponses = newValue }
+  }
   /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are expanded, unless the request has the
   /// field itself, or `Range`. Another coding is refused (`response/bad_content_encoding`). The header fields stay as
   /// the server sent them. Default true.
-  public var decompresses = true
+  public var decompresses: Bool {
+    get { engine.messages.decompresses }
+    set { engine.messages.decompresses = newValue }
+  }
   /// Most content codings of one body, one upon the other; more are refused from the head
   /// (`response/bad_content_encoding`). Each takes 40 KiB to undo, and `identity` does not count. Default 1, at most 8.
-  public var maximumContentCodings = 1
+  public var maximumContentCodings: Int {
+    get { engine.messages.decoding.codings }
+    set { engine.messages.decoding.codings = newValue }
+  }
   /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default 250,
   /// at least 1.
-  public var maximumDecompressionRatio = 250
+  public var maximumDecompressionRatio: Int {
+    get { engine.messages.decoding.ratio }
+    set { engine.messages.decoding.ratio = newValue }
+  }
   /// Bytes buffered for the reader of a streamed body before the server is held up, at least 1; memory is taken as they
   /// come. Default 1 MiB: each time it fills, reader and event loop wake each other. For a slow reader the engine holds
   /// more, as it came: one read of up to 128 KiB, and over HTTP/2 up to the stream's window, 1 MiB, or more for a
   /// reader that kept up before.
-  public var streamBufferBytes = 1024 * 1024
+  public var streamBufferBytes: Int {
+    get { engine.messages.streamBufferBytes }
+    set { engine.messages.streamBufferBytes = newValue }
+  }
   /// Sent as `User-Agent` where the request has none; `nil` sends none. A control character is refused. Default
   /// `Lastro/` and the version.
-  public var userAgent: String? = "Lastro/\(LastroVersion.current)"
+  public var userAgent: String? {
+    get { engine.messages.userAgent }
+    set { engine.messages.userAgent = newValue }
+  }
   /// Whether `Accept: */*` is sent where the request has no `Accept`, nor the stack. Default true.
-  public var sendsAccept = true
+  public var sendsAccept: Bool {
+    get { engine.messages.sendsAccept }
+    set { engine.messages.sendsAccept = newValue }
+  }
 
   /// A closure that is called when connections for HTTP are opened, used and closed; those of dialers are not
   /// reported. It runs on the loop's thread, which waits for it, so work that takes long must be handed over. The
   /// changes of one connection are reported one after another. Default `nil`.
-  public var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
+  public var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)? {
+    get { engine.connectionObserver }
+    set { engine.connectionObserver = newValue }
+  }
 
-  /// Per-turn byte limits; tests lower them.
-  var turn = TurnShares()
-  /// The limits after which an HTTP/2 server gets a PING. Tests shorten them.
-  var http2Liveness = HTTP2Liveness.Limits()
+  /// The values of the properties above. Tests change others, too.
+  var engine = EngineSettings()
+  /// Bytes that one TLS connection may read in a turn of the loop; tests lower it.
+  var tlsBytesPerTurn = Int(CLASTRO_TURN_BYTES)
 
   /// Makes a configuration; everything else is a property, with a default.
   ///
@@ -107,25 +158,12 @@ public struct CurlConfiguration: Sendable {
     return connection
   }
 
-  func checked() throws(ConfigurationError) -> LoopSettings {
+  func checked() throws(ConfigurationError) -> CurlSettings {
     try checkLimits()
     try checkRoots()
-    return LoopSettings(
-      connectionsPerHost: connectionsPerHost, http2StreamsPerHost: http2StreamsPerHost,
-      queuedRequests: maximumQueuedRequests, idleConnections: idleConnections,
-      idleLifetime: idleLifetime.nanoseconds,
-      connectionLifetime: connectionLifetime.nanoseconds, lookups: coldRequestsPerHost,
-      environmentProxies: .environment(),
-      trustJudge: connection.tls.trustJudge,
-      transfer: TransferLimits(
-        headBytes: maximumHeadBytes, headFields: maximumHeaderFields, interimResponses: maximumInterimResponses,
-        decompresses: decompresses, contentCodings: maximumContentCodings,
-        decompressionRatio: maximumDecompressionRatio,
-        decompressionFloor: 32 * 1024 * 1024, streamBufferBytes: streamBufferBytes,
-        userAgent: userAgent,
-        sendsAccept: sendsAccept),
-      connectionObserver: connectionObserver, turn: turn,
-      http2Liveness: http2Liveness)
+    return CurlSettings(
+      engine: engine, defaults: SharedOptions(connection), environmentProxies: .environment(),
+      trustJudge: connection.tls.trustJudge, tlsBytesPerTurn: tlsBytesPerTurn)
   }
 
   /// Not the system's: a program that speaks no TLS can do without them.

@@ -2,6 +2,7 @@
 
 internal import HTTPTypes
 public import Lastro
+internal import LastroHTTP
 internal import LastroWire
 
 extension CurlTransport {
@@ -13,7 +14,7 @@ extension CurlTransport {
     var facts: [FetchExplanation.Fact] = [
       .init("engine", "libcurl \(capabilities.curlVersion), \(capabilities.openSSLVersion)"),
       .init("HTTP", Self.version(options.httpVersion, isTLS: isTLS)),
-      .init("connections", "up to \(settings.connectionsPerHost) for a host"),
+      .init("connections", "up to \(settings.engine.connectionsPerHost) for a host"),
       .init("proxy", proxy(of: request, options, isTLS: isTLS)),
     ]
     if let rules = options.reach.egress, !rules.isUnrestricted { facts.append(.init("egress", rules.explanation)) }

@@ -19,16 +19,32 @@ internal import Synchronization
 ///
 /// Any thread may call it. Cancelling the calling task ends the transfer at whatever stage it is, at once.
 public final class CurlTransport: Transport {
-  private let loops: [EventLoop]
+  /// One event loop, with its engine and the dialing below it.
+  struct Loop: Sendable {
+    let loop: EventLoop
+    let port: EnginePort
+    /// Byte streams and datagrams dialed and not yet over.
+    let streams: LoadCounter
+
+    init(_ settings: CurlSettings) throws(ConfigurationError) {
+      let engine = EngineReference(), streams = LoadCounter()
+      loop = try EventLoop { core in
+        let hub = StreamHub(settings: settings, context: core.context, load: streams)
+        core.add(hub)
+        core.open(engine, settings.engine, CurlConnector(hub))
+      }
+      port = EnginePort(on: loop, settings.engine, options: settings.defaults, engine)
+      self.streams = streams
+    }
+  }
+
+  let loops: [Loop]
   private let turn = Atomic<Int>(0)
   private let isShutDown = Atomic<Bool>(false)
-  private let shared: SharedOptions
-  var sharedOptions: SharedOptions { shared }
-  private let streamBufferBytes: Int
-  let settings: LoopSettings
+  let settings: CurlSettings
   let fileRevisions = TLSFileRevisions()
 
-  package var connection: ConnectionOptions { shared.options }
+  package var connection: ConnectionOptions { settings.defaults.options }
 
   /// Starts the engine.
   ///
@@ -38,29 +54,23 @@ public final class CurlTransport: Transport {
     var configuration = configuration
     configuration.connection = try configuration.pinnedConnection()
     let settings = try configuration.checked()
-    shared = SharedOptions(configuration.connection)
     self.settings = settings
     RetiredSettings.report()
-    streamBufferBytes = configuration.streamBufferBytes
-    var loops: [EventLoop] = []
-    for _ in 0..<configuration.loops { loops.append(try EventLoop(settings: settings)) }
+    var loops: [Loop] = []
+    for _ in 0..<configuration.loops { loops.append(try Loop(settings)) }
     self.loops = loops
   }
 
   /// Transfers begun and not yet ended, those that wait for a connection included.
-  public var activeTransfers: Int { loops.reduce(0) { $0 + max(0, $1.load.value) } }
+  public var activeTransfers: Int { loops.reduce(0) { $0 + max(0, $1.port.activeJobs) } }
 
   /// Performs one exchange.
   ///
   /// - Throws: `TransportError`; stage `cancelled`, code `shut_down`, after ``shutDown(cancelling:)``.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    let job = try begin(request)
-    await withTaskCancellationHandler {
-      await job.wait()
-    } onCancel: {
-      job.cancel()
-    }
-    return try job.takeAnswer()
+    if isShutDown.load(ordering: .relaxed) { throw .shutDown }
+    let asks: ResponseReader.Request = request.head.method == .head ? .head : .ordinary
+    return try await pickLoop().port.execute(request, own: ownOptions(request.connection), asks: asks)
   }
 
   /// The options that a request or a dial brings, where they are others than the engine's. What they do not say of
@@ -70,19 +80,6 @@ public final class CurlTransport: Transport {
     if own.reach.egress == nil, let rules = connection.reach.egress { own.reach.egress = rules }
     if own.reach.names == nil, let names = connection.reach.names { own.reach.names = names }
     return own == connection ? nil : SharedOptions(own)
-  }
-
-  /// Begins the job of a request. Apart from ``execute(_:)``, whose frame would hold whatever this needs for as long as
-  /// the request waits.
-  private func begin(_ request: TransferRequest) throws(TransportError) -> TransferJob {
-    if isShutDown.load(ordering: .relaxed) { throw .shutDown }
-    if Task.isCancelled { throw .cancelled() }
-    let own = ownOptions(request.connection)
-    let job = TransferJob(
-      request: request, options: own ?? shared, usesDefaultOptions: own == nil, loop: pickLoop(),
-      streamBufferBytes: streamBufferBytes)
-    if !job.loop.start(job) { job.finish(.shutDown, facts: nil) }
-    return job
   }
 
   /// Runs tasks on the thread of an event loop, so that a request takes no way over another thread. For tasks that do
@@ -102,7 +99,7 @@ public final class CurlTransport: Transport {
   ///
   /// It may outlive the engine, whose thread lives as long as it has one. After ``shutDown(cancelling:)`` its tasks run
   /// on Swift's own threads. With several loops each look gives another's.
-  public var executor: any TaskExecutor { pickLoop() }
+  public var executor: any TaskExecutor { pickLoop().loop }
 
   /// Takes no more requests, and returns when the running ones have ended and the threads are gone.
   ///
@@ -110,12 +107,12 @@ public final class CurlTransport: Transport {
   ///   false. Cancelling the calling task cancels them, too.
   public func shutDown(cancelling: Bool = false) async {
     isShutDown.store(true, ordering: .relaxed)
-    for loop in loops { _ = loop.post(.shutDown(cancelling: cancelling)) }
+    for loop in loops { loop.loop.shutDown(cancelling: cancelling) }
     for loop in loops {
       await withTaskCancellationHandler {
-        await loop.waitUntilFinished()
+        await loop.loop.waitUntilFinished()
       } onCancel: {
-        _ = loop.post(.shutDown(cancelling: true))
+        loop.loop.shutDown(cancelling: true)
       }
     }
     await KeyLogWriter.flush()
@@ -125,17 +122,21 @@ public final class CurlTransport: Transport {
   var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
 
   /// Connections for HTTP, dialed or standing, in which libcurl has a part.
-  var connectionsOfLibcurl: Int { loops.reduce(0) { $0 + ($1.seat.turn { $0.direct.connectionsOfLibcurl } ?? 0) } }
+  var connectionsOfLibcurl: Int {
+    loops.reduce(0) { count, loop in
+      count + (loop.loop.seat.turn { $0.guest(StreamHub.self)?.takers.count ?? 0 } ?? 0)
+    }
+  }
 
   /// The loop for the next dial.
-  func pickStreamLoop() throws(TransportError) -> EventLoop {
+  func pickStreamLoop() throws(TransportError) -> Loop {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     return pickLoop { $0.streams.value }
   }
 
-  private func pickLoop(_ load: (EventLoop) -> Int = { $0.load.value }) -> EventLoop {
+  private func pickLoop(_ load: (Loop) -> Int = { $0.port.activeJobs }) -> Loop {
     if loops.count == 1 { return loops[0] }
-    if let own = loops.first(where: \.isCurrent) { return own }
+    if let own = loops.first(where: \.loop.isCurrent) { return own }
     let first = turn.add(1, ordering: .relaxed).oldValue
     let one = loops[abs(first % loops.count)], other = loops[abs((first &+ 1) % loops.count)]
     return load(other) < load(one) ? other : one

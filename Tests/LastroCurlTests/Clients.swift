@@ -81,14 +81,6 @@ func failure<Success>(
 /// The SHA-256 of bytes, in hexadecimal digits.
 func sha256(_ data: Data) -> String { (try? MessageDigest(of: data))?.hexadecimal ?? "" }
 
-/// The content of a peer's file: byte `i` is `i % 251`.
-func pattern(_ count: Int) -> Data {
-  let period = Data(0..<251)
-  var data = Data(capacity: count + period.count)
-  while data.count < count { data += period }
-  return data.prefix(count)
-}
-
 /// An engine that trusts an authority, and servers that it certifies.
 struct TrustingEngine {
   let authority: CertificateAuthority

@@ -26,7 +26,7 @@ struct DialerTransportTests {
     #expect(answer.facts.httpVersion == "1.1" && !answer.facts.connectionReused)
     #expect(
       heads.events == [
-        "GET /a?b HTTP/1.1\r\nHost: h.example\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\n\r\n"
+        "GET /a?b HTTP/1.1\r\nHost: h.example\r\nUser-Agent: Lastro/\(LastroVersion.current)\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\n\r\n"
       ])
     #expect(server.dials.events.map(\.host) == ["h.example"] && server.dials.events.map(\.port) == [80])
   }
@@ -41,15 +41,17 @@ struct DialerTransportTests {
       }
     }
     let transport = try server.transport()
+    let agent = "User-Agent: Lastro/\(LastroVersion.current)\r\n"
     _ = try await transport.execute(.to(fields: [.accept: "a/b", .cookie: "a=1; b=2"]))
     _ = try await transport.execute(.to("/", .post))
     _ = try await transport.execute(.to(fields: [.connection: "close"]))
     _ = try await transport.execute(.to())
     #expect(
       heads.events == [
-        "GET / HTTP/1.1\r\nHost: h\r\nAccept: a/b\r\nCookie: a=1; b=2\r\n\r\n",
-        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\n\(agent)Accept: a/b\r\nCookie: a=1; b=2\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\n\(agent)Content-Length: 0\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\n\(agent)Connection: close\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\n\(agent)\r\n",
       ])
     #expect(server.dials.count == 2)
   }
@@ -89,6 +91,8 @@ struct DialerTransportTests {
         $0.maximumHeadBytes = 150
         $0.maximumHeaderFields = 3
         $0.maximumInterimResponses = 2
+        // With time more interim responses are allowed.
+        $0.timeSource = ManualClock().timeSource
       }
       do {
         let answer = try await transport.execute(.to(limit: 10))

@@ -14,8 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 
 #include "clastro_constants.h"
 #include "clastro_curl.h"

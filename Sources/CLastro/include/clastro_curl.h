@@ -64,7 +64,4 @@ void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed);
 // Feature bits that are macros over shifts, and the run-time version record.
 curl_version_info_data *clastro_version(void);
 
-// The calling thread's name, for debuggers.
-void clastro_name_thread(const char *name);
-
 #pragma clang assume_nonnull end

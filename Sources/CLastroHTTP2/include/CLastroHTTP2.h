@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clastro_loop.h"
+
 #pragma clang assume_nonnull begin
 
 // A door to libnghttp2's client side. It holds no policy: what a frame means, and what is too much, is decided by the

@@ -19,7 +19,7 @@ public struct TimeSource: Sendable {
   /// exports.
   public let sinceEpoch: @Sendable () -> Duration
   /// Whether it is ``continuous``.
-  private(set) var isContinuous = false
+  package private(set) var isContinuous = false
 
   /// Makes a source of time.
   ///

@@ -6,15 +6,6 @@ internal import Lastro
 extension TransportError {
   static let memoryHint = "raise the memory of the process, or do less at once"
 
-  static let unreadableHost = refused(
-    .invalidURL, "the URL's host is neither a name nor an address", hint: "write https://HOST/PATH")
-  static let unreadableProxyHost = refused(
-    .invalidOption, "the proxy's URL has no host that can be read", hint: "write it as http://proxy.example:3128")
-
-  static let proxyWantsCredentials = TransportError(
-    stage: .proxy, code: .proxyRefused, message: "the proxy answered the request with 407",
-    hint: "give user and password in the proxy's URL", requestSent: true)
-
   static let unmarkedProxy = invalidTLSOptions(
     "OpenSSL's configuration sets the option by which the connection to an https proxy is known",
     hint: "remove Bugs from the Options of openssl.cnf, or use an http proxy")
@@ -31,10 +22,6 @@ extension TransportError {
     message: "the stream ended without TLS close_notify: bytes may be missing",
     hint: "an attacker who cuts the connection can do this; accept it only where the protocol tells lengths",
     requestSent: true)
-
-  static let answerTaken = TransportError(
-    stage: .request, code: .engineFailure, message: "the transfer's answer was taken twice, which is a fault of Lastro",
-    hint: "report it")
 
   static func invalidTLSOptions(_ message: String, hint: String?) -> TransportError {
     TransportError(stage: .tls, code: .invalidTLSConfiguration, message: message, hint: hint)

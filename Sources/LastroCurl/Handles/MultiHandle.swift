@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 
 /// Owns one multi handle of libcurl, with its connections: what its sockets and its timer ask for is the poller's and
 /// the owner's to do.

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 internal import LastroWire
 
 /// Sets connection options on easy handles that dial.

@@ -59,7 +59,7 @@ final class CurlDatagramStream: DatagramStream {
 
   func close() {
     ending.set(.streamClosed)
-    _ = loop.post(.guest(StreamCommand.close(id)))
+    _ = loop.post(StreamCommand.close(id))
   }
 
   private func check() throws(TransportError) {
@@ -68,6 +68,6 @@ final class CurlDatagramStream: DatagramStream {
   }
 
   private func post(_ command: StreamCommand) throws(TransportError) {
-    guard loop.post(.guest(command)) else { throw ending.error ?? .shutDown }
+    guard loop.post(command) else { throw ending.error ?? .shutDown }
   }
 }

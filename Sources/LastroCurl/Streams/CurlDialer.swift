@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+package import LastroHTTP
 internal import LastroSupport
 
 /// Opens streams on the engine: TCP and TLS as libcurl connects for a fetch, and UDP beside them.
@@ -97,6 +98,10 @@ extension CurlDialer {
       return UnusableDialer(error: error)
     }
   }()
+}
+
+extension CurlDialer: LoopDialer {
+  package var loop: EventLoop? { transport.loopForDialers }
 }
 
 /// Tells at every dial why there is no engine.

@@ -11,7 +11,8 @@ internal import LastroSupport
 #endif
 
 /// The user's end of a stream that a loop carries.
-final class CurlStream: ByteStream {
+final class CurlStream: LoopStream {
+  let runsOnLoops = true
   let facts: StreamFacts
   private let id: UInt64
   private let loop: EventLoop
@@ -55,7 +56,7 @@ final class CurlStream: ByteStream {
 
   func close() {
     ending.set(.streamClosed)
-    _ = loop.post(.guest(StreamCommand.close(id)))
+    _ = loop.post(StreamCommand.close(id))
   }
 
   private func perform(_ write: StreamWrite) async throws(TransportError) {
@@ -74,7 +75,7 @@ final class CurlStream: ByteStream {
   }
 
   private func post(_ command: StreamCommand) throws(TransportError) {
-    guard loop.post(.guest(command)) else { throw ending.error ?? .shutDown }
+    guard loop.post(command) else { throw ending.error ?? .shutDown }
   }
 }
 

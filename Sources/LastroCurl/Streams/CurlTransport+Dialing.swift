@@ -16,9 +16,9 @@ extension CurlTransport {
     let loop = try pickStreamLoop()
     let dial = StreamDial(
       kind, request, host: host, target: TrustTarget(host: name, port: request.port), protocols: protocols,
-      options: own ?? sharedOptions, usesDefaultOptions: own == nil, loop: loop)
+      options: own ?? settings.defaults, loop: loop.loop)
     loop.streams.begin()
-    if !loop.post(.guest(StreamCommand.dial(dial))) {
+    if !loop.loop.post(StreamCommand.dial(dial)) {
       loop.streams.end()
       throw .shutDown
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroHTTP
 internal import LastroWire
 
 /// A dial of a name whose addresses a resolver finds: an attempt at one address each, as ``AddressSchedule`` says.
@@ -44,7 +45,7 @@ final class DialRace: DialTaker {
     case .loopback?: take(addresses: SpecialName.loopback.addresses)
     case nil:
       giveUpAsking = source.ask(name, dial.request.port) { answer in
-        _ = inbox.post(.guest(StreamCommand.named(id, answer.named(name))))
+        _ = inbox.post(StreamCommand.named(id, answer.named(name)))
       }
     }
   }
@@ -104,7 +105,9 @@ final class DialRace: DialTaker {
     return now - began >= min(AddressSchedule.stagger, (dial.expiresAt - beganAt) / 2)
   }
 
-  func sessions(for profile: StreamProfile) -> SessionShare? { hub.sessions(of: dial, for: profile) }
+  func sessions(of attempt: UInt64, for profile: StreamProfile) -> SessionShare? {
+    hub.sessions(of: dial, for: profile)
+  }
 
   func take(_ session: StreamSession) {
     guard let address = attempts.removeValue(forKey: session.id) else { return }

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
 
@@ -45,12 +46,12 @@ extension StreamHub {
         .init(name: dial.host) {
           dial.isSettled
         } answer: { addresses in
-          _ = inbox.post(.guest(StreamCommand.resolved(id, addresses)))
+          _ = inbox.post(StreamCommand.resolved(id, addresses))
         })
     }
     // A resolver may keep the answer's closure for ever, which holds nothing of the dial.
     resolving[id]?.giveUp = source.ask(name, dial.request.port) { addresses in
-      _ = inbox.post(.guest(StreamCommand.resolved(id, addresses.named(name))))
+      _ = inbox.post(StreamCommand.resolved(id, addresses.named(name)))
     }
   }
 

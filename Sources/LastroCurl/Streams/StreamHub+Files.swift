@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroHTTP
 
 // No file is opened on the loop's thread: dials wait until the files of their TLS options were read elsewhere, and
 // requests that would use a connection wait, once a second at most, until files were looked at again.
@@ -79,7 +80,7 @@ extension StreamHub {
     fileReads[id] = read
     // It is in use until those who wait have begun.
     read.profile.uses += 1
-    TLSFileReader.submit(read.request) { _ = inbox.post(.guest(StreamCommand.filesRead(id, $0))) }
+    TLSFileReader.submit(read.request) { _ = inbox.post(StreamCommand.filesRead(id, $0)) }
   }
 
   func filesRead(_ id: UInt64, _ answer: TLSFileAnswer) {

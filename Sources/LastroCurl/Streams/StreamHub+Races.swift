@@ -27,7 +27,7 @@ extension StreamHub {
   }
 
   func sessions(of dial: StreamDial, for profile: StreamProfile) -> SessionShare? {
-    takers[dial.id]?.sessions(for: profile)
+    takers[dial.id]?.sessions(of: dial.id, for: profile)
   }
 
   /// The session of an attempt becomes that of the dial.

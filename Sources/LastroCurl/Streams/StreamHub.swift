@@ -12,10 +12,12 @@ internal import LastroWire
 /// looked at. They do not count as transfers: they have no queue but that of the dialing, no idle limit, and may be as
 /// many as there are descriptors.
 ///
-/// It is the guest of the loop that has libcurl dial.
+/// It is the guest of the loop that has libcurl dial, for streams and for the links of an engine.
 final class StreamHub: LoopGuest {
   /// In the poller, of descriptors of open streams.
   static let descriptorOwner = UInt32.max - 1
+  /// In the poller, of descriptors of links.
+  static let linkOwner = UInt32.max - 2
   /// The first of the poller's owners that libcurl dials with.
   static let firstShardOwner: UInt32 = 1 << 31
   static let owners = firstShardOwner...descriptorOwner
@@ -26,10 +28,12 @@ final class StreamHub: LoopGuest {
   /// Most profiles that are kept while no stream uses them.
   private static let spareProfiles = 16
 
-  let settings: LoopSettings
+  let settings: CurlSettings
+  let context: LoopContext
   let poller: Poller
   /// The loop's inbox, through which answers of other threads come.
   let inbox: LoopInbox
+  private let turnShare: TurnShare
   private let load: LoadCounter
   var ports: [UInt64: StreamPort] = [:]
   /// Look-ups for datagrams, by the ids of their dials.
@@ -42,7 +46,8 @@ final class StreamHub: LoopGuest {
   var deadAddresses = DeadAddresses<DeadAddressKey>()
   var byDescriptor: [Int32: StreamPort] = [:]
   var deadlines = StreamDeadlines()
-  private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: StreamSession.readBytes, alignment: 16)
+  /// Links by their descriptors, of which the system gives out the lowest that are free.
+  private var links: [Unowned<SocketLink>?] = []
 
   private var profiles: [ConnectionOptions: StreamProfile] = [:]
   private var defaultProfile: StreamProfile?
@@ -63,14 +68,14 @@ final class StreamHub: LoopGuest {
   private var isStarting = false
   private(set) var isShutDown = false
 
-  init(settings: LoopSettings, poller: Poller, inbox: LoopInbox, load: LoadCounter) {
+  init(settings: CurlSettings, context: LoopContext, load: LoadCounter) {
     self.settings = settings
-    self.poller = poller
-    self.inbox = inbox
+    self.context = context
+    poller = context.poller
+    inbox = context.inbox
+    turnShare = TurnShare(bytes: settings.tlsBytesPerTurn)
     self.load = load
   }
-
-  deinit { scratch.deallocate() }
 
   var isEmpty: Bool {
     ports.count + resolving.count + races.count + waiting.count + reading.count == takers.count
@@ -79,7 +84,7 @@ final class StreamHub: LoopGuest {
   /// Memory of the loop's thread, for what comes in before its size is known.
   func withScratch<Result, Failure>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result { try body(scratch) }
+  ) throws(Failure) -> Result { try context.withScratch(body) }
 
   // MARK: The loop's turn
 
@@ -92,12 +97,26 @@ final class StreamHub: LoopGuest {
     return due
   }
 
+  func beginTurn() { turnShare.beginTurn() }
+
   func ready(_ ready: Poller.Ready) {
-    if ready.owner == Self.descriptorOwner {
-      byDescriptor[ready.descriptor]?.ready(ready)
-    } else {
-      shards[ready.owner]?.socketReady(ready)
+    switch ready.owner {
+    case Self.linkOwner:
+      if ready.descriptor < links.count { links[Int(ready.descriptor)]?.value.ready(ready) }
+    case Self.descriptorOwner: byDescriptor[ready.descriptor]?.ready(ready)
+    default: shards[ready.owner]?.socketReady(ready)
     }
+  }
+
+  func register(_ link: SocketLink) {
+    let index = Int(link.descriptor)
+    while links.count <= index { links.append(nil) }
+    links[index] = Unowned(value: link)
+  }
+
+  func unregister(_ link: SocketLink) {
+    let index = Int(link.descriptor)
+    if index < links.count { links[index] = nil }
   }
 
   func turn(now: Int64) {
@@ -121,13 +140,7 @@ final class StreamHub: LoopGuest {
     }
   }
 
-  func perform(_ command: any GuestCommand) -> Bool {
-    guard let command = command as? StreamCommand else { return false }
-    perform(command)
-    return true
-  }
-
-  private func perform(_ command: StreamCommand) {
+  func perform(_ command: StreamCommand) {
     switch command {
     case .dial(let dial):
       enter(dial)
@@ -217,11 +230,11 @@ final class StreamHub: LoopGuest {
   private func enter(_ dial: StreamDial) {
     if isShutDown, dial.kind != .carried { return refuse(dial, .shutDown) }
     let key = key(of: dial)
-    if hosts[key, default: DialQueue()].running < settings.lookups {
+    if hosts[key, default: DialQueue()].running < settings.engine.dialsPerHost {
       hosts[key, default: DialQueue()].running += 1
       begin(dial, restarts: 0)
-    } else if waiting.count >= settings.queuedRequests {
-      refuse(dial, .queueFull(settings.queuedRequests))
+    } else if waiting.count >= settings.engine.queuedRequests {
+      refuse(dial, .queueFull(settings.engine.queuedRequests))
     } else {
       hosts[key]?.append(dial.id)
       waiting[dial.id] = dial
@@ -279,7 +292,7 @@ final class StreamHub: LoopGuest {
     let session: StreamSession
     do throws(TransportError) {
       session = try StreamSession(dial, easy: easy, profile: profile, shard: shard, hub: self)
-      if profile.trust.allowsResumption, let sessions = takers[dial.id]?.sessions(for: profile) {
+      if profile.trust.allowsResumption, let sessions = takers[dial.id]?.sessions(of: dial.id, for: profile) {
         session.resume(sessions)
       }
       session.restarts = restarts
@@ -394,21 +407,22 @@ final class StreamHub: LoopGuest {
     if let shard = roomy[resolutions] { return shard }
     guard let shard = StreamShard(owner: nextShardOwner, resolutions: resolutions, poller: poller) else { return nil }
     nextShardOwner += 1
-    if nextShardOwner == DirectCarrier.descriptorOwner { nextShardOwner = Self.firstShardOwner }
+    if nextShardOwner == Self.linkOwner { nextShardOwner = Self.firstShardOwner }
     shards[shard.owner] = shard
     roomy[resolutions] = shard
     return shard
   }
 
   func profile(for dial: StreamDial) throws(TransportError) -> StreamProfile {
-    try profile(for: dial.options.options, areDefault: dial.usesDefaultOptions)
+    try profile(for: dial.options)
   }
 
-  func profile(for options: ConnectionOptions, areDefault: Bool) throws(TransportError) -> StreamProfile {
+  func profile(for shared: SharedOptions) throws(TransportError) -> StreamProfile {
+    let options = shared.options, areDefault = shared === settings.defaults
     let known = areDefault && defaultProfile != nil ? defaultProfile : profiles[options]
     if let known, known.trust.isCurrent { return known }
     if profiles.count >= Self.spareProfiles { profiles = profiles.filter { $0.value.uses > 0 } }
-    let profile = try StreamProfile(options: options, settings: settings, poller: poller, after: known)
+    let profile = try StreamProfile(options: options, settings: settings, poller: poller, turn: turnShare, after: known)
     profiles[options] = profile
     if areDefault { defaultProfile = profile }
     return profile
@@ -419,11 +433,20 @@ final class StreamHub: LoopGuest {
 /// hears, and acts when it is its turn.
 protocol DialTaker: AnyObject {
   /// TLS sessions of connections that were dialed with a profile, to be resumed where trust allows it.
-  func sessions(for profile: StreamProfile) -> SessionShare?
+  func sessions(of dial: UInt64, for profile: StreamProfile) -> SessionShare?
 
   /// Takes a new connection.
   func take(_ session: StreamSession)
 
   /// There is none, or there is none any more.
   func fail(_ id: UInt64, _ error: TransportError)
+}
+
+/// A reference that is not counted, for a table.
+private struct Unowned<Value: AnyObject> {
+  unowned let value: Value
+}
+
+extension StreamCommand {
+  func perform(on loop: LoopCore) { loop.guest(StreamHub.self)?.perform(self) }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroHTTP
 internal import LastroSupport
 
 #if canImport(FoundationEssentials)
@@ -35,7 +36,7 @@ final class StreamDial: Sendable {
     case carried
   }
 
-  let id = StreamID.next()
+  let id: UInt64
   let kind: Kind
   let request: DialRequest
   /// The host that is dialed, and the one that its certificate has to be for.
@@ -44,7 +45,6 @@ final class StreamDial: Sendable {
   /// Wire form of RFC 7301 §3.1.
   let protocols: [UInt8]
   let options: SharedOptions
-  let usesDefaultOptions: Bool
   /// Whether an HTTP proxy is asked for a tunnel (CONNECT). If not, the connection ends at the proxy.
   let tunnels: Bool
   let expiresAt: Int64
@@ -59,30 +59,39 @@ final class StreamDial: Sendable {
 
   init(
     _ kind: Kind, _ request: DialRequest, host: HostName, target: TrustTarget, protocols: [UInt8],
-    options: SharedOptions, usesDefaultOptions: Bool, tunnels: Bool = true, loop: EventLoop?
+    options: SharedOptions, tunnels: Bool = true, loop: EventLoop?,
+    id: UInt64 = StreamID.next()
   ) {
+    self.id = id
     self.kind = kind
     self.request = request
     self.host = host
     self.target = target
     self.protocols = protocols
     self.options = options
-    self.usesDefaultOptions = usesDefaultOptions
     self.tunnels = tunnels
     self.loop = loop
     address = nil
     expiresAt = request.connectTimeout.map { monotonicNow().adding($0) } ?? .max
   }
 
+  /// A dial for a link of an engine.
+  convenience init(_ dial: LinkDial) {
+    self.init(
+      .carried, dial.request, host: dial.target.host, target: dial.target, protocols: dial.protocols,
+      options: dial.options, tunnels: dial.route.proxy == nil, loop: nil,
+      id: dial.id)
+  }
+
   /// An attempt at one address of the host.
   init(attempting address: String, of dial: StreamDial) {
+    id = StreamID.next()
     kind = dial.kind
     request = dial.request
     host = dial.host
     target = dial.target
     protocols = dial.protocols
     options = dial.options
-    usesDefaultOptions = dial.usesDefaultOptions
     tunnels = dial.tunnels
     loop = nil
     self.address = address
@@ -113,7 +122,7 @@ final class StreamDial: Sendable {
 
   /// Cancels the dial from the caller's side, and has the loop close what it opened.
   func giveUp() {
-    if fail(.cancelled()) { _ = loop?.post(.guest(StreamCommand.close(id))) }
+    if fail(.cancelled()) { _ = loop?.post(StreamCommand.close(id)) }
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroHTTP
 
 /// What the loop has of a stream: one of bytes, or one of datagrams.
 enum StreamPort {

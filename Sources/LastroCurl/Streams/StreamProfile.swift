@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 
 /// The options and the trust that streams with equal options share.
 final class StreamProfile {
@@ -15,13 +16,15 @@ final class StreamProfile {
 
   /// - Parameter predecessor: the profile that this one replaces.
   init(
-    options: ConnectionOptions, settings: LoopSettings, poller: Poller, after predecessor: StreamProfile?
+    options: ConnectionOptions, settings: CurlSettings, poller: Poller, turn: TurnShare,
+    after predecessor: StreamProfile?
   ) throws(TransportError) {
     self.options = options
     trust = try ProfileTrust(
-      options.tls, standing: settings.trustJudge, poller: poller, after: predecessor?.trust)
+      options.tls, standing: settings.trustJudge, turn: turn, after: predecessor?.trust)
     applier = try OptionApplier(
-      options: options, trust: trust, userAgent: settings.transfer.userAgent, environment: settings.environmentProxies,
+      options: options, trust: trust, userAgent: settings.engine.messages.userAgent,
+      environment: settings.environmentProxies,
       poller: poller)
   }
 }

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 
 /// A multi handle with some streams, and nothing else.
 ///

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 internal import LastroSupport
 
 /// Look-ups of names for datagrams by the system: `getaddrinfo` blocks for as long as it likes.
@@ -20,7 +21,7 @@ enum SystemLookups {
   }
 
   private static func addresses(of host: HostName) -> Answer {
-    clastro_name_thread("lastro-lookup")
+    nameThread("lastro-lookup")
     var found: [String] = []
     let code = withUnsafeMutablePointer(to: &found) { found in
       clastro_resolve(host.text, found) { found, address in

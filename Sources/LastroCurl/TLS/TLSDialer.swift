@@ -102,6 +102,10 @@ public struct TLSDialer: Dialer {
   }
 }
 
+extension TLSDialer: LayeredDialer {
+  package var dialerBelow: (any Dialer)? { below }
+}
+
 /// Reads the files of plans, and keeps what was used last, which may have no other owner between two dials.
 private final class FileKeeper: Sendable {
   private struct Latest {

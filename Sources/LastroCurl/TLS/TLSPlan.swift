@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 
 /// What a TLS connection over a stream shall obey: the request's options where it has some, else the dialer's; the
 /// judges of both.

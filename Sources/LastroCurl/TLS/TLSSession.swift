@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials

@@ -14,7 +14,7 @@ internal import LastroSupport
 ///
 /// Reading sends nothing: what OpenSSL wants to say while it reads (the answer to a key update, RFC 8446 §4.6.3) goes
 /// out with the next write. So a peer that does not read cannot hold up our reading.
-final class TLSStream: ByteStream {
+final class TLSStream: LoopStream {
   private enum End {
     case clean
     case failed(TransportError)
@@ -45,6 +45,7 @@ final class TLSStream: ByteStream {
 
   let facts: StreamFacts
   private let below: any ByteStream
+  var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
   private let state: Lock<State>
 
   private init(_ session: TLSSession, over below: any ByteStream) {

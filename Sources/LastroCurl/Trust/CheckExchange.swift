@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 internal import LastroSupport
 
 /// What the exchanges of a self-check have in common: a server, its root, and the judge.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroHTTP
 
 /// The judges of a profile, at one revision of their rules.
 struct JudgePanel {

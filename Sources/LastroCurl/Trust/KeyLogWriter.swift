@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 internal import LastroSupport
 
 #if canImport(Glibc)
@@ -83,7 +83,7 @@ final class KeyLogWriter: Sendable {
   private func start() -> Bool {
     Self.busy.change { $0 += 1 }
     let code = DetachedThread.start {
-      clastro_name_thread("lastro-keylog")
+      nameThread("lastro-keylog")
       self.run()
       Self.busy.change { $0 -= 1 }
     }

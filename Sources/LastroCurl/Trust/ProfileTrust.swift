@@ -9,24 +9,23 @@ internal import Lastro
 /// another takes its place, with connections of its own.
 final class ProfileTrust {
   let terms: TLSTerms
-  /// Outlives every connection.
-  private let poller: Poller
+  private let turn: TurnShare
 
   /// - Parameters:
   ///   - predecessor: the trust that this one replaces.
   ///   - check: throws where libcurl or OpenSSL differ from what judges rest on.
   init(
-    _ options: TLSOptions, standing: (any ServerTrustJudge)?, poller: Poller,
+    _ options: TLSOptions, standing: (any ServerTrustJudge)?, turn: TurnShare,
     after predecessor: ProfileTrust? = nil, check: () throws(TransportError) -> Void = TrustSelfCheck.require
   ) throws(TransportError) {
-    self.poller = poller
+    self.turn = turn
     let rules = JudgePanel(standing: standing, additional: options.trustJudge)
     if !rules.isEmpty { try check() }
     terms = TLSTerms(
       rules: rules, files: TLSFiles(options, after: predecessor?.files), isStrict: options.chainChecks == .strict,
       showsRootsToCurl: options.requiresStapledStatus,
       // A resumed session shows no chain to judge, and no stapled status.
-      allowsResumption: rules.isEmpty && !options.requiresStapledStatus, turn: UnsafePointer(poller.turn))
+      allowsResumption: rules.isEmpty && !options.requiresStapledStatus, turn: UnsafePointer(turn.pointer))
   }
 
   var rules: JudgePanel { terms.rules }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 internal import LastroSupport
 
 /// The files to read for TLS connections with equal options.
@@ -59,7 +59,7 @@ enum TLSFileReader {
       mostRequests: .max, full: TLSFileAnswer(failure: .noReadingThread),
       noThread: TLSFileAnswer(failure: .noReadingThread)
     ) { request in
-      clastro_name_thread("lastro-files")
+      nameThread("lastro-files")
       return read(request)
     }
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLastro
 internal import Dispatch
 internal import Lastro
+internal import LastroHTTP
 internal import LastroSupport
 
 /// Numbers that change when files of TLS options do, for callers that keep connections over a dialer.
@@ -53,7 +53,7 @@ final class TLSFileRevisions: Sendable {
     guard mustLook else { return known }
     let finished = DispatchSemaphore(value: 0)
     let code = DetachedThread.start { [self] in
-      clastro_name_thread("lastro-files")
+      nameThread("lastro-files")
       note(look(), of: paths)
       finished.signal()
     }

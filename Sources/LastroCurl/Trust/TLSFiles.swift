@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroHTTP
 
 /// The contents of the files that TLS connections with equal options rest on: trusted roots, client certificates, the
 /// key log. Nothing here reads a file; ``TLSFileReader`` does. Thread: its owner's.

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 
 /// The gate of a target: sets the rules of each new TLS connection on the path to it, and admits a connection before
 /// something is sent to the target on it.

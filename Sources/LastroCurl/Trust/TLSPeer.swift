@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP
 
 /// The other end of one TLS connection: the host it must be, the chain that OpenSSL verified, and what the judges said
 /// to it.

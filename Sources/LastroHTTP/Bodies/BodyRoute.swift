@@ -79,6 +79,17 @@ package struct BodyRoute {
     }
   }
 
+  /// Whether a body is announced of which not a byte is wanted, and whose absence is no failure.
+  var wantsNothing: Bool {
+    if case .collect(limit: 0, cuts: true) = sink { announcesBody } else { false }
+  }
+
+  /// The body of a refusal took too long.
+  mutating func cutLate() {
+    wasCut = true
+    cut = .late
+  }
+
   /// The answer stands as it is, and its body is not read.
   package mutating func cutAtHead() {
     sink = .collect(limit: 0, cuts: true)

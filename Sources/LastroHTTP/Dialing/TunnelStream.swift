@@ -10,13 +10,14 @@ internal import LastroSupport
 #endif
 
 /// A stream that goes on where a handshake left off: first what was read beyond its end, then the rest.
-package final class TunnelStream: ByteStream {
+package final class TunnelStream: LoopStream {
   private struct State {
     var early: Data
     var isClosed = false
   }
 
   package let facts: StreamFacts
+  package var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
   private let below: any ByteStream
   private let state: Lock<State>
 

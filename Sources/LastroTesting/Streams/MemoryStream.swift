@@ -126,3 +126,7 @@ public struct MemoryDialer: Dialer {
     return near
   }
 }
+
+extension MemoryStream: LoopStream {
+  package var runsOnLoops: Bool { true }
+}

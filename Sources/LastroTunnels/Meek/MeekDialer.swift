@@ -32,7 +32,7 @@ public struct MeekDialer: Dialer {
   /// The server, and its front.
   public let server: MeekServer
   private let stack: any HTTPNetworkStack
-  private let below: (any Dialer)?
+  let below: (any Dialer)?
   private let time: TimeSource
   private let random: RandomSource
 

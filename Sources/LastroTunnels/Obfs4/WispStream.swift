@@ -11,7 +11,7 @@ internal import LastroSupport
 #endif
 
 /// A stream of obfs4 behind its handshake: frames over the stream below.
-final class WispStream: ByteStream {
+final class WispStream: LoopStream {
   private struct State {
     var framed = FramedState()
     /// The server's, for the tables of the next write.
@@ -42,6 +42,7 @@ final class WispStream: ByteStream {
 
   let facts: StreamFacts
   private let below: any ByteStream
+  var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
   private let time: TimeSource
   private let state = Watched(State())
   /// Held while frames are opened or sealed, so that neither direction waits for the other.

@@ -11,7 +11,7 @@ internal import LastroSupport
 #endif
 
 /// A stream of Shadowsocks: salt and chunks over the stream below.
-final class ShadowsocksStream: ByteStream {
+final class ShadowsocksStream: LoopStream {
   /// What becomes of salt and address.
   private enum Beginning {
     /// They wait for the first bytes of the application.
@@ -92,6 +92,7 @@ final class ShadowsocksStream: ByteStream {
   private let name: String
   private let address: [UInt8]
   private let below: any ByteStream
+  var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
   private let time: TimeSource
   private let state = Watched(State())
   /// Held while chunks are opened, so that neither direction waits for the other.

@@ -24,7 +24,7 @@ struct WebSocketHandshakeTransport: Transport {
     self.configuration = configuration
     self.random = random
     var limits = DialerTransport.Configuration.bare(time)
-    limits.errorBodyTime = Self.patience
+    limits.engine.messages.errorBodyTime = Self.patience
     carrier = DialerTransport(
       WebSocketDialer(dialer, configuration: configuration), role: .server, configuration: limits)
   }

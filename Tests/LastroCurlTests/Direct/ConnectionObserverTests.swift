@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Lastro
+import LastroHTTP
 import LastroSupport
 import LastroTesting
 import TestSupport

@@ -121,13 +121,14 @@ private struct RecordServer {
       try connection.write(LoopbackHTTP2Frame.settings([]).bytes)
       guard try connection.read(exactly: 24).elementsEqual("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) else { return }
       var rest = connection.read(max: .max)
+      var credits: [UInt32: Int] = [:]
       while true {
         let frames = Self.frames(&rest)
         shared.withLock { account in
           account.records += 1
           if !rest.isEmpty { account.cutFrames += 1 }
         }
-        for frame in frames { try Self.take(frame, connection, shared) }
+        for frame in frames { try Self.take(frame, connection, shared, &credits) }
         // One read gives one record at most.
         let record = connection.read(max: .max)
         if record.isEmpty { return }
@@ -156,7 +157,8 @@ private struct RecordServer {
   }
 
   private static func take(
-    _ frame: LoopbackHTTP2Frame, _ connection: LoopbackConnection, _ shared: borrowing Lock<Account>
+    _ frame: LoopbackHTTP2Frame, _ connection: LoopbackConnection, _ shared: borrowing Lock<Account>,
+    _ credits: inout [UInt32: Int]
   ) throws {
     var answers: [LoopbackHTTP2Frame] = []
     switch frame.kind {
@@ -168,9 +170,14 @@ private struct RecordServer {
         account.bodyBytes += frame.payload.count
         return account.bodyBytes
       }
-      let credit = (0..<4).map { UInt8(truncatingIfNeeded: frame.payload.count >> (24 - 8 * $0)) }
-      answers.append(LoopbackHTTP2Frame(.windowUpdate, stream: 0, payload: credit))
-      answers.append(LoopbackHTTP2Frame(.windowUpdate, stream: frame.stream, payload: credit))
+      // By halves of a window, as servers do.
+      for stream in [0, frame.stream] {
+        credits[stream, default: 0] += frame.payload.count
+        guard let count = credits[stream], count >= 1 << 15 else { continue }
+        credits[stream] = nil
+        let credit = (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
+        answers.append(LoopbackHTTP2Frame(.windowUpdate, stream: stream, payload: credit))
+      }
       if bytes % 50 == 0 { answers.append(LoopbackHTTP2Frame(.ping, stream: 0, payload: [1, 2, 3, 4, 5, 6, 7, 8])) }
     case .headers, .continuation: shared.withLock { $0.headBytes += frame.payload.count }
     default: break

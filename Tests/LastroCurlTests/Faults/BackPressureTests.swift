@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Lastro
+import LastroHTTP
 import LastroTesting
 import Synchronization
 import TestSupport
@@ -162,7 +163,7 @@ struct BackPressureTests {
     var configuration = CurlConfiguration()
     configuration.streamBufferBytes = 1 << 10
     // Each turn ends with more to send, and none of it queued.
-    configuration.turn.sentBytes = 4 << 10
+    configuration.engine.sentBytesPerTurn = 4 << 10
     let response = try await CurlTransport(configuration).execute(
       .to(server) {
         $0.head.method = .post

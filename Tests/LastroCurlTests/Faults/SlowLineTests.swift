@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroHTTP
 import LastroHTTP2
 import LastroSupport
 import TestSupport
@@ -68,8 +69,8 @@ struct SlowLineTests {
   @Test("an upload over HTTP/2 outlasts its idle limit, and the PING of a request beside it, while it is acknowledged")
   func uploadHTTP2() async throws {
     let engine = try engine {
-      $0.http2Liveness.silence = Self.second / 2
-      $0.http2Liveness.answer = 3 * Self.second
+      $0.engine.http2Liveness.silence = Self.second / 2
+      $0.engine.http2Liveness.answer = 3 * Self.second
     }
     let server = try server { http2 in
       while let frame = try http2.readFrame() {
@@ -128,8 +129,8 @@ struct SlowLineTests {
   @Test("a server that stands still for longer than a PING may take keeps its calls, and gets no new ones")
   func standsStill() async throws {
     let engine = try engine {
-      $0.http2Liveness.silence = Self.second / 2
-      $0.http2Liveness.answer = Self.second
+      $0.engine.http2Liveness.silence = Self.second / 2
+      $0.engine.http2Liveness.answer = Self.second
     }
     let gate = try LoopbackGate()
     let server = try standing(gate)
@@ -151,8 +152,8 @@ struct SlowLineTests {
   @Test("a server whose kernel does not take the PING either is dead, and ends its calls")
   func isDead() async throws {
     let engine = try engine {
-      $0.http2Liveness.silence = Self.second / 2
-      $0.http2Liveness.answer = Self.second
+      $0.engine.http2Liveness.silence = Self.second / 2
+      $0.engine.http2Liveness.answer = Self.second
     }
     let server = try server { http2 in
       _ = try http2.readFrame()

@@ -97,7 +97,7 @@ struct UnsolicitedAnswerTests {
     }
     var configuration = CurlConfiguration()
     configuration.connectionsPerHost = 1
-    configuration.turn.tlsBytes = share
+    configuration.tlsBytesPerTurn = share
     let engine = try CurlTransport(configuration)
     async let first = engine.outcome(server, "/first") { $0.trust(authority) }
     #expect(await eventually { asked.isOpen })

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroHTTP
 import LastroTesting
 import TestSupport
 import Testing
@@ -33,7 +34,7 @@ struct TrustSelfCheckTests {
 
   @Test("with such a library there are no connections that a judge has to accept, and there are others")
   func partitions() throws {
-    let poller = try #require(Poller())
+    let turn = TurnShare(bytes: 1 << 16)
     let judge = ScriptedJudge { _, _ in .accepted(.validated) }
     let refusal = TransportError.brokenAssumption(.hook)
     let check = { () throws(TransportError) in throw refusal }
@@ -41,10 +42,10 @@ struct TrustSelfCheckTests {
       var options = TLSOptions()
       options.trustJudge = own
       let error = #expect(throws: TransportError.self) {
-        _ = try ProfileTrust(options, standing: standing, poller: poller, check: check)
+        _ = try ProfileTrust(options, standing: standing, turn: turn, check: check)
       }
       #expect(error?.message == refusal.message)
     }
-    _ = try ProfileTrust(TLSOptions(), standing: nil, poller: poller, check: check)
+    _ = try ProfileTrust(TLSOptions(), standing: nil, turn: turn, check: check)
   }
 }

@@ -3,13 +3,13 @@
 import CLastro
 import FoundationEssentials
 import HTTPTypes
-import LastroHTTP
 import LastroHTTP2
 import LastroTesting
 import Testing
 
 @testable import Lastro
 @testable import LastroCurl
+@testable import LastroHTTP
 @testable import LastroWire
 
 #if canImport(Glibc)

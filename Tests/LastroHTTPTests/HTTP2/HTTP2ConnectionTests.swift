@@ -69,7 +69,7 @@ struct HTTP2ConnectionTests {
       }
       for try await isWhole in group { #expect(isWhole) }
     }
-    #expect(server.acceptedConnections <= HostState.mostShared)
+    #expect(server.acceptedConnections <= 100 / streams + 1)
     if streams == 100 { #expect(server.acceptedConnections == 1) }
   }
 
@@ -127,7 +127,7 @@ struct HTTP2ConnectionTests {
     }
     let transport = try transport()
     var open: [TransferResponse] = []
-    for _ in 1...HostState.mostShared {
+    for _ in 1...4 {
       open.append(try await transport.execute(to(server, "/long") { $0.delivery = .streamed(maximumBytes: nil) }))
     }
     let answer = try await transport.execute(to(server) { $0.deadline = .seconds(200) })

@@ -136,7 +136,7 @@ struct ConnectionPoolTests {
     #expect(server.dials.count == 2)
   }
 
-  @Test("a dial that fails ends one request, and each that waits dials by itself")
+  @Test("a dial that fails ends the requests that waited for it, which share it where HTTP/2 may come of it")
   func failingDials() async throws {
     struct Refusing: Dialer {
       let dials = EventRecorder<Int>()
@@ -155,7 +155,7 @@ struct ConnectionPoolTests {
       }
       for await error in group { #expect(error?.code == .connectFailed && error?.requestSent == false) }
     }
-    #expect(dialer.dials.count == 10)
+    #expect((1...10).contains(dialer.dials.count))
   }
 
   /// One of its dials hangs until it is cancelled.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CLASTRO_LOOP_H
+#define CLASTRO_LOOP_H
+
+// The system calls of an event loop that Swift's Glibc module does not have.
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#pragma clang assume_nonnull begin
+
+/// Names the calling thread, with at most 15 bytes, for debuggers and `ps`.
+void clastro_name_thread(const char *name);
+
+#pragma clang assume_nonnull end
+
+#endif

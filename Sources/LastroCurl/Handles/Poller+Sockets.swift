@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import LastroHTTP
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+extension Poller {
+  /// Hands a socket over to libcurl for a connection, or none.
+  static let openSocket: clastro_open_callback = { poller, _, address in
+    guard let poller, let address else { return CURL_SOCKET_BAD }
+    let socket = clastro_make_socket(address)
+    if socket >= 0 { Unmanaged<Poller>.fromOpaque(poller).takeUnretainedValue().noteOpened(socket) }
+    return socket
+  }
+
+  /// The end of a connection's socket.
+  static let closeSocket: clastro_close_callback = { poller, socket in
+    if let poller { Unmanaged<Poller>.fromOpaque(poller).takeUnretainedValue().noteClosing(socket) }
+    return Glibc.close(socket)
+  }
+}

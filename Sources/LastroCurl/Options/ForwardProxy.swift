@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroHTTP
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A proxy that requests of `http` are given to with their whole URLs (RFC 9112 §3.2.2), so that requests for many
+/// hosts share its connections. What else goes through a proxy has a way of its own, which libcurl opens: a tunnel, or
+/// SOCKS.
+struct ForwardProxy {
+  let url: String
+  /// Value of `Proxy-Authorization`, where the URL has user and password.
+  let authorization: String?
+
+  /// - Parameter url: as ``ProxyResolver`` gives it.
+  init?(_ url: String, for host: HostKey) {
+    guard !host.isTLS, !url.isEmpty, !url.lowercased().hasPrefix("socks") else { return nil }
+    self.url = url
+    authorization = Self.userInformation(of: url).map { "Basic " + Data($0).base64EncodedString() }
+  }
+
+  var isTLS: Bool { url.lowercased().hasPrefix("https:") }
+
+  /// The proxy's origin, without user and password.
+  var origin: Origin? {
+    let place = Self.authority(of: url).split(separator: "@").last ?? ""
+    return try? Origin("\(isTLS ? "https" : "http")://\(place)")
+  }
+
+  private static func authority(of url: String) -> Substring {
+    let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
+    return rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+  }
+
+  private static func userInformation(of url: String) -> [UInt8]? {
+    let authority = authority(of: url)
+    guard let at = authority.lastIndex(of: "@") else { return nil }
+    let parts = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    let password = parts.count > 1 ? decoded(parts[1]) : []
+    return decoded(parts[0]) + Array(":".utf8) + password
+  }
+
+  private static func decoded(_ text: Substring) -> [UInt8] { text.percentDecodedBytes ?? Array(text.utf8) }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+internal import LastroHTTP
+internal import LastroWire
+
+/// Checks every socket before libcurl makes it for a handle: none is made to an address that the rules deny.
+///
+/// Owner: the stream. Thread: the loop's.
+final class EgressGate {
+  private let rules: EgressRules
+  private let poller: Poller
+  /// The reason why an address was denied, if one was.
+  private var denial: EgressRules.Denial?
+  /// Whether an address was not.
+  private var hasOpened = false
+
+  init(_ rules: EgressRules, poller: Poller) {
+    self.rules = rules
+    self.poller = poller
+  }
+
+  static let openSocket: clastro_open_callback = { gate, purpose, address in
+    guard let gate, let address else { return CURL_SOCKET_BAD }
+    let owner = Unmanaged<EgressGate>.fromOpaque(gate).takeUnretainedValue()
+    guard owner.admits(address) else { return CURL_SOCKET_BAD }
+    return Poller.openSocket(Unmanaged.passUnretained(owner.poller).toOpaque(), purpose, address)
+  }
+
+  private func admits(_ address: UnsafeMutablePointer<curl_sockaddr>) -> Bool {
+    if isSpoiled { return false }
+    var bytes: (UInt64, UInt64) = (0, 0)
+    var port: Int32 = 0
+    let reason = withUnsafeMutableBytes(of: &bytes) { bytes -> EgressRules.Denial? in
+      let count = clastro_read_address(address, bytes.baseAddress.unsafelyUnwrapped, &port)
+      guard let address = IPAddress(bytes.prefix(Int(count))) else { return .unreadable }
+      return rules.denial(of: address, port: Int(port))
+    }
+    if let reason { denial = reason } else { hasOpened = true }
+    return reason == nil
+  }
+
+  /// Whether no address of the host may be used any more, for one was denied.
+  private var isSpoiled: Bool { denial != nil && !rules.usesAllowedOfMixed }
+
+  /// Returns the reason why nothing may be sent to the connected address.
+  func refusal(connectedTo address: String?, port: Int, of target: TrustTarget) -> TransportError? {
+    let reason = isSpoiled ? denial : rules.denial(of: address, port: port)
+    return reason.map { .egressDenied(.address($0, target)) }
+  }
+
+  /// The denial that a failed dial amounts to; `nil` where something else failed: an address that was allowed, or what
+  /// came after connecting.
+  func failure(hasConnected: Bool, target: TrustTarget) -> TransportError? {
+    guard let denial, !hasConnected, isSpoiled || !hasOpened else { return nil }
+    return .egressDenied(.address(denial, target))
+  }
+}
+
+extension EgressRules {
+  /// - Parameter text: an address, without brackets, perhaps with a zone.
+  func denial(of text: String?, port: Int) -> Denial? {
+    let bytes = text.flatMap { BypassList.address(String($0.prefix { $0 != "%" })) }
+    guard let address = bytes.flatMap({ IPAddress($0) }) else { return .unreadable }
+    return denial(of: address, port: port)
+  }
+
+  /// Returns the reason why a proxy must not be asked for a host. A name's addresses are not known here.
+  func refusal(ofLiteral target: TrustTarget) -> TransportError? {
+    guard target.host.isIPAddress else { return nil }
+    return denial(of: target.host.text, port: target.port).map { .egressDenied(.address($0, target)) }
+  }
+}
+
+extension TransportError {
+  /// The reason of an egress policy's refusal.
+  enum EgressRefusal {
+    case address(EgressRules.Denial, TrustTarget)
+    case proxy
+    case unixSocket
+  }
+
+  /// The text has no addresses: the author of the URL must not learn the network's layout.
+  static func egressDenied(_ refusal: EgressRefusal) -> TransportError {
+    let (message, hint) =
+      switch refusal {
+      case .address(let denial, let target):
+        ("the egress policy denies an address of \(target.name): \(denial.reason)", denial.hint)
+      case .proxy:
+        (
+          "the egress policy refuses the proxy, which would choose the address",
+          "set ConnectionOptions.proxy to .none, or EgressPolicy.proxies to .trust where it enforces a policy"
+        )
+      case .unixSocket: ("the egress policy refuses Unix sockets", "leave unixSocketPath nil, or egress unrestricted")
+      }
+    return TransportError(stage: .policy, code: .egressDenied, message: message, hint: hint)
+  }
+}
+
+extension EgressRules.Denial {
+  fileprivate var hint: String {
+    switch self {
+    case .addressClass, .embedded, .port: "have EgressPolicy.allowing name it, if it is meant to be reached"
+    case .range: "have EgressPolicy.denying and nat64Prefixes leave it out, if it is meant to be reached"
+    case .unreadable: "give a host that has an IPv4 or IPv6 address"
+    }
+  }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import LastroHTTP
+
+extension LinkDelivery {
+  /// Asks the kernel about a socket (`SIOCOUTQ`, `TCP_INFO`); `nil` where it does not know.
+  init?(of socket: Int32, now: Int64) {
+    var delivery = clastro_delivery()
+    guard clastro_read_delivery(socket, &delivery) else { return nil }
+    self.init(
+      acknowledged: delivery.acknowledged, queued: UInt64(delivery.queued),
+      acknowledgedAt: delivery.is_held ? nil : now - Int64(delivery.acknowledged_milliseconds_ago) * 1_000_000)
+  }
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+internal import LastroHTTP
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// A link over a socket that libcurl connected: plain, TLS, or TLS within TLS.
+///
+/// It stays registered with the poller for reading as long as it stands, so that a request costs no call for it.
+final class SocketLink: Link {
+  /// Maximum plaintext of one TLS record.
+  private static let recordBytes = 16 * 1024
+  /// A read that brings fewer is likely to have brought all there is. Servers fill records to anything above it.
+  private static let partBytes = 4 * 1024
+  /// Records of TLS that are read at once: those of a byte each must not hold the turn.
+  private static let mostRecords = 64
+
+  let facts: LinkFacts
+  /// The part that libcurl has: TLS, which its bytes pass through. `nil` where they are in the clear: libcurl has let go
+  /// of it, and the descriptor is its own.
+  private let session: StreamSession?
+  let descriptor: Int32
+  private let hub: StreamHub
+  private let profile: StreamProfile
+  private let egress: EgressGate?
+  /// The host that was dialed.
+  private let dialed: TrustTarget
+  /// Whether a proxy gets requests for many hosts.
+  private let isForwarding: Bool
+  /// The target of the latest request, for errors.
+  private var target: TrustTarget
+  private let hasTLS: Bool
+  /// Whether one TLS lies within another, to an https proxy: the outer one may hold bytes of which the descriptor tells
+  /// nothing.
+  private let isNested: Bool
+  /// Whether the last read ended for having brought many records, and not for there being no more.
+  private var isCapped = false
+  /// The end of TLS that was found behind the bytes read last.
+  private var foundEnd: LinkStep?
+  /// The piece that TLS wants to be given again.
+  private var pendingBytes: Int?
+  private(set) var failure: TransportError?
+  private weak var user: (any LinkUser)?
+  private var isClosed = false
+
+  init(_ session: StreamSession, isForwarding: Bool) {
+    let hasTLS = clastro_has_tls(session.easy.raw)
+    let isNested = session.isTLS && session.gate.proxyTarget != nil
+    self.hasTLS = hasTLS
+    self.isNested = isNested
+    self.isForwarding = isForwarding
+    hub = session.hub
+    profile = session.profile
+    egress = session.egress
+    dialed = session.target
+    target = session.target
+    facts = LinkFacts(of: session, hasTLS: hasTLS)
+    let own = hasTLS ? nil : session.leaveLibcurl()
+    self.session = own == nil ? session : nil
+    descriptor = own ?? session.descriptor
+    if own == nil, !isNested { clastro_read_ahead(session.easy.raw) }
+    hub.register(self)
+    hub.poller.watch(descriptor, owner: StreamHub.linkOwner, read: true, write: false)
+  }
+
+  deinit { if !isClosed { closeDescriptor() } }
+
+  func attach(_ user: any LinkUser) { self.user = user }
+
+  /// The descriptor is ready.
+  func ready(_ ready: Poller.Ready) {
+    user?.ready(readable: ready.readable || ready.failed, writable: ready.writable || ready.failed)
+  }
+
+  // MARK: Trust
+
+  var isCurrent: Bool { profile.trust.isCurrent }
+
+  func admit(_ target: TrustTarget) -> LinkAdmission {
+    self.target = target
+    guard profile.trust.isCurrent else { return .outdated }
+    let refusal = profile.egressRefusal(
+      connectedTo: facts.remoteAddress, port: facts.remotePort, behind: egress, to: dialed,
+      forwarded: isForwarding ? target : nil)
+    if let refusal { return .refused(refusal) }
+    guard let session, session.isTLS else { return admitPlaintext(to: target) }
+    let peer = session.connection.map {
+      Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue()
+    }
+    switch session.gate.admit(peer) {
+    case .admitted(let verdict): return .admitted(verdict)
+    case .unready: return .outdated
+    case .refused(let failure): return .refused(.refusedTrust(failure))
+    }
+  }
+
+  private func admitPlaintext(to target: TrustTarget) -> LinkAdmission {
+    if case .refused(let failure) = profile.trust.rules.judgePlaintext(target) {
+      return .refused(.refusedTrust(failure))
+    }
+    return .admitted(.plain)
+  }
+
+  // MARK: Reading
+
+  func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
+    if hasTLS, let session { receiveTLS(from: session, into: space) } else { receivePlain(into: space) }
+  }
+
+  private func receivePlain(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
+    while true {
+      let count = recv(descriptor, space.baseAddress, space.count, Int32(MSG_DONTWAIT))
+      if count > 0 { return .moved(count) }
+      if count == 0 { return .end(isClean: true) }
+      if errno == EINTR { continue }
+      if errno == EAGAIN { return .wait }
+      return failed(.receivingFailed(name, errno))
+    }
+  }
+
+  private var name: String { "\(target.host.text.bracketedHost):\(target.port)" }
+
+  private func failed(_ error: TransportError) -> LinkStep {
+    failure = error
+    return .failed
+  }
+
+  private func receiveTLS(from session: StreamSession, into space: UnsafeMutableRawBufferPointer) -> LinkStep {
+    if let end = foundEnd.take() { return end }
+    var total = 0, records = 0
+    isCapped = false
+    while total + Self.recordBytes <= space.count {
+      isCapped = records == Self.mostRecords
+      if isCapped { break }
+      records += 1
+      var count = 0
+      let code = curl_easy_recv(session.easy.raw, space.baseAddress.map { $0 + total }, space.count - total, &count)
+      if code == CURLE_AGAIN { break }
+      guard code == CURLE_OK, count > 0 else {
+        // What came before the end is taken first.
+        let end = end(session.readingEnd(code))
+        if total == 0 { return end }
+        foundEnd = end
+        break
+      }
+      total += count
+      if count < Self.partBytes, !isNested, !clastro_holds_input(session.easy.raw) { break }
+    }
+    return total > 0 ? .moved(total) : .wait
+  }
+
+  private func end(_ ending: Result<Data?, TransportError>) -> LinkStep {
+    switch ending {
+    case .success: .end(isClean: true)
+    case .failure(let error) where error.code == .truncatedStream: .end(isClean: false)
+    case .failure(let error): failed(error)
+    }
+  }
+
+  var mayHaveMore: Bool { isNested ? foundEnd != nil || isCapped : hidesInput }
+
+  var hidesInput: Bool {
+    guard hasTLS, let session, !isClosed else { return false }
+    return isNested || foundEnd != nil || clastro_holds_input(session.easy.raw)
+  }
+
+  var hasInput: Bool { hidesInput || isReadable }
+
+  private var isReadable: Bool {
+    var byte: UInt8 = 0
+    return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0 || errno != EAGAIN
+  }
+
+  /// Post-handshake messages of TLS are read, and are nothing.
+  func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
+    guard hidesInput || !isHeard && hasInput else { return false }
+    guard hasTLS, case .wait = receive(into: scratch) else { return true }
+    // One that has used up its share of the turn has read nothing.
+    return isReadable
+  }
+
+  // MARK: Writing
+
+  var acceptsWrites: Bool { true }
+
+  func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
+    // Its descriptor may be another's by now.
+    if isClosed { return .wait }
+    return if hasTLS, let session { sendTLS(bytes, over: session) } else { sendPlain(bytes) }
+  }
+
+  private func sendPlain(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
+    while true {
+      let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+      if count >= 0 { return .moved(count) }
+      if errno == EINTR { continue }
+      if errno == EAGAIN { return .wait }
+      return failed(.sendingFailed(name, errno))
+    }
+  }
+
+  private func sendTLS(_ bytes: UnsafeRawBufferPointer, over session: StreamSession) -> LinkStep {
+    var count = 0
+    // A record at a time: of more, some might have left although none is told to have been written.
+    let length = min(pendingBytes ?? Self.recordBytes, bytes.count)
+    let code = curl_easy_send(session.easy.raw, bytes.baseAddress, length, &count)
+    if code == CURLE_AGAIN {
+      pendingBytes = length
+      return .wait
+    }
+    pendingBytes = nil
+    guard code == CURLE_OK else {
+      return failed(.sendingFailed(session.dial.name, 0, code))
+    }
+    return .moved(count)
+  }
+
+  func delivery(now: Int64) -> LinkDelivery? { LinkDelivery(of: descriptor, now: now) }
+
+  // MARK: Waiting
+
+  func watch(read: Bool, write: Bool) {
+    if isClosed { return }
+    if read || write {
+      hub.poller.watch(descriptor, owner: StreamHub.linkOwner, read: read, write: write)
+    } else {
+      hub.poller.unwatch(descriptor)
+    }
+  }
+
+  // MARK: The end
+
+  /// No request that a `CurlTransport` sends ends HTTP.
+  func handOver(early: [UInt8]) -> (any ByteStream)? { nil }
+
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    user = nil
+    closeDescriptor()
+  }
+
+  private func closeDescriptor() {
+    hub.unregister(self)
+    if let session { return hub.drop(session.id) }
+    hub.poller.noteClosing(descriptor)
+    Glibc.close(descriptor)
+    profile.uses -= 1
+  }
+}
+
+extension LinkFacts {
+  /// The facts of a session that stands.
+  fileprivate init(of session: StreamSession, hasTLS: Bool) {
+    func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
+    self.init()
+    let dial = session.dialFacts
+    remoteAddress = session.facts.remoteAddress
+    remotePort = session.facts.remotePort
+    localPort = session.facts.localPort
+    applicationProtocol = session.facts.tls?.applicationProtocol
+    timings = TransferFacts.Timings(
+      nameLookup: phase(dial.name_lookup), connect: phase(dial.connect), tls: phase(dial.app_connect))
+    self.hasTLS = hasTLS
+    readsWhole = !hasTLS
+    isProxied = session.isProxied
+    early = Array(session.held)
+    if session.readEnd != nil { earlyEnd = session.earlyEnd }
+  }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroHTTP
+
+extension TrustTarget {
+  /// The proxy that a URL names.
+  init?(proxy url: String) {
+    // libcurl's default for https proxies.
+    self.init(authority: Self.proxyName(url), defaultPort: 443)
+  }
+
+  /// Host and port, as a proxy's URL has them, without user and password.
+  static func proxyName(_ url: String) -> String {
+    let afterScheme = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
+    let authority = afterScheme.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    return String(authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority)
+  }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+extension EnginePort {
+  /// Opens an engine over a dialer.
+  ///
+  /// - Parameters:
+  ///   - role: the role of the answering server: the target, or a proxy on the way.
+  ///   - options: of requests that bring none.
+  ///   - time: measures limits.
+  static func open(
+    over dialer: any Dialer, role: ServerTrust.Role, settings: EngineSettings, options: SharedOptions,
+    time: TimeSource
+  ) throws(ConfigurationError) -> EnginePort {
+    let loop = try EventLoop.forHTTP(over: dialer, time: LoopTime(time))
+    return .open(on: loop, settings, options: options) { DialerConnector(dialer, role: role, $0) }
+  }
+}
+
+extension TransportError {
+  /// An engine that could not be opened, for want of threads or descriptors.
+  init(_ error: ConfigurationError) {
+    self.init(stage: .request, code: .engineFailure, message: error.message, hint: error.hint)
+  }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+
+/// Failures of the engine itself.
+extension TransportError {
+  package static let spokenFirst = TransportError(
+    stage: .response, code: .malformedResponse,
+    message: "the server sent bytes before it was asked",
+    hint: "check the port: the server may speak another protocol there")
+
+  package static let unreadableHost = refused(
+    .invalidURL, "the URL's host is neither a name nor an address", hint: "write https://HOST/PATH")
+  package static let unreadableProxyHost = refused(
+    .invalidOption, "the proxy's URL has no host that can be read", hint: "write it as http://proxy.example:3128")
+
+  package static let proxyWantsCredentials = TransportError(
+    stage: .proxy, code: .proxyRefused, message: "the proxy answered the request with 407",
+    hint: "give user and password in the proxy's URL", requestSent: true)
+
+  package static let answerTaken = TransportError(
+    stage: .request, code: .engineFailure, message: "the transfer's answer was taken twice, which is a fault of Lastro",
+    hint: "report it")
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroSupport
+internal import LastroWire
+
+/// An HTTP client on an event loop: jobs that wait and run, hosts, connections, and their limits.
+///
+/// It speaks HTTP over links, which its ``Connector`` opens, and knows nothing else of them.
+///
+/// Owner: ``LoopCore``. Thread: the loop's.
+final class HTTPEngine {
+  /// Beyond so many, unused hosts are forgotten: a crawler meets thousands.
+  private static let spareHosts = 1_024
+  /// Beyond so many, options with which nothing is under way are forgotten, with what was learned of their hosts.
+  private static let sparePartitions = 64
+
+  /// Hosts reached with the same options.
+  private final class Partition {
+    let options: SharedOptions
+    let isDefault: Bool
+    @exclusivity(unchecked) var hosts: [HostKey: HostPool] = [:]
+    /// The same by their targets, which requests may spell in several ways.
+    private var targets: [Target: HostPool] = [:]
+    /// Proxies that requests of many hosts share, by the keys of their routes.
+    var proxies: [String: HostPool] = [:]
+    private var mostHosts = HTTPEngine.spareHosts
+
+    private struct Target: Hashable {
+      var isTLS: Bool
+      var host: TrustTarget
+    }
+
+    var isUnused: Bool { hosts.values.allSatisfy(\.isUnused) }
+
+    /// Returns the host of a key that another key names too.
+    func host(spelled key: HostKey, _ target: TrustTarget) -> HostPool? {
+      let host = targets[Target(isTLS: key.isTLS, host: target)]
+      if let host { hosts[key] = host }
+      return host
+    }
+
+    func add(_ host: HostPool, for key: HostKey, _ target: TrustTarget) {
+      forgetUnused()
+      hosts[key] = host
+      targets[Target(isTLS: key.isTLS, host: target)] = host
+      if host.route.proxy != nil { proxies[host.route.key] = host }
+    }
+
+    /// Makes room for one more. Where all are in use, it is long until they are looked through again.
+    private func forgetUnused() {
+      guard hosts.count > mostHosts else { return }
+      hosts = hosts.filter { !$0.value.isUnused }
+      targets = targets.filter { !$0.value.isUnused }
+      proxies = proxies.filter { !$0.value.isUnused }
+      mostHosts = max(HTTPEngine.spareHosts, 2 * hosts.count)
+    }
+
+    init(_ options: SharedOptions, isDefault: Bool) {
+      self.options = options
+      self.isDefault = isDefault
+    }
+  }
+
+  let settings: EngineSettings
+  let connector: any Connector
+  let context: LoopContext
+  private let reference: EngineReference
+  private let clock: LoopClock
+  private var load: LoadCounter { reference.load }
+
+  // Unchecked, as others below, because the loop has this engine alone, and looking up calls nothing that comes back.
+  @exclusivity(unchecked) private var defaultPartition: Partition?
+  private var partitions: [ConnectionOptions: Partition] = [:]
+  private var mostPartitions = HTTPEngine.sparePartitions
+  @exclusivity(unchecked) private var exchanges: [ObjectIdentifier: Exchange] = [:] {
+    didSet { context.exchanges += exchanges.count - oldValue.count }
+  }
+  /// Jobs that wait until it was looked up whether connections are still current.
+  private var held: [ObjectIdentifier: EngineJob] = [:]
+  private var slots = ConnectionSlots()
+  // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
+  @exclusivity(unchecked) private var writer = RequestWriter()
+  /// Jobs that wait for another to end.
+  private var queuedCount = 0
+  @exclusivity(unchecked) private var idle = IdleQueue()
+  /// Hosts with connections of HTTP/2, which want to be looked at when a time comes.
+  private var http2Hosts: [ObjectIdentifier: HostPool] = [:]
+  private var nextExpiry = Int64.max { didSet { context.noteDue(nextExpiry) } }
+  private var nextIdleEnd = Int64.max { didSet { context.noteDue(nextIdleEnd) } }
+  /// The time at which an HTTP/2 connection has something to do.
+  private var nextTick = Int64.max { didSet { context.noteDue(nextTick) } }
+  /// Hosts at which something has come free, and HTTP/2 connections with something to send; seen to at the turn's end.
+  private var served: [HostPool] = []
+  private var sending: [HTTP2Multiplexer] = []
+  private var isSettling = false
+  /// Events that are processed in the next turn: results of dials, and reads that go on.
+  private var events: [() -> Void] = []
+  private var isShutDown = false
+
+  init(_ settings: EngineSettings, _ connector: any Connector, _ reference: EngineReference, _ context: LoopContext) {
+    self.settings = settings
+    self.connector = connector
+    self.reference = reference
+    self.context = context
+    clock = context.clock
+    reference.core = self
+  }
+
+  var now: Int64 { clock.now }
+  /// Whether connections without a request are kept.
+  var keepsIdle: Bool { settings.keepsIdle && !isShutDown }
+  var isEmpty: Bool { exchanges.isEmpty && held.isEmpty }
+  /// The number of different options that it remembers hosts for.
+  var knownOptions: Int { partitions.count }
+
+  // MARK: Jobs
+
+  /// Begins a job.
+  func begin(_ job: EngineJob) {
+    if isShutDown { return refuse(job, .shutDown) }
+    let key = HostKey(job.request.head)
+    let partition = partition(for: job)
+    do throws(TransportError) {
+      let host = try host(key, in: partition)
+      if !holds(job, for: host) { enter(job, host) }
+    } catch {
+      refuse(job, error)
+    }
+  }
+
+  /// Begins a job of the engine's own options where a connection is free for it: that takes no dial, and no time.
+  /// False: it was not begun.
+  func beginAtOnce(_ job: EngineJob) -> Bool {
+    guard !isShutDown, job.upload == nil, job.usesDefaultOptions,
+      let host = defaultPartition?.hosts[HostKey(job.request.head)], host.hasFreeConnection
+    else { return false }
+    clock.update()
+    guard !connector.mustCheck(host.route, now: clock.now, until: 0, nil) else { return false }
+    enter(job, host)
+    return true
+  }
+
+  /// Has a job wait until it was looked up whether connections are current. False: that need not be, or the job is over.
+  private func holds(_ job: EngineJob, for host: HostPool) -> Bool {
+    // A look whose time has passed already would end in this turn, and begin again.
+    guard clock.now < job.expiresAt else { return false }
+    let mustWait = connector.mustCheck(host.route, now: clock.now, until: job.expiresAt) { [unowned self] in
+      if held.removeValue(forKey: ObjectIdentifier(job)) != nil { begin(job) }
+    }
+    if mustWait { held[ObjectIdentifier(job)] = job }
+    return mustWait
+  }
+
+  private func enter(_ job: EngineJob, _ host: HostPool) {
+    if job.isCancelled { return refuse(job, .cancelled()) }
+    if clock.now >= job.expiresAt { return refuse(job, .expiredInQueue(job.request)) }
+    guard queuedCount < settings.queuedRequests || !host.isFull else {
+      return refuse(job, .queueFull(settings.queuedRequests))
+    }
+    let exchange: Exchange = host.expectsHTTP2 ? HTTP2Call(job, host: host) : HTTP1Call(job, host: host)
+    exchanges[ObjectIdentifier(job)] = exchange
+    host.enter(exchange)
+  }
+
+  /// The exchange for a connection that speaks HTTP/1.1. What was made for the other version has sent nothing.
+  func overHTTP1(_ exchange: Exchange) -> HTTP1Call {
+    if let exchange = exchange as? HTTP1Call { return exchange }
+    let other = HTTP1Call(exchange.job, host: exchange.host, startedAt: exchange.startedAt)
+    replace(exchange, with: other)
+    return other
+  }
+
+  /// The exchange for a connection that speaks HTTP/2.
+  func overHTTP2(_ exchange: Exchange) -> HTTP2Call {
+    if let exchange = exchange as? HTTP2Call { return exchange }
+    let other = HTTP2Call(exchange.job, host: exchange.host, startedAt: exchange.startedAt)
+    replace(exchange, with: other)
+    return other
+  }
+
+  private func replace(_ exchange: Exchange, with other: Exchange) {
+    other.requestSent = exchange.requestSent
+    exchange.state = .over
+    exchanges[ObjectIdentifier(exchange.job)] = other
+  }
+
+  private func refuse(_ job: EngineJob, _ error: TransportError) {
+    load.end()
+    job.finish(error, facts: nil)
+  }
+
+  private func partition(for job: EngineJob) -> Partition {
+    if job.usesDefaultOptions, let defaultPartition { return defaultPartition }
+    if job.sharedOptions.areGiven, let known = partitions[job.options] { return known }
+    forgetUnusedPartitions()
+    let partition = Partition(job.sharedOptions, isDefault: job.usesDefaultOptions)
+    if job.sharedOptions.areGiven { partitions[job.options] = partition }
+    if job.usesDefaultOptions { defaultPartition = partition }
+    return partition
+  }
+
+  private func forgetUnusedPartitions() {
+    guard partitions.count > mostPartitions else { return }
+    partitions = partitions.filter { $0.value.isDefault || !$0.value.isUnused }
+    mostPartitions = max(Self.sparePartitions, 2 * partitions.count)
+  }
+
+  private func host(_ key: HostKey, in partition: Partition) throws(TransportError) -> HostPool {
+    if let host = partition.hosts[key] { return host }
+    guard let target = TrustTarget(authority: key.authority, defaultPort: key.isTLS ? 443 : 80) else {
+      throw .unreadableHost
+    }
+    if let host = partition.host(spelled: key, target) { return host }
+    let route = try connector.route(for: key, with: partition.options)
+    let host =
+      (route.proxy == nil ? nil : partition.proxies[route.key])
+      ?? HostPool(
+        key: key, target: target, route: route, options: partition.options, engine: self)
+    partition.add(host, for: key, target)
+    return host
+  }
+
+  func cancel(_ job: EngineJob) {
+    if let job = held.removeValue(forKey: ObjectIdentifier(job)) { return refuse(job, .cancelled()) }
+    guard let exchange = exchanges[ObjectIdentifier(job)] else { return }
+    exchange.host.conclude(exchange, .cancelled(requestSent: exchange.requestSent))
+  }
+
+  func resumeReceiving(_ job: EngineJob) { exchanges[ObjectIdentifier(job)]?.resumeReceiving() }
+
+  func resumeSending(_ job: EngineJob) { exchanges[ObjectIdentifier(job)]?.resumeSending() }
+
+  /// Takes no more jobs. Idle connections are closed, and others with their exchanges.
+  func shutDown(cancelling: Bool) {
+    isShutDown = true
+    if cancelling {
+      let waiting = held.values
+      held = [:]
+      for job in waiting { refuse(job, .shutDown) }
+      for exchange in Array(exchanges.values) { exchange.host.conclude(exchange, .shutDown) }
+    }
+    while let oldest = oldestIdle() { retire(oldest) }
+    finishShutdown()
+  }
+
+  private func finishShutdown() {
+    guard isShutDown, isEmpty else { return }
+    for host in allHosts { host.dropDials() }
+    reference.isFinished.change { $0 = true }
+  }
+
+  /// Ends an exchange that has no connection.
+  func end(_ exchange: Exchange, _ error: TransportError) {
+    exchange.state = .over
+    answer(exchange, error, facts: exchange.facts())
+  }
+
+  /// - Parameter stream: the link as a stream, where the response ended HTTP on it.
+  func answer(
+    _ exchange: Exchange, _ failure: TransportError?, facts: TransferFacts, upgraded stream: (any ByteStream)? = nil
+  ) {
+    guard exchanges.removeValue(forKey: ObjectIdentifier(exchange.job)) != nil else { return stream?.close() ?? () }
+    load.end()
+    exchange.report(failure, facts: facts, upgraded: stream)
+    if isShutDown { finishShutdown() }
+  }
+
+  /// Writes the head of a job's request.
+  func write(
+    _ job: EngineJob, to host: HostPool, into bytes: inout [UInt8]
+  ) throws(TransportError) -> HTTP1Request {
+    let proxy = host.route.proxy
+    let request = try HTTP1Request(
+      job.request, &host.common, target: proxy.map { _ in job.request.head.absoluteTarget },
+      proxyAuthorization: proxy?.authorization, mayExpect: host.mayExpect, with: &writer)
+    bytes.removeAll(keepingCapacity: true)
+    writer.withBytes { bytes += $0 }
+    return request
+  }
+
+  // MARK: The loop's turn
+
+  /// Processes the events that came up to now.
+  func turn() {
+    // What comes of it is for the next turn: others have theirs in between.
+    let current = events
+    events = []
+    for event in current { event() }
+  }
+
+  func expire(now: Int64) {
+    if now >= nextExpiry {
+      nextExpiry = .max
+      for exchange in Array(exchanges.values) where exchange.state != .over {
+        if exchange.expiresAt <= now { exchange.expire(now: now) }
+        if exchange.state != .over { noteExpiry(exchange.expiresAt) }
+      }
+    }
+    if now >= nextTick {
+      nextTick = .max
+      for host in Array(http2Hosts.values) { host.pool.tick(now: now) }
+    }
+    if now >= nextIdleEnd { retireIdle(now: now) }
+    context.noteDue(min(nextExpiry, nextTick, nextIdleEnd))
+  }
+
+  private func retireIdle(now: Int64) {
+    nextIdleEnd = .max
+    while let oldest = oldestIdle() {
+      let end = oldest.idleSince.adding(nanoseconds: settings.idleLifetime)
+      if now < end { return nextIdleEnd = end }
+      retire(oldest)
+    }
+  }
+
+  private func retire(_ connection: HTTPConnection) {
+    connection.retireIdle()
+    noteBusy(connection)
+  }
+
+  private func oldestIdle() -> HTTPConnection? { idle.first { slots[$0]?.idleTurn }.flatMap { slots[$0] } }
+
+  /// Sees to what came free in this turn, and sends what HTTP/2 connections have to send: all of a turn at once.
+  func settle() {
+    isSettling = false
+    while !(served.isEmpty && sending.isEmpty) {
+      let hosts = served
+      served = []
+      for host in hosts { host.pool.serve() }
+      let connections = sending
+      sending = []
+      for connection in connections { connection.flush() }
+    }
+  }
+
+  func tearDown() {
+    for host in allHosts { host.tearDown() }
+    connector.tearDown()
+    partitions = [:]
+    defaultPartition = nil
+    http2Hosts = [:]
+    events = []
+    reference.core = nil
+    reference.isFinished.change { $0 = true }
+  }
+
+  private var allHosts: [HostPool] {
+    var hosts: [HostPool] = []
+    for partition in partitions.values { hosts += partition.hosts.values }
+    if let defaultPartition, !defaultPartition.options.areGiven { hosts += defaultPartition.hosts.values }
+    return hosts
+  }
+
+  // MARK: Called by its hosts
+
+  /// Has an event processed in the next ``turn()``.
+  func noteEvent(_ event: @escaping () -> Void) {
+    if events.isEmpty { context.mustTurn(self) }
+    events.append(event)
+  }
+
+  /// Has something seen to before the turn ends.
+  private func mustSettle() {
+    if isSettling { return }
+    isSettling = true
+    context.mustSettle(self)
+  }
+
+  func register(_ connection: HTTPConnection) -> Int32 { slots.add(connection) }
+
+  func unregister(_ connection: HTTPConnection) { slots.remove(connection) }
+
+  func noteQueued(_ change: Int) { queuedCount += change }
+
+  func noteExpiry(_ time: Int64) { if time < nextExpiry { nextExpiry = time } }
+
+  func noteTick(_ time: Int64) { if time < nextTick { nextTick = time } }
+
+  /// Something has come free at a host; once until its pool was seen to.
+  func noteService(_ host: HostPool) {
+    if host.pool.isAwaitingService { return }
+    host.pool.isAwaitingService = true
+    served.append(host)
+    mustSettle()
+  }
+
+  /// An HTTP/2 connection has something to send; once until it was flushed.
+  func noteOutput(_ connection: HTTP2Multiplexer) {
+    sending.append(connection)
+    mustSettle()
+  }
+
+  /// A host has connections of HTTP/2, or has none any more.
+  func noteHTTP2(_ host: HostPool, _ hasSome: Bool) { http2Hosts[ObjectIdentifier(host)] = hasSome ? host : nil }
+
+  /// No request uses the connection from here on. Of too many the one goes that has been idle for longest.
+  func noteIdle(_ connection: HTTPConnection) {
+    connection.noteIdle(turn: idle.append(connection.slot), now: clock.now)
+    if idle.count == 1 { nextIdleEnd = connection.idleSince.adding(nanoseconds: settings.idleLifetime) }
+    if idle.count > max(1, settings.idleConnections) { oldestIdle().map(retire) }
+  }
+
+  /// The connection is in use from here on, or closed. One that was not idle stays what it was.
+  func noteBusy(_ connection: HTTPConnection) {
+    guard connection.noteBusy() else { return }
+    idle.noteGone { slots[$0]?.idleTurn }
+  }
+
+  func isTooOld(_ connection: HTTPConnection) -> Bool {
+    clock.now >= connection.bornAt.adding(nanoseconds: settings.connectionLifetime)
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// The end of an upload whose length was announced. No byte beyond that length is sent, so that a source with more
+/// would be cut and pass for whole: it is asked once more, and the request succeeds when it says that this was all.
+extension ResponseReceiver {
+  /// As much of a buffer as may be filled. Whatever came after the announced length would be read as the next
+  /// request.
+  final func announcedPart(of buffer: UnsafeMutableRawBufferPointer) -> UnsafeMutableRawBufferPointer {
+    guard let length = job.request.body.length else { return buffer }
+    return UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: length - Int64(uploadOffset))))
+  }
+
+  /// Whether the source has neither ended nor given more than was announced; it wakes the loop when it does.
+  final var awaitsSourceEnd: Bool {
+    if case .wait = supplyAtEnd { true } else { false }
+  }
+
+  /// Why the request fails although all that was announced was read.
+  final var failureOfSourceAtEnd: TransportError? {
+    switch supplyAtEnd {
+    case .bytes: .sourceTooLong(job.request.body.length ?? 0).afterSending
+    case .failed(let error): error.afterSending
+    case .end, .wait, nil: nil
+    }
+  }
+
+  /// What a source says after the last byte that was announced; `nil` before, and where it does not matter: an answer
+  /// outside 200–299 stands, whatever was sent.
+  private var supplyAtEnd: UploadChannel.Supply? {
+    guard let upload = job.upload, let length = job.request.body.length, Int64(uploadOffset) == length, !isErrorAnswer,
+      !wasCut
+    else { return nil }
+    return upload.peek()
+  }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+extension HTTP1Call {
+  /// What a failure of the machine is to the caller.
+  ///
+  /// - Parameter isReset: whether the connection was reset, instead of ended.
+  func transportError(_ failure: HTTP1Failure, isReset: Bool = false) -> TransportError {
+    var error: TransportError
+    switch failure.kind {
+    case .lostBeforeFirstByte where connection?.isReused == true && requestSent: error = .closedAfterSending
+    case .lostBeforeFirstByte, .lostInHead:
+      error = isReset ? .resetBeforeAnswer : failure.transportError()
+    case .truncated: error = isReset ? .resetInBody : failure.transportError()
+    case .answer, .body, .source: error = failure.transportError()
+    }
+    error.requestSent = requestSent
+    return error
+  }
+}

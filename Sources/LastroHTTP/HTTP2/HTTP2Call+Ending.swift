@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroHTTP2
+internal import LastroWire
+
+extension HTTP2Call {
+  /// What the end of a stream without a whole answer is to the caller.
+  func transportError(_ ending: HTTP2Ending) -> TransportError {
+    ending.transportError(hasResponse: response != nil, requestSent: requestSent) { lostConnection() }
+  }
+
+  private func lostConnection() -> TransportError {
+    let cause = connection?.failure
+    if let cause, cause.code != .receiveFailed, cause.code != .sendFailed { return cause }
+    var error: TransportError
+    switch (response == nil, isOnReused && requestSent, cause == nil) {
+    case (true, true, _): error = .closedAfterSending
+    case (true, false, true): error = HeadViolation.endsInHead.transportError
+    case (true, false, false): error = .resetBeforeAnswer
+    case (false, _, true): error = HeadViolation.endsInBody.transportError
+    case (false, _, false): error = .resetInBody
+    }
+    error.systemCode = cause?.systemCode
+    return error
+  }
+}

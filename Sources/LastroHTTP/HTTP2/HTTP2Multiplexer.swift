@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroHTTP2
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// An ``HTTP2Session`` over a connection: moves its bytes, and tells each exchange what concerns it.
+///
+/// What is to be sent is gathered until the turn of the loop ends, and goes out at once: ``HTTPEngine/settle()``.
+/// Owner: ``HTTP2Pool``, and the connection. Thread: the loop's.
+final class HTTP2Multiplexer {
+  /// Bytes that are read, or written, for one connection before others have their turn.
+  private static let turnBytes = 512 * 1024
+
+  let connection: HTTPConnection
+  let session: HTTP2Session
+  private unowned let pool: HTTP2Pool
+  /// By the slot of their HTTP/2 stream.
+  private var exchanges: [HTTP2Call?] = []
+  private var openCount = 0
+  /// Exchanges whose heads were not sent yet.
+  private var unsent: [HTTP2Call] = []
+  /// Bytes that the socket did not accept, from ``written`` on.
+  private var outgoing: [UInt8] = []
+  private var written = 0
+  /// Whether heads are among it.
+  private var owesHeads = false
+  /// Whether it is to be flushed in this turn, or is being flushed.
+  private var isSending = false
+  /// Whether there may be output that the session was not asked for.
+  private var hasNews = false
+  /// The bytes that it may still write in the turn that began at ``budgetedAt``.
+  private var budget = 0
+  private var budgetedAt = Int64.min
+  private var hasServed = false
+  var heads = HTTP2HeadMemory()
+  /// The time at which bytes were last received.
+  private(set) var heardAt: Int64
+  /// The state of outgoing bytes when the kernel was asked last, while a PING is unanswered.
+  private var delivery: LinkDelivery?
+  /// Whether it is doubtful that the server is there: until something comes, it gets no more requests.
+  private var isSuspect = false
+  /// The reason why it ended, if more is known than HTTP/2 reports.
+  private(set) var failure: TransportError?
+
+  init(_ connection: HTTPConnection, in pool: HTTP2Pool) throws(HTTP2Violation) {
+    self.connection = connection
+    self.pool = pool
+    let settings = pool.engine.settings
+    var configuration = HTTP2Configuration()
+    configuration.streams = min(settings.http2StreamsPerConnection, settings.http2StreamsPerHost)
+    configuration.streamsBeforeSettings = min(pool.allowedStreams ?? configuration.streams, configuration.streams)
+    configuration.liveness = settings.http2Liveness
+    configuration.limits = settings.messages.limits
+    heardAt = pool.engine.now
+    session = try HTTP2Session(configuration, now: UInt64(clamping: pool.engine.now))
+  }
+
+  private var engine: HTTPEngine { pool.engine }
+  private var now: UInt64 { UInt64(clamping: engine.now) }
+  var isIdle: Bool { openCount == 0 }
+  /// Whether one exchange at most uses it.
+  var isAlone: Bool { openCount <= 1 }
+  /// Whether it takes one more request.
+  var hasRoom: Bool { !isSuspect && !connection.isClosed && session.freeStreams > 0 }
+
+  /// Whether its server lets nothing be asked. Another connection would be told the same.
+  var allowsNothing: Bool { isIdle && !isSuspect && !connection.isClosed && session.freeStreams == 0 }
+
+  func isTrusted(now: Int64) -> Bool { connection.link.isCurrent }
+
+  /// Takes up what came with the handshake.
+  func begin() {
+    let held = connection.held
+    connection.held = []
+    held.withUnsafeBytes { if !$0.isEmpty { take($0) } }
+    noteOutput()
+  }
+
+  // MARK: Streams
+
+  /// Opens a stream for an exchange, whose head goes out at the end of the turn. `nil` where there is no room.
+  func open(_ fields: HTTP2Fields, _ body: HTTP2RequestBody, for exchange: HTTP2Call) -> HTTP2Stream? {
+    guard let stream = session.open(fields, body: body, now: now) else { return nil }
+    while exchanges.count <= stream.slot { exchanges.append(nil) }
+    exchanges[stream.slot] = exchange
+    exchange.isOnReused = hasServed
+    hasServed = true
+    pool.noteOpened(on: self)
+    openCount += 1
+    unsent.append(exchange)
+    noteOutput()
+    return stream
+  }
+
+  /// Ends a stream, unless it is over.
+  func close(_ stream: HTTP2Stream, _ code: LastroHTTP2.HTTP2ErrorCode) {
+    session.reset(stream, code)
+    forget(stream)
+    noteOutput()
+  }
+
+  /// The stream's exchange hears no more of it.
+  private func forget(_ stream: HTTP2Stream) {
+    guard stream.slot < exchanges.count, let exchange = exchanges[stream.slot].take() else { return }
+    openCount -= 1
+    if !unsent.isEmpty { unsent.removeAll { $0 === exchange } }
+    pool.noteClosed(self)
+  }
+
+  /// A request got no answer in time: the server is asked if it is there, and told of no other until something comes.
+  func doubt(isSilent: Bool) {
+    if isSilent { isSuspect = true }
+    session.probe(now: now)
+    noteOutput()
+  }
+
+  // MARK: Receiving
+
+  func ready(readable: Bool, writable: Bool) {
+    if readable { read() }
+    if writable { noteOutput() }
+  }
+
+  /// Reads what there is, where no stream is open: the server may have ended it, or be about to.
+  func readIfIdle() {
+    guard isIdle else { return }
+    // Behind what came in this turn more may lie: not all is read at once.
+    let isHeard = connection.isHeard && heardAt < engine.now && !connection.link.hidesInput
+    if !isHeard, connection.link.hasInput { read() }
+  }
+
+  func read() {
+    connection.noteReading()
+    engine.context.withScratch { scratch in read(into: scratch, isLast: false) }
+  }
+
+  /// - Parameter isLast: whether it is not read again.
+  private func read(into space: UnsafeMutableRawBufferPointer, isLast: Bool) {
+    var budget = Self.turnBytes
+    var isBulk = false
+    while budget > 0, !connection.isClosed {
+      switch connection.receive(into: space) {
+      case .moved(let count):
+        isBulk = isBulk || count + HTTPConnection.recordBytes > space.count
+        take(UnsafeRawBufferPointer(rebasing: space[..<count]))
+        // A read costs a call, however little comes: records of a byte each must not hold the turn.
+        budget -= max(count, HTTPConnection.recordBytes)
+        // What is left, if anything, makes the descriptor ready again. But where more answers are waited for, more may
+        // lie here, each a record of its own: read one a turn, they would be answered, and asked for, one by one. Nor
+        // does a small record end a large body: a server that writes 64 KiB at a time makes one behind four full ones.
+        if !isLast, count < HTTPConnection.partBytes, openCount < 2, !isBulk, !connection.link.hidesInput { return }
+      case .wait: return
+      case .end: return end(nil)
+      case .failed: return end(connection.link.failure)
+      }
+    }
+    if !isLast { connection.readOn() }
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer) {
+    heardAt = engine.now
+    if isSuspect {
+      isSuspect = false
+      engine.noteService(pool.host)
+    }
+    session.receive(bytes, now: now)
+    perform(bytes)
+    if let stream = session.streamWithinHead { exchange(stream)?.noteMovement() }
+    noteOutput()
+  }
+
+  /// The connection ended, or broke.
+  private func end(_ error: TransportError?) {
+    guard !connection.isClosed else { return }
+    failure = error
+    session.connectionEnded()
+    perform(nil)
+    drop()
+  }
+
+  private func drop() {
+    connection.close()
+    pool.noteEnd(of: self)
+  }
+
+  // MARK: Events
+
+  /// - Parameter bytes: what was received last, of which bodies are told as ranges.
+  private func perform(_ bytes: UnsafeRawBufferPointer?) {
+    while let event = session.next() {
+      switch event {
+      case .head(let stream, let head): exchange(stream)?.received(head)
+      case .body(let stream, let range):
+        guard let bytes else { break }
+        exchange(stream)?.received(UnsafeRawBufferPointer(rebasing: bytes[range]))
+      case .answered(let stream): exchange(stream)?.answered()
+      case .wantsBody(let stream): exchange(stream)?.fill()
+      case .stopsBody(let stream): exchange(stream)?.stopBody()
+      case .closed(let stream, let ending):
+        guard let exchange = exchange(stream) else { break }
+        forget(stream)
+        exchange.closed(ending)
+      case .interim(let stream, let head):
+        exchange(stream)?.noteMovement()
+        exchange(stream)?.received(interim: head)
+      case .trailers(let stream, let fields): exchange(stream)?.received(trailers: fields)
+      case .capacity:
+        pool.allowedStreams = session.allowedStreams
+        engine.noteService(pool.host)
+      case .goingAway, .unhealthy, .failed: pool.retire(self)
+      }
+    }
+  }
+
+  private func exchange(_ stream: HTTP2Stream) -> HTTP2Call? {
+    guard stream.slot < exchanges.count, let exchange = exchanges[stream.slot], exchange.stream == stream else {
+      return nil
+    }
+    return exchange
+  }
+
+  // MARK: Sending
+
+  /// There may be something to send.
+  func noteOutput() {
+    hasNews = true
+    if isSending || connection.isClosed { return }
+    isSending = true
+    engine.noteOutput(self)
+  }
+
+  /// Sends what there is, in as few calls as there can be.
+  func flush() {
+    // Until the end: what exchanges give meanwhile goes out with the rest, and within the same budget.
+    isSending = true
+    defer { isSending = false }
+    guard !connection.isClosed else { return }
+    defer { noteDeadline() }
+    if written < outgoing.count, !flushRest() { return }
+    // By the turn, and not by the call: what has come free in a turn is seen to in it, and flushes once more.
+    if budgetedAt != engine.now { refill() }
+    var goesOn = true
+    while goesOn, budget > 0, !connection.isClosed, connection.link.acceptsWrites, admitUnsent() {
+      goesOn = engine.context.withSendingSpace { space in
+        let count = gather(into: space)
+        // A read costs a call, however little comes: records of a byte each must not hold the turn.
+        budget -= max(count, 1024)
+        return count > 0 && !connection.isClosed && send(UnsafeRawBufferPointer(rebasing: space[..<count]))
+      }
+    }
+    if connection.isClosed { return }
+    if session.wantsClose, written == outgoing.count { return drop() }
+    // Where more is left than a turn's, its descriptor brings the next turn.
+    connection.watch(read: true, write: written < outgoing.count || budget <= 0 || !connection.link.acceptsWrites)
+  }
+
+  private func refill() {
+    budget = Self.turnBytes
+    budgetedAt = engine.now
+  }
+
+  private func noteDeadline() {
+    guard !connection.isClosed, let deadline = session.deadline else { return delivery = nil }
+    if delivery == nil { delivery = connection.delivery(now: engine.now) }
+    engine.noteTick(Int64(clamping: deadline))
+  }
+
+  /// Asks the kernel what has become of the bytes that were written, an unanswered PING among them.
+  private func lookAtOutput() -> HTTP2Liveness.Output {
+    guard let earlier = delivery, let found = connection.delivery(now: engine.now) else { return .stuck }
+    delivery = found
+    if found.queued == 0, written == outgoing.count { return .delivered }
+    return found.hasMoved(since: earlier) ? .moving : .stuck
+  }
+
+  /// Gathers frames until there are no more, or no more room. What goes out makes exchanges ask their sources.
+  private func gather(into space: UnsafeMutableRawBufferPointer) -> Int {
+    hasNews = false
+    return session.fill(space, inRecords: connection.hasTLS, now: now) {
+      perform(nil)
+      defer { hasNews = false }
+      return hasNews
+    }
+  }
+
+  /// False: the peer takes no more now, or nothing more at all.
+  private func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var sent = 0
+    while sent < bytes.count {
+      switch connection.send(UnsafeRawBufferPointer(rebasing: bytes[sent...])) {
+      case .moved(let count): sent += count
+      case .failed:
+        if sent > 0 { noteSent() }
+        breakOff()
+        return false
+      case .wait, .end:
+        owesHeads = !unsent.isEmpty
+        if sent > 0 { noteSent() }
+        outgoing = Array(bytes[sent...])
+        written = 0
+        return false
+      }
+    }
+    noteSent()
+    return true
+  }
+
+  /// Sends the rest of what was gathered before. False: not all of it.
+  private func flushRest() -> Bool {
+    // Which heads are still among it cannot be told: none of them goes out to whom nothing more is to be sent.
+    if owesHeads, !isTrusted(now: engine.now) {
+      end(nil)
+      return false
+    }
+    while written < outgoing.count {
+      switch outgoing.withUnsafeBytes({ connection.send(UnsafeRawBufferPointer(rebasing: $0[written...])) }) {
+      case .moved(let count):
+        written += count
+        noteSent()
+      case .failed:
+        breakOff()
+        return false
+      case .wait, .end:
+        connection.watch(read: true, write: true)
+        return false
+      }
+    }
+    outgoing = []
+    written = 0
+    return true
+  }
+
+  /// A write failed. What the server said before it went is read first: there may be answers.
+  private func breakOff() {
+    let error = connection.link.failure
+    // Memory of its own: another connection's bytes may be under way in the loop's.
+    let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 * HTTPConnection.recordBytes, alignment: 16)
+    defer { space.deallocate() }
+    read(into: space, isLast: true)
+    end(error)
+  }
+
+  /// Heads have gone out.
+  private func noteSent() {
+    guard !unsent.isEmpty else { return }
+    unsent.removeAll { $0.noteSentHead() }
+  }
+
+  /// Asks whether heads may go out. False: the connection sends nothing more now.
+  private func admitUnsent() -> Bool {
+    guard !unsent.isEmpty else { return true }
+    switch connection.admit() {
+    case .admitted(let verdict):
+      for exchange in unsent { exchange.verdict = verdict }
+    case .outdated:
+      for exchange in unsent {
+        exchange.leave(nil)
+        pool.host.restartLater(exchange, orFail: .unsteadyTrust)
+      }
+      pool.retire(self)
+    case .refused(let error):
+      for exchange in unsent { pool.host.conclude(exchange, error) }
+    }
+    return true
+  }
+
+  // MARK: Time, and the end
+
+  func tick(now: Int64) {
+    guard !connection.isClosed, let deadline = session.deadline else { return }
+    if Int64(clamping: deadline) > now { return noteDeadline() }
+    session.tick(now: UInt64(clamping: now), output: lookAtOutput())
+    perform(nil)
+    noteOutput()
+  }
+
+  /// Ends it in order, once it has no streams.
+  func close() {
+    guard !connection.isClosed else { return }
+    session.close()
+    perform(nil)
+    refill()
+    flush()
+    if !connection.isClosed { drop() }
+  }
+}

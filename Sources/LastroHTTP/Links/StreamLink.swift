@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import Synchronization
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A link over any `ByteStream`. It is pulled, not filled.
+///
+/// The next bytes are taken from the connection when the stream has accepted those before, which is the moment at which
+/// they count as sent. At most one read is under way, for no more bytes than are free, and none while the connection
+/// does not want to read.
+final class StreamLink: Link {
+  private static let readBytes = 64 * 1024
+  private static let writeBytes = 64 * 1024
+  /// The size of a write where they take long: one that completes is the sign that the peer is there.
+  private static let slowWriteBytes = 16 * 1024
+  private static let slowTime: Int64 = 1_000_000_000
+
+  let facts: LinkFacts
+  private let stream: any ByteStream
+  private let origin: LinkOrigin
+  private let context: LoopContext
+  private let reference = StreamLinkReference()
+  /// Where its reads and writes run.
+  private let executor: (any TaskExecutor)?
+  /// Whether they may begin on the loop's thread.
+  private let runsOnLoops: Bool
+  private weak var user: (any LinkUser)?
+
+  private var wants = (read: false, write: false)
+  /// Whether its user is being told of readiness, so that the next read is begun afterwards.
+  private var isReporting = false
+  private var isReading = false
+  private var isWriting = false
+  private var isClosed = false
+  /// Bytes that came, from ``taken`` on.
+  private var incoming = Data()
+  private var taken = 0
+  private var end: LinkStep?
+  private var writeFailure: TransportError?
+  private(set) var failure: TransportError?
+  private var reading: Task<Void, Never>?
+  private var writing: Task<Void, Never>?
+  private var acknowledged: UInt64 = 0
+  private var queued: UInt64 = 0
+  private var acknowledgedAt: Int64?
+  private var writeBeganAt: Int64 = 0
+  private var isSlow = false
+
+  init(_ stream: any ByteStream, _ origin: LinkOrigin, _ context: LoopContext) {
+    self.stream = stream
+    self.origin = origin
+    self.context = context
+    runsOnLoops = (stream as? any LoopStream)?.runsOnLoops == true
+    executor = runsOnLoops ? context.executor : nil
+    facts = LinkFacts(stream.facts)
+    reference.target = self
+  }
+
+  deinit { if !isClosed { stream.close() } }
+
+  func attach(_ user: any LinkUser) {
+    self.user = user
+    wants.read = true
+    readOn()
+  }
+
+  // MARK: Trust
+
+  var isCurrent: Bool { origin.isCurrent }
+
+  func admit(_ target: TrustTarget) -> LinkAdmission { origin.admit(stream.facts.trust) }
+
+  // MARK: Reading
+
+  func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
+    let count = min(space.count, incoming.count - taken)
+    guard count > 0 else {
+      if case .failed? = end { return .failed }
+      return end ?? .wait
+    }
+    let start = incoming.startIndex + taken
+    incoming.copyBytes(to: space, from: start..<start + count)
+    taken += count
+    if taken == incoming.count {
+      incoming = Data()
+      taken = 0
+    }
+    return .moved(count)
+  }
+
+  var hidesInput: Bool { !isClosed && (taken < incoming.count || end != nil) }
+  var hasInput: Bool { hidesInput }
+  var mayHaveMore: Bool { hidesInput }
+
+  /// The read of an idle link may have ended, and its event not be processed yet.
+  func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
+    hidesInput || reference.wasRead.load(ordering: .acquiring)
+  }
+
+  private func readOn() {
+    guard wants.read, !isReading, !isReporting, !isClosed, incoming.isEmpty, end == nil else { return }
+    isReading = true
+    reading = stream.pump(on: executor, startsHere: runsOnLoops, reference, context.inbox) { stream in
+      .read(await stream.outcomeOfReading(upTo: Self.readBytes))
+    }
+  }
+
+  fileprivate func wasRead(_ outcome: Result<Data?, TransportError>) {
+    reference.wasRead.store(false, ordering: .relaxed)
+    isReading = false
+    reading = nil
+    if isClosed { return }
+    switch outcome {
+    case .success(let data?): incoming = data
+    case .success(nil): end = .end(isClean: true)
+    case .failure(let error) where error.code == .truncatedStream || error.code == .streamClosed:
+      end = .end(isClean: false)
+    case .failure(let error):
+      failure = error
+      end = .failed
+    }
+    report(readable: true, writable: false)
+  }
+
+  // MARK: Writing
+
+  var acceptsWrites: Bool { !isWriting }
+
+  func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
+    if let writeFailure {
+      failure = writeFailure
+      return .failed
+    }
+    guard !isWriting else { return .wait }
+    let piece = Data(bytes.prefix(isSlow ? Self.slowWriteBytes : Self.writeBytes))
+    isWriting = true
+    queued = UInt64(piece.count)
+    writeBeganAt = context.clock.now
+    writing = stream.pump(on: executor, startsHere: runsOnLoops, reference, context.inbox) { stream in
+      .written(await stream.failureOfWriting(piece))
+    }
+    return .moved(piece.count)
+  }
+
+  fileprivate func wasWritten(_ error: TransportError?) {
+    isWriting = false
+    writing = nil
+    if isClosed { return }
+    let now = context.clock.now
+    isSlow = now - writeBeganAt > Self.slowTime
+    if let error {
+      writeFailure = error
+    } else {
+      acknowledged += queued
+      acknowledgedAt = now
+    }
+    queued = 0
+    if wants.write { report(readable: false, writable: true) }
+  }
+
+  func delivery(now: Int64) -> LinkDelivery? {
+    LinkDelivery(acknowledged: acknowledged, queued: queued, acknowledgedAt: acknowledgedAt)
+  }
+
+  // MARK: Waiting
+
+  func watch(read: Bool, write: Bool) {
+    wants = (read, write)
+    readOn()
+    // The connection may have been told to wait, and the write have completed since.
+    if write, !isWriting, !isClosed { reportLater() }
+  }
+
+  private func report(readable: Bool, writable: Bool) {
+    isReporting = true
+    user?.ready(readable: readable, writable: writable)
+    isReporting = false
+    readOn()
+  }
+
+  private func reportLater() { _ = context.inbox.post(StreamLinkEvent(link: reference, kind: .writable)) }
+
+  fileprivate func mayBeWritable() {
+    if wants.write, !isWriting, !isClosed { report(readable: false, writable: true) }
+  }
+
+  // MARK: The end
+
+  func handOver(early: [UInt8]) -> (any ByteStream)? {
+    guard !isWriting, !isReading, !isClosed else { return nil }
+    isClosed = true
+    user = nil
+    return TunnelStream(upgraded: stream, early: Data(early) + incoming.dropFirst(taken))
+  }
+
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    user = nil
+    reading?.cancel()
+    writing?.cancel()
+    stream.close()
+  }
+}
+
+/// A link as its reads and writes know it.
+private final class StreamLinkReference: Sendable {
+  // Unchecked because only the loop's thread follows it once others have the reference.
+  nonisolated(unsafe) weak var target: StreamLink?
+  /// Whether a read has ended, and the link has not processed its outcome.
+  let wasRead = Atomic<Bool>(false)
+}
+
+/// The outcome of a read or a write of a ``StreamLink``.
+private struct StreamLinkEvent: GuestCommand {
+  enum Kind: Sendable {
+    case read(Result<Data?, TransportError>)
+    case written(TransportError?)
+    case writable
+  }
+
+  let link: StreamLinkReference
+  let kind: Kind
+
+  func perform(on loop: LoopCore) {
+    switch kind {
+    case .read(let outcome): link.target?.wasRead(outcome)
+    case .written(let error): link.target?.wasWritten(error)
+    case .writable: link.target?.mayBeWritable()
+    }
+  }
+}
+
+extension ByteStream {
+  /// Begins a read or a write, whose outcome goes to the loop of a link.
+  fileprivate func pump(
+    on executor: (any TaskExecutor)?, startsHere: Bool, _ link: StreamLinkReference, _ inbox: LoopInbox,
+    _ body: @escaping @Sendable (Self) async -> StreamLinkEvent.Kind
+  ) -> Task<Void, Never> {
+    let pump = { @Sendable () async in
+      let kind = await body(self)
+      if case .read = kind { link.wasRead.store(true, ordering: .releasing) }
+      _ = inbox.post(StreamLinkEvent(link: link, kind: kind))
+    }
+    // Bytes that lie there are found at once, so that they are not taken for the response to a request that follows.
+    if startsHere { return Task.immediate(executorPreference: executor) { await pump() } }
+    return Task(executorPreference: executor) { await pump() }
+  }
+
+  fileprivate func outcomeOfReading(upTo maximum: Int) async -> Result<Data?, TransportError> {
+    do throws(TransportError) { return .success(try await read(upTo: maximum, within: nil)) } catch {
+      return .failure(error)
+    }
+  }
+
+  fileprivate func failureOfWriting(_ data: Data) async -> TransportError? {
+    do throws(TransportError) { try await write(data, within: nil) } catch { return error }
+    return nil
+  }
+}
+
+extension LinkFacts {
+  /// The facts of a stream.
+  init(_ facts: StreamFacts) {
+    self.init()
+    remoteAddress = facts.remoteAddress
+    remotePort = facts.remotePort
+    localPort = facts.localPort
+    applicationProtocol = facts.tls?.applicationProtocol
+    hasTLS = facts.tls != nil
+  }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// How many jobs a loop has. Below 0 for a moment, where one ends before it is counted.
+package final class LoadCounter: Sendable {
+  private let jobs = Atomic<Int>(0)
+
+  package init() {}
+
+  package var value: Int { jobs.load(ordering: .relaxed) }
+  package func begin() { jobs.add(1, ordering: .relaxed) }
+  package func end() { jobs.subtract(1, ordering: .relaxed) }
+}

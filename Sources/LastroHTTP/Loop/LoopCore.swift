@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// An event loop: its engines and guests are called from here, by one thread at a time (``LoopSeat``).
+///
+/// A turn: wait for descriptors, the timer or a command; let the guests and the engines act; take commands; expire what
+/// is late; wake the tasks that have an answer.
+package final class LoopCore {
+  private static let wakeOwner = UInt32.max
+
+  package let context: LoopContext
+  private let time: LoopTime
+  private let inbox: LoopInbox
+  private let poller: Poller
+  private let clock: LoopClock
+  private var guests: [any LoopGuest] = []
+  private var engines: [HTTPEngine] = []
+  private var bodiesExpiry = BodyBlockExpiry()
+  private var commands: [LoopCommand] = []
+  private var isShuttingDown = false
+  /// Until when the loop's thread waits for descriptors, unless it is woken.
+  private var waitsUntil: Int64 = 0
+  private var sleeps = false
+  /// The number of commands in the inbox that certainly came before the poller was last asked.
+  private var earlyCommands = 0
+  /// Wakes the loop where its time is a `TimeSource`'s, of which the poller knows nothing.
+  private let alarm: Alarm?
+
+  init(_ context: LoopContext, time: LoopTime) {
+    self.context = context
+    self.time = time
+    inbox = context.inbox
+    poller = context.poller
+    clock = context.clock
+    alarm = time.source.map { source in
+      Alarm(source) { [inbox = context.inbox] now in
+        time.notePassed(now)
+        inbox.endSleep()
+        return nil
+      }
+    }
+  }
+
+  func open() { poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner) }
+
+  package func add(_ guest: any LoopGuest) { guests.append(guest) }
+
+  /// Returns the guest of a type.
+  package func guest<Guest: LoopGuest>(_ type: Guest.Type) -> Guest? {
+    for guest in guests { if let guest = guest as? Guest { return guest } }
+    return nil
+  }
+
+  func add(_ engine: HTTPEngine) { engines.append(engine) }
+
+  func remove(_ engine: HTTPEngine) {
+    engines.removeAll { $0 === engine }
+    engine.tearDown()
+  }
+
+  /// Returns the milliseconds that the loop's thread may wait for descriptors; negative: no limit; `nil`: it has ended.
+  func nextWait() -> Int32? {
+    if isShuttingDown, engines.allSatisfy(\.isEmpty), guests.allSatisfy(\.isEmpty) { return nil }
+    sleeps = false
+    earlyCommands = 0
+    if poller.hasLeft { return 0 }
+    waitsUntil = due
+    let limit = timeout(until: waitsUntil)
+    guard limit != 0 else { return 0 }
+    if let lying = inbox.prepareToSleep() {
+      earlyCommands = lying
+      return 0
+    }
+    sleeps = true
+    return limit
+  }
+
+  func close() {
+    for command in inbox.close() {
+      switch command {
+      case .start(let job): refuse(job)
+      case .guest(let command): command.perform(on: self)
+      default: break
+      }
+    }
+    alarm?.cancel()
+    for engine in engines { engine.tearDown() }
+    engines = []
+    for guest in guests { guest.tearDown() }
+    context.tearDown()
+    context.bodies.close()
+  }
+
+  /// - Parameter readyCount: what the poller's wait gave.
+  func turn(_ readyCount: Int) {
+    clock.update()
+    for guest in guests { guest.beginTurn() }
+    let isWoken = sleeps && inbox.noteAwake()
+    poller.handOver(readyCount) { ready in
+      if ready.owner == Self.wakeOwner {
+        if isWoken { earlyCommands = 1 }
+      } else {
+        guests.first { type(of: $0).owners.contains(ready.owner) }?.ready(ready)
+      }
+    }
+    if poller.hasLeft || !poller.isAll(readyCount) { earlyCommands = 0 }
+    takeCommands()
+    let now = clock.now
+    for guest in guests { guest.turn(now: now) }
+    context.turn()
+    expire(now: now)
+    context.settle()
+    bodiesExpiry.look(at: context.bodies, isBusy: context.exchanges > 0, now: now)
+    context.deliveries.handOver(now: now)
+  }
+
+  /// Begins a job on another thread than the loop's, which waits for descriptors. False: it is one for the loop's.
+  func beginAside(_ job: EngineJob) -> Bool {
+    guard !isShuttingDown, job.engine.core?.beginAtOnce(job) == true else { return false }
+    context.settle()
+    context.deliveries.handOver(now: clock.now)
+    if due < waitsUntil { inbox.endSleep() }
+    return true
+  }
+
+  private var due: Int64 {
+    if context.isTurnWanted { return 0 }
+    let own = min(context.enginesDue, bodiesExpiry.due, context.deliveries.due)
+    return guests.reduce(own) { min($0, $1.due) }
+  }
+
+  /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
+  private func timeout(until due: Int64) -> Int32 {
+    guard due < .max else { return -1 }
+    let left = due == 0 ? 0 : due - time.now
+    if left <= 0 { return 0 }
+    if let alarm {
+      alarm.set(.nanoseconds(due))
+      return -1
+    }
+    return Int32(clamping: (left + 999_999) / 1_000_000)
+  }
+
+  private func expire(now: Int64) {
+    guard now >= context.enginesDue else { return }
+    context.enginesDue = .max
+    for engine in engines { engine.expire(now: now) }
+  }
+
+  private func takeCommands() {
+    inbox.take(into: &commands)
+    for (number, command) in commands.enumerated() {
+      context.hasLooked = number < earlyCommands
+      perform(command)
+    }
+    context.hasLooked = false
+    commands.removeAll(keepingCapacity: true)
+  }
+
+  private func perform(_ command: LoopCommand) {
+    switch command {
+    case .start(let job):
+      if let engine = job.engine.core, !isShuttingDown { engine.begin(job) } else { refuse(job) }
+    case .cancel(let job): job.engine.core?.cancel(job)
+    case .resumeReceiving(let job): job.engine.core?.resumeReceiving(job)
+    case .resumeSending(let job): job.engine.core?.resumeSending(job)
+    case .guest(let command): command.perform(on: self)
+    case .shutDown(let cancelling):
+      isShuttingDown = true
+      for guest in guests { guest.shutDown() }
+      for engine in engines { engine.shutDown(cancelling: cancelling) }
+    }
+  }
+
+  /// Ends a job that no engine has seen.
+  private func refuse(_ job: EngineJob) {
+    job.engine.load.end()
+    job.finish(.shutDown, facts: nil)
+  }
+}

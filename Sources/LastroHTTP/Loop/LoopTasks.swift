@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// Runs tasks between the turns of the loop. Such a task begins a request, and goes on behind its answer, without a
+/// word to another thread.
+extension EventLoop: TaskExecutor {
+  package func enqueue(_ job: consuming ExecutorJob) {
+    let task = LoopTask(job: UnownedJob(job), executor: UnownedTaskExecutor(ordinary: self))
+    if !inbox.post(task) { task.runElsewhere() }
+  }
+}
+
+/// The same for tasks of the loop's own, which do not keep it alive.
+final class LoopExecutor: TaskExecutor {
+  private let inbox: LoopInbox
+
+  init(_ inbox: LoopInbox) { self.inbox = inbox }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let task = LoopTask(job: UnownedJob(job), executor: UnownedTaskExecutor(ordinary: self))
+    if !inbox.post(task) { task.runElsewhere() }
+  }
+}
+
+/// A part of a task, up to where it waits.
+struct LoopTask: Sendable {
+  let job: UnownedJob
+  let executor: UnownedTaskExecutor
+
+  /// The loop has ended: the task must not.
+  func runElsewhere() { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+}
+
+/// The tasks of one turn. Thread: the loop's.
+struct LoopTasks {
+  private var tasks: [LoopTask] = []
+
+  /// Runs those that lie in the inbox now. What they add is for the next turn: connections have theirs in between.
+  mutating func run(from inbox: LoopInbox) {
+    inbox.takeTasks(into: &tasks)
+    if tasks.isEmpty { return }
+    for task in tasks { task.job.runSynchronously(on: task.executor) }
+    tasks.removeAll(keepingCapacity: true)
+  }
+
+  /// The inbox is closed: what still lies in it runs elsewhere.
+  mutating func leave(_ inbox: LoopInbox) {
+    inbox.takeTasks(into: &tasks)
+    for task in tasks { task.runElsewhere() }
+    tasks = []
+  }
+}
+
+/// Which thread the loop's is.
+final class LoopThread: Sendable {
+  private let id = Atomic<UInt>(0)
+
+  /// The calling thread is it from here on.
+  func begin() { id.store(UInt(pthread_self()), ordering: .relaxed) }
+
+  var isCurrent: Bool { id.load(ordering: .relaxed) == UInt(pthread_self()) }
+}

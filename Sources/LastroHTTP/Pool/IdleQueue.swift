@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The connections that no request uses, of all hosts, in the order in which they fell idle: the one that has been so
+/// for longest is found without a look at the others. One that was taken meanwhile is not searched for: it is passed
+/// over when its turn comes, or let go when such are the greater part.
+struct IdleQueue {
+  private static let leastToTidy = 64
+
+  /// By their slots, so that nothing is kept alive. A slot is given out again, a turn never.
+  private struct Entry {
+    let slot: Int32
+    let turn: UInt64
+  }
+
+  private var entries: [Entry] = []
+  private var next = 0
+  private var lastTurn: UInt64 = 0
+  /// How many are idle.
+  private(set) var count = 0
+
+  /// Entries kept, useless ones too.
+  var stored: Int { entries.count }
+
+  /// A connection has fallen idle. Gives its turn.
+  mutating func append(_ slot: Int32) -> UInt64 {
+    count += 1
+    lastTurn += 1
+    entries.append(Entry(slot: slot, turn: lastTurn))
+    return lastTurn
+  }
+
+  /// One of them is idle no more.
+  ///
+  /// - Parameter turn: which turn a slot's connection has by now; `nil` where it is not idle.
+  mutating func noteGone(_ turn: (Int32) -> UInt64?) {
+    count -= 1
+    if count == 0 {
+      entries.removeAll(keepingCapacity: entries.count <= Self.leastToTidy)
+      next = 0
+    } else if entries.count > 2 * count + Self.leastToTidy {
+      entries = entries[next...].filter { turn($0.slot) == $0.turn }
+      next = 0
+    }
+  }
+
+  /// The slot of the one that has been idle for longest.
+  mutating func first(_ turn: (Int32) -> UInt64?) -> Int32? {
+    while next < entries.count {
+      let entry = entries[next]
+      if turn(entry.slot) == entry.turn { return entry.slot }
+      next += 1
+    }
+    return nil
+  }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroCurl
+@testable import LastroHTTP
+
+@Suite("Idle connections", .timeLimit(.minutes(5)))
+struct IdleConnectionTests {
+  private func engine(idle: Int) throws -> CurlTransport {
+    try CurlTransport.with {
+      $0.idleConnections = idle
+      $0.connection.proxy = .none
+    }
+  }
+
+  @Test("of too many idle connections the oldest goes, whichever host it is of")
+  func oldestGoes() async throws {
+    let servers = try (0..<3).map { _ in try LoopbackServer.http { _ in .text("fine") } }
+    let engine = try engine(idle: 2)
+    // The second is the oldest when the third falls idle.
+    for index in [0, 1, 0, 2, 0, 1] { #expect(await engine.outcome(servers[index]) == .answered(200, "fine")) }
+    #expect(servers.map(\.acceptedConnections) == [1, 2, 1])
+  }
+
+  @Test("options that nothing uses any more are forgotten")
+  func options() async throws {
+    let server = try LoopbackServer.http { _ in .text("fine") }
+    let engine = try engine(idle: 2)
+    for number in 0..<300 {
+      var options = ConnectionOptions()
+      options.proxy = .none
+      options.resolutions = [.init(host: "h\(number)", port: 80, addresses: ["127.0.0.1"])]
+      #expect(await engine.outcome(server) { $0.connection = options } == .answered(200, "fine"))
+    }
+    let known = engine.loops[0].loop.seat.turn { _ in engine.loops[0].port.engine.core?.knownOptions ?? 0 } ?? 0
+    #expect((1...66).contains(known))
+  }
+}

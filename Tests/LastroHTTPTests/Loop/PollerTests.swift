@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+@testable import LastroHTTP
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// What epoll is spared must not be missed: readiness, and the end of a number and its next life.
+@Suite("The poller", .timeLimit(.minutes(5)))
+struct PollerTests {
+  /// Both ends of a connection; closed with the object.
+  private final class Pair {
+    private(set) var near: Int32
+    let far: Int32
+
+    init() throws {
+      var ends: [Int32] = [0, 0]
+      try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+      (near, far) = (ends[0], ends[1])
+    }
+
+    func write() {
+      var byte: UInt8 = 1
+      #expect(Glibc.write(far, &byte, 1) == 1)
+    }
+
+    deinit {
+      close(near)
+      close(far)
+    }
+  }
+
+  private func ready(_ poller: Poller) -> [Int32] {
+    var result: [Int32] = []
+    poller.handOver(poller.wait(timeout: 0)) { result.append($0.descriptor) }
+    return result
+  }
+
+  @Test("a socket that nobody watches is silent, and heard again when it is watched again", arguments: [true, false])
+  func again(isKept: Bool) throws {
+    let poller = try #require(Poller()), pair = try Pair()
+    if isKept { poller.noteOpened(pair.near) }
+    poller.watch(pair.near, owner: 1, read: true, write: false)
+    #expect(ready(poller) == [])
+    poller.unwatch(pair.near)
+    pair.write()
+    #expect(ready(poller) == [])
+    poller.watch(pair.near, owner: 1, read: true, write: false)
+    #expect(ready(poller) == [pair.near])
+    poller.unwatch(pair.near)
+    poller.watch(pair.near, owner: 1, read: true, write: false)
+    #expect(ready(poller) == [pair.near])
+  }
+
+  @Test("another direction and another owner are told to epoll")
+  func changes() throws {
+    let poller = try #require(Poller()), pair = try Pair()
+    poller.noteOpened(pair.near)
+    poller.watch(pair.near, owner: 1, read: true, write: false)
+    #expect(ready(poller) == [])
+    poller.watch(pair.near, owner: 1, read: false, write: true)
+    #expect(ready(poller) == [pair.near])
+    poller.unwatch(pair.near)
+    poller.watch(pair.near, owner: 2, read: false, write: true)
+    var owners: [UInt32] = []
+    poller.handOver(poller.wait(timeout: 0)) { owners.append($0.owner) }
+    #expect(owners == [2])
+  }
+
+  @Test("a number that was closed and comes again is watched anew", arguments: [true, false], [true, false])
+  func reused(isKept: Bool, isTold: Bool) throws {
+    let poller = try #require(Poller()), first = try Pair(), second = try Pair()
+    let number = first.near
+    if isKept { poller.noteOpened(number) }
+    poller.watch(number, owner: 1, read: true, write: false)
+    poller.unwatch(number)
+    if isKept, isTold { poller.noteClosing(number) }
+    // Closes what had the number, and gives it to the other.
+    #expect(dup2(second.near, number) == number)
+    if isKept { poller.noteOpened(number) }
+    poller.watch(number, owner: 1, read: true, write: false)
+    #expect(ready(poller) == [])
+    second.write()
+    #expect(ready(poller) == [number])
+  }
+
+  @Test("what takes long leaves the rest for the next turn, and what was closed meanwhile is forgotten")
+  func turnsEnd() throws {
+    let poller = try #require(Poller()), pairs = try (0..<3).map { _ in try Pair() }
+    for pair in pairs {
+      poller.noteOpened(pair.near)
+      poller.watch(pair.near, owner: 1, read: true, write: false)
+      pair.write()
+    }
+    var told: [Int32] = []
+    func turn() {
+      poller.handOver(poller.hasLeft ? 0 : poller.wait(timeout: 0)) { ready in
+        told.append(ready.descriptor)
+        let start = monotonicNow()
+        while monotonicNow() - start < 20_000_000 {}
+      }
+    }
+    turn()
+    #expect(told.count == 1 && poller.hasLeft)
+    let closed = try #require(pairs.map(\.near).first { $0 != told[0] })
+    poller.noteClosing(closed)
+    poller.noteOpened(closed)
+    poller.watch(closed, owner: 2, read: false, write: false)
+    turn()
+    #expect(told.count == 2 && !told.contains(closed))
+    while poller.hasLeft { turn() }
+    #expect(Set(told) == Set(pairs.map(\.near)).subtracting([closed]))
+  }
+
+  @Test("connections that are kept and connections that are closed take turns")
+  func turns() async throws {
+    let server = try LoopbackServer.http { request in
+      LoopbackResponse(
+        headers: request.path.hasSuffix("close") ? ["Connection": "close"] : [:], body: Array("fine".utf8))
+    }
+    let transport = try CurlTransport()
+    let paths = (0..<120).map { $0 % 3 == 0 ? "/\($0)/close" : "/\($0)" }
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for (index, path) in paths.enumerated() {
+        if index >= 4 { #expect(try await group.next() == 200) }
+        let head = HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1:\(server.port)", path: path)
+        group.addTask { try await transport.execute(TransferRequest(head: head)).head.status.code }
+      }
+      for try await status in group { #expect(status == 200) }
+    }
+    #expect(Set(server.requests.map(\.path)) == Set(paths))
+  }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroHTTP
+
+/// What stays of connections, hosts and options when no request uses them.
+@Suite("What is kept idle", .timeLimit(.minutes(5)))
+struct IdleQueueTests {
+  @Test("the first is the one that has been idle for longest, whatever was taken and given back", arguments: 0..<20)
+  func order(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var queue = IdleQueue()
+    var turns: [Int32: UInt64] = [:]
+    var expected: [Int32] = []
+    func check() {
+      let first = queue.first { turns[$0] }
+      #expect(first == expected.first && queue.count == expected.count)
+    }
+    for _ in 0..<2_000 {
+      let descriptor = Int32.random(in: 0..<100, using: &random)
+      if turns.removeValue(forKey: descriptor) != nil {
+        expected.removeAll { $0 == descriptor }
+        queue.noteGone { turns[$0] }
+      } else {
+        turns[descriptor] = queue.append(descriptor)
+        expected.append(descriptor)
+      }
+      check()
+    }
+    #expect(queue.stored <= 3 * 100 + 64)
+  }
+}

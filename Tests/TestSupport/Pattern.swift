@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+/// The content of a peer's file: byte `i` is `i % 251`.
+package func pattern(_ count: Int) -> Data {
+  let period = Data(0..<251)
+  var data = Data(capacity: count + period.count)
+  while data.count < count { data += period }
+  return data.prefix(count)
+}
