@@ -6,10 +6,16 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include <stdbool.h>
+
 #pragma clang assume_nonnull begin
 
 /// Names the calling thread, with at most 15 bytes, for debuggers and `ps`.
 void clastro_name_thread(const char *name);
+
+/// Notes that the calling thread is that of an event loop.
+void clastro_mark_loop_thread(void);
+bool clastro_is_loop_thread(void);
 
 #pragma clang assume_nonnull end
 

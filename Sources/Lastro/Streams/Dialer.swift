@@ -26,11 +26,15 @@ public protocol Dialer: Sendable {
   /// Refuses a host that must not be talked to without TLS, because its key is pinned. A dialer that wraps another asks
   /// that one before it hands plain bytes on to a host.
   ///
+  /// HTTP asks before every request, on the thread of an event loop: it must not block.
+  ///
   /// - Throws: ``TransportError``, stage `trust`, code `plaintext_refused`.
   func checkPlaintext(_ request: DialRequest) throws(TransportError)
 
   /// Names the trust rules that a stream dialed now would be held to. When they change, pooled streams carry no further
   /// request. Default: the revision of the request's own judge; a dialer around another hands the question on.
+  ///
+  /// HTTP asks before every request, on the thread of an event loop: it must not block.
   func trustRevisions(for request: DialRequest) -> [UInt64]
 }
 

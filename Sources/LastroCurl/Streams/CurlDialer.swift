@@ -100,8 +100,12 @@ extension CurlDialer {
   }()
 }
 
-extension CurlDialer: LoopDialer {
+extension CurlDialer: LoopDialer, TLSFileDialer {
   package var loop: EventLoop? { transport.loopForDialers }
+
+  package func lookAtFiles(for options: ConnectionOptions?) {
+    _ = transport.fileRevisions.numbers(of: (options ?? transport.connection).tls)
+  }
 }
 
 /// Tells at every dial why there is no engine.

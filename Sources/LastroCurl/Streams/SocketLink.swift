@@ -26,8 +26,8 @@ final class SocketLink: Link {
   private static let mostRecords = 64
 
   let facts: LinkFacts
-  /// The part that libcurl has: TLS, which its bytes pass through. `nil` where they are in the clear: libcurl has let go
-  /// of it, and the descriptor is its own.
+  /// The part that libcurl has: TLS, which its bytes pass through. `nil` where they are in the clear: libcurl has let
+  /// go of it, and the descriptor is its own.
   private let session: StreamSession?
   let descriptor: Int32
   private let hub: StreamHub

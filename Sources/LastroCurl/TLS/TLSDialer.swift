@@ -102,8 +102,12 @@ public struct TLSDialer: Dialer {
   }
 }
 
-extension TLSDialer: LayeredDialer {
+extension TLSDialer: LayeredDialer, TLSFileDialer {
   package var dialerBelow: (any Dialer)? { below }
+
+  package func lookAtFiles(for options: ConnectionOptions?) {
+    _ = files.revisions.numbers(of: options?.tls ?? connection.tls)
+  }
 }
 
 /// Reads the files of plans, and keeps what was used last, which may have no other owner between two dials.

@@ -19,7 +19,7 @@ package protocol BodySink: AnyObject {
 }
 
 extension BodySink {
-  package func noteCoded(_ count: Int) {}
+  func noteCoded(_ count: Int) {}
   package var receivedAt: UInt64 { 0 }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import HTTPTypes
+internal import HTTPTypes
 internal import LastroWire
 
 /// Limits for decoding the content codings of one body.
@@ -24,5 +24,5 @@ package struct DecodingLimits: Sendable {
 extension HTTPFields {
   /// Whether we may ask for a coded body and decode it. A range is one of the representation that is asked for: of
   /// a coded one it could not be decoded.
-  package var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
+  var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import HTTPTypes
-package import Lastro
-package import LastroWire
+internal import HTTPTypes
+internal import Lastro
+internal import LastroWire
 
 /// Puts checked heads into the shared vocabulary, and remembers the latest: a server's answers are much alike, and what
 /// was the same last time need not be made again.
-package struct HeadMemory {
+struct HeadMemory {
   /// The latest head, for the next to be compared with.
-  package private(set) var latest: KnownHead?
+  private(set) var latest: KnownHead?
   /// What it was made into.
   private var response: HTTPResponse?
   /// How long the server keeps a connection of HTTP/1.1 without a request, by the latest head: `Keep-Alive: timeout=`.
-  package private(set) var keepAlive: Duration?
+  private(set) var keepAlive: Duration?
 
-  package init() {}
+  init() {}
 
   /// - Parameter known: what may be kept of `head`.
-  package mutating func response(_ head: ResponseHead, known: KnownHead?) throws(TransportError) -> HTTPResponse {
+  mutating func response(_ head: ResponseHead, known: KnownHead?) throws(TransportError) -> HTTPResponse {
     if let known, known === latest, let response { return response }
     let response = try Self.make(head, resembling: response)
     latest = known

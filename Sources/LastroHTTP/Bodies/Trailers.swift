@@ -34,7 +34,7 @@ extension TransportError {
 
 extension TransferRequest {
   /// What is to be told of an interim response; `nil` where it is no caller's concern.
-  package func interimTelling(_ head: ResponseHead) -> (() -> Void)? {
+  func interimTelling(_ head: ResponseHead) -> (() -> Void)? {
     guard let onInterimResponse, head.status != 100, head.status != 101, let response = try? HTTPResponse(head) else {
       return nil
     }

@@ -107,7 +107,7 @@ extension TransportError {
   }
 
   /// The same, of a request that was begun to be sent.
-  package var afterSending: TransportError {
+  var afterSending: TransportError {
     var error = self
     error.requestSent = true
     return error

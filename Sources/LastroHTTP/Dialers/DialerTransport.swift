@@ -9,8 +9,8 @@ internal import LastroWire
 ///
 /// Lastro speaks HTTP itself here, by the machines that the engine uses. What the engine does for a fetch it does too:
 /// connections are pooled for each origin, HTTP/2 is spoken where the server picks it (ALPN), requests wait first come,
-/// first served, bodies stream with back-pressure both ways, and what goes out again by itself is the same. Redirects, retries, interceptors and decoding are those of the
-/// `TransportNetworkStack` over it.
+/// first served, bodies stream with back-pressure both ways, and what goes out again by itself is the same. Redirects,
+/// retries, interceptors and decoding are those of the `TransportNetworkStack` over it.
 ///
 /// ```swift
 /// let proxy = try ProxyServer(host: "127.0.0.1", port: 9050)
@@ -31,9 +31,9 @@ internal import LastroWire
 /// HTTP/1.1 the connection closes, over HTTP/2 one stream is reset. When the transport is dropped, its idle connections
 /// close.
 ///
-/// It runs on the event loop of the engine below its dialer, or on one that all such transports share, which starts with
-/// the first request. `Dialer.trustRevisions(for:)` and `Dialer.checkPlaintext(_:)` are called on that thread, and must
-/// not block.
+/// It runs on the event loop of the engine below its dialer, or on one that all such transports share, which starts
+/// with the first request. `Dialer.trustRevisions(for:)` and `Dialer.checkPlaintext(_:)` are called on that thread, and
+/// must not block.
 public final class DialerTransport: Transport {
   private enum State {
     /// The engine is opened with the first request.
@@ -46,6 +46,8 @@ public final class DialerTransport: Transport {
   let dialerName: String
   private let dialer: any Dialer
   private let role: ServerTrust.Role
+  /// The layers of the dialer that read TLS files.
+  private let fileLayers: [any TLSFileDialer]
   private let state = Lock(State.unused)
 
   /// Makes a transport; nothing is dialed yet.
@@ -67,6 +69,7 @@ public final class DialerTransport: Transport {
   package init(_ dialer: any Dialer, role: ServerTrust.Role, configuration: Configuration) {
     self.dialer = dialer
     self.role = role
+    fileLayers = dialer.layers.compactMap { $0 as? any TLSFileDialer }
     self.configuration = configuration
     dialerName = configuration.dialerName ?? "\(type(of: dialer))"
   }
@@ -79,6 +82,7 @@ public final class DialerTransport: Transport {
     guard Origin(request.head) != nil else {
       throw .refused(.unsupportedScheme, "the request has no URL with the scheme http or https", hint: "give one")
     }
+    for layer in fileLayers { layer.lookAtFiles(for: request.connection ?? configuration.connection) }
     return try await port().execute(
       request, own: request.connection.map { SharedOptions($0) }, asks: request.asks)
   }

@@ -5,7 +5,8 @@ internal import LastroSupport
 internal import LastroWire
 internal import Synchronization
 
-/// One exchange as both sides see it: the request, the caller that waits for the response, and the buffers between them.
+/// One exchange as both sides see it: the request, the caller that waits for the response, and the buffers between
+/// them.
 ///
 /// The caller's side awaits ``wait()``, takes the answer and then reads the body; the loop's side answers. The first of
 /// answer, failure and cancellation is what the caller gets (``OneAnswer``).

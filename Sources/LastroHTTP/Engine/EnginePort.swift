@@ -59,8 +59,8 @@ package final class EnginePort: Sendable {
     return try job.takeAnswer()
   }
 
-  /// Begins the job of a request. Apart from ``execute(_:own:asks:)``, whose frame would hold whatever this needs for as
-  /// long as the request waits.
+  /// Begins the job of a request. Apart from ``execute(_:own:asks:)``, whose frame would hold whatever this needs for
+  /// as long as the request waits.
   private func begin(
     _ request: TransferRequest, _ own: SharedOptions?, _ asks: ResponseReader.Request
   ) throws(TransportError) -> EngineJob {

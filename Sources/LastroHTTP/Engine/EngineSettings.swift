@@ -18,8 +18,8 @@ package struct EngineSettings: Sendable {
   /// Dials to one host at a time.
   package var dialsPerHost = 16
   /// Whether HTTP/2 is offered at all.
-  package var offersHTTP2 = true
-  package var messages = MessageSettings()
+  var offersHTTP2 = true
+  package var messages: MessageSettings = MessageSettings()
   package var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
   /// Bytes that one exchange of HTTP/1.1 may send in a turn of the loop, before others have theirs.
   package var sentBytesPerTurn = 512 * 1024
@@ -36,7 +36,7 @@ package struct MessageSettings: Sendable {
   package var decompresses = true
   package var decoding = DecodingLimits()
   package var streamBufferBytes = 1 << 20
-  package var userAgent: String? = "Lastro/\(LastroVersion.current)"
+  package var userAgent: String? = "Lastro/\(PackageVersion.text)"
   package var sendsAccept = true
   /// Longest time spent on the body of an answer outside 200–299, whose status is what matters. Default `nil`: what
   /// the request's own limits allow.

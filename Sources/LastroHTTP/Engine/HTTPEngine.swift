@@ -141,7 +141,8 @@ final class HTTPEngine {
     return true
   }
 
-  /// Has a job wait until it was looked up whether connections are current. False: that need not be, or the job is over.
+  /// Has a job wait until it was looked up whether connections are current. False: that need not be, or the job is
+  /// over.
   private func holds(_ job: EngineJob, for host: HostPool) -> Bool {
     // A look whose time has passed already would end in this turn, and begin again.
     guard clock.now < job.expiresAt else { return false }

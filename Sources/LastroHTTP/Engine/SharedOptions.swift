@@ -6,7 +6,7 @@ package import Lastro
 package final class SharedOptions: Sendable {
   package let options: ConnectionOptions
   /// Whether they were given, and are not the defaults of what dials.
-  package let areGiven: Bool
+  let areGiven: Bool
 
   package init(_ options: ConnectionOptions) {
     self.options = options

@@ -10,7 +10,7 @@ package struct HTTP1Request {
   /// Whether `Expect: 100-continue` is sent, by our own choice or by the caller's.
   package let expectsContinue: Bool
   /// Whether it is by our own choice.
-  package let addsExpect: Bool
+  let addsExpect: Bool
   package let asksToClose: Bool
 
   /// Writes the head.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import HTTPTypes
-package import Lastro
-package import LastroWire
+internal import HTTPTypes
+internal import Lastro
+internal import LastroWire
 
 /// Puts heads that came over HTTP/2 into the shared vocabulary, and remembers the latest: a session gives the same head
 /// for one that is the same.
-package struct HTTP2HeadMemory {
+struct HTTP2HeadMemory {
   private var head: ResponseHead?
   private var latest: (response: HTTPResponse, framing: ResponseFraming)?
 
-  package init() {}
+  init() {}
 
-  package mutating func response(_ head: ResponseHead) throws(TransportError) -> (HTTPResponse, ResponseFraming) {
+  mutating func response(_ head: ResponseHead) throws(TransportError) -> (HTTPResponse, ResponseFraming) {
     if let latest, let known = self.head, known.status == head.status, known.fields.isSameMemory(as: head.fields) {
       return latest
     }

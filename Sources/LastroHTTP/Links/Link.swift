@@ -16,7 +16,7 @@ package protocol Link: AnyObject {
   /// Decides whether bytes for a target may go out on it. Asked before every request.
   func admit(_ target: TrustTarget) -> LinkAdmission
 
-  /// Sets who hears of readiness. From here on the peer's end, and bytes that nobody asked for, are reported.
+  /// Sets who hears of readiness. From here on the peer's end, and bytes that no request asked for, are reported.
   func attach(_ user: any LinkUser)
 
   /// Reads the bytes that have come, once.
@@ -44,7 +44,7 @@ package protocol Link: AnyObject {
   /// Whether the latest read may have left something that no readiness is reported of.
   var mayHaveMore: Bool { get }
 
-  /// Whether something has come that nobody asked for, be it the end.
+  /// Whether something has come that no request asked for, be it the end.
   ///
   /// - Parameters:
   ///   - scratch: memory to read into.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLastroHTTP2
 package import Lastro
 internal import LastroSupport
 
@@ -135,6 +136,7 @@ private final class LoopStart {
 
   func run() {
     seed.thread.begin()
+    clastro_mark_loop_thread()
     if let poller { run(poller, seed.seat) }
     poller = nil
     // Last: a caller that waits for it may count descriptors next.

@@ -39,9 +39,9 @@ package protocol GuestCommand: Sendable {
 }
 
 /// A reference that any thread may carry to the loop's thread, which alone follows it.
-package final class LoopReference<Target: AnyObject>: Sendable {
+final class LoopReference<Target: AnyObject>: Sendable {
   // Unchecked because only the loop's thread reads or writes it once others have the reference.
-  package nonisolated(unsafe) weak var target: Target?
+  nonisolated(unsafe) weak var target: Target?
 
-  package init(_ target: Target? = nil) { self.target = target }
+  init(_ target: Target? = nil) { self.target = target }
 }

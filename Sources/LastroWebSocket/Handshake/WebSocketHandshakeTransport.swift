@@ -119,6 +119,10 @@ struct WebSocketDialer: Dialer {
   }
 }
 
+extension WebSocketDialer: LayeredDialer {
+  var dialerBelow: (any Dialer)? { below }
+}
+
 extension TransferRequest {
   /// Most bytes of the body of a refusal.
   fileprivate var errorBytes: Int {

@@ -26,7 +26,7 @@ struct DialerTransportTests {
     #expect(answer.facts.httpVersion == "1.1" && !answer.facts.connectionReused)
     #expect(
       heads.events == [
-        "GET /a?b HTTP/1.1\r\nHost: h.example\r\nUser-Agent: Lastro/\(LastroVersion.current)\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\n\r\n"
+        "GET /a?b HTTP/1.1\r\nHost: h.example\r\nUser-Agent: Lastro/\(PackageVersion.text)\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\n\r\n"
       ])
     #expect(server.dials.events.map(\.host) == ["h.example"] && server.dials.events.map(\.port) == [80])
   }
@@ -41,7 +41,7 @@ struct DialerTransportTests {
       }
     }
     let transport = try server.transport()
-    let agent = "User-Agent: Lastro/\(LastroVersion.current)\r\n"
+    let agent = "User-Agent: Lastro/\(PackageVersion.text)\r\n"
     _ = try await transport.execute(.to(fields: [.accept: "a/b", .cookie: "a=1; b=2"]))
     _ = try await transport.execute(.to("/", .post))
     _ = try await transport.execute(.to(fields: [.connection: "close"]))

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroHTTP
+
 /// The version of this package.
 public enum LastroVersion {
   /// Semantic version.
-  public static let current = "0.1.0"
+  public static let current = PackageVersion.text
 }

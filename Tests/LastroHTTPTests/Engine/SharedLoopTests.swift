@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+@testable import LastroHTTP
+
+@Suite("Engines on one event loop", .serialized, .timeLimit(.minutes(5)))
+struct SharedLoopTests {
+  /// The threads of this process that event loops have.
+  private var loopThreads: Int {
+    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+    return tasks.count { task in
+      (try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)) == "lastro-loop\n"
+    }
+  }
+
+  @Test("a thousand transports run on one thread")
+  func threads() async throws {
+    let loops = try await withThrowingTaskGroup(of: ObjectIdentifier.self) { group in
+      let first = try EventLoop.shared()
+      for _ in 0..<1_000 {
+        group.addTask {
+          let server = MemoryServer(answering: "HTTP/1.1 204 No\r\n\r\n")
+          let transport = try server.transport()
+          #expect(try await transport.execute(.to()).head.status == .noContent)
+          return ObjectIdentifier(try EventLoop.shared())
+        }
+      }
+      return try await group.reduce(into: Set([ObjectIdentifier(first)])) { $0.insert($1) }
+    }
+    #expect(loops.count == 1)
+    #expect(loopThreads >= 1)
+  }
+
+  @Test("a clock of a test has a loop of its own, which ends with its transport")
+  func ownLoop() async throws {
+    weak var loop: EventLoop?
+    do {
+      let clock = ManualClock()
+      let own = try EventLoop.forHTTP(over: MemoryServer(answering: "").dialer, time: LoopTime(clock.timeSource))
+      loop = own
+      #expect(own !== (try EventLoop.shared()))
+      #expect(own.now == clock.now.nanoseconds)
+      clock.advance(by: .seconds(3))
+      #expect(own.now == 3_000_000_000)
+    }
+    #expect(loop == nil)
+  }
+}

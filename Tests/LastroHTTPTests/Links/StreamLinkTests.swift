@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+@testable import LastroHTTP
+
+/// A stream that counts its reads and writes.
+private final class CountingStream: ByteStream {
+  struct Count {
+    var reads = 0
+    var mostReads = 0
+    var longestRead = 0
+    var writes = 0
+    var mostWrites = 0
+  }
+
+  private let base: MemoryStream
+  private let shared = Lock(Count())
+
+  init(_ base: MemoryStream) { self.base = base }
+
+  var count: Count { shared.withLock { $0 } }
+  var facts: StreamFacts { base.facts }
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    shared.withLock { count in
+      count.reads += 1
+      count.mostReads = max(count.mostReads, count.reads)
+      count.longestRead = max(count.longestRead, maximum)
+    }
+    defer { shared.withLock { $0.reads -= 1 } }
+    return try await base.read(upTo: maximum, within: limit)
+  }
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    shared.withLock { count in
+      count.writes += 1
+      count.mostWrites = max(count.mostWrites, count.writes)
+    }
+    defer { shared.withLock { $0.writes -= 1 } }
+    try await base.write(data, within: limit)
+  }
+
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    try await base.finishWriting(within: limit)
+  }
+
+  func close() { base.close() }
+}
+
+@Suite("Links over streams", .timeLimit(.minutes(5)))
+struct StreamLinkTests {
+  private static let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
+
+  @Test("one read and one write are under way at most, and no read asks for more than is free")
+  func demand() async throws {
+    let streams = Lock([CountingStream]())
+    let server = MemoryServer { far, _ in
+      while case let head = try await far.readHead(), !head.isEmpty {
+        let body = String(repeating: "x", count: 300_000)
+        try await far.write("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n\(body)")
+      }
+    }
+    let transport = try DialerTransport(
+      over: WrappingDialer(below: server.dialer) { stream in
+        let counting = CountingStream(stream)
+        streams.withLock { $0.append(counting) }
+        return counting
+      })
+    for _ in 0..<3 {
+      let answer = try await transport.execute(.to())
+      #expect(answer.body.bytes?.count == 300_000)
+    }
+    let counts = streams.withLock { $0.map(\.count) }
+    #expect(counts.count == 1)
+    for count in counts {
+      #expect(count.mostReads == 1 && count.mostWrites == 1 && count.longestRead == 64 * 1024)
+    }
+  }
+
+  @Test("nothing is read while the reader of a body is slow")
+  func slowReader() async throws {
+    let piece = [UInt8](repeating: 7, count: 64 << 10)
+    let sent = Lock(0)
+    let server = MemoryServer(.init(capacity: piece.count)) { far, _ in
+      _ = try await far.readHead()
+      try await far.write("HTTP/1.1 200 OK\r\nContent-Length: \(16 << 20)\r\n\r\n")
+      for _ in 0..<256 {
+        try await far.write(piece)
+        sent.withLock { $0 += piece.count }
+      }
+      _ = try await far.readHead()
+    }
+    let transport = try server.transport { $0.streamBufferBytes = 4 * piece.count }
+    let answer = try await transport.execute(.to { $0.delivery = .streamed(maximumBytes: nil) })
+    // Until the buffer is full.
+    while sent.withLock({ $0 }) < 4 * piece.count { await Task.yield() }
+    for _ in 0..<1_000 { await Task.yield() }
+    // The buffer, one read, what lies in the stream, and what its writer has at hand.
+    #expect(sent.withLock { $0 } <= 7 * piece.count)
+    #expect(try await answer.body.collect(upTo: .max).count == 16 << 20)
+  }
+
+  @Test("bytes of the new protocol travel with a stream that is handed over, however its head was split")
+  func handOver() async throws {
+    let early = "hello"
+    let bytes = Array((Self.head + early).utf8)
+    for cut in 1...bytes.count {
+      let server = MemoryServer { far, _ in
+        _ = try await far.readHead()
+        try await far.write(Array(bytes[..<cut]))
+        await Task.yield()
+        if cut < bytes.count { try await far.write(Array(bytes[cut...])) }
+        _ = try await far.readToEnd()
+      }
+      let transport = try server.transport()
+      let answer = try await transport.execute(.to(fields: [.upgrade: "x", .connection: "upgrade"]))
+      #expect(answer.head.status == .switchingProtocols)
+      let stream = try #require(answer.body.upgraded, "cut at \(cut)")
+      #expect(try await stream.bytes(exactly: early.utf8.count) == Data(early.utf8))
+      stream.close()
+    }
+  }
+}
+
+/// Wraps the streams of a dialer in memory.
+private struct WrappingDialer: Dialer {
+  let below: MemoryDialer
+  let wrap: @Sendable (MemoryStream) -> any ByteStream
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    let stream = try await below.dial(request)
+    return (stream as? MemoryStream).map(wrap) ?? stream
+  }
+}
