@@ -19,7 +19,7 @@ internal import Synchronization
 ///
 /// Any thread may call it. Cancelling the calling task ends the transfer at whatever stage it is, at once.
 public final class CurlTransport: Transport {
-  /// One event loop, with its engine and the dialing below it.
+  /// An event loop, with its engine and the dialing below it.
   struct Loop: Sendable {
     let loop: EventLoop
     let port: EnginePort

@@ -16,7 +16,7 @@ internal import LastroHTTP
 
 /// A link over a socket that libcurl connected: plain, TLS, or TLS within TLS.
 ///
-/// It stays registered with the poller for reading as long as it stands, so that a request costs no call for it.
+/// It is registered with the poller for reading until it closes, so that a request costs no call for it.
 final class SocketLink: Link {
   /// Maximum plaintext of one TLS record.
   private static let recordBytes = 16 * 1024
@@ -260,7 +260,7 @@ final class SocketLink: Link {
 }
 
 extension LinkFacts {
-  /// The facts of a session that stands.
+  /// The facts of a session that is open.
   fileprivate init(of session: StreamSession, hasTLS: Bool) {
     func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
     self.init()

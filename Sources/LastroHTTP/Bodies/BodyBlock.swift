@@ -44,7 +44,7 @@ final class BodyBlock {
 /// Blocks come back from any thread; the loop takes them, and says when there is nothing to keep them for.
 final class BodyBlockStore: Sendable {
   struct Memory: @unchecked Sendable {
-    // Sendable because no other code has an address that lies here.
+    // Sendable because no other code has an address of this memory.
     var base: UnsafeMutableRawPointer
     var capacity: Int
   }

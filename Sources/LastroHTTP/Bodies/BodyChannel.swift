@@ -11,19 +11,19 @@ internal import LastroSupport
 
 /// A bounded hand-over of body bytes from the loop thread to one asynchronous reader.
 ///
-/// The loop stops receiving when `capacity` bytes lie here, and goes on when the reader has taken half of them: memory
+/// The loop stops receiving when `capacity` bytes are unread, and resumes when the reader has taken half: memory
 /// per body stream is bounded however slow the reader is, and a fast one does not stop and start the loop for every
 /// piece.
 package final class BodyChannel: Sendable {
   package typealias Chunk = Result<Data?, TransportError>
 
   private struct State {
-    /// What lies here, first come first; none is empty. One buffer for all would be moved whenever it grows.
+    /// The unread bytes, in order; no piece is empty. One buffer for all would be moved whenever it grows.
     var pieces: [BodyPiece] = []
     var count = 0
     /// Bytes that came in all.
     var total: Int64 = 0
-    /// What the loop receives into.
+    /// The memory that the loop receives into.
     var spare: BodyPiece?
     var isPaused = false
     /// Whether the loop knows that it has something for the reader that waits.
@@ -59,7 +59,7 @@ package final class BodyChannel: Sendable {
       return piece
     }
 
-    /// Whether the loop, which waits for room, is to go on.
+    /// Returns whether the loop, which waits for room, must resume.
     mutating func mustResume(_ capacity: Int) -> Bool {
       guard isPaused, count <= capacity / 2 else { return false }
       isPaused = false
@@ -90,7 +90,7 @@ package final class BodyChannel: Sendable {
   /// Whether the loop has stopped receiving because of a slow reader.
   var isPaused: Bool { state.withLock { $0.isPaused } }
 
-  /// What becomes of bytes that the loop offers.
+  /// The outcome of offering bytes.
   package enum Offer {
     case taken
     /// For a reader that waits: to be followed by ``handOver(resume:)`` before the loop sleeps.
@@ -173,7 +173,7 @@ package final class BodyChannel: Sendable {
     }
   }
 
-  /// What is there now; where nothing is, `reader` waits for it.
+  /// Returns what has come; where nothing has, `reader` waits for it.
   private func takeNow(_ resume: () -> Void, _ reader: CheckedContinuation<Chunk, Never>?) -> Chunk? {
     enum Now { case piece(BodyPiece, mustResume: Bool), chunk(Chunk), later }
     let now: Now = state.withLock { state in
@@ -214,7 +214,7 @@ package final class BodyChannel: Sendable {
     reader.resume(returning: piece.map { .success($0.data()) } ?? end.map { nil })
   }
 
-  /// Whether what lies here is of no use: the reader has left, or its time is over. What a server cuts off is read up
+  /// Returns whether unread bytes are of no use: the reader has left, or its time is over. A cut-off body is read up
   /// to the cut, and what came before it fell silent up to there: of a stream of events each one counts.
   private static func drops(_ end: Result<Void, TransportError>) -> Bool {
     guard case .failure(let error) = end else { return false }

@@ -13,7 +13,7 @@ internal import LastroSupport
 /// Their memory goes back to the store of the body stream when the reader is done with them: a fast one would otherwise
 /// have `malloc` return it to the kernel, and fetch it again page by page.
 final class BodyPiece {
-  /// What a reader that lags is given at once, at most.
+  /// The most bytes that a slow reader gets at once.
   static let maximumBytes = 64 * 1024
 
   private let base: UnsafeMutableRawPointer
@@ -55,7 +55,7 @@ final class BodyPiece {
 /// The memory of a body stream's pieces that are not in use.
 final class BodyPieceStore: Sendable {
   private struct Free: @unchecked Sendable {
-    // Sendable because no other code has an address that lies here.
+    // Sendable because no other code has an address of this memory.
     var bases: [UnsafeMutableRawPointer] = []
   }
 

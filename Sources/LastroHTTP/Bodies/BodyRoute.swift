@@ -4,9 +4,9 @@ package import HTTPTypes
 package import Lastro
 package import LastroWire
 
-/// Where the body of an answer goes, as the request and the answer's head have it, and how much of it is taken.
+/// The destination of a response's body, as request and head decide it, and how much of the body is taken.
 package struct BodyRoute {
-  /// What is done with body bytes.
+  /// A destination of body bytes.
   package enum Sink {
     case undecided
     /// Into memory. `cuts`: the rest is dropped instead of failing, for bodies of errors.
@@ -16,7 +16,7 @@ package struct BodyRoute {
     case drop
   }
 
-  /// How many bytes of a piece are taken.
+  /// The part of a piece that is taken.
   package enum Share {
     case all
     /// So many, and no more of the body.
@@ -38,7 +38,7 @@ package struct BodyRoute {
   package var sink = Sink.undecided
   /// Whether the rest of the body is not wanted.
   package var wasCut = false
-  /// Why what is collected is not the whole body.
+  /// The reason why the collected bytes are not the whole body.
   package var cut: BodyCut?
 
   package init() {}
@@ -90,7 +90,7 @@ package struct BodyRoute {
     cut = .late
   }
 
-  /// The answer stands as it is, and its body is not read.
+  /// Accepts the response without reading its body.
   package mutating func cutAtHead() {
     sink = .collect(limit: 0, cuts: true)
     wasCut = true
@@ -118,7 +118,7 @@ package struct BodyRoute {
     if case .collect(_, cuts: true) = sink { response != nil } else { false }
   }
 
-  /// How many bytes of a piece are taken, behind those that were.
+  /// Returns which part of a piece is taken, after `taken` bytes.
   package mutating func share(of count: Int, behind taken: Int64) -> Share {
     switch sink {
     case .undecided: return .none(.bodyBeforeHead)
@@ -145,7 +145,7 @@ package struct BodyRoute {
     return min(limit, Int(clamping: length), 1 << 20)
   }
 
-  /// What becomes of a failure: what matters of an answer outside 200–299 is its status, which a body that breaks off
+  /// Returns the failure to report: what matters of a response outside 200–299 is its status, which a cut body
   /// must not hide.
   package mutating func weigh(_ found: TransportError) -> TransportError? {
     guard isErrorAnswer, [.send, .response, .limit].contains(found.stage) else { return found }

@@ -2,7 +2,7 @@
 
 internal import HTTPTypes
 
-/// What the caller's fields say that we would say, or have to know: found in one pass, for asking `HTTPFields`
+/// The fields of the caller's that matter to what is sent: found in one pass, because asking `HTTPFields`
 /// for a name has it build an index.
 struct GivenFields: OptionSet {
   let rawValue: UInt16
@@ -20,9 +20,9 @@ struct GivenFields: OptionSet {
   static let cookie = Self(rawValue: 1 << 8)
   static let transferEncoding = Self(rawValue: 1 << 9)
 
-  /// Those that ``CommonFields`` has.
+  /// The fields that ``CommonFields`` writes.
   static let common: Self = [.host, .userAgent, .accept, .coding]
-  /// How the body is delimited.
+  /// The fields that delimit the body.
   static let framing: Self = [.length, .transferEncoding]
 
   init(rawValue: UInt16) { self.rawValue = rawValue }

@@ -9,9 +9,9 @@ internal import LastroWire
 struct HeadMemory {
   /// The latest head, for the next to be compared with.
   private(set) var latest: KnownHead?
-  /// What it was made into.
+  /// The response that was made of it.
   private var response: HTTPResponse?
-  /// How long the server keeps a connection of HTTP/1.1 without a request, by the latest head: `Keep-Alive: timeout=`.
+  /// The time that the server keeps an idle HTTP/1.1 connection, by the latest head: `Keep-Alive: timeout=`.
   private(set) var keepAlive: Duration?
 
   init() {}

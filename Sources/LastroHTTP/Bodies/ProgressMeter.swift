@@ -4,7 +4,7 @@ package import Lastro
 
 /// Decides which steps of a transfer are worth telling: one for every 64 KiB, and where less comes, one every 50 ms.
 package struct ProgressMeter {
-  /// What was told of one direction.
+  /// The progress reported of one direction.
   private struct Pace {
     private static let bytes: Int64 = 64 << 10
     private static let nanoseconds: Int64 = 50_000_000
@@ -36,7 +36,7 @@ package struct ProgressMeter {
 
   /// - Parameters:
   ///   - decoded: bytes handed on, by which the pace is kept.
-  ///   - wire: bytes that came over the wire, asked for when they are told.
+  ///   - wire: bytes that came over the wire, read when they are reported.
   package mutating func received(decoded: Int64, at time: Int64, wire: () -> Int64, of total: Int64?) {
     if receiving.isDue(decoded, at: time) { transfer.report(received: wire(), of: total) }
   }

@@ -8,7 +8,7 @@ internal import Lastro
   internal import Foundation
 #endif
 
-/// What a body comes from, as its reader needs it.
+/// The source of a streamed body, as its reader needs it.
 protocol BodyBringer: AnyObject, Sendable {
   /// There is room for the body again.
   func resumeReceiving()

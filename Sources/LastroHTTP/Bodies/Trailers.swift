@@ -33,7 +33,7 @@ extension TransportError {
 }
 
 extension TransferRequest {
-  /// What is to be told of an interim response; `nil` where it is no caller's concern.
+  /// Returns the call that reports an interim response; `nil` where no caller wants to know.
   func interimTelling(_ head: ResponseHead) -> (() -> Void)? {
     guard let onInterimResponse, head.status != 100, head.status != 101, let response = try? HTTPResponse(head) else {
       return nil

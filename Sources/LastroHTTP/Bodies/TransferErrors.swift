@@ -69,7 +69,7 @@ extension TransportError {
     return error
   }
 
-  /// No connection stood in time.
+  /// No connection was ready in time.
   ///
   /// - Parameter target: host and port.
   package static func connectTimedOut(_ target: String, within limit: Duration?) -> TransportError {
@@ -86,7 +86,7 @@ extension TransportError {
 
   /// - Parameters:
   ///   - isIdle: whether the wait for the next byte was too long, and not the whole.
-  ///   - place: where the transfer stood.
+  ///   - place: the stage that the transfer had reached.
   ///   - request: what it was for.
   package static func late(isIdle: Bool, _ place: TransferPlace, of request: TransferRequest) -> TransportError {
     let words = place.words(with: request.head.authority)
@@ -130,7 +130,7 @@ extension TransportError {
     hint: cutHint)
 }
 
-/// Where a transfer stood when its time was over, as failures tell it.
+/// The stage that a transfer had reached when its time was over.
 package enum TransferPlace: String, CaseIterable {
   case sourceOpen = "while the body's source did not end after the last byte announced"
   case body = "while receiving the body"
@@ -149,10 +149,10 @@ package enum TransferPlace: String, CaseIterable {
 }
 
 extension BodyCut {
-  /// Of an answer that is taken at its head.
+  /// The cut of a response that is accepted without its body.
   package static let unread = Self(stage: .limit, code: .bodyTooLarge, message: "it was not read")
 
-  /// Of a refusal whose body takes too long.
+  /// The cut of a refusal whose body takes too long.
   package static let late = Self(
     stage: .response, code: .truncatedBody, message: "it did not end in the time that is spent on a refusal")
 }

@@ -12,7 +12,7 @@ package import LastroWire
 
 /// A bounded hand-over of upload bytes from a pump task to the loop thread.
 package final class UploadChannel: Sendable {
-  /// What the loop's read callback finds.
+  /// The outcome of a read by the loop.
   package enum Supply {
     case bytes(Int)
     case end
@@ -63,7 +63,7 @@ package final class UploadChannel: Sendable {
       }
     }
 
-    /// What is left of the first chunk, or so much of it, where that is not little.
+    /// Returns the rest of the first chunk, or so much of it, where that is not little.
     mutating func chunk(from least: Int, upTo most: Int) -> Data? {
       guard failure == nil, count > 0 else { return nil }
       let chunk = chunks[first]
@@ -85,7 +85,7 @@ package final class UploadChannel: Sendable {
   private let open: @Sendable () throws -> RequestBody.NextChunk
   private let state = Lock(State())
 
-  /// `nil` when the body lies in memory and needs no pump.
+  /// Returns `nil` when the body is in memory and needs no pump.
   package init?(body: RequestBody) {
     self.body = body
     switch body.source {
@@ -169,7 +169,7 @@ package final class UploadChannel: Sendable {
     }
   }
 
-  /// What follows the last byte, once ``read(into:)`` has found the end.
+  /// The trailers, once ``read(into:)`` has found the end.
   package var trailers: [ResponseHead.Field] { state.withLock { $0.trailers } }
 
   private func pump(resume: @Sendable () -> Void) async {

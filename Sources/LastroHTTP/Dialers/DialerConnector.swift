@@ -27,7 +27,7 @@ final class DialerConnector: Connector {
     return Route(key: key.authority, origin: origin, startsWithTLS: key.isTLS)
   }
 
-  /// Who may be talked to is asked by the dial.
+  /// Returns `nil`: a dial asks its dialer itself.
   func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError? { nil }
 
   /// Links ask their dialer themselves.

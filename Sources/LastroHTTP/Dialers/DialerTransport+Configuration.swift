@@ -6,7 +6,7 @@ internal import LastroWire
 extension DialerTransport {
   /// The limits and options of a ``DialerTransport``. Checked when it is made.
   public struct Configuration: Sendable {
-    /// How streams are dialed, and which version of HTTP is spoken, unless a request says otherwise. Default `nil`: as
+    /// The options of dials, and the version of HTTP, unless a request has its own. Default `nil`: as
     /// the dialer has it, and HTTP/2 over TLS where the server picks it.
     public var connection: ConnectionOptions?
     /// Most connections to one origin. More requests wait. Default 128, at least 1.

@@ -9,7 +9,7 @@ internal import LastroWire
 ///
 /// Lastro speaks HTTP itself here, by the machines that the engine uses. What the engine does for a fetch it does too:
 /// connections are pooled for each origin, HTTP/2 is spoken where the server picks it (ALPN), requests wait first come,
-/// first served, bodies stream with back-pressure both ways, and what goes out again by itself is the same. Redirects,
+/// first served, bodies stream with back-pressure both ways, and the same requests are sent again. Redirects,
 /// retries, interceptors and decoding are those of the `TransportNetworkStack` over it.
 ///
 /// ```swift
@@ -122,7 +122,7 @@ public final class DialerTransport: Transport {
 }
 
 extension TransferRequest {
-  /// Where the answer ends.
+  /// The rule by which the response ends.
   var asks: ResponseReader.Request {
     if head.method == .head { return .head }
     return head.headerFields.contains(.upgrade) ? .upgrade : .ordinary

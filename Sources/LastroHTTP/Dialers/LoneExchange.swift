@@ -4,7 +4,7 @@ package import Lastro
 internal import LastroSupport
 package import LastroWire
 
-/// One exchange of HTTP/1.1 over a stream that its maker dialed: a proxy's CONNECT.
+/// A single exchange of HTTP/1.1 over a given stream: a proxy's CONNECT.
 package enum LoneExchange {
   /// Sends a request, and returns the response. Where it ended HTTP on the stream, that is the response's body
   /// (`ResponseBody.upgraded`); in every other case the stream is closed with the exchange.

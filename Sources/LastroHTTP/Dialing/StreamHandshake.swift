@@ -10,7 +10,7 @@ package import LastroSupport
 #endif
 
 extension Countdown {
-  /// What is left of a dial, over all its layers.
+  /// Returns the time that is left for a dial, over all its layers.
   ///
   /// - Parameter target: host and port, for the error; `nil` where a caller names the proxy.
   /// - Throws: stage `timeout`, code `connect_timeout`, when nothing is left.

@@ -9,7 +9,7 @@ internal import LastroSupport
   package import Foundation
 #endif
 
-/// A stream that goes on where a handshake left off: first what was read beyond its end, then the rest.
+/// A stream behind a handshake: it yields what was read beyond the handshake first, then the rest.
 package final class TunnelStream: LoopStream {
   private struct State {
     var early: Data
@@ -32,7 +32,7 @@ package final class TunnelStream: LoopStream {
     state = Lock(State(early: early))
   }
 
-  /// A stream to the same host, which goes on in another protocol.
+  /// Makes a stream to the same host, which speaks another protocol from here on.
   init(upgraded below: any ByteStream, early: Data) {
     self.below = below
     facts = below.facts

@@ -22,13 +22,13 @@ package protocol Connector: AnyObject {
   /// - Returns: false where they need not.
   func mustCheck(_ route: Route, now: Int64, until: Int64, _ proceed: (() -> Void)?) -> Bool
 
-  /// Opens a link; the owner is told how that ended.
+  /// Opens a link, and reports the outcome to the owner.
   func dial(_ dial: LinkDial, for owner: any DialOwner)
 
-  /// Returns the link of a dial that was reported to stand.
+  /// Returns the link of a dial that was reported as open.
   func takeLink(of dial: UInt64) -> (any Link)?
 
-  /// Gives a dial up. Its owner hears no more of it, and a link that stands is closed.
+  /// Gives a dial up. Nothing more is reported to its owner, and a link that is open is closed.
   func cancelDial(_ id: UInt64)
 
   func tearDown()
@@ -36,7 +36,7 @@ package protocol Connector: AnyObject {
 
 /// The owner of dials.
 package protocol DialOwner: AnyObject {
-  /// A link stands; it is to be taken from the ``Connector``, or given up.
+  /// Reports a link that is open; it is to be taken from the ``Connector``, or given up.
   func dialStands(_ id: UInt64)
   func dialFailed(_ id: UInt64, _ error: TransportError)
 }
@@ -45,14 +45,14 @@ package protocol DialOwner: AnyObject {
 package struct Route {
   /// The name of what its connections are shared by: requests of other hosts on the same way use them too.
   package var key: String
-  /// The scheme, host and port that connections are to, as observers are told.
+  /// The scheme, host and port that connections are to, as observers see them.
   package var origin: Origin?
   /// The value of `Proxy-Authorization`, where there is one; requests go out with their whole URLs, to a proxy that
   /// serves many hosts (RFC 9112 §3.2.2).
   package var proxy: ForwardingProxy?
   /// Whether TLS is spoken first.
   package var startsWithTLS: Bool
-  /// What the connector remembers of the route.
+  /// The state that the connector keeps for the route.
   package var memory: AnyObject?
 
   package init(

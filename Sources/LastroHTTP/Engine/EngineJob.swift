@@ -5,7 +5,7 @@ internal import LastroSupport
 internal import LastroWire
 internal import Synchronization
 
-/// One exchange as both sides see it: the request, the caller that waits for the response, and the buffers between
+/// An exchange as both sides see it: the request, the caller that waits for the response, and the buffers between
 /// them.
 ///
 /// The caller's side awaits ``wait()``, takes the answer and then reads the body; the loop's side answers. The first of
@@ -14,7 +14,7 @@ final class EngineJob: Sendable {
   typealias Answer = Result<TransferResponse, TransportError>
 
   let request: TransferRequest
-  /// Where the answer ends; the request would be copied to be asked.
+  /// The rule by which the response ends; the request would be copied to be asked.
   let asks: ResponseReader.Request
   private let shared: SharedOptions
   /// Whether `options` are the stack's own, whose partition needs no look-up.

@@ -30,7 +30,7 @@ package struct EngineSettings: Sendable {
   var keepsIdle: Bool { idleConnections > 0 }
 }
 
-/// What every exchange holds to.
+/// The limits and additions of every exchange.
 package struct MessageSettings: Sendable {
   package var limits = ExchangeLimits()
   package var decompresses = true

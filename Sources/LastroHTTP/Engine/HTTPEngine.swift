@@ -94,7 +94,7 @@ final class HTTPEngine {
   private var served: [HostPool] = []
   private var sending: [HTTP2Multiplexer] = []
   private var isSettling = false
-  /// Events that are processed in the next turn: results of dials, and reads that go on.
+  /// Events that are processed in the next turn: results of dials, and reads to continue.
   private var events: [() -> Void] = []
   private var isShutDown = false
 

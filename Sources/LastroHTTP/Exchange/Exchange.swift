@@ -4,11 +4,11 @@ internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// One job of an engine, whatever protocol its connection speaks: waiting for a connection, and then on one.
+/// A job of an engine, whatever protocol its connection speaks: waiting for a connection, and then on one.
 ///
 /// Owner: its ``HostPool`` while it waits, its connection while it runs. Thread: the loop's.
 class Exchange: ResponseReceiver {
-  /// How it stands with the loop.
+  /// The state of an exchange.
   enum State {
     case waiting
     case running
@@ -24,9 +24,9 @@ class Exchange: ResponseReceiver {
 
   final let host: HostPool
   final var state = State.waiting
-  /// When the dial was begun that it waits for; `nil` while it waits for another request's end.
+  /// The time at which the dial began that it waits for; `nil` while it waits for another request's end.
   final var dialBeganAt: Int64?
-  /// When that dial has to be at its end.
+  /// The time at which that dial must have ended.
   final var dialEndsAt: Int64 {
     guard let dialBeganAt, let limit = job.request.connectTimeout else { return .max }
     return dialBeganAt.adding(limit)
@@ -65,7 +65,7 @@ class Exchange: ResponseReceiver {
   /// The source has more, or has ended.
   func resumeSending() {}
 
-  /// Leaves its connection, which goes on where it can.
+  /// Leaves its connection, which serves others where it can.
   func leave(_ failure: TransportError?) {}
 
   /// Makes it wait for another connection, as if nothing had been sent.
@@ -96,7 +96,7 @@ class Exchange: ResponseReceiver {
   /// Until then the body of a refusal is read.
   final private var patienceEndsAt = Int64.max
 
-  /// When the loop must look at it again.
+  /// The time at which the loop must look at it again.
   var expiresAt: Int64 {
     if let drainsUntil { return drainsUntil }
     if let answersHeadAt { return min(job.expiresAt, answersHeadAt) }
@@ -116,7 +116,7 @@ class Exchange: ResponseReceiver {
   /// Limits the time that is spent on the body of a refusal.
   final func limitPatience() {
     guard isErrorAnswer, let limit = limits.errorBodyTime else { return }
-    // Half of the rest, so that the status is told before the deadline passes.
+    // Half of the rest, so that the status is reported before the deadline passes.
     let left = job.expiresAt == .max ? Int64.max : (job.expiresAt - clock.now) / 2
     patienceEndsAt = clock.now.adding(nanoseconds: min(limit.nanoseconds, left))
     host.engine.noteExpiry(expiresAt)
@@ -131,7 +131,7 @@ class Exchange: ResponseReceiver {
   /// Whether nothing moves because of our own side: a slow reader, or a slow source while no answer has come.
   private var waitsForUs: Bool { receivingPaused || (sendingPaused && response == nil) }
 
-  /// It goes on: while it waited for us, its idle limit did not run.
+  /// Notes that it moves again: while it waited for us, its idle limit did not run.
   final func noteActivity() {
     lastActivity = clock.now
     host.engine.noteExpiry(expiresAt)
@@ -173,7 +173,7 @@ class Exchange: ResponseReceiver {
     timings.firstByte = firstByteAt.map { .nanoseconds(max(1, $0 - startedAt)) }
     timings.total = .nanoseconds(max(0, clock.now - startedAt))
     timings.queued = .nanoseconds(max(0, startedAt - job.enqueuedAt))
-    // In one go: each property that is set by itself costs an allocation.
+    // In one initializer: each property that is set separately costs an allocation.
     return TransferFacts(
       httpVersion: version, remoteAddress: facts?.remoteAddress, remotePort: facts?.remotePort,
       connectionID: facts?.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,

@@ -5,7 +5,7 @@ internal import Lastro
 /// The end of an upload whose length was announced. No byte beyond that length is sent, so that a source with more
 /// would be cut and pass for whole: it is asked once more, and the request succeeds when it says that this was all.
 extension ResponseReceiver {
-  /// As much of a buffer as may be filled. Whatever came after the announced length would be read as the next
+  /// Returns the part of a buffer that may be filled. Bytes after the announced length would be read as the next
   /// request.
   final func announcedPart(of buffer: UnsafeMutableRawBufferPointer) -> UnsafeMutableRawBufferPointer {
     guard let length = job.request.body.length else { return buffer }
@@ -17,7 +17,7 @@ extension ResponseReceiver {
     if case .wait = supplyAtEnd { true } else { false }
   }
 
-  /// Why the request fails although all that was announced was read.
+  /// The reason why the request fails although all announced bytes were read.
   final var failureOfSourceAtEnd: TransportError? {
     switch supplyAtEnd {
     case .bytes: .sourceTooLong(job.request.body.length ?? 0).afterSending
@@ -26,8 +26,8 @@ extension ResponseReceiver {
     }
   }
 
-  /// What a source says after the last byte that was announced; `nil` before, and where it does not matter: an answer
-  /// outside 200–299 stands, whatever was sent.
+  /// The source's state after the last byte that was announced; `nil` before, and where it does not matter: a response
+  /// outside 200–299 is the outcome, whatever was sent.
   private var supplyAtEnd: UploadChannel.Supply? {
     guard let upload = job.upload, let length = job.request.body.length, Int64(uploadOffset) == length, !isErrorAnswer,
       !wasCut

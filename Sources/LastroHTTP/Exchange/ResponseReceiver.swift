@@ -117,7 +117,7 @@ class ResponseReceiver: BodySink {
   /// Ends the response at its head: its body is not read.
   final func cutAtHead() { route.cutAtHead() }
 
-  /// How long a redirect may wait for the rest of its body before the job is answered with its head; nil where the
+  /// The time that a redirect may wait for the rest of its body before the job is answered with its head; nil where the
   /// connection cannot be used again, so that none of the body is read. Zero where other requests need not wait for the
   /// connection.
   var redirectPatience: Duration? { .zero }
@@ -126,7 +126,7 @@ class ResponseReceiver: BodySink {
   /// first before the job is answered, and then behind the caller's back. Of every other body nothing is read. Over
   /// HTTP/2 that resets the stream only.
   ///
-  /// - Returns: whether the exchange goes on.
+  /// - Returns: whether the exchange continues.
   private func answerAtHead() -> Bool {
     route.sink = .drop
     // What of the request is still to be sent has no length that a server would wait for.

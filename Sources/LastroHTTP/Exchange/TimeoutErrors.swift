@@ -3,7 +3,7 @@
 internal import Lastro
 
 extension TransportError {
-  /// A deadline passed; which one, and where the exchange stood.
+  /// Returns the error of a deadline that passed: which one, and the stage that the exchange had reached.
   static func timedOut(
     _ exchange: ResponseReceiver, isDelivered: Bool, connectExpiresAt: Int64, now: Int64
   ) -> TransportError {

@@ -4,7 +4,7 @@ internal import Lastro
 internal import LastroWire
 
 extension HTTP1Call {
-  /// What a failure of the machine is to the caller.
+  /// Returns a failure of the machine as the caller sees it.
   ///
   /// - Parameter isReset: whether the connection was reset, instead of ended.
   func transportError(_ failure: HTTP1Failure, isReset: Bool = false) -> TransportError {

@@ -14,7 +14,7 @@ extension HTTP1Call {
   /// A body in memory that goes out with the head, in one call.
   private static let joinedBytes = 16 * 1024
   private static let pieceBytes = 64 * 1024
-  /// What is sent of the caller's own memory at once.
+  /// The most bytes that are sent from the caller's own memory at once.
   private static let partBytes = 128 * 1024
 
   /// A small body goes out with the head.

@@ -26,7 +26,7 @@ final class HTTP1Call: Exchange {
   // Unchecked for the same reason.
   @exclusivity(unchecked) var part = Data()
   var hasOutgoing: Bool { written < outgoing.count || !part.isEmpty }
-  /// Whether it goes on when the socket takes bytes: for some are left, or its share of the turn was used up.
+  /// Whether it continues when the link takes bytes: some are left, or its share of the turn was used up.
   var wantsToWrite = false
   /// Whether `Expect` was our own idea.
   private var addsExpect = false
@@ -87,7 +87,7 @@ final class HTTP1Call: Exchange {
       return fail(error)
     }
     guard state == .running else { return }
-    // The answer may have asked for the body, or told that it is not wanted.
+    // The response may have asked for the body, or refused it.
     if machine.writing == .body || machine.writing == .stopped { pump() } else { noteTimer() }
   }
 

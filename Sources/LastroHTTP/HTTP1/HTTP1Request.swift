@@ -4,7 +4,7 @@ internal import HTTPTypes
 package import Lastro
 package import LastroWire
 
-/// How a request over HTTP/1.1 is sent, once its head is written.
+/// The framing and the expectations of a request over HTTP/1.1, once its head is written.
 package struct HTTP1Request {
   package let framing: RequestFraming
   /// Whether `Expect: 100-continue` is sent, by our own choice or by the caller's.

@@ -5,7 +5,7 @@ internal import LastroHTTP2
 internal import LastroWire
 
 extension HTTP2Call {
-  /// What the end of a stream without a whole answer is to the caller.
+  /// Returns the error of a stream that ended without a whole response.
   func transportError(_ ending: HTTP2Ending) -> TransportError {
     ending.transportError(hasResponse: response != nil, requestSent: requestSent) { lostConnection() }
   }

@@ -15,7 +15,7 @@ final class HTTP2Call: Exchange {
   private(set) var connection: HTTP2Multiplexer?
   /// `nil` once it is over: what is left is handed on without it.
   private(set) var stream: HTTP2Stream?
-  /// Of a body that is coded, what came and was not taken: the reader is slow. At most the stream's window.
+  /// The bytes of a coded body that a slow reader has not taken; at most the stream's window.
   private var held: [UInt8] = []
   /// Bytes that lie with the reader, and that the server may not send again before they are read.
   private var unread = 0

@@ -3,7 +3,7 @@
 package import Lastro
 package import LastroHTTP2
 
-/// What the ends of streams and connections of HTTP/2 are to the caller.
+/// The errors of HTTP/2 streams and connections that end.
 extension TransportError {
   package static func resetStream(_ code: LastroHTTP2.HTTP2ErrorCode) -> TransportError {
     if code == .inadequateSecurity {
@@ -77,7 +77,7 @@ extension TransportError {
 }
 
 extension HTTP2Ending {
-  /// What an end without a whole answer is to the caller.
+  /// Returns the error of an end without a whole response.
   ///
   /// - Parameters:
   ///   - hasResponse: whether the answer had begun.

@@ -70,7 +70,7 @@ final class HTTP2Multiplexer {
   /// Whether it takes one more request.
   var hasRoom: Bool { !isSuspect && !connection.isClosed && session.freeStreams > 0 }
 
-  /// Whether its server lets nothing be asked. Another connection would be told the same.
+  /// Whether its server allows no request. Another connection would get the same limit.
   var allowsNothing: Bool { isIdle && !isSuspect && !connection.isClosed && session.freeStreams == 0 }
 
   func isTrusted(now: Int64) -> Bool { connection.link.isCurrent }
@@ -114,7 +114,7 @@ final class HTTP2Multiplexer {
     pool.noteClosed(self)
   }
 
-  /// A request got no answer in time: the server is asked if it is there, and told of no other until something comes.
+  /// Asks a server that was late if it is there, and sends it no other request until something comes.
   func doubt(isSilent: Bool) {
     if isSilent { isSuspect = true }
     session.probe(now: now)
@@ -192,7 +192,7 @@ final class HTTP2Multiplexer {
 
   // MARK: Events
 
-  /// - Parameter bytes: what was received last, of which bodies are told as ranges.
+  /// - Parameter bytes: the bytes received last, of which bodies are ranges.
   private func perform(_ bytes: UnsafeRawBufferPointer?) {
     while let event = session.next() {
       switch event {
@@ -314,7 +314,7 @@ final class HTTP2Multiplexer {
 
   /// Sends the rest of what was gathered before. False: not all of it.
   private func flushRest() -> Bool {
-    // Which heads are still among it cannot be told: none of them goes out to whom nothing more is to be sent.
+    // Heads may be among it: none goes out once nothing more may be sent.
     if owesHeads, !isTrusted(now: engine.now) {
       end(nil)
       return false

@@ -54,7 +54,7 @@ package struct HTTP2Request {
     return fields
   }
 
-  /// A length of 0 is told where the method gives content a meaning (RFC 9110 §8.6).
+  /// Returns the length to announce: 0 only where the method gives content a meaning (RFC 9110 §8.6).
   private static func announcedLength(_ request: TransferRequest) -> Int64? {
     guard request.body.isEmpty else { return request.body.length }
     guard case .length(let length) = RequestFraming.known(0, method: request.head.method.rawValue) else { return nil }

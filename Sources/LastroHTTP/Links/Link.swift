@@ -2,7 +2,7 @@
 
 package import Lastro
 
-/// A way to a server that stands: an ``HTTPConnection`` reads and writes over it.
+/// An open way to a server: an ``HTTPConnection`` reads and writes over it.
 ///
 /// Thread: the loop's. No function blocks. What comes of readiness is reported to the ``LinkUser``, never from within a
 /// call of its own.
@@ -104,7 +104,7 @@ package struct LinkFacts {
   package var isProxied = false
   /// Bytes that came before anything was sent.
   package var early: [UInt8] = []
-  /// The reason why it carries nothing although it stands.
+  /// The reason why it carries nothing although it is open.
   package var earlyEnd: TransportError?
 
   package init() {}

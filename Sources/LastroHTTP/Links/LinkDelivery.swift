@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far the outgoing bytes of a link have come.
+/// The progress of a link's outgoing bytes.
 package struct LinkDelivery: Equatable {
   /// The number of bytes that the peer's kernel has acknowledged, or a stream's write has completed with, since the
   /// link was made.

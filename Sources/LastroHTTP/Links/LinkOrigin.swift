@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// How a stream was dialed, and under which trust rules: to ask again before every request.
+/// The dial of a stream and its trust rules, which are checked again before every request.
 struct LinkOrigin: Sendable {
   private let dialer: any Dialer
   private let request: DialRequest

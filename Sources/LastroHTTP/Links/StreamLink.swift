@@ -26,14 +26,14 @@ final class StreamLink: Link {
   private let origin: LinkOrigin
   private let context: LoopContext
   private let reference = StreamLinkReference()
-  /// Where its reads and writes run.
+  /// The executor of its reads and writes.
   private let executor: (any TaskExecutor)?
   /// Whether they may begin on the loop's thread.
   private let runsOnLoops: Bool
   private weak var user: (any LinkUser)?
 
   private var wants = (read: false, write: false)
-  /// Whether its user is being told of readiness, so that the next read is begun afterwards.
+  /// Whether readiness is being reported, so that the next read begins afterwards.
   private var isReporting = false
   private var isReading = false
   private var isWriting = false
@@ -173,7 +173,7 @@ final class StreamLink: Link {
   func watch(read: Bool, write: Bool) {
     wants = (read, write)
     readOn()
-    // The connection may have been told to wait, and the write have completed since.
+    // The write may have completed since the connection began to wait.
     if write, !isWriting, !isClosed { reportLater() }
   }
 

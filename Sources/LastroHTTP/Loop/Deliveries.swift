@@ -15,7 +15,7 @@ final class Deliveries {
   // Unchecked because the loop has it alone, and no task that is woken runs within.
   @exclusivity(unchecked) private var waiters: [OneAnswer<EngineJob.Answer>.Waiter] = []
   private var readers: [EngineJob] = []
-  /// When those that wait for more are woken.
+  /// The time at which readers that wait for more are woken.
   private(set) var due = Int64.max
 
   /// Answers a job. False: its caller has given up.

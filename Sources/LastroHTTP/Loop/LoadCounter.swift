@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// How many jobs a loop has. Below 0 for a moment, where one ends before it is counted.
+/// A count of jobs. Below 0 for a moment, where one ends before it is counted.
 package final class LoadCounter: Sendable {
   private let jobs = Atomic<Int>(0)
 

@@ -4,7 +4,7 @@ package import Lastro
 internal import LastroSupport
 internal import Synchronization
 
-/// Where a loop's time comes from: the system's monotonic clock, or a `TimeSource`, such as a test's clock.
+/// The source of a loop's time: the system's monotonic clock, or a `TimeSource`, such as a test's clock.
 ///
 /// Any thread may ask.
 package struct LoopTime: Sendable {

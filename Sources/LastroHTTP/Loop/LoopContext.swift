@@ -11,7 +11,7 @@ package final class LoopContext {
   package let clock: LoopClock
   let deliveries = Deliveries()
   let bodies = BodyBlockStore()
-  /// Where pumps of our own streams run.
+  /// The executor of reads and writes of our own streams.
   let executor: LoopExecutor
   private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
   private let sendingSpace = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
@@ -19,7 +19,7 @@ package final class LoopContext {
   private lazy var bodySpace = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.scratchBytes, alignment: 16)
   private var hasBodySpace = false
   /// Whether the poller was asked, and all that it reported was processed, since the job was made that begins now: then
-  /// nothing lies on an idle connection that came before the job.
+  /// no unread byte of an idle connection came before the job.
   var hasLooked = false
   /// The exchanges of all engines.
   var exchanges = 0

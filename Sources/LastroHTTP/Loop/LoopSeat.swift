@@ -12,7 +12,7 @@ package final class LoopSeat: Sendable {
   /// The loop's thread has made its core.
   func take(_ core: LoopCore) { self.core.withLock { $0 = core } }
 
-  /// One turn of the loop's thread with the core; `nil` once the core is gone.
+  /// Runs a turn of the loop's thread with the core; `nil` once the core is gone.
   package func turn<Result>(_ body: (LoopCore) -> Result) -> Result? { core.withLock { $0.map(body) } }
 
   /// Begins a job on the thread that calls. False: the loop is at work, or the job is one for its own thread.

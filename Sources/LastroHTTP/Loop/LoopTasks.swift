@@ -56,7 +56,7 @@ struct LoopTasks {
   }
 }
 
-/// Which thread the loop's is.
+/// The identity of the loop's thread.
 final class LoopThread: Sendable {
   private let id = Atomic<UInt>(0)
 

@@ -21,7 +21,7 @@ final class ConnectionTeller {
 
   deinit { tell(nil, now: latest) }
 
-  /// Tells of the next state; of one that it is in already, nothing.
+  /// Reports the next state, unless it is the present one.
   func tell(_ next: Network.ConnectionChange.State?, now: Int64) {
     guard next != state else { return }
     latest = now

@@ -8,7 +8,7 @@ struct ExchangeQueue {
   /// Taken ones leave a hole, so that they are not kept alive.
   private var entries: [Exchange?] = []
   private var next = 0
-  /// How many wait.
+  /// The number of exchanges that wait.
   private(set) var count = 0
 
   mutating func append(_ exchange: Exchange) {
@@ -41,7 +41,7 @@ struct ExchangeQueue {
     return nil
   }
 
-  /// One of them does not wait any more.
+  /// Notes that an exchange waits no longer.
   mutating func noteGone() {
     count -= 1
     if count == 0 {

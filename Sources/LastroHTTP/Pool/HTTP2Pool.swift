@@ -8,14 +8,14 @@ internal import LastroHTTP2
 /// Owner: ``HostPool``. Thread: the loop's.
 final class HTTP2Pool {
   unowned let host: HostPool
-  /// Those that take requests, the oldest first.
+  /// The connections that take requests, the oldest first.
   // Unchecked because the loop has this pool alone, and changing it calls nothing that comes back here.
   @exclusivity(unchecked) private var connections: [HTTP2Multiplexer] = []
-  /// Those that take none any more, and end with their last stream.
+  /// The connections that take no more requests, and end with their last stream.
   private var retired: [HTTP2Multiplexer] = []
   /// HTTP/2 streams that are open, on all of them.
   private(set) var running = 0
-  /// How many streams its server allows at a time, by the latest that said so.
+  /// The number of streams that its server allows at a time, by the latest connection that said so.
   var allowedStreams: Int?
   /// Whether the engine will see to it in this turn.
   var isAwaitingService = false
@@ -25,7 +25,7 @@ final class HTTP2Pool {
   var engine: HTTPEngine { host.engine }
   private var limit: Int { engine.settings.http2StreamsPerHost }
 
-  /// Those that take requests.
+  /// The number of connections that take requests.
   var count: Int { connections.count }
   var isEmpty: Bool { connections.isEmpty && retired.isEmpty }
   /// Whether a request that comes now need not wait.
@@ -72,7 +72,7 @@ final class HTTP2Pool {
     return nil
   }
 
-  /// Something has come free, or has to be dialed anew.
+  /// Serves requests that wait: a stream has come free, or a dial is needed.
   func serve() {
     isAwaitingService = false
     host.serveWaiting()

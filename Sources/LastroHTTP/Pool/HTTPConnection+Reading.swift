@@ -27,7 +27,7 @@ extension HTTPConnection {
 
   func noteReading() { readAt = host.engine.now }
 
-  /// Reads on in the next turn, where no readiness may be reported of what lies here.
+  /// Continues to read in the next turn, where no readiness may be reported of unread bytes.
   func readOn() {
     guard !isClosed, link.hidesInput, !readsOn else { return }
     readsOn = true

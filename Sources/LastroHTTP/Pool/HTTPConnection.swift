@@ -4,7 +4,7 @@ internal import Lastro
 
 /// A connection over a ``Link`` that exchanges use: one after the other, or where it speaks HTTP/2 many at a time.
 ///
-/// Owner: ``HostPool``. Thread: the loop's. Its link stays watched for reading as long as it stands, so that a request
+/// Owner: ``HostPool``. Thread: the loop's. Its link is watched for reading until it closes, so that a request
 /// costs no call for it; what comes on an idle one ends it.
 final class HTTPConnection: LinkUser {
   /// Maximum plaintext of one TLS record.
@@ -35,7 +35,7 @@ final class HTTPConnection: LinkUser {
   var keepAlive: Duration?
   /// From then on it may be closed when a request arrives.
   private(set) var fitUntil = Int64.max
-  /// Whether an exchange is being told all that had come, so that nothing lies behind it.
+  /// Whether an exchange is receiving all bytes that had come, so that none is unread.
   var isReadEmpty = false
   /// Bytes that came and that no exchange has taken: the reader is slow.
   var held: [UInt8] = []
@@ -115,7 +115,7 @@ final class HTTPConnection: LinkUser {
   /// Writes as much as the peer takes now.
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep { isClosed ? .wait : link.send(bytes) }
 
-  /// Whether something lies on it that no exchange asked for, be it its end.
+  /// Returns whether bytes have come that no exchange asked for, or the end.
   ///
   /// - Parameter isHeard: whether readiness would have been reported by now.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool = false) -> Bool {

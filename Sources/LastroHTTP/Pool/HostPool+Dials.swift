@@ -49,7 +49,7 @@ extension HostPool {
     engine.connector.dial(dial, for: self)
   }
 
-  /// Those that the dials on their way will serve wait no longer than their limit for a connection, whichever of them
+  /// Limits the wait of requests that the dials under way will serve to their limit for a connection, whichever of them
   /// a dial was begun for.
   func limitWaits() {
     guard !dials.isEmpty else { return }

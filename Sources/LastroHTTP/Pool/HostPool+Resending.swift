@@ -49,7 +49,7 @@ extension HostPool {
   }
 
   private func mayResend(_ exchange: Exchange, isUnprocessed: Bool = false) -> Bool {
-    // A source that was read from does not begin anew.
+    // A source that was read from cannot begin again.
     let job = exchange.job
     guard job.resends < (isUnprocessed ? Self.mostRefusals : 1), job.upload == nil || exchange.uploadOffset == 0 else {
       return false

@@ -9,7 +9,7 @@ internal import LastroWire
 /// A request is not bound to a dial: the first connection that is free takes the first request that waits. Where HTTP/2
 /// may be spoken, all that wait share one dial until it is known what is. Thread: the loop's.
 final class HostPool: DialOwner {
-  /// A request that came when the trust rules had changed is dialed for anew. They do not change so often on
+  /// The number of new dials for a request whose trust rules had changed. They do not change so often on
   /// purpose.
   static let mostRestarts = 16
 
@@ -183,7 +183,7 @@ final class HostPool: DialOwner {
     waitAgain(exchange)
   }
 
-  /// One that waits is over: it is passed over when its turn comes. No dial goes on that no request wants; the latest
+  /// Notes that an exchange waits no longer: the queue skips it. Dials that no request wants are given up; the latest
   /// is the least far.
   func noteGone(_ exchange: Exchange) {
     waiting.noteGone()

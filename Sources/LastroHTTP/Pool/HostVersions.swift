@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// Which versions of HTTP the connections to a host may speak, and which they do.
+/// The versions of HTTP that the connections to a host may speak, and the one they do.
 struct HostVersions {
   /// The time for which all requests go to a server over HTTP/1.1 after it asked for that once (RFC 9113 §7,
   /// HTTP_1_1_REQUIRED). Often it means one resource only, such as one that needs a client certificate.
@@ -14,7 +14,7 @@ struct HostVersions {
   private let isTLS: Bool
   /// Whether HTTP/2 may be spoken at all.
   private let allowsHTTP2: Bool
-  /// What the latest connection spoke; `nil` before the first.
+  /// Whether the latest connection spoke HTTP/2; `nil` before the first.
   private var spokeHTTP2: Bool?
   private var http1Until: Int64?
 
@@ -28,14 +28,14 @@ struct HostVersions {
   /// Whether all that wait share one dial: most likely they will share the connection.
   func sharesDials(now: Int64) -> Bool { offersHTTP2(now: now) && spokeHTTP2 != false }
 
-  /// What is offered in the handshake (RFC 7301), also in its wire form. In the clear HTTP/2 is known beforehand, or
+  /// Returns the protocols to offer in the handshake (RFC 7301), and their wire form. In the clear HTTP/2 is known, or
   /// not spoken.
   func offer(now: Int64) -> (names: [String], wire: [UInt8]) {
     guard isTLS else { return ([], []) }
     return offersHTTP2(now: now) ? (["h2", "http/1.1"], Self.both) : (["http/1.1"], Self.http1)
   }
 
-  /// A connection stands. Whether it speaks HTTP/2.
+  /// Learns from a new connection, and returns whether it speaks HTTP/2.
   ///
   /// - Parameter choice: the server's in the handshake.
   mutating func learn(_ choice: String?) -> Bool {

@@ -15,7 +15,7 @@ struct IdleQueue {
   private var entries: [Entry] = []
   private var next = 0
   private var lastTurn: UInt64 = 0
-  /// How many are idle.
+  /// The number of idle connections.
   private(set) var count = 0
 
   /// Entries kept, useless ones too.
@@ -29,7 +29,7 @@ struct IdleQueue {
     return lastTurn
   }
 
-  /// One of them is idle no more.
+  /// Notes that a connection is no longer idle.
   ///
   /// - Parameter turn: which turn a slot's connection has by now; `nil` where it is not idle.
   mutating func noteGone(_ turn: (Int32) -> UInt64?) {
