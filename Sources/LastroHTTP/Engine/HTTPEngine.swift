@@ -146,8 +146,9 @@ final class HTTPEngine {
   private func holds(_ job: EngineJob, for host: HostPool) -> Bool {
     // A look whose time has passed already would end in this turn, and begin again.
     guard clock.now < job.expiresAt else { return false }
-    let mustWait = connector.mustCheck(host.route, now: clock.now, until: job.expiresAt) { [unowned self] in
-      if held.removeValue(forKey: ObjectIdentifier(job)) != nil { begin(job) }
+    // Weak: the look may end after the engine, whose jobs were cancelled.
+    let mustWait = connector.mustCheck(host.route, now: clock.now, until: job.expiresAt) { [weak self] in
+      if let self, held.removeValue(forKey: ObjectIdentifier(job)) != nil { begin(job) }
     }
     if mustWait { held[ObjectIdentifier(job)] = job }
     return mustWait
