@@ -28,6 +28,8 @@ struct CredentialFieldsOnDiskTests {
   ) async throws -> String {
     var configuration = StackConfiguration()
     configuration.cache = HTTPCache(store: store)
+    // A busy machine may take longer than a cache waits for its store.
+    configuration.timeSource = ManualClock().timeSource
     let stack = TransportNetworkStack(transport: origin, configuration: configuration)
     let resource = try RawHTTPResource.test(fields: fields)
     return String(decoding: try await stack.fetch(resource).value, as: UTF8.self)
@@ -60,6 +62,7 @@ struct CredentialFieldsOnDiskTests {
     func get(_ edit: (inout ConnectionOptions) -> Void) async throws -> String {
       var configuration = StackConfiguration()
       configuration.cache = HTTPCache(store: try stores.next())
+      configuration.timeSource = ManualClock().timeSource
       var options = RequestOptions()
       var connection = ConnectionOptions()
       edit(&connection)
