@@ -14,7 +14,7 @@ internal import Synchronization
 /// let stack = TransportNetworkStack(transport: engine)
 /// ```
 ///
-/// It cleans up by itself: when the last reference is gone, and the bodies still being read have ended, its threads end
+/// It needs no clean-up: when the last reference is gone, and the bodies still being read have ended, its threads end
 /// and its connections are closed. To wait for that, call ``shutDown(cancelling:)``.
 ///
 /// Any thread may call it. Cancelling the calling task ends the transfer at whatever stage it is, at once.

@@ -55,11 +55,11 @@ extension Dialer {
   }
 }
 
-/// Where a ``Dialer`` shall connect to, and how.
+/// The host that a ``Dialer`` shall connect to, and the way to connect.
 public struct DialRequest: Sendable {
-  /// How the server's certificate is checked.
+  /// A check of the server's certificate.
   public enum CertificateCheck: Sendable {
-    /// As for a fetch: chain to a trusted root, host name, then the judges of the dialer and of ``connection``.
+    /// The checks of a fetch: chain to a trusted root, host name, then the judges of the dialer and of ``connection``.
     case standard
     /// By this judge alone: chain and host name are not checked, and `ServerTrust.chain` is what the server presented.
     /// For trust on first use. A judge that the dialer has by default is asked in addition, about the leaf only.
@@ -93,7 +93,7 @@ public struct DialRequest: Sendable {
   public var tls: TLS?
   /// Whether the host is the server, or a proxy on the way: pins of a policy for servers do not bind a proxy.
   public var role: ServerTrust.Role
-  /// How to connect; the dialer's own options where `nil`. Of its properties, those that HTTP alone has are ignored.
+  /// The options of the connection; the dialer's own where `nil`. Properties that concern HTTP alone are ignored.
   public var connection: ConnectionOptions?
   /// Limit for all of it, TLS included. Default 10 s; `nil` for none. Fails with code `connect_timeout`.
   public var connectTimeout: Duration?

@@ -6,13 +6,13 @@
   import Foundation
 #endif
 
-/// Where the pipeline's time comes from: a monotonic clock, a cancellable wait, and the date.
+/// The source of the pipeline's time: a monotonic clock, a cancellable wait, and the date.
 public struct TimeSource: Sendable {
   /// Time since an arbitrary, fixed origin. Never goes back.
   public let now: @Sendable () -> Duration
   /// Suspends for a duration. Throws `CancellationError` promptly when the task is cancelled.
   public let sleep: @Sendable (Duration) async throws -> Void
-  /// As ``sleep``, for a limit that normally does not pass: a clock for tests that moves whenever a task sleeps must
+  /// Suspends like ``sleep``, for a limit that normally does not pass: a test's clock that moves with each sleep must
   /// not move for these.
   public let limit: @Sendable (Duration) async throws -> Void
   /// Time since 1970-01-01 00:00:00 UTC, leap seconds not counted, which may jump: for dates that servers send, and
@@ -56,9 +56,9 @@ package protocol ClockUser {
 }
 
 extension Duration {
-  /// As a number of seconds, to a double's precision.
+  /// The number of seconds, to a double's precision.
   package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 
-  /// As a number of seconds, to the microsecond: the shortest number to write, where no clock measures more finely.
+  /// The number of seconds, to the microsecond: the shortest number to write, where no clock measures more finely.
   package var inRoundedSeconds: Double { (inSeconds * 1e6).rounded() / 1e6 }
 }

@@ -8,7 +8,7 @@ import LastroHTTP
 
 /// A command that makes a request of its flags.
 ///
-/// Its groups stand beside one another, and none in another: in a debug build ArgumentParser checks a group anew for
+/// No group contains another: in a debug build ArgumentParser checks a group again for
 /// each level above it, which doubles what a start takes.
 protocol FetchingCommand: AsyncParsableCommand {
   var request: RequestFlags { get }
@@ -45,7 +45,7 @@ struct FetchFlags {
     }
   }
 
-  /// - Parameter isSilent: whether nothing is told on standard error.
+  /// - Parameter isSilent: whether nothing is written to standard error.
   func specification(url: String, isSilent: Bool = false) throws -> RequestSpecification {
     var result = RequestSpecification(url: url)
     if !url.contains("://") {
@@ -70,7 +70,7 @@ struct FetchFlags {
     return engine
   }
 
-  /// What the flags and the environment say of trust and route beside the request's connection options, as a text for
+  /// The flags and environment variables about trust and route beside the request's connection options, as a text for
   /// the keys of a cache.
   func wayOfTransport(for specification: RequestSpecification) -> String {
     var parts = pins.rules()
@@ -84,7 +84,7 @@ struct FetchFlags {
     return parts.map { $0 + "\n" }.joined()
   }
 
-  /// What fetches: the engine, or HTTP over what --via or --connect-to put over it.
+  /// The transport: the engine, or HTTP over what --via or --connect-to put over it.
   func stack(
     on engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()
   ) throws(ConfigurationError) -> TransportNetworkStack {

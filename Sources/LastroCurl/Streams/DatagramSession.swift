@@ -17,7 +17,7 @@ internal import LastroSupport
 
 /// A stream of datagrams as the loop has it: a connected UDP socket.
 ///
-/// Owner: ``StreamHub``. Thread: the loop's. What is not received lies in the kernel's buffer, which is bounded: the
+/// Owner: ``StreamHub``. Thread: the loop's. Unread datagrams stay in the kernel's buffer, which is bounded: the
 /// system drops what does not fit.
 final class DatagramSession {
   /// UDP over IPv4, and over IPv6 without jumbograms (RFC 768, RFC 8200 §4.5).
@@ -126,7 +126,7 @@ final class DatagramSession {
     }
   }
 
-  /// What the system has against a datagram: the answer of a router, or of the host, to an earlier one.
+  /// The system's error about a datagram: the answer of a router, or of the host, to an earlier one.
   static func failure(_ stage: FailureStage, _ code: Int32) -> TransportError {
     switch code {
     case ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN:

@@ -6,7 +6,7 @@ internal import LastroWire
 
 /// A dial of a name whose addresses a resolver finds: an attempt at one address each, as ``AddressSchedule`` says.
 ///
-/// Attempts are dials of their own, with the race's name and trust. The first that stands becomes the dial's session,
+/// Attempts are dials of their own, with the race's name and trust. The first that connects becomes the dial's session,
 /// and the others are closed. Owner: ``StreamHub/races``. Thread: the loop's.
 final class DialRace: DialTaker {
   /// The most addresses whose failures an error lists.
@@ -130,8 +130,8 @@ final class DialRace: DialTaker {
     proceed()
   }
 
-  /// What trust refuses at one address is not sought at another; what egress refuses, where its policy says so. And
-  /// what is wrong with the request is so at all.
+  /// Returns whether a failure ends the race: a refusal of trust, one of egress where its policy says so, and an error
+  /// of the request do so.
   private func isFinal(_ error: TransportError) -> Bool {
     switch error.code {
     case .egressDenied: rules?.usesAllowedOfMixed != true

@@ -3,7 +3,7 @@
 internal import Lastro
 internal import LastroHTTP
 
-/// What the loop has of a stream: one of bytes, or one of datagrams.
+/// The loop's side of a stream: one of bytes, or one of datagrams.
 enum StreamPort {
   case bytes(StreamSession)
   case datagrams(DatagramSession)

@@ -18,7 +18,7 @@ internal import LastroSupport
 extension StreamSession {
   /// Bytes written for one stream before others have their turn.
   private static let turnBytes = 256 * 1024
-  /// What a read of libcurl gives at most when there is more: a record of TLS.
+  /// The most that a read of libcurl gives when there is more: a record of TLS.
   private static let recordBytes = 16 * 1024
 
   private enum Step {
@@ -46,8 +46,8 @@ extension StreamSession {
   /// Ends libcurl's part in a carried connection in the clear, and the stream with it: what libcurl has of one takes
   /// 10 KiB, and does nothing more for it.
   ///
-  /// - Returns: the descriptor that the connection goes on with, for libcurl closes its own; `nil` where there is none
-  ///   to be had, and all stays as it was.
+  /// - Returns: the descriptor that the connection uses from here on, because libcurl closes its own; `nil` where the
+  ///   process has none left, and nothing changed.
   func leaveLibcurl() -> Int32? {
     let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     guard own >= 0 else { return nil }
@@ -57,7 +57,7 @@ extension StreamSession {
     return own
   }
 
-  /// Why it carries nothing although it stands: something came before a request went out.
+  /// The reason why it carries nothing although it is open: something came before a request went out.
   var earlyEnd: TransportError {
     guard held.isEmpty else { return .spokenFirst }
     guard case .failure(var alert) = readEnd, alert.stage != .response else { return .goneBeforeSending }
@@ -100,7 +100,7 @@ extension StreamSession {
     return taken
   }
 
-  /// What there is now. Bytes may lie in OpenSSL where the descriptor has none, so this comes before any waiting.
+  /// Reads what has come. OpenSSL may have bytes where the descriptor has none, so this comes before any waiting.
   private func receive(upTo maximum: Int) -> Step {
     hub.withScratch { scratch in
       let wanted = min(maximum, scratch.count)
@@ -122,8 +122,8 @@ extension StreamSession {
     }
   }
 
-  /// How the peer's direction ended. libcurl gives the same result for close_notify and for a bare FIN, and other
-  /// versions give another one.
+  /// Returns how the peer's direction ended. libcurl gives the same result for close_notify and for a bare FIN, and
+  /// other versions give another one.
   func readingEnd(_ code: CURLcode) -> Result<Data?, TransportError> {
     if let connection, clastro_connection_closed_cleanly(connection) { return .success(nil) }
     if let connection {

@@ -48,7 +48,7 @@ final class StreamShard {
 
   func fireTimer(now: Int64) { multi.fireTimer(now: now) }
 
-  /// The next stream that stands, or cannot be had.
+  /// Returns the next stream that is connected, or has failed.
   func nextFinished() -> (StreamSession, CURLcode)? {
     while let (context, code) = multi.nextFinished() {
       if let session = StreamSession.of(context) { return (session, code) }

@@ -20,9 +20,9 @@ internal import LastroSupport
 /// let dialer = TLSDialer(over: try SOCKS5Dialer(proxy: proxy, over: engine))
 /// ```
 public struct TLSDialer: Dialer {
-  /// What carries TLS.
+  /// The dialer whose streams carry TLS.
   public let below: any Dialer
-  /// How TLS is spoken, unless a request says otherwise; its judge is asked always. Of it only `tls` is used.
+  /// The options of TLS, unless a request has its own; its judge is asked always. Only `tls` is used.
   public let connection: ConnectionOptions
   private let files = FileKeeper()
 

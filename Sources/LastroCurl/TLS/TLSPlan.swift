@@ -4,10 +4,10 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 
-/// What a TLS connection over a stream shall obey: the request's options where it has some, else the dialer's; the
+/// The rules of a TLS connection over a stream: the request's options where it has some, else the dialer's; the
 /// judges of both.
 struct TLSPlan {
-  /// Stands before the peer.
+  /// The gate before the peer.
   let gate: TLSGate
   /// The files to be read before a context is made.
   let files: TLSFileRequest

@@ -10,7 +10,7 @@ internal import LastroHTTP
   internal import Foundation
 #endif
 
-/// One TLS connection of OpenSSL's whose bytes come and go through memory. It does no I/O; one thread at a time.
+/// A TLS connection of OpenSSL's whose bytes come and go through memory. It does no I/O; one thread at a time.
 final class TLSSession {
   enum ReadStep {
     case bytes(Data)
@@ -25,7 +25,7 @@ final class TLSSession {
   private let session: OpaquePointer
   private let gate: TLSGate
   private let peer: TLSPeer
-  /// What the judges accepted the server as.
+  /// The verdict of the judges on the server.
   private var verdict: TrustVerdict?
 
   init(_ plan: TLSPlan) throws(TransportError) {
@@ -45,7 +45,7 @@ final class TLSSession {
 
   // MARK: bytes
 
-  /// Goes on with the handshake. True when it is over, and the server accepted.
+  /// Continues the handshake. True when it is over, and the server accepted.
   func handshake() throws(TransportError) -> Bool {
     switch clastro_session_handshake(session) {
     case CLASTRO_SESSION_DONE:

@@ -20,7 +20,7 @@ enum BoundedFile {
     case silent
   }
 
-  /// How long a pipe has until its writer closes it: the thread that waits for it must not do so for ever.
+  /// The time that a pipe has until its writer closes it: the thread that waits for it must not do so for ever.
   private static let pipeLimit = Duration.seconds(60)
 
   /// - Parameters:

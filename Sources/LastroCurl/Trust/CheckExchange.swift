@@ -5,7 +5,7 @@ internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 
-/// What the exchanges of a self-check have in common: a server, its root, and the judge.
+/// The parts that the exchanges of a self-check share: a server, its root, and the judge.
 final class CheckLab {
   static let host = "self-check.invalid"
 
@@ -75,7 +75,7 @@ final class CheckJudge: ServerTrustJudge {
   }
 }
 
-/// One request of a self-check, through libcurl and a ``TLSGate`` as any other, and what was seen of it.
+/// A request of a self-check, through libcurl and a ``TLSGate`` as any other, and what was seen of it.
 final class CheckExchange {
   /// A library that hangs is given up.
   private static let limit = Duration.seconds(5)

@@ -59,7 +59,7 @@ final class Alarm: Sendable {
         do { try await time.limit(left.countable) } catch { return }
       }
       guard begin(generation) else { return }
-      // A clock of a test may let a limit pass and stand still.
+      // A test's clock may let a limit pass without moving.
       let next = fire(max(time.now(), due))
       let isNext = state.withLock { state in
         guard state.generation == generation, !state.isOver, state.due == nil || next != nil else { return false }

@@ -26,7 +26,7 @@ enum LoopCommand: Sendable {
 
 /// The queue in front of the loop thread: a lock, an array, and an eventfd written only when the loop sleeps.
 ///
-/// The loop says under the lock that it is going to sleep, and only if nothing lies here; a thread that posts
+/// The loop notes under the lock that it is going to sleep, and only if the queue is empty; a thread that posts
 /// afterwards sees it under the same lock, and wakes it. The eventfd is never read: the poller watches its edges, and
 /// every write is one.
 package final class LoopInbox: Sendable {
@@ -78,8 +78,8 @@ package final class LoopInbox: Sendable {
     return accepted
   }
 
-  /// `nil`: the loop may wait for descriptors, for nothing lies here, and a thread that posts from now on wakes it.
-  /// Otherwise how many commands lie here. Loop thread only.
+  /// Returns `nil` where the queue is empty: the loop may wait, and a thread that posts from now on wakes it.
+  /// Otherwise the number of commands in it. Loop thread only.
   func prepareToSleep() -> Int? {
     state.withLock { state in
       state.wakes = false
@@ -88,8 +88,7 @@ package final class LoopInbox: Sendable {
     }
   }
 
-  /// The loop is awake again, and will look here by itself. Gives whether a command has written the eventfd, the first
-  /// that lies here. Loop thread only.
+  /// Notes that the loop is awake. Returns whether the first queued command has written the eventfd. Loop thread only.
   func noteAwake() -> Bool {
     state.withLock { state in
       state.isSleeping = false

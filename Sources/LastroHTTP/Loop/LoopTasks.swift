@@ -6,7 +6,7 @@ internal import Synchronization
   internal import Glibc
 #endif
 
-/// Runs tasks between the turns of the loop. Such a task begins a request, and goes on behind its answer, without a
+/// Runs tasks between the turns of the loop. Such a task begins a request, and continues after its response, without a
 /// word to another thread.
 extension EventLoop: TaskExecutor {
   package func enqueue(_ job: consuming ExecutorJob) {
@@ -48,7 +48,7 @@ struct LoopTasks {
     tasks.removeAll(keepingCapacity: true)
   }
 
-  /// The inbox is closed: what still lies in it runs elsewhere.
+  /// Runs the rest of a closed inbox elsewhere.
   mutating func leave(_ inbox: LoopInbox) {
     inbox.takeTasks(into: &tasks)
     for task in tasks { task.runElsewhere() }

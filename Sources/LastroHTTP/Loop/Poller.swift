@@ -74,12 +74,12 @@ package final class Poller {
 
   /// Watches a descriptor no longer.
   ///
-  /// epoll keeps a socket whose end is told: a pooled connection is mostly asked for again, in the same way, before
+  /// epoll keeps a socket whose end is reported: a pooled connection is mostly watched again, in the same way, before
   /// anything happens on it. If something does, it is taken out then.
   package func unwatch(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     watches[index].isWanted = false
-    // The end of one that does not connect is not told (libcurl before 8.2, curl/curl#11439): it is watched for
+    // The end of one that does not connect is not reported (libcurl before 8.2, curl/curl#11439): it is watched for
     // writing.
     if !watches[index].isKept || watches[index].events != EPOLLIN.rawValue { drop(descriptor, at: index) }
   }

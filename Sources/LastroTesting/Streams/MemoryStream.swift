@@ -8,12 +8,12 @@ public import Lastro
   public import Foundation
 #endif
 
-/// One end of a stream in memory: what is written to one end is read from the other.
+/// An end of a stream in memory: bytes written to one end are read from the other.
 ///
 /// Reads are as short as ``Shape/longestRead`` says, whatever was written; writes wait while the other end has
 /// ``Shape/capacity`` bytes unread.
 public final class MemoryStream: ByteStream {
-  /// How the stream behaves.
+  /// The behavior of a stream.
   public struct Shape: Sendable {
     /// Most bytes one read returns. 1 feeds one byte at a time. Default: no limit.
     public var longestRead: Int
@@ -30,7 +30,7 @@ public final class MemoryStream: ByteStream {
     }
   }
 
-  /// Those given when the pair was made.
+  /// The facts given when the pair was made.
   public let facts: StreamFacts
   private let incoming: MemoryPipe
   private let outgoing: MemoryPipe
@@ -103,7 +103,7 @@ public struct MemoryDialer: Dialer {
   ///
   /// - Parameters:
   ///   - shape: how the streams behave. Default: reads of any length, 1 MiB unread.
-  ///   - facts: what each stream tells of its connection.
+  ///   - facts: the facts of each stream.
   ///   - accept: serves the far end of each stream, in a task of its own; the end is closed when it returns.
   public init(
     shape: MemoryStream.Shape = MemoryStream.Shape(), facts: StreamFacts = StreamFacts(),

@@ -22,7 +22,7 @@ public struct HTTPConnectDialer: Dialer {
   public let proxy: ProxyServer
   /// TLS with the proxy itself (`https://` proxies); `nil` for none.
   public let tls: DialRequest.TLS?
-  /// How the proxy is reached.
+  /// The dialer that reaches the proxy.
   public let below: any Dialer
   private let authorization: Secret?
 
@@ -74,7 +74,7 @@ public struct HTTPConnectDialer: Dialer {
   /// - Throws: `TransportError`, as the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
-  /// Those of the dialer below.
+  /// Returns the revisions of the dialer below.
   public func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
 
   private var name: String { "the HTTP proxy \(proxy.address)" }
@@ -125,7 +125,7 @@ public struct HTTPConnectDialer: Dialer {
 }
 
 extension TransportError {
-  /// An answer that HTTP does not allow, told as the proxy's.
+  /// Returns the error of an answer that HTTP does not allow, as the proxy's.
   fileprivate func answeringCONNECT(of proxy: String) -> Self {
     switch code {
     case .connectionLost: .proxyClosed(proxy)

@@ -110,7 +110,7 @@ public struct MeekDialer: Dialer {
   /// - Throws: `TransportError`, as the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below?.checkPlaintext(request) }
 
-  /// Those of the dialer below, where there is one.
+  /// Returns the revisions of the dialer below, where there is one.
   public func trustRevisions(for request: DialRequest) -> [UInt64] { below?.trustRevisions(for: request) ?? [] }
 
   private func exchange(_ connection: ConnectionOptions?) throws(TransportError) -> MeekSession.Exchange {

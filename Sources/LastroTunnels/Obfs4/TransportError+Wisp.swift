@@ -5,7 +5,7 @@ internal import LastroHTTP
 internal import LastroObfuscation
 
 extension TransportError {
-  /// As failures name it: without the address, which logs are not to have.
+  /// The name in failures: without the address, which logs must not have.
   static let wispServer = "the obfs4 server"
 
   /// A server that is not convinced by a hello, and one that does not speak obfs4, both say nothing.
@@ -39,7 +39,7 @@ extension TransportError {
     }
   }
 
-  /// Without the server's host, where it stands in the texts of what is below.
+  /// Returns the error without the server's host, where it occurs in the texts of the layers below.
   func hidingAddress(of server: WispServer) -> Self {
     var error = self
     error.message = message.replacing(server.host, with: Redaction.mask)
@@ -80,7 +80,7 @@ extension Obfs4Failure {
       hint: hint, engineCode: code)
   }
 
-  /// Of an open stream: what was sent, and what of it arrived, is not known.
+  /// The error of an open stream, where it is not known which bytes arrived.
   var carrying: TransportError {
     switch self {
     case .truncated:

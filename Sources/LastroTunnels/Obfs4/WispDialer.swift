@@ -37,7 +37,7 @@ internal import LastroSupport
 public struct WispDialer: Dialer {
   /// The server.
   public let server: WispServer
-  /// How it is reached.
+  /// The dialer that reaches it.
   public let below: any Dialer
   private let time: TimeSource
   private let random: any Obfs4Random
@@ -98,7 +98,7 @@ public struct WispDialer: Dialer {
   /// - Throws: `TransportError`, as the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
-  /// Those of the dialer below.
+  /// Returns the revisions of the dialer below.
   public func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
 
   private func keyPair() throws(TransportError) -> Obfs4KeyPair {
@@ -110,7 +110,7 @@ public struct WispDialer: Dialer {
     }
   }
 
-  /// What the limit and cancellation give up is closed by the caller, which ends the task that waits for it.
+  /// A handshake that the limit or a cancellation gives up is closed by the caller, which ends the waiting task.
   private func open(
     over stream: any ByteStream, _ keyPair: Obfs4KeyPair, within countdown: Countdown
   ) async throws(TransportError) -> WispStream {

@@ -37,7 +37,7 @@ final class WispStream: LoopStream {
   static let handshakeBytes = 8192
   private static let readBytes = 65_536
   private static let seedBytes = 24
-  /// Of a delay in a plan.
+  /// The unit of a delay in a plan.
   private static let delayUnit = Duration.microseconds(100)
 
   let facts: StreamFacts

@@ -25,7 +25,7 @@ internal import LastroWire
 public struct SOCKS5Dialer: Dialer {
   /// The proxy that is asked to connect.
   public let proxy: ProxyServer
-  /// How the proxy is reached.
+  /// The dialer that reaches the proxy.
   public let below: any Dialer
 
   /// Makes a tunnel; the proxy is asked at the first dial.
@@ -76,7 +76,7 @@ public struct SOCKS5Dialer: Dialer {
   /// - Throws: `TransportError`, as the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
-  /// Those of the dialer below.
+  /// Returns the revisions of the dialer below.
   public func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
 
   private var name: String { "the SOCKS proxy \(proxy.address)" }
@@ -113,7 +113,7 @@ public struct SOCKS5Dialer: Dialer {
 }
 
 extension SOCKS5Failure {
-  /// Of what a proxy cannot be asked.
+  /// The error of a request that a proxy cannot be asked.
   var refused: TransportError {
     .refused(
       .invalidOption, message,

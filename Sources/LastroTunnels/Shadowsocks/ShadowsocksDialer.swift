@@ -27,7 +27,7 @@ internal import LastroWire
 public struct ShadowsocksDialer: Dialer {
   /// The server.
   public let server: ShadowsocksServer
-  /// How it is reached.
+  /// The dialer that reaches it.
   public let below: any Dialer
   private let time: TimeSource
   private let random: RandomSource
@@ -82,7 +82,7 @@ public struct ShadowsocksDialer: Dialer {
   /// - Throws: `TransportError`, as the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
-  /// Those of the dialer below.
+  /// Returns the revisions of the dialer below.
   public func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
 
   private func salt() -> [UInt8] {

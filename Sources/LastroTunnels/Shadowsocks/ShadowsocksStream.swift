@@ -12,7 +12,7 @@ internal import LastroSupport
 
 /// A stream of Shadowsocks: salt and chunks over the stream below.
 final class ShadowsocksStream: LoopStream {
-  /// What becomes of salt and address.
+  /// The state of salt and address.
   private enum Beginning {
     /// They wait for the first bytes of the application.
     case held
@@ -49,7 +49,7 @@ final class ShadowsocksStream: LoopStream {
     init(_ chunks: consuming ShadowsocksReader) { self.chunks = chunks }
   }
 
-  /// What is sent: the chunks, of a salt of their own.
+  /// The chunks that are sent, with a salt of their own.
   final class Writing: Sendable {
     private final class Chunks {
       var writer: ShadowsocksWriter
@@ -83,9 +83,9 @@ final class ShadowsocksStream: LoopStream {
   }
 
   private static let readBytes = 65_536
-  /// What is sealed at a time: whole chunks.
+  /// The bytes that are sealed at a time: whole chunks.
   private static let writtenBytes = 16 * ShadowsocksChunk.maximumPayload
-  /// How long salt and address wait for the application.
+  /// The time that salt and address wait for the application.
   private static let heldTime = Duration.milliseconds(10)
 
   let facts: StreamFacts
@@ -163,7 +163,7 @@ final class ShadowsocksStream: LoopStream {
       let hasOpened = reading.withLock { $0.chunks.hasOpened }
       let told = hasOpened ? error : error.beforeShadowsocksAnswer(of: name, isUsed: state.read(\.isUsed))
       switch error.stage {
-      // Nothing is lost: the next read goes on.
+      // Nothing is lost: the next read continues.
       case .timeout, .cancelled: break
       default:
         state.change { $0.framed.failure = told }

@@ -8,7 +8,7 @@ internal import LastroWire
 
 /// Performs an exchange that asks for a WebSocket, over a `Dialer`: HTTP/1.1, one connection for each (RFC 6455 §4.1).
 ///
-/// As a `Transport` it stands below the pipeline, so that interceptors, redirects, retries and masking hold for a
+/// As a `Transport` it is below the pipeline, so that interceptors, redirects, retries and masking hold for a
 /// handshake as for any fetch. A stream that was upgraded is the answer's body, as a ``WebSocketStream``.
 struct WebSocketHandshakeTransport: Transport {
   /// Longest time spent on the body of a refusal. What matters is the status.
