@@ -51,7 +51,7 @@ final class CurlConnector: Connector, DialTaker {
     let origin = proxy?.origin ?? (try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)"))
     return Route(
       key: proxy?.url ?? key.authority, origin: origin,
-      proxy: proxy.map { ForwardingProxy(authorization: $0.authorization) }, startsWithTLS: key.isTLS,
+      proxy: proxy.map { ForwardingProxy(authorization: $0.authorization) },
       memory: RouteMemory(proxy, isTLS: key.isTLS))
   }
 
@@ -68,17 +68,23 @@ final class CurlConnector: Connector, DialTaker {
   }
 
   /// Requests wait, once a second at most, until files of TLS options were looked at.
-  func mustCheck(_ route: Route, now: Int64, until: Int64, _ proceed: (() -> Void)?) -> Bool {
-    guard let profile = (route.memory as? RouteMemory)?.profile, profile.uses > 0, hub.mustLook(at: profile, now: now)
-    else { return false }
-    if let proceed { hub.look(at: profile, until: until) { _ in proceed() } }
-    return true
+  func mustCheck(_ route: Route, now: Int64) -> Bool {
+    guard let profile = memory(of: route)?.profile, profile.uses > 0 else { return false }
+    return hub.mustLook(at: profile, now: now)
   }
+
+  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void) {
+    guard let profile = memory(of: route)?.profile else { return proceed() }
+    hub.look(at: profile, until: until) { _ in proceed() }
+  }
+
+  /// Every route's memory is one that ``route(for:with:)`` made.
+  private func memory(of route: Route) -> RouteMemory? { route.memory.map { unsafeDowncast($0, to: RouteMemory.self) } }
 
   // MARK: Dials
 
   func dial(_ dial: LinkDial, for owner: any DialOwner) {
-    dials[dial.id] = Dial(owner: owner, memory: dial.route.memory as? RouteMemory)
+    dials[dial.id] = Dial(owner: owner, memory: memory(of: dial.route))
     hub.dial(StreamDial(dial), for: self)
   }
 

@@ -18,8 +18,8 @@ internal import LastroSupport
 /// Through HTTP proxies everything goes by `CONNECT`. Of the options, those of HTTP alone are ignored.
 ///
 /// Trust is decided when a stream is dialed, within its handshake. When rules, roots or client certificates change
-/// afterwards, open streams go on, and new ones are dialed under the new state. No connection serves two streams, or a
-/// stream and a fetch, and no TLS session is resumed.
+/// afterwards, open streams continue, and new ones are dialed under the new state. No connection serves two streams, or
+/// a stream and a fetch, and no TLS session is resumed.
 ///
 /// Any number of streams may be open; idle ones are not closed, and they do not count among
 /// ``CurlTransport/activeTransfers``. To one host (name and port) at most ``CurlConfiguration/coldRequestsPerHost`` are
@@ -118,7 +118,5 @@ private struct UnusableDialer: Dialer {
 
   func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream { throw failure }
 
-  private var failure: TransportError {
-    TransportError(stage: .request, code: .engineFailure, message: error.message, hint: error.hint)
-  }
+  private var failure: TransportError { TransportError(error) }
 }

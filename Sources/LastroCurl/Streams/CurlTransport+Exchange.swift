@@ -7,6 +7,8 @@ extension CurlTransport {
   package var exchange: DialerTransport.Configuration {
     var exchange = DialerTransport.Configuration()
     exchange.engine = settings.engine
+    // Connections of dialers are not reported.
+    exchange.engine.connectionObserver = nil
     exchange.connection = connection
     return exchange
   }

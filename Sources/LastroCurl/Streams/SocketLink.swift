@@ -39,8 +39,7 @@ final class SocketLink: Link {
   private let isForwarding: Bool
   /// The target of the latest request, for errors.
   private var target: TrustTarget
-  private let hasTLS: Bool
-  /// Whether one TLS lies within another, to an https proxy: the outer one may hold bytes of which the descriptor tells
+  /// Whether one TLS runs within another, to an https proxy: the outer one may hold bytes of which the descriptor shows
   /// nothing.
   private let isNested: Bool
   /// Whether the last read ended for having brought many records, and not for there being no more.
@@ -50,13 +49,13 @@ final class SocketLink: Link {
   /// The piece that TLS wants to be given again.
   private var pendingBytes: Int?
   private(set) var failure: TransportError?
-  private weak var user: (any LinkUser)?
+  // Not weak, which would make each count of the user's references slow: a user closes its link before it goes.
+  private unowned var user: (any LinkUser)?
   private var isClosed = false
 
   init(_ session: StreamSession, isForwarding: Bool) {
     let hasTLS = clastro_has_tls(session.easy.raw)
     let isNested = session.isTLS && session.gate.proxyTarget != nil
-    self.hasTLS = hasTLS
     self.isNested = isNested
     self.isForwarding = isForwarding
     hub = session.hub
@@ -114,7 +113,7 @@ final class SocketLink: Link {
   // MARK: Reading
 
   func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
-    if hasTLS, let session { receiveTLS(from: session, into: space) } else { receivePlain(into: space) }
+    if facts.hasTLS, let session { receiveTLS(from: session, into: space) } else { receivePlain(into: space) }
   }
 
   private func receivePlain(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
@@ -170,7 +169,7 @@ final class SocketLink: Link {
   var mayHaveMore: Bool { isNested ? foundEnd != nil || isCapped : hidesInput }
 
   var hidesInput: Bool {
-    guard hasTLS, let session, !isClosed else { return false }
+    guard facts.hasTLS, let session, !isClosed else { return false }
     return isNested || foundEnd != nil || clastro_holds_input(session.easy.raw)
   }
 
@@ -184,7 +183,7 @@ final class SocketLink: Link {
   /// Post-handshake messages of TLS are read, and are nothing.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
     guard hidesInput || !isHeard && hasInput else { return false }
-    guard hasTLS, case .wait = receive(into: scratch) else { return true }
+    guard facts.hasTLS, case .wait = receive(into: scratch) else { return true }
     // One that has used up its share of the turn has read nothing.
     return isReadable
   }
@@ -196,7 +195,7 @@ final class SocketLink: Link {
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
     // Its descriptor may be another's by now.
     if isClosed { return .wait }
-    return if hasTLS, let session { sendTLS(bytes, over: session) } else { sendPlain(bytes) }
+    return if facts.hasTLS, let session { sendTLS(bytes, over: session) } else { sendPlain(bytes) }
   }
 
   private func sendPlain(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
@@ -211,7 +210,7 @@ final class SocketLink: Link {
 
   private func sendTLS(_ bytes: UnsafeRawBufferPointer, over session: StreamSession) -> LinkStep {
     var count = 0
-    // A record at a time: of more, some might have left although none is told to have been written.
+    // A record at a time: of more, some might have left although none is reported as written.
     let length = min(pendingBytes ?? Self.recordBytes, bytes.count)
     let code = curl_easy_send(session.easy.raw, bytes.baseAddress, length, &count)
     if code == CURLE_AGAIN {

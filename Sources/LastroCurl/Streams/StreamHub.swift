@@ -47,7 +47,8 @@ final class StreamHub: LoopGuest {
   var byDescriptor: [Int32: StreamPort] = [:]
   var deadlines = StreamDeadlines()
   /// Links by their descriptors, of which the system gives out the lowest that are free.
-  private var links: [Unowned<SocketLink>?] = []
+  // Unchecked because the loop's thread alone touches it, and looking up calls nothing that comes back here.
+  @exclusivity(unchecked) private var links: [Unowned<SocketLink>?] = []
 
   private var profiles: [ConnectionOptions: StreamProfile] = [:]
   private var defaultProfile: StreamProfile?
@@ -429,7 +430,7 @@ final class StreamHub: LoopGuest {
   }
 }
 
-/// Who has connections dialed for exchanges of HTTP. Called while the loop turns, from within the hub: it notes what it
+/// A user of dials for HTTP. Called while the loop turns, from within the hub: it notes what it
 /// hears, and acts when it is its turn.
 protocol DialTaker: AnyObject {
   /// TLS sessions of connections that were dialed with a profile, to be resumed where trust allows it.

@@ -24,14 +24,16 @@ final class DialerConnector: Connector {
 
   func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route {
     let origin = try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)")
-    return Route(key: key.authority, origin: origin, startsWithTLS: key.isTLS)
+    return Route(key: key.authority, origin: origin)
   }
 
   /// Returns `nil`: a dial asks its dialer itself.
   func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError? { nil }
 
   /// Links ask their dialer themselves.
-  func mustCheck(_ route: Route, now: Int64, until: Int64, _ proceed: (() -> Void)?) -> Bool { false }
+  func mustCheck(_ route: Route, now: Int64) -> Bool { false }
+
+  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void) { proceed() }
 
   func dial(_ dial: LinkDial, for owner: any DialOwner) {
     var request = dial.request

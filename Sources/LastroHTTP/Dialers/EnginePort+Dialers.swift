@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Lastro
+package import Lastro
 
 extension EnginePort {
   /// Opens an engine over a dialer.
@@ -19,8 +19,8 @@ extension EnginePort {
 }
 
 extension TransportError {
-  /// An engine that could not be opened, for want of threads or descriptors.
-  init(_ error: ConfigurationError) {
+  /// Makes the error of an engine that could not be opened, for want of threads or descriptors.
+  package init(_ error: ConfigurationError) {
     self.init(stage: .request, code: .engineFailure, message: error.message, hint: error.hint)
   }
 }

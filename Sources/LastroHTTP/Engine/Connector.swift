@@ -14,13 +14,15 @@ package protocol Connector: AnyObject {
   /// Returns the reason why a host must not be asked over a route; `nil` where the dial itself would find out.
   func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError?
 
-  /// Has requests over a route wait until it was looked up whether links are still current.
+  /// Returns whether it must be checked if links of a route are still current, before a request uses one.
+  func mustCheck(_ route: Route, now: Int64) -> Bool
+
+  /// Checks whether links of a route are still current.
   ///
   /// - Parameters:
-  ///   - until: the time at which they wait no longer.
-  ///   - proceed: called once, on the loop's thread; `nil` asks only whether they would wait.
-  /// - Returns: false where they need not.
-  func mustCheck(_ route: Route, now: Int64, until: Int64, _ proceed: (() -> Void)?) -> Bool
+  ///   - until: the time at which requests wait no longer.
+  ///   - proceed: called once, on the loop's thread.
+  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void)
 
   /// Opens a link, and reports the outcome to the owner.
   func dial(_ dial: LinkDial, for owner: any DialOwner)
@@ -42,26 +44,25 @@ package protocol DialOwner: AnyObject {
 }
 
 /// The way of requests for one host.
-package struct Route {
+///
+/// A class, because each request hands it on.
+package final class Route {
   /// The name of what its connections are shared by: requests of other hosts on the same way use them too.
-  package var key: String
+  package let key: String
   /// The scheme, host and port that connections are to, as observers see them.
-  package var origin: Origin?
+  package let origin: Origin?
   /// The value of `Proxy-Authorization`, where there is one; requests go out with their whole URLs, to a proxy that
   /// serves many hosts (RFC 9112 §3.2.2).
-  package var proxy: ForwardingProxy?
-  /// Whether TLS is spoken first.
-  package var startsWithTLS: Bool
+  package let proxy: ForwardingProxy?
   /// The state that the connector keeps for the route.
-  package var memory: AnyObject?
+  package let memory: AnyObject?
 
   package init(
-    key: String, origin: Origin?, proxy: ForwardingProxy? = nil, startsWithTLS: Bool, memory: AnyObject? = nil
+    key: String, origin: Origin?, proxy: ForwardingProxy? = nil, memory: AnyObject? = nil
   ) {
     self.key = key
     self.origin = origin
     self.proxy = proxy
-    self.startsWithTLS = startsWithTLS
     self.memory = memory
   }
 }

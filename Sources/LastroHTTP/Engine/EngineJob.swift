@@ -76,7 +76,10 @@ final class EngineJob: Sendable {
 
   private func post(_ command: LoopCommand) { _ = port.loop.post(command) }
 
-  /// Has the loop send on.
+  /// Has the loop receive on: there is room for the body again.
+  func resumeReceiving() { post(.resumeReceiving(self)) }
+
+  /// Has the loop send on: the upload has more, or has ended.
   func resumeSending() { post(.resumeSending(self)) }
 
   func noteSent() { wasSent.store(true, ordering: .relaxed) }
@@ -127,10 +130,4 @@ extension TransferRequest.Delivery {
   fileprivate var mayStream: Bool {
     if case .collected = self { false } else { true }
   }
-}
-
-extension EngineJob: BodyBringer {
-  func resumeReceiving() { post(.resumeReceiving(self)) }
-  func readerCancelled() { cancel() }
-  func readerLeft() { cancel() }
 }

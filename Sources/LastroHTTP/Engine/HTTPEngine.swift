@@ -73,9 +73,7 @@ final class HTTPEngine {
   @exclusivity(unchecked) private var defaultPartition: Partition?
   private var partitions: [ConnectionOptions: Partition] = [:]
   private var mostPartitions = HTTPEngine.sparePartitions
-  @exclusivity(unchecked) private var exchanges: [ObjectIdentifier: Exchange] = [:] {
-    didSet { context.exchanges += exchanges.count - oldValue.count }
-  }
+  @exclusivity(unchecked) private var exchanges: [ObjectIdentifier: Exchange] = [:]
   /// Jobs that wait until it was looked up whether connections are still current.
   private var held: [ObjectIdentifier: EngineJob] = [:]
   private var slots = ConnectionSlots()
@@ -136,7 +134,7 @@ final class HTTPEngine {
       let host = defaultPartition?.hosts[HostKey(job.request.head)], host.hasFreeConnection
     else { return false }
     clock.update()
-    guard !connector.mustCheck(host.route, now: clock.now, until: 0, nil) else { return false }
+    guard !connector.mustCheck(host.route, now: clock.now) else { return false }
     enter(job, host)
     return true
   }
@@ -145,13 +143,15 @@ final class HTTPEngine {
   /// over.
   private func holds(_ job: EngineJob, for host: HostPool) -> Bool {
     // A look whose time has passed already would end in this turn, and begin again.
-    guard clock.now < job.expiresAt else { return false }
-    // Weak: the look may end after the engine, whose jobs were cancelled.
-    let mustWait = connector.mustCheck(host.route, now: clock.now, until: job.expiresAt) { [weak self] in
-      if let self, held.removeValue(forKey: ObjectIdentifier(job)) != nil { begin(job) }
+    guard clock.now < job.expiresAt, connector.mustCheck(host.route, now: clock.now) else { return false }
+    held[ObjectIdentifier(job)] = job
+    // The look may end after the engine, whose jobs were cancelled. A weak reference would make each count of the
+    // engine's references slow.
+    connector.check(host.route, until: job.expiresAt) { [reference] in
+      guard let engine = reference.core, engine.held.removeValue(forKey: ObjectIdentifier(job)) != nil else { return }
+      engine.begin(job)
     }
-    if mustWait { held[ObjectIdentifier(job)] = job }
-    return mustWait
+    return true
   }
 
   private func enter(_ job: EngineJob, _ host: HostPool) {
@@ -162,6 +162,7 @@ final class HTTPEngine {
     }
     let exchange: Exchange = host.expectsHTTP2 ? HTTP2Call(job, host: host) : HTTP1Call(job, host: host)
     exchanges[ObjectIdentifier(job)] = exchange
+    context.exchanges += 1
     host.enter(exchange)
   }
 
@@ -262,7 +263,11 @@ final class HTTPEngine {
   func answer(
     _ exchange: Exchange, _ failure: TransportError?, facts: TransferFacts, upgraded stream: (any ByteStream)? = nil
   ) {
-    guard exchanges.removeValue(forKey: ObjectIdentifier(exchange.job)) != nil else { return stream?.close() ?? () }
+    guard exchanges.removeValue(forKey: ObjectIdentifier(exchange.job)) != nil else {
+      stream?.close()
+      return
+    }
+    context.exchanges -= 1
     load.end()
     exchange.report(failure, facts: facts, upgraded: stream)
     if isShutDown { finishShutdown() }

@@ -167,16 +167,16 @@ class Exchange: ResponseReceiver {
   override final var wireBytes: Int64 { bodyBytes }
 
   override final func facts() -> TransferFacts {
-    let facts = wire?.link.facts
-    var timings = isOnReused ? TransferFacts.Timings() : facts?.timings ?? TransferFacts.Timings()
+    let wire = wire
+    var timings = isOnReused ? TransferFacts.Timings() : wire?.facts.timings ?? TransferFacts.Timings()
     timings.requestStart = sentAt.map { .nanoseconds(max(1, $0 - startedAt)) }
     timings.firstByte = firstByteAt.map { .nanoseconds(max(1, $0 - startedAt)) }
     timings.total = .nanoseconds(max(0, clock.now - startedAt))
     timings.queued = .nanoseconds(max(0, startedAt - job.enqueuedAt))
     // In one initializer: each property that is set separately costs an allocation.
     return TransferFacts(
-      httpVersion: version, remoteAddress: facts?.remoteAddress, remotePort: facts?.remotePort,
-      connectionID: facts?.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
+      httpVersion: version, remoteAddress: wire?.facts.remoteAddress, remotePort: wire?.facts.remotePort,
+      connectionID: wire?.facts.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
       bytesReceived: bodyBytes, resends: job.resends, trust: verdict, timings: timings, bodyCut: bodyCut,
       trailers: trailers)
   }

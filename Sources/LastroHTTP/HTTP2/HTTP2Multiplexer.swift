@@ -283,7 +283,7 @@ final class HTTP2Multiplexer {
   /// Gathers frames until there are no more, or no more room. What goes out makes exchanges ask their sources.
   private func gather(into space: UnsafeMutableRawBufferPointer) -> Int {
     hasNews = false
-    return session.fill(space, inRecords: connection.hasTLS, now: now) {
+    return session.fill(space, inRecords: connection.facts.hasTLS, now: now) {
       perform(nil)
       defer { hasNews = false }
       return hasNews

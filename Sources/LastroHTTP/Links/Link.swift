@@ -16,7 +16,8 @@ package protocol Link: AnyObject {
   /// Decides whether bytes for a target may go out on it. Asked before every request.
   func admit(_ target: TrustTarget) -> LinkAdmission
 
-  /// Sets who hears of readiness. From here on the peer's end, and bytes that no request asked for, are reported.
+  /// Sets the user, which closes the link before it goes. From here on the peer's end is reported, and bytes that no
+  /// request asked for.
   func attach(_ user: any LinkUser)
 
   /// Reads the bytes that have come, once.

@@ -30,7 +30,8 @@ final class StreamLink: Link {
   private let executor: (any TaskExecutor)?
   /// Whether they may begin on the loop's thread.
   private let runsOnLoops: Bool
-  private weak var user: (any LinkUser)?
+  // Not weak, which would make each count of the user's references slow: a user closes its link before it goes.
+  private unowned var user: (any LinkUser)?
 
   private var wants = (read: false, write: false)
   /// Whether readiness is being reported, so that the next read begins afterwards.

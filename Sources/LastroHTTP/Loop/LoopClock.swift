@@ -10,7 +10,7 @@ internal import Synchronization
 package struct LoopTime: Sendable {
   /// `nil`: the system's clock.
   let source: TimeSource?
-  /// The latest time at which a limit of the source has passed: a test's clock may let one pass and stand still.
+  /// The latest time at which a limit of the source has passed: a test's clock may let one pass without moving.
   private let passed = Passed()
 
   private final class Passed: Sendable {
@@ -38,7 +38,8 @@ package struct LoopTime: Sendable {
 package final class LoopClock {
   private let time: LoopTime
   /// Nanoseconds, as ``LoopTime/now`` returns them.
-  package private(set) var now: Int64
+  // Unchecked because the loop's thread alone touches it, and reading a clock calls nothing that comes back here.
+  @exclusivity(unchecked) package private(set) var now: Int64
 
   init(_ time: LoopTime) {
     self.time = time

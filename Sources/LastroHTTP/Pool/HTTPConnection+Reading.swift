@@ -57,9 +57,9 @@ extension HTTPConnection {
       return false
     }
     // Amid a large body a record that is not full says nothing of those behind it.
-    isBulk = count + Self.recordBytes > space.count || isBulk && !readsWhole
+    isBulk = count + Self.recordBytes > space.count || isBulk && !facts.readsWhole
     // Behind a record of TLS another may lie.
-    isReadEmpty = readsWhole && count < space.count
+    isReadEmpty = facts.readsWhole && count < space.count
     exchange.receive(UnsafeRawBufferPointer(rebasing: space[..<count]))
     isReadEmpty = false
     return isBulk || link.mayHaveMore

@@ -13,9 +13,8 @@ final class HTTPConnection: LinkUser {
   static let partBytes = 4 * 1024
 
   let link: any Link
-  // Of the link's facts, those that are asked for often: by themselves they cost less.
-  let hasTLS: Bool
-  let readsWhole: Bool
+  /// The link's; kept, because a property of a protocol is copied whole to read a part.
+  let facts: LinkFacts
   private let isProxied: Bool
   unowned let host: HostPool
   /// Its number in the engine.
@@ -51,9 +50,7 @@ final class HTTPConnection: LinkUser {
   init(_ link: any Link, host: HostPool, now: Int64) {
     self.link = link
     self.host = host
-    let facts = link.facts
-    hasTLS = facts.hasTLS
-    readsWhole = facts.readsWhole
+    facts = link.facts
     isProxied = facts.isProxied || host.route.proxy != nil
     held = facts.early
     bornAt = now
@@ -62,6 +59,8 @@ final class HTTPConnection: LinkUser {
     slot = host.engine.register(self)
     link.attach(self)
   }
+
+  deinit { if !isClosed { link.close() } }
 
   var isReused: Bool { exchanges > 1 }
 

@@ -69,8 +69,8 @@ extension HostPool {
   private func stands(_ id: UInt64) {
     // Given up in the meantime: the connector has closed it.
     guard dials.remove(id) != nil, let link = engine.connector.takeLink(of: id) else { return }
-    let facts = link.facts
     let connection = HTTPConnection(link, host: self, now: engine.now)
+    let facts = connection.facts
     if versions.learn(facts.applicationProtocol) {
       if let end = facts.earlyEnd { return speaksFirst(connection, end) }
       do throws(TransportError) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import HTTPTypes
 import Lastro
 import LastroHTTP
@@ -29,6 +30,22 @@ struct ConnectionObserverTests {
     #expect(words.count { $0 == "active idle" || $0 == "idle active" } >= 3)
     #expect(zip(changes, changes.dropFirst()).allSatisfy { $0.to == $1.from && $0.age <= $1.age })
     #expect(changes.allSatisfy { $0.origin.port == server.port })
+  }
+
+  @Test("connections of dialers are not reported, also where HTTP over them has the engine's limits")
+  func dialers() async throws {
+    let server = try LoopbackServer.http { _ in .text("fine") }
+    let changes = Lock(0)
+    var configuration = CurlConfiguration()
+    configuration.connection.proxy = .none
+    configuration.connectionObserver = { _ in changes.withLock { $0 += 1 } }
+    let engine = try CurlTransport(configuration)
+    let transport = try DialerTransport(over: CurlDialer(transport: engine), configuration: engine.exchange)
+    let answer = try await transport.execute(.to(server, "/"))
+    #expect(answer.body.bytes == Data("fine".utf8))
+    #expect(changes.withLock { $0 } == 0)
+    _ = try await engine.execute(.to(server, "/"))
+    #expect(changes.withLock { $0 } > 0)
   }
 
   @Test("a connection that requests for many servers share is the proxy's, without its password")

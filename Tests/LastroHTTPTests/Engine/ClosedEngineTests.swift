@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import LastroSupport
+import LastroTesting
+import LastroWire
+import TestSupport
+import Testing
+
+@testable import Lastro
+@testable import LastroHTTP
+
+/// A connector that has each request wait until it is let go.
+private final class HoldingConnector: Connector, @unchecked Sendable {
+  // Sendable because only the loop's thread touches `proceed`.
+  private var proceed: (() -> Void)?
+  let checks = EventRecorder<Int>()
+  let dials = EventRecorder<Int>()
+
+  func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route {
+    Route(key: key.authority, origin: nil)
+  }
+
+  func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError? { nil }
+
+  func mustCheck(_ route: Route, now: Int64) -> Bool { true }
+
+  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void) {
+    self.proceed = proceed
+    checks.record(1)
+  }
+
+  func dial(_ dial: LinkDial, for owner: any DialOwner) { dials.record(1) }
+
+  func takeLink(of dial: UInt64) -> (any Link)? { nil }
+
+  func cancelDial(_ id: UInt64) {}
+
+  func tearDown() {}
+
+  func letGo() { proceed?() }
+}
+
+/// Runs a closure on a loop's thread.
+private struct LoopCall: GuestCommand {
+  let body: @Sendable () -> Void
+
+  func perform(on loop: LoopCore) { body() }
+}
+
+@Suite("Engines that are closed", .timeLimit(.minutes(5)))
+struct ClosedEngineTests {
+  @Test("a check that ends after its engine begins nothing")
+  func lateCheck() async throws {
+    let loop = try EventLoop()
+    let connector = HoldingConnector()
+    do {
+      let port = EnginePort.open(on: loop, EngineSettings(), options: SharedOptions(given: nil)) { _ in connector }
+      let task = Task {
+        await failure { () async throws(TransportError) in
+          try await port.execute(.to(), own: nil, asks: .ordinary)
+        }
+      }
+      _ = try await connector.checks.waitForEvents(count: 1)
+      task.cancel()
+      #expect(await task.value?.stage == .cancelled)
+    }
+    let calls = EventRecorder<Int>()
+    _ = loop.post(
+      LoopCall {
+        connector.letGo()
+        calls.record(1)
+      })
+    _ = try await calls.waitForEvents(count: 1)
+    #expect(connector.checks.count == 1 && connector.dials.count == 0)
+  }
+}
