@@ -87,7 +87,8 @@ public final class DialerTransport: Transport {
       request, own: request.connection.map { SharedOptions($0) }, asks: request.asks)
   }
 
-  private func port() throws(TransportError) -> EnginePort {
+  /// Returns the engine, which is opened with the first call.
+  func port() throws(TransportError) -> EnginePort {
     let result: Result<EnginePort, TransportError> = state.withLock { state in
       switch state {
       case .open(let port): return .success(port)

@@ -76,7 +76,7 @@ final class HTTPEngine {
   @exclusivity(unchecked) private var exchanges: [ObjectIdentifier: Exchange] = [:]
   /// Jobs that wait until it was looked up whether connections are still current.
   private var held: [ObjectIdentifier: EngineJob] = [:]
-  private var slots = ConnectionSlots()
+  private(set) var slots = ConnectionSlots()
   // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
   @exclusivity(unchecked) private var writer = RequestWriter()
   /// Jobs that wait for another to end.

@@ -5,6 +5,9 @@ struct ConnectionSlots {
   private var connections: [HTTPConnection?] = []
   private var free: [Int32] = []
 
+  /// The number of slots, free ones included.
+  var count: Int { connections.count }
+
   subscript(slot: Int32) -> HTTPConnection? { slot < connections.count ? connections[Int(slot)] : nil }
 
   mutating func add(_ connection: HTTPConnection) -> Int32 {

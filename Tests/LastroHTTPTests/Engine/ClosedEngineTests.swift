@@ -41,13 +41,6 @@ private final class HoldingConnector: Connector, @unchecked Sendable {
   func letGo() { proceed?() }
 }
 
-/// Runs a closure on a loop's thread.
-private struct LoopCall: GuestCommand {
-  let body: @Sendable () -> Void
-
-  func perform(on loop: LoopCore) { body() }
-}
-
 @Suite("Engines that are closed", .timeLimit(.minutes(5)))
 struct ClosedEngineTests {
   @Test("a check that ends after its engine begins nothing")
