@@ -160,32 +160,10 @@ final class HTTPEngine {
     guard queuedCount < settings.queuedRequests || !host.isFull else {
       return refuse(job, .queueFull(settings.queuedRequests))
     }
-    let exchange: Exchange = host.expectsHTTP2 ? HTTP2Call(job, host: host) : HTTP1Call(job, host: host)
+    let exchange = Exchange(job, host: host)
     exchanges[ObjectIdentifier(job)] = exchange
     context.exchanges += 1
     host.enter(exchange)
-  }
-
-  /// The exchange for a connection that speaks HTTP/1.1. What was made for the other version has sent nothing.
-  func overHTTP1(_ exchange: Exchange) -> HTTP1Call {
-    if let exchange = exchange as? HTTP1Call { return exchange }
-    let other = HTTP1Call(exchange.job, host: exchange.host, startedAt: exchange.startedAt)
-    replace(exchange, with: other)
-    return other
-  }
-
-  /// The exchange for a connection that speaks HTTP/2.
-  func overHTTP2(_ exchange: Exchange) -> HTTP2Call {
-    if let exchange = exchange as? HTTP2Call { return exchange }
-    let other = HTTP2Call(exchange.job, host: exchange.host, startedAt: exchange.startedAt)
-    replace(exchange, with: other)
-    return other
-  }
-
-  private func replace(_ exchange: Exchange, with other: Exchange) {
-    other.requestSent = exchange.requestSent
-    exchange.state = .over
-    exchanges[ObjectIdentifier(exchange.job)] = other
   }
 
   private func refuse(_ job: EngineJob, _ error: TransportError) {
@@ -255,8 +233,9 @@ final class HTTPEngine {
 
   /// Ends an exchange that has no connection.
   func end(_ exchange: Exchange, _ error: TransportError) {
-    exchange.state = .over
-    answer(exchange, error, facts: exchange.facts())
+    let facts = exchange.facts()
+    exchange.noteOver()
+    answer(exchange, error, facts: facts)
   }
 
   /// - Parameter stream: the link as a stream, where the response ended HTTP on it.

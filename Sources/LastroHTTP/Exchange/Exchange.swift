@@ -4,11 +4,13 @@ internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// A job of an engine, whatever protocol its connection speaks: waiting for a connection, and then on one.
+/// A job of an engine, whichever version of HTTP carries it: it waits for a connection, and then runs on one.
 ///
-/// Owner: its ``HostPool`` while it waits, its connection while it runs. Thread: the loop's.
-class Exchange: ResponseReceiver {
-  /// The state of an exchange.
+/// It knows the request's progress, its limits and the facts. Its ``ResponseReceiver`` has the response, and its
+/// ``ExchangeRunner`` speaks for it on the connection.
+///
+/// Owner: ``HTTPEngine``. Thread: the loop's; it is not `Sendable`, so the compiler keeps it there.
+final class Exchange {
   enum State {
     case waiting
     case running
@@ -22,162 +24,228 @@ class Exchange: ResponseReceiver {
     case failed(TransportError)
   }
 
-  final let host: HostPool
-  final var state = State.waiting
+  let job: EngineJob
+  let host: HostPool
+  let receiver: ResponseReceiver
+  private(set) var state = State.waiting
+  /// `nil` while it waits, and once it is over.
+  private(set) var runner: (any ExchangeRunner)?
+
+  // MARK: Waiting
+
   /// The time at which the dial began that it waits for; `nil` while it waits for another request's end.
-  final var dialBeganAt: Int64?
-  /// The time at which that dial must have ended.
-  final var dialEndsAt: Int64 {
-    guard let dialBeganAt, let limit = job.request.connectTimeout else { return .max }
-    return dialBeganAt.adding(limit)
-  }
-  /// The end of the wait for a connection. The dial, which knows what it waited for, may end first.
-  private var connectExpiresAt: Int64 { dialEndsAt.adding(.milliseconds(50)) }
-  /// Whether the source of the body has nothing at the moment.
-  final var sendingPaused = false
-  /// Whether the answer is complete, and only the end of the upload's source is waited for.
-  final var isDelivered = false
+  var dialBeganAt: Int64?
   /// Whether it waits for a connection that has served no request.
-  final var wantsFresh = false
-  /// Whether its connection served another request before.
-  final var isOnReused = false
-  final var verdict: TrustVerdict?
-  final var sentBytes: Int64 = 0
-  final var bodyBytes: Int64 = 0
-  final var sentAt: Int64?
-  final var firstByteAt: Int64?
-  final var version: String?
-  // Unchecked because the loop has it alone, and setting it calls nothing.
-  @exclusivity(unchecked) final private(set) var trailers: HTTPFields = [:]
-  // Unchecked for the same reason.
-  @exclusivity(unchecked) final private var deliveryWatch = DeliveryWatch()
+  var wantsFresh = false
 
-  init(_ job: EngineJob, host: HostPool, startedAt: Int64? = nil) {
-    self.host = host
-    super.init(job, in: host.engine, startedAt: startedAt)
+  // MARK: The request
+
+  /// Whether its connection served another request before.
+  private(set) var isOnReused = false
+  private(set) var verdict: TrustVerdict?
+  /// Whether request bytes may have left.
+  private(set) var requestSent = false
+  private(set) var sentAt: Int64?
+  var sentBytes: Int64 = 0
+  /// Bytes of the request's body that were handed to the engine.
+  var uploadOffset = 0
+  /// Whether the source of the body has nothing at the moment.
+  var sendingPaused = false
+
+  // MARK: The response
+
+  /// The version of HTTP that the response names.
+  var version: String?
+  private(set) var firstByteAt: Int64?
+  // Unchecked because the loop has it alone, and setting it calls nothing.
+  @exclusivity(unchecked) private var trailers: HTTPFields = [:]
+  /// What is done with the rest of a redirect's body.
+  private(set) var rest = Rest.part
+  /// Whether the response is complete, and only the end of the upload's source is waited for.
+  private var isDelivered = false
+  /// Until then the body of a refusal is read.
+  var patienceEndsAt = Int64.max
+
+  // MARK: Time
+
+  let startedAt: Int64
+  private(set) var lastActivity: Int64
+  // Unchecked for the same reason.
+  @exclusivity(unchecked) var deliveryWatch = DeliveryWatch()
+
+  /// The rest of a response whose head is all that the caller wants.
+  enum Rest {
+    /// It belongs to the response.
+    case part
+    /// A redirect waits for it, at most until then, so that the next request finds the connection free.
+    case awaited(until: Int64)
+    /// The job is answered, and the rest is read for the connection's sake, at most until then.
+    case drained(until: Int64)
   }
 
-  // MARK: What a protocol adds
+  init(_ job: EngineJob, host: HostPool) {
+    self.job = job
+    self.host = host
+    let engine = host.engine
+    receiver = ResponseReceiver(job, in: engine)
+    startedAt = engine.now
+    lastActivity = startedAt
+  }
 
-  /// The reader has taken what lay there.
-  func resumeReceiving() {}
+  var engine: HTTPEngine { host.engine }
+  var now: Int64 { host.engine.now }
+  var isRunning: Bool { state == .running }
 
-  /// The source has more, or has ended.
-  func resumeSending() {}
+  /// The connection that it runs on.
+  var connection: HTTPConnection? { runner?.connection }
 
-  /// Leaves its connection, which serves others where it can.
-  func leave(_ failure: TransportError?) {}
+  // MARK: Changes of state
 
-  /// Makes it wait for another connection, as if nothing had been sent.
+  /// Runs from here on.
+  func run(by runner: any ExchangeRunner, isOnReused: Bool) {
+    state = .running
+    self.runner = runner
+    self.isOnReused = isOnReused
+    job.upload?.start { [weak job] in job?.resumeSending() }
+  }
+
+  /// Waits for another connection, as if nothing had been sent.
   func rewind() {
     state = .waiting
+    runner?.detach()
+    runner = nil
     uploadOffset = 0
     sendingPaused = false
+    receiver.isBounded = false
     firstByteAt = nil
     trailers = [:]
     dialBeganAt = nil
   }
 
-  final func received(interim head: ResponseHead) { job.request.interimTelling(head)?() }
-
-  final func received(trailers fields: [ResponseHead.Field]) { trailers = HTTPFields(trailers: fields) }
-
-  /// The connection that it is on, or was on at last.
-  var wire: HTTPConnection? { nil }
-
-  /// Whether no other exchange writes on its connection.
-  var isAlone: Bool { true }
-
-  /// Ends it with what there is.
-  func finish() {}
-
-  // MARK: Deadlines
-
-  /// Until then the body of a refusal is read.
-  final private var patienceEndsAt = Int64.max
-
-  /// The time at which the loop must look at it again.
-  var expiresAt: Int64 {
-    if let drainsUntil { return drainsUntil }
-    if let answersHeadAt { return min(job.expiresAt, answersHeadAt) }
-    if state == .waiting { return min(job.expiresAt, connectExpiresAt, idleDialEndsAt) }
-    let end = min(job.expiresAt, patienceEndsAt)
-    guard let idle = job.request.idleTimeout, !waitsForUs else { return end }
-    return min(end, deliveryWatch.nextLook(after: lastActivity, limit: idle.nanoseconds))
+  /// It is over; it may still have its connection.
+  func noteOver() {
+    state = .over
+    uploadOffset = handedOver
   }
 
-  /// Fails a refusal's body that takes too long: what matters is its status.
-  final func cutLate() {
-    patienceEndsAt = .max
-    route.cutLate()
-    finish()
+  /// Leaves its connection, which serves others where it can.
+  func leaveConnection(_ failure: TransportError?) {
+    let runner = runner
+    self.runner = nil
+    runner?.leave(failure)
   }
 
-  /// Limits the time that is spent on the body of a refusal.
-  final func limitPatience() {
-    guard isErrorAnswer, let limit = limits.errorBodyTime else { return }
-    // Half of the rest, so that the status is reported before the deadline passes.
-    let left = job.expiresAt == .max ? Int64.max : (job.expiresAt - clock.now) / 2
-    patienceEndsAt = clock.now.adding(nanoseconds: min(limit.nanoseconds, left))
-    host.engine.noteExpiry(expiresAt)
+  // MARK: What happens to it
+
+  /// The link admits its bytes.
+  func wasAdmitted(_ verdict: TrustVerdict) { self.verdict = verdict }
+
+  /// The head of the request goes out, or may from here on.
+  func headWasSent() {
+    sentAt = now
+    job.noteSent()
   }
 
-  /// A handshake in which nothing moves is idle, too.
-  private var idleDialEndsAt: Int64 {
-    guard let dialBeganAt, let idle = job.request.idleTimeout else { return .max }
-    return dialBeganAt.adding(idle)
+  /// Bytes of the request have left.
+  func requestBytesLeft() { requestSent = true }
+
+  /// The server has processed nothing of the request.
+  func nothingWasProcessed() { requestSent = false }
+
+  /// Something moved.
+  func wasActive() { lastActivity = now }
+
+  /// Something moved at a time that may lie before what is known.
+  func wasActive(at time: Int64) { lastActivity = max(lastActivity, time) }
+
+  /// Bytes of the response came.
+  func receivedBytes() {
+    lastActivity = now
+    if firstByteAt == nil { firstByteAt = lastActivity }
   }
 
-  /// Whether nothing moves because of our own side: a slow reader, or a slow source while no answer has come.
-  private var waitsForUs: Bool { receivingPaused || (sendingPaused && response == nil) }
-
-  /// Notes that it moves again: while it waited for us, its idle limit did not run.
-  final func noteActivity() {
-    lastActivity = clock.now
-    host.engine.noteExpiry(expiresAt)
+  /// It moves again: while it waited for us, its idle limit did not run.
+  func goesOn() {
+    lastActivity = now
+    engine.noteExpiry(expiresAt)
   }
 
-  /// Its time has come, of one kind or another.
-  func expire(now: Int64) {
-    if now >= patienceEndsAt, now < job.expiresAt { return cutLate() }
-    if !isAlive(now: now) { timeOut(now: now) }
+  func received(interim head: ResponseHead) { job.request.interimTelling(head)?() }
+
+  func received(trailers fields: [ResponseHead.Field]) { trailers = HTTPFields(trailers: fields) }
+
+  // MARK: The end of its response
+
+  /// The reader has taken what lay there.
+  func resumeReceiving() {
+    guard isRunning, receiver.isPaused else { return }
+    receiver.isPaused = false
+    goesOn()
+    runner?.resumeReceiving()
   }
 
-  /// Whether only the time of a look has come, and not the end of a limit.
-  private func isAlive(now: Int64) -> Bool {
-    guard state == .running, drainsUntil == nil, !waitsForUs, now < job.expiresAt,
-      let limit = job.request.idleTimeout?.nanoseconds
-    else { return false }
-    lastActivity = max(lastActivity, handedOutAt)
-    lastActivity = deliveryWatch.look(
-      at: wire?.peerDelivery(now: now), after: lastActivity, limit: limit, now: now, isAlone: isAlone)
-    return now < lastActivity.adding(nanoseconds: limit)
+  /// The source of the upload has more, or has ended.
+  func resumeSending() {
+    guard isRunning else { return }
+    if isDelivered { return finish() }
+    if let error = failureOfSourceAtEnd { return host.conclude(self, error) }
+    guard sendingPaused else { return }
+    sendingPaused = false
+    goesOn()
+    runner?.resumeSending()
   }
 
-  /// The time at which bytes were handed to the connection last, where ``lastActivity`` does not include it.
-  var handedOutAt: Int64 { .min }
-
-  /// Fails it, for its limit has passed.
-  func timeOut(now: Int64) {
-    host.conclude(self, .timedOut(self, isDelivered: isDelivered, connectExpiresAt: connectExpiresAt, now: now))
+  /// The response has come whole, or as far as it is wanted.
+  func finish() {
+    if let error = failureOfSourceAtEnd { return fail(error) }
+    isDelivered = !receiver.wasCut && awaitsSourceEnd
+    if !isDelivered { host.conclude(self, nil) }
   }
+
+  /// Whether the response has come whole, and is not reported yet.
+  var awaitsUpload: Bool { isDelivered }
+
+  /// Ends with an error, unless what there is of the response matters more.
+  func fail(_ error: TransportError) { host.conclude(self, receiver.weigh(error)) }
+
+  /// No more of the response is read: it ends with what there is, or with the reason.
+  func stopReading() {
+    if receiver.wasCut { finish() } else { fail(receiver.failure ?? .noMemoryForBody) }
+  }
+
+  /// Changes what is done with the rest of a redirect's body.
+  func treatRest(as rest: Rest) { self.rest = rest }
+
+  /// Answers the job.
+  ///
+  /// - Parameter stream: the link as a stream, where the response ended HTTP on it.
+  func report(_ failure: TransportError?, facts: TransferFacts, upgraded stream: (any ByteStream)? = nil) {
+    // A redirect that only waited for the rest of its body is followed all the same.
+    var isAwaited = false
+    if case .awaited = rest { isAwaited = true }
+    receiver.report(
+      isAwaited ? nil : failure, facts: facts, sentBytes: Int64(handedOver), upgraded: stream)
+  }
+
+  /// The bytes of the request's body that were sent, or are about to be.
+  var handedOver: Int { runner?.handedOver ?? uploadOffset }
 
   // MARK: What is known
 
-  override final var wireBytes: Int64 { bodyBytes }
-
-  override final func facts() -> TransferFacts {
-    let wire = wire
-    var timings = isOnReused ? TransferFacts.Timings() : wire?.facts.timings ?? TransferFacts.Timings()
+  /// Returns the facts of the exchange so far.
+  func facts() -> TransferFacts {
+    let now = now
+    let wire = connection?.facts
+    var timings = isOnReused ? TransferFacts.Timings() : wire?.timings ?? TransferFacts.Timings()
     timings.requestStart = sentAt.map { .nanoseconds(max(1, $0 - startedAt)) }
     timings.firstByte = firstByteAt.map { .nanoseconds(max(1, $0 - startedAt)) }
-    timings.total = .nanoseconds(max(0, clock.now - startedAt))
+    timings.total = .nanoseconds(max(0, now - startedAt))
     timings.queued = .nanoseconds(max(0, startedAt - job.enqueuedAt))
     // In one initializer: each property that is set separately costs an allocation.
     return TransferFacts(
-      httpVersion: version, remoteAddress: wire?.facts.remoteAddress, remotePort: wire?.facts.remotePort,
-      connectionID: wire?.facts.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
-      bytesReceived: bodyBytes, resends: job.resends, trust: verdict, timings: timings, bodyCut: bodyCut,
-      trailers: trailers)
+      httpVersion: version, remoteAddress: wire?.remoteAddress, remotePort: wire?.remotePort,
+      connectionID: wire?.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
+      bytesReceived: receiver.wireBytes, resends: job.resends, trust: verdict, timings: timings,
+      bodyCut: receiver.bodyCut, trailers: trailers)
   }
 }

@@ -7,14 +7,14 @@ internal import LastroWire
 extension HTTP2Call {
   /// Returns the error of a stream that ended without a whole response.
   func transportError(_ ending: HTTP2Ending) -> TransportError {
-    ending.transportError(hasResponse: response != nil, requestSent: requestSent) { lostConnection() }
+    ending.transportError(hasResponse: exchange.receiver.response != nil, requestSent: exchange.requestSent) { lostConnection() }
   }
 
   private func lostConnection() -> TransportError {
-    let cause = connection?.failure
+    let cause = multiplexer.failure
     if let cause, cause.code != .receiveFailed, cause.code != .sendFailed { return cause }
     var error: TransportError
-    switch (response == nil, isOnReused && requestSent, cause == nil) {
+    switch (exchange.receiver.response == nil, exchange.isOnReused && exchange.requestSent, cause == nil) {
     case (true, true, _): error = .closedAfterSending
     case (true, false, true): error = HeadViolation.endsInHead.transportError
     case (true, false, false): error = .resetBeforeAnswer

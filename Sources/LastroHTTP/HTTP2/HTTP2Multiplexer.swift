@@ -10,11 +10,11 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// An ``HTTP2Session`` over a connection: moves its bytes, and tells each exchange what concerns it.
+/// An ``HTTP2Session`` over a connection: moves its bytes, and tells each ``HTTP2Call`` what concerns it.
 ///
 /// What is to be sent is gathered until the turn of the loop ends, and goes out at once: ``HTTPEngine/settle()``.
 /// Owner: ``HTTP2Pool``, and the connection. Thread: the loop's.
-final class HTTP2Multiplexer {
+final class HTTP2Multiplexer: ConnectionSession {
   /// Bytes that are read, or written, for one connection before others have their turn.
   private static let turnBytes = 512 * 1024
 
@@ -22,9 +22,9 @@ final class HTTP2Multiplexer {
   let session: HTTP2Session
   private unowned let pool: HTTP2Pool
   /// By the slot of their HTTP/2 stream.
-  private var exchanges: [HTTP2Call?] = []
+  private var calls: [HTTP2Call?] = []
   private var openCount = 0
-  /// Exchanges whose heads were not sent yet.
+  /// Calls whose heads were not sent yet.
   private var unsent: [HTTP2Call] = []
   /// Bytes that the socket did not accept, from ``written`` on.
   private var outgoing: [UInt8] = []
@@ -85,18 +85,29 @@ final class HTTP2Multiplexer {
 
   // MARK: Streams
 
-  /// Opens a stream for an exchange, whose head goes out at the end of the turn. `nil` where there is no room.
-  func open(_ fields: HTTP2Fields, _ body: HTTP2RequestBody, for exchange: HTTP2Call) -> HTTP2Stream? {
-    guard let stream = session.open(fields, body: body, now: now) else { return nil }
-    while exchanges.count <= stream.slot { exchanges.append(nil) }
-    exchanges[stream.slot] = exchange
-    exchange.isOnReused = hasServed
+  /// Opens a stream for an exchange, whose head goes out at the end of the turn, if that may be.
+  func start(_ exchange: Exchange) -> Exchange.Start {
+    exchange.wasActive()
+    let request: HTTP2Request
+    do throws(TransportError) {
+      let settings = engine.settings.messages
+      request = try HTTP2Request(
+        exchange.job.request, userAgent: settings.userAgent, sendsAccept: settings.sendsAccept,
+        decompresses: settings.decompresses)
+    } catch {
+      return .failed(error)
+    }
+    guard let stream = session.open(request.fields, body: request.body, now: now) else { return .outdated }
+    let call = HTTP2Call(exchange, on: self, stream, headBytes: Int64(request.fields.byteCount))
+    while calls.count <= stream.slot { calls.append(nil) }
+    calls[stream.slot] = call
+    exchange.run(by: call, isOnReused: hasServed)
     hasServed = true
     pool.noteOpened(on: self)
     openCount += 1
-    unsent.append(exchange)
+    unsent.append(call)
     noteOutput()
-    return stream
+    return .running
   }
 
   /// Ends a stream, unless it is over.
@@ -106,11 +117,11 @@ final class HTTP2Multiplexer {
     noteOutput()
   }
 
-  /// The stream's exchange hears no more of it.
+  /// The stream's call hears no more of it.
   private func forget(_ stream: HTTP2Stream) {
-    guard stream.slot < exchanges.count, let exchange = exchanges[stream.slot].take() else { return }
+    guard stream.slot < calls.count, let call = calls[stream.slot].take() else { return }
     openCount -= 1
-    if !unsent.isEmpty { unsent.removeAll { $0 === exchange } }
+    if !unsent.isEmpty { unsent.removeAll { $0 === call } }
     pool.noteClosed(self)
   }
 
@@ -127,6 +138,8 @@ final class HTTP2Multiplexer {
     if readable { read() }
     if writable { noteOutput() }
   }
+
+  func retireIdle() { pool.retire(self) }
 
   /// Reads what there is, where no stream is open: the server may have ended it, or be about to.
   func readIfIdle() {
@@ -172,7 +185,7 @@ final class HTTP2Multiplexer {
     }
     session.receive(bytes, now: now)
     perform(bytes)
-    if let stream = session.streamWithinHead { exchange(stream)?.noteMovement() }
+    if let stream = session.streamWithinHead { call(stream)?.exchange.receivedBytes() }
     noteOutput()
   }
 
@@ -196,21 +209,20 @@ final class HTTP2Multiplexer {
   private func perform(_ bytes: UnsafeRawBufferPointer?) {
     while let event = session.next() {
       switch event {
-      case .head(let stream, let head): exchange(stream)?.received(head)
+      case .head(let stream, let head): call(stream)?.received(head)
       case .body(let stream, let range):
         guard let bytes else { break }
-        exchange(stream)?.received(UnsafeRawBufferPointer(rebasing: bytes[range]))
-      case .answered(let stream): exchange(stream)?.answered()
-      case .wantsBody(let stream): exchange(stream)?.fill()
-      case .stopsBody(let stream): exchange(stream)?.stopBody()
+        call(stream)?.received(UnsafeRawBufferPointer(rebasing: bytes[range]))
+      case .answered(let stream): call(stream)?.answered()
+      case .wantsBody(let stream): call(stream)?.fill()
+      case .stopsBody(let stream): call(stream)?.stopBody()
       case .closed(let stream, let ending):
-        guard let exchange = exchange(stream) else { break }
+        guard let call = call(stream) else { break }
         forget(stream)
-        exchange.closed(ending)
+        call.closed(ending)
       case .interim(let stream, let head):
-        exchange(stream)?.noteMovement()
-        exchange(stream)?.received(interim: head)
-      case .trailers(let stream, let fields): exchange(stream)?.received(trailers: fields)
+        call(stream)?.received(interim: head)
+      case .trailers(let stream, let fields): call(stream)?.exchange.received(trailers: fields)
       case .capacity:
         pool.allowedStreams = session.allowedStreams
         engine.noteService(pool.host)
@@ -219,11 +231,9 @@ final class HTTP2Multiplexer {
     }
   }
 
-  private func exchange(_ stream: HTTP2Stream) -> HTTP2Call? {
-    guard stream.slot < exchanges.count, let exchange = exchanges[stream.slot], exchange.stream == stream else {
-      return nil
-    }
-    return exchange
+  private func call(_ stream: HTTP2Stream) -> HTTP2Call? {
+    guard stream.slot < calls.count, let call = calls[stream.slot], call.stream == stream else { return nil }
+    return call
   }
 
   // MARK: Sending
@@ -358,15 +368,15 @@ final class HTTP2Multiplexer {
     guard !unsent.isEmpty else { return true }
     switch connection.admit() {
     case .admitted(let verdict):
-      for exchange in unsent { exchange.verdict = verdict }
+      for call in unsent { call.exchange.wasAdmitted(verdict) }
     case .outdated:
-      for exchange in unsent {
-        exchange.leave(nil)
-        pool.host.restartLater(exchange, orFail: .unsteadyTrust)
+      for call in unsent {
+        call.leave(nil)
+        pool.host.restartLater(call.exchange, orFail: .unsteadyTrust)
       }
       pool.retire(self)
     case .refused(let error):
-      for exchange in unsent { pool.host.conclude(exchange, error) }
+      for call in unsent { pool.host.conclude(call.exchange, error) }
     }
     return true
   }

@@ -37,7 +37,7 @@ final class HTTP2Pool {
   func add(_ connection: HTTPConnection) throws(TransportError) {
     do throws(HTTP2Violation) {
       let http2 = try HTTP2Multiplexer(connection, in: self)
-      connection.http2 = http2
+      connection.session = http2
       connections.append(http2)
       engine.noteHTTP2(host, true)
       engine.noteIdle(connection)

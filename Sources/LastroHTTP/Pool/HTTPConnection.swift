@@ -19,10 +19,8 @@ final class HTTPConnection: LinkUser {
   unowned let host: HostPool
   /// Its number in the engine.
   private(set) var slot: Int32 = -1
-  /// The exchange of HTTP/1.1 that has it.
-  var exchange: HTTP1Call?
-  /// Set where it speaks HTTP/2.
-  var http2: HTTP2Multiplexer?
+  /// HTTP in the version that its server picked; `nil` once it is closed.
+  var session: (any ConnectionSession)?
   private(set) var exchanges = 0
   /// Whether its host counts it among those that an exchange of HTTP/1.1 has.
   var isRunning = false
@@ -38,8 +36,6 @@ final class HTTPConnection: LinkUser {
   var isReadEmpty = false
   /// Bytes that came and that no exchange has taken: the reader is slow.
   var held: [UInt8] = []
-  /// Whether the last read brought as much as there was room for.
-  var isBulk = false
   /// The time of the last read, and whether reading continues.
   var readAt: Int64 = 0
   var readsOn = false
@@ -64,9 +60,8 @@ final class HTTPConnection: LinkUser {
 
   var isReused: Bool { exchanges > 1 }
 
-  /// Takes the connection for an exchange.
-  func begin(_ exchange: HTTP1Call) {
-    self.exchange = exchange
+  /// An exchange has it.
+  func beganExchange() {
     exchanges += 1
     noteActive()
   }
@@ -92,9 +87,7 @@ final class HTTPConnection: LinkUser {
   func noteBusy() -> Bool { idleTurn.take() != nil }
 
   /// Closes it, or has it end in order where that takes words: its time is over.
-  func retireIdle() {
-    if let http2 { host.pool.retire(http2) } else { host.removeIdle(self) }
-  }
+  func retireIdle() { session?.retireIdle() }
 
   // MARK: Trust
 
@@ -138,7 +131,25 @@ final class HTTPConnection: LinkUser {
   /// The number of sent bytes that the peer has not acknowledged; 0 where that is not known.
   var unacknowledgedBytes: Int { Int(clamping: delivery(now: host.engine.now)?.queued ?? 0) }
 
-  // MARK: Waiting
+  // MARK: Readiness
+
+  func ready(readable: Bool, writable: Bool) { session?.ready(readable: readable, writable: writable) }
+
+  func read() { session?.read() }
+
+  func noteReading() { readAt = host.engine.now }
+
+  /// Continues to read in the next turn, where no readiness may be reported of unread bytes.
+  func readOn() {
+    guard !isClosed, link.hidesInput, !readsOn else { return }
+    readsOn = true
+    host.engine.noteEvent { [weak self] in
+      guard let self else { return }
+      readsOn = false
+      if readAt == host.engine.now { return readOn() }
+      read()
+    }
+  }
 
   /// Hears of the link for reading, or for writing, or both.
   func watch(read: Bool, write: Bool) {
@@ -163,7 +174,22 @@ final class HTTPConnection: LinkUser {
   private func noteClosed() {
     isClosed = true
     teller?.tell(nil, now: host.engine.now)
-    http2 = nil
+    session = nil
     host.engine.unregister(self)
   }
+}
+
+/// HTTP on a connection.
+protocol ConnectionSession: AnyObject {
+  /// The link is ready.
+  func ready(readable: Bool, writable: Bool)
+
+  /// Reads what there is, within the connection's share of a turn.
+  func read()
+
+  /// Sends the request of an exchange, if that may be.
+  func start(_ exchange: Exchange) -> Exchange.Start
+
+  /// Closes the connection, which no request uses, or has it end in order where that takes words.
+  func retireIdle()
 }

@@ -84,6 +84,7 @@ extension HostPool {
     guard facts.early.isEmpty, facts.earlyEnd == nil else {
       return speaksFirst(connection, facts.earlyEnd ?? .spokenFirst)
     }
+    connection.session = HTTP1Session(connection)
     noteRunning(connection, true)
     release(connection)
     dialForWaiting()

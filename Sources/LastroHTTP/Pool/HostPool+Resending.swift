@@ -14,9 +14,8 @@ extension HostPool {
   /// server may have closed it without having seen this one (RFC 9112 §9.3.1).
   ///
   /// - Returns: false where that may not be, or could do harm.
-  func sendAgain(_ exchange: HTTP1Call) -> Bool {
+  func sendAgain(_ exchange: Exchange) -> Bool {
     guard let connection = exchange.connection, connection.isReused, mayResend(exchange) else { return false }
-    _ = exchange.leaveConnection()
     forget(connection)
     exchange.rewind()
     // What closed one idle connection may be about to close the others.
@@ -28,7 +27,7 @@ extension HostPool {
   /// The same for a request whose HTTP/2 stream is over.
   ///
   /// - Parameter isUnprocessed: whether the server said that it did nothing with it: any method may be sent again.
-  func sendAgain(_ exchange: HTTP2Call, isUnprocessed: Bool) -> Bool {
+  func sendAgain(_ exchange: Exchange, isUnprocessed: Bool) -> Bool {
     guard isUnprocessed || exchange.isOnReused, mayResend(exchange, isUnprocessed: isUnprocessed) else { return false }
     exchange.rewind()
     waitAgain(exchange)
@@ -36,8 +35,8 @@ extension HostPool {
   }
 
   /// Sends a request again whose `Expect` the server did not want (RFC 9110 §10.1.1): nothing of its body has gone out.
-  func sendWithoutExpect(_ exchange: HTTP1Call) -> Bool {
-    guard exchange.job.resends == 0, exchange.uploadOffset == 0, let connection = exchange.leaveConnection() else {
+  func sendWithoutExpect(_ exchange: Exchange) -> Bool {
+    guard exchange.job.resends == 0, exchange.uploadOffset == 0, let connection = exchange.connection else {
       return false
     }
     mayExpect = false

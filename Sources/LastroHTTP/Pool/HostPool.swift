@@ -38,7 +38,7 @@ final class HostPool: DialOwner {
   @exclusivity(unchecked) private(set) var idle: [HTTPConnection] = []
   /// Connections of HTTP/1.1 that an exchange has.
   @exclusivity(unchecked) private var runningCount = 0
-  @exclusivity(unchecked) var draining: [HTTP1Call] = []
+  @exclusivity(unchecked) var draining: [Exchange] = []
   /// Dials on their way, with the loop to hear of them.
   var dials: Set<UInt64> = [] { didSet { countQueued() } }
   var dialBeganAt: Int64 = 0
@@ -129,8 +129,7 @@ final class HostPool: DialOwner {
   }
 
   private func run(_ exchange: Exchange, on connection: HTTP2Multiplexer) {
-    let exchange = engine.overHTTP2(exchange)
-    switch exchange.start(on: connection) {
+    switch connection.start(exchange) {
     case .running: engine.noteExpiry(exchange.expiresAt)
     case .outdated:
       pool.retire(connection)
@@ -140,9 +139,8 @@ final class HostPool: DialOwner {
   }
 
   private func run(_ exchange: Exchange, on connection: HTTPConnection) {
-    let exchange = engine.overHTTP1(exchange)
     noteRunning(connection, true)
-    switch exchange.start(on: connection) {
+    switch start(exchange, on: connection) {
     case .running:
       engine.noteExpiry(exchange.expiresAt)
     case .outdated:
@@ -154,24 +152,27 @@ final class HostPool: DialOwner {
     }
   }
 
+  private func start(_ exchange: Exchange, on connection: HTTPConnection) -> Exchange.Start {
+    connection.session?.start(exchange) ?? .outdated
+  }
+
   private func restart(_ exchange: Exchange) {
     guard exchange.job.noteRestart() <= Self.mostRestarts else { return engine.end(exchange, .unsteadyTrust) }
     enter(exchange, front: true)
   }
 
   /// Has a request begin on another connection, of which nothing was sent on this one.
-  func restartElsewhere(_ exchange: HTTP1Call) {
-    if let connection = exchange.leaveConnection() { forget(connection) }
+  func restartElsewhere(_ exchange: Exchange) {
+    exchange.connection.map(forget)
     restartLater(exchange, orFail: .unsteadyTrust)
   }
 
   /// The link of an exchange is the caller's from here on.
-  func handedOver(_ exchange: HTTP1Call, _ connection: HTTPConnection, _ stream: any ByteStream) {
+  func handedOver(_ exchange: Exchange, _ stream: any ByteStream) {
     let facts = exchange.facts()
-    exchange.state = .over
-    noteRunning(connection, false)
+    exchange.noteOver()
+    exchange.leaveConnection(nil)
     engine.answer(exchange, nil, facts: facts, upgraded: stream)
-    dialForWaiting()
   }
 
   /// Has a request wait again of which nothing was sent.
@@ -197,15 +198,15 @@ final class HostPool: DialOwner {
   func conclude(_ exchange: Exchange, _ failure: TransportError?) {
     let wasWaiting = exchange.state == .waiting
     let facts = exchange.facts()
-    exchange.state = .over
+    exchange.noteOver()
     if wasWaiting { noteGone(exchange) }
     if !draining.isEmpty { draining.removeAll { $0 === exchange } }
-    exchange.leave(failure)
+    exchange.leaveConnection(failure)
     engine.answer(exchange, failure, facts: facts)
   }
 
   /// A job is answered, and only the rest of its answer is read: its connection is given up where another job wants it.
-  func noteDrain(_ exchange: HTTP1Call) { draining.append(exchange) }
+  func noteDrain(_ exchange: Exchange) { draining.append(exchange) }
 
   // MARK: Connections
 
@@ -246,17 +247,16 @@ final class HostPool: DialOwner {
     }
     let mayServe = engine.settings.keepsIdle || connection.exchanges == 0
     while mayServe, isFit(connection), let first = waiting.popFirst(isFresh: connection.exchanges == 0) {
-      let next = engine.overHTTP1(first)
       limitWaits()
       noteRunning(connection, true)
-      switch next.start(on: connection) {
-      case .running: return engine.noteExpiry(next.expiresAt)
+      switch start(first, on: connection) {
+      case .running: return engine.noteExpiry(first.expiresAt)
       case .outdated:
         forget(connection)
-        return restart(next)
+        return restart(first)
       case .failed(let error):
         noteRunning(connection, false)
-        engine.end(next, error)
+        engine.end(first, error)
       }
     }
     guard engine.keepsIdle, isFit(connection) else {

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+/// The response on its way in.
+extension HTTP1Session {
+  /// Reads before others have their turn: 512 KiB, as over HTTP/2.
+  private static let turnReads = 8
+
+  // MARK: Reading
+
+  /// Reads while there is more than was read: a fast body would otherwise take a turn of the loop, and wake its reader,
+  /// for each buffer.
+  func read() {
+    connection.noteReading()
+    for _ in 0..<Self.turnReads where !readOnce() { return }
+    connection.readOn()
+  }
+
+  /// Whether there may be more at once.
+  private func readOnce() -> Bool {
+    // An exchange may have ended, and another begun, meanwhile: bytes are for the one that has the connection.
+    guard !connection.isClosed, let exchange, !exchange.receiver.isPaused, connection.held.isEmpty else {
+      isBulk = false
+      return false
+    }
+    if isBulk, let space = bodySpace(of: exchange) { return readOnce(into: space, for: exchange) }
+    return exchange.engine.context.withScratch { readOnce(into: $0, for: exchange) }
+  }
+
+  private func readOnce(into space: UnsafeMutableRawBufferPointer, for exchange: Exchange) -> Bool {
+    let connection = connection
+    let step = connection.receive(into: space)
+    guard case .moved(let count) = step else {
+      isBulk = false
+      noteEnd(step)
+      return false
+    }
+    // Amid a large body a record that is not full says nothing of those behind it.
+    isBulk = count + HTTPConnection.recordBytes > space.count || isBulk && !connection.facts.readsWhole
+    // Behind a record of TLS another may lie.
+    connection.isReadEmpty = connection.facts.readsWhole && count < space.count
+    receive(UnsafeRawBufferPointer(rebasing: space[..<count]), for: exchange)
+    connection.isReadEmpty = false
+    return isBulk || connection.link.mayHaveMore
+  }
+
+  private func noteEnd(_ step: LinkStep) {
+    switch step {
+    case .moved, .wait: break
+    case .end(let isClean): connectionEnded(cleanly: isClean)
+    case .failed: receivingFailed(connection.link.failure ?? .goneBeforeSending)
+    }
+  }
+
+  /// Memory of the reader's that what comes next may be received into: nothing but the body can come then.
+  private func bodySpace(of exchange: Exchange) -> UnsafeMutableRawBufferPointer? {
+    let receiver = exchange.receiver
+    guard let length = receiver.framing.contentLength, let space = receiver.streamSpace,
+      length - receiver.wireBytes >= Int64(space.count)
+    else { return nil }
+    return space
+  }
+
+  // MARK: Receiving
+
+  /// Bytes came. Those that cannot be taken now stay with the connection.
+  private func receive(_ bytes: UnsafeRawBufferPointer, for exchange: Exchange) {
+    exchange.receivedBytes()
+    do throws(HTTP1Failure) {
+      try take(bytes, for: exchange)
+    } catch {
+      return fail(exchange, error)
+    }
+    guard self.exchange === exchange else { return }
+    // The response may have asked for the body, or refused it.
+    if machine.writing == .body || machine.writing == .stopped { pump(exchange) } else { noteTimer(of: exchange) }
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer, for exchange: Exchange) throws(HTTP1Failure) {
+    var position = 0
+    let now = UInt64(clamping: exchange.lastActivity)
+    while true {
+      switch try machine.next(in: bytes, at: &position, now: now) {
+      case .needsMore:
+        if position == bytes.count { return }
+      case .interim(let head): exchange.received(interim: head)
+      case .head(let head):
+        if addsExpect, machine.refusesExpect, exchange.host.sendWithoutExpect(exchange) { return }
+        guard take(head, for: exchange) else { return exchange.stopReading() }
+      case .body(let count):
+        let part = UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
+        switch take(body: part, for: exchange) {
+        case .taken:
+          machine.take(count)
+          exchange.receiver.wireBytes += Int64(count)
+          position += count
+        case .full: return hold(UnsafeRawBufferPointer(rebasing: bytes[position...]))
+        case .refused: return exchange.stopReading()
+        }
+      case .end: return endResponse(of: exchange)
+      case .tunnel: return becomeTunnel(exchange, with: UnsafeRawBufferPointer(rebasing: bytes[position...]))
+      }
+    }
+  }
+
+  /// The final head. False: nothing more of the response is wanted.
+  private func take(_ head: ResponseHead, for exchange: Exchange) -> Bool {
+    let host = exchange.host
+    exchange.version = head.version.minor == 0 ? "1.0" : "1.1"
+    if machine.continueTimedOut { host.mayExpect = false }
+    do throws(TransportError) {
+      if head.status == 407, host.route.proxy != nil { throw .proxyWantsCredentials }
+      let response = try host.heads.response(head, known: machine.takeKnown())
+      connection.keepAlive = host.heads.keepAlive
+      return try exchange.take(response, of: head, machine.responseFraming)
+    } catch {
+      exchange.receiver.failure = error
+      return false
+    }
+  }
+
+  private func take(body part: UnsafeRawBufferPointer, for exchange: Exchange) -> BodyVerdict {
+    do throws(TransportError) {
+      return try exchange.receiver.take(body: part)
+    } catch {
+      exchange.receiver.failure = error
+      return .refused
+    }
+  }
+
+  /// Keeps bytes until the reader has room.
+  private func hold(_ bytes: UnsafeRawBufferPointer) {
+    connection.held = Array(bytes)
+    connection.watch(read: false, write: wantsToWrite)
+  }
+
+  func resumeReceiving() {
+    guard let exchange else { return }
+    let held = connection.held
+    connection.held = []
+    held.withUnsafeBytes { if !$0.isEmpty { receive($0, for: exchange) } }
+    guard self.exchange === exchange, !exchange.receiver.isPaused else { return }
+    connection.watch(read: true, write: wantsToWrite)
+    // What TLS has read, or the end that was found, makes no descriptor ready.
+    connection.read()
+  }
+
+  // MARK: The rest of a redirect's body
+
+  var redirectPatience: Duration? { machine.mayKeepConnection ? .milliseconds(100) : nil }
+
+  func answeredAtHead() {
+    if let exchange { exchange.host.noteDrain(exchange) }
+  }
+}

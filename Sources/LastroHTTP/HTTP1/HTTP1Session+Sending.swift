@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// The request on its way out.
+extension HTTP1Session {
+  /// A body in memory that goes out with the head, in one call.
+  private static let joinedBytes = 16 * 1024
+  private static let pieceBytes = 64 * 1024
+  /// The most bytes that are sent from the caller's own memory at once.
+  private static let partBytes = 128 * 1024
+
+  /// The bytes of the request's body that went out, or lie in ``outgoing``.
+  var handedOver: Int { (exchange?.uploadOffset ?? 0) - part.count }
+
+  /// A small body goes out with the head.
+  func joinBody(of exchange: Exchange) {
+    guard machine.writing == .body, case .bytes(let data) = exchange.job.request.body.source,
+      data.count <= Self.joinedBytes
+    else { return }
+    fill(exchange, budget: Self.joinedBytes)
+  }
+
+  /// The link takes bytes again.
+  func writable() {
+    guard let exchange else { return }
+    if isTunnel { return handOver(exchange) }
+    // Rules may have changed since the exchange began.
+    if hasSent || isAdmitted(exchange) { pump(exchange) }
+  }
+
+  func resumeSending() {
+    if let exchange { pump(exchange) }
+  }
+
+  /// Sends what there is to send, until the peer or the source has to be waited for.
+  func pump(_ exchange: Exchange) {
+    var budget = exchange.engine.settings.sentBytesPerTurn
+    wantsToWrite = false
+    while budget > 0, !exchange.receiver.hasFailed {
+      switch flush(exchange, &budget) {
+      case .wait: wantsToWrite = true
+      case .end, .failed: machine.writeFailed()
+      case .moved:
+        guard machine.writing == .body else {
+          machine.wroteAll()
+          break
+        }
+        if budget <= 0 { break }
+        if fill(exchange, budget: min(budget, Self.pieceBytes)) { continue }
+      }
+      break
+    }
+    if budget <= 0 { wantsToWrite = true }
+    dropUnwanted(of: exchange)
+    noteTimer(of: exchange)
+    let receiver = exchange.receiver
+    if let failure = receiver.failure { return exchange.host.conclude(exchange, failure) }
+    if machine.connection != .inUse, machine.reading == .complete {
+      // The source may not have ended, and be waited for: a socket that takes bytes would wake the loop all the while.
+      wantsToWrite = false
+      connection.watch(read: !receiver.isPaused, write: false)
+      return exchange.finish()
+    }
+    connection.watch(read: !receiver.isPaused, write: wantsToWrite)
+  }
+
+  /// Asks once more whether the request may go out, where the link took nothing when the exchange began.
+  private func isAdmitted(_ exchange: Exchange) -> Bool {
+    switch connection.admit(exchange.job) {
+    case .admitted(let verdict):
+      exchange.wasAdmitted(verdict)
+      return true
+    case .outdated: exchange.host.restartElsewhere(exchange)
+    case .refused(let error): exchange.host.conclude(exchange, error)
+    }
+    return false
+  }
+
+  private func flush(_ exchange: Exchange, _ budget: inout Int) -> LinkStep {
+    while written < outgoing.count {
+      let step = outgoing.withUnsafeBytes { connection.send(UnsafeRawBufferPointer(rebasing: $0[written...])) }
+      guard case .moved(let count) = step else { return step }
+      written += count
+      noteSent(count, of: exchange, &budget)
+      if budget <= 0, hasOutgoing { return .wait }
+    }
+    outgoing.removeAll(keepingCapacity: true)
+    written = 0
+    while !part.isEmpty {
+      let step = part.withUnsafeBytes { connection.send(UnsafeRawBufferPointer(rebasing: $0.prefix(Self.partBytes))) }
+      guard case .moved(let count) = step else { return step }
+      part = count == part.count ? Data() : part.dropFirst(count)
+      exchange.receiver.tellSent(handedOver)
+      noteSent(count, of: exchange, &budget)
+      if budget <= 0, hasOutgoing { return .wait }
+    }
+    return .moved(0)
+  }
+
+  private func noteSent(_ count: Int, of exchange: Exchange, _ budget: inout Int) {
+    exchange.sentBytes += Int64(count)
+    budget -= count
+    exchange.requestBytesLeft()
+    hasSent = true
+    machine.wroteSome()
+    exchange.wasActive()
+  }
+
+  /// Queues the next piece of the body. False: there is none at the moment, or none is wanted.
+  @discardableResult
+  private func fill(_ exchange: Exchange, budget: Int) -> Bool {
+    defer { exchange.receiver.tellSent(handedOver) }
+    let job = exchange.job
+    do throws(HTTP1Failure) {
+      switch job.request.body.source {
+      case .empty: return try endBody(of: job)
+      case .bytes(let data):
+        let count = min(budget, data.count - exchange.uploadOffset)
+        guard count > 0 else { return try endBody(of: job) }
+        let start = data.startIndex + exchange.uploadOffset
+        try queue(data[start..<start + count], of: exchange)
+        if exchange.uploadOffset == data.count { return try endBody(of: job) }
+        return true
+      case .stream, .file: return try fillFromChannel(exchange, budget)
+      }
+    } catch {
+      exchange.receiver.failure = transportError(error, of: exchange)
+      return false
+    }
+  }
+
+  private func fillFromChannel(_ exchange: Exchange, _ budget: Int) throws(HTTP1Failure) -> Bool {
+    let job = exchange.job, receiver = exchange.receiver
+    guard let upload = job.upload else { return try endBody(of: job) }
+    let rest = job.request.body.length.map { Int(clamping: $0 - Int64(exchange.uploadOffset)) } ?? 0
+    if rest > 0, let chunk = upload.chunk(from: Self.joinedBytes, upTo: rest) {
+      try queue(chunk, of: exchange)
+      if let error = exchange.failureOfSourceAtEnd { receiver.failure = error }
+      return !receiver.hasFailed
+    }
+    return try exchange.engine.context.withSendingSpace { space throws(HTTP1Failure) in
+      let room = exchange.announcedPart(of: UnsafeMutableRawBufferPointer(rebasing: space.prefix(budget)))
+      if room.isEmpty { return try endBody(of: job) }
+      switch upload.read(into: room) {
+      case .bytes(let count):
+        try queue(UnsafeRawBufferPointer(rebasing: room.prefix(count)), of: exchange)
+        if let error = exchange.failureOfSourceAtEnd { receiver.failure = error }
+        return !receiver.hasFailed
+      case .end: return try endOfSource(exchange)
+      case .wait:
+        exchange.sendingPaused = true
+        return false
+      case .failed(let error):
+        receiver.failure = error.afterSending
+        return false
+      }
+    }
+  }
+
+  /// Queues bytes of the caller's: a large piece that has no chunks around it without a copy.
+  private func queue(_ data: Data, of exchange: Exchange) throws(HTTP1Failure) {
+    guard data.count > Self.joinedBytes, exchange.job.request.body.length != nil else {
+      return try data.withUnsafeBytes { bytes in
+        Result { () throws(HTTP1Failure) in try queue(bytes, of: exchange) }
+      }.get()
+    }
+    guard let piece = try machine.sourceGave(data.count) else { return }
+    part = data.prefix(piece.count)
+    exchange.uploadOffset += piece.count
+  }
+
+  private func queue(_ bytes: UnsafeRawBufferPointer, of exchange: Exchange) throws(HTTP1Failure) {
+    var rest = bytes[...]
+    while !rest.isEmpty, let piece = try machine.sourceGave(rest.count) {
+      piece.withPrefix { outgoing.append(contentsOf: $0) }
+      outgoing.append(contentsOf: rest.prefix(piece.count))
+      if piece.isChunk { outgoing += [0x0D, 0x0A] }
+      exchange.uploadOffset += piece.count
+      rest = rest.dropFirst(piece.count)
+    }
+  }
+
+  private func endBody(of job: EngineJob) throws(HTTP1Failure) -> Bool {
+    guard let end = try machine.sourceEnded(job.upload?.trailers ?? []) else { return false }
+    outgoing += end
+    return true
+  }
+
+  /// A source that ends early would leave the server waiting for the announced rest.
+  private func endOfSource(_ exchange: Exchange) throws(HTTP1Failure) -> Bool {
+    let offset = Int64(exchange.uploadOffset)
+    guard let length = exchange.job.request.body.length, offset < length else {
+      return try endBody(of: exchange.job)
+    }
+    exchange.receiver.failure = .sourceTooShort(offset, of: length)
+    return false
+  }
+
+  /// Forgets what the server does not want any more.
+  private func dropUnwanted(of exchange: Exchange) {
+    guard machine.writing == .stopped || machine.writing == .broken else { return }
+    outgoing.removeAll(keepingCapacity: true)
+    written = 0
+    part = Data()
+    exchange.sendingPaused = false
+  }
+}
