@@ -27,6 +27,10 @@ final class EngineJob: Sendable {
   /// The upload, when the request's body does not lie in memory.
   let upload: UploadChannel?
 
+  /// The number of its exchange in the engine.
+  // Unchecked because only the loop's thread touches it.
+  nonisolated(unsafe) var exchange: UInt64 = 0
+
   private let answer = OneAnswer<Answer>()
   private let cancelled = Atomic<Bool>(false)
   /// Whether request bytes may have left; set by the loop, read by the thread that cancels.

@@ -14,6 +14,8 @@ final class HTTPEngine {
   private static let spareHosts = 1_024
   /// Beyond so many, options with which nothing is under way are forgotten, with what was learned of their hosts.
   private static let sparePartitions = 64
+  /// Beyond so many, times that no longer matter are dropped.
+  private static let spareLooks = 64
 
   /// Hosts reached with the same options.
   private final class Partition {
@@ -73,10 +75,10 @@ final class HTTPEngine {
   @exclusivity(unchecked) private var defaultPartition: Partition?
   private var partitions: [ConnectionOptions: Partition] = [:]
   private var mostPartitions = HTTPEngine.sparePartitions
-  @exclusivity(unchecked) private var exchanges: [ObjectIdentifier: Exchange] = [:]
+  @exclusivity(unchecked) private var exchanges = NumberedTable<Exchange>()
   /// Jobs that wait until it was looked up whether connections are still current.
   private var held: [ObjectIdentifier: EngineJob] = [:]
-  private(set) var slots = ConnectionSlots()
+  @exclusivity(unchecked) private(set) var connections = NumberedTable<HTTPConnection>()
   // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
   @exclusivity(unchecked) private var writer = RequestWriter()
   /// Jobs that wait for another to end.
@@ -84,7 +86,9 @@ final class HTTPEngine {
   @exclusivity(unchecked) private var idle = IdleQueue()
   /// Hosts with connections of HTTP/2, which want to be looked at when a time comes.
   private var http2Hosts: [ObjectIdentifier: HostPool] = [:]
-  private var nextExpiry = Int64.max { didSet { context.noteDue(nextExpiry) } }
+  /// The times at which exchanges are looked at.
+  // Unchecked for the same reason.
+  @exclusivity(unchecked) private var looks = DeadlineHeap()
   private var nextIdleEnd = Int64.max { didSet { context.noteDue(nextIdleEnd) } }
   /// The time at which an HTTP/2 connection has something to do.
   private var nextTick = Int64.max { didSet { context.noteDue(nextTick) } }
@@ -161,7 +165,7 @@ final class HTTPEngine {
       return refuse(job, .queueFull(settings.queuedRequests))
     }
     let exchange = Exchange(job, host: host)
-    exchanges[ObjectIdentifier(job)] = exchange
+    exchange.register(as: exchanges.add(exchange))
     context.exchanges += 1
     host.enter(exchange)
   }
@@ -204,22 +208,23 @@ final class HTTPEngine {
 
   func cancel(_ job: EngineJob) {
     if let job = held.removeValue(forKey: ObjectIdentifier(job)) { return refuse(job, .cancelled()) }
-    guard let exchange = exchanges[ObjectIdentifier(job)] else { return }
+    guard let exchange = exchanges[job.exchange] else { return }
     exchange.host.conclude(exchange, .cancelled(requestSent: exchange.requestSent))
   }
 
-  func resumeReceiving(_ job: EngineJob) { exchanges[ObjectIdentifier(job)]?.resumeReceiving() }
+  func resumeReceiving(_ job: EngineJob) { exchanges[job.exchange]?.resumeReceiving() }
 
-  func resumeSending(_ job: EngineJob) { exchanges[ObjectIdentifier(job)]?.resumeSending() }
+  func resumeSending(_ job: EngineJob) { exchanges[job.exchange]?.resumeSending() }
 
   /// Takes no more jobs. Idle connections are closed, and others with their exchanges.
   func shutDown(cancelling: Bool) {
     isShutDown = true
+    for host in allHosts { host.stopKeeping() }
     if cancelling {
       let waiting = held.values
       held = [:]
       for job in waiting { refuse(job, .shutDown) }
-      for exchange in Array(exchanges.values) { exchange.host.conclude(exchange, .shutDown) }
+      for exchange in exchanges.all { exchange.host.conclude(exchange, .shutDown) }
     }
     while let oldest = oldestIdle() { retire(oldest) }
     finishShutdown()
@@ -242,7 +247,7 @@ final class HTTPEngine {
   func answer(
     _ exchange: Exchange, _ failure: TransportError?, facts: TransferFacts, upgraded stream: (any ByteStream)? = nil
   ) {
-    guard exchanges.removeValue(forKey: ObjectIdentifier(exchange.job)) != nil else {
+    guard exchanges.remove(exchange.number) != nil else {
       stream?.close()
       return
     }
@@ -276,19 +281,25 @@ final class HTTPEngine {
   }
 
   func expire(now: Int64) {
-    if now >= nextExpiry {
-      nextExpiry = .max
-      for exchange in Array(exchanges.values) where exchange.state != .over {
-        if exchange.expiresAt <= now { exchange.expire(now: now) }
-        if exchange.state != .over { noteExpiry(exchange.expiresAt) }
-      }
-    }
+    look(now: now)
     if now >= nextTick {
       nextTick = .max
-      for host in Array(http2Hosts.values) { host.pool.tick(now: now) }
+      for host in Array(http2Hosts.values) { host.tick(now: now) }
     }
     if now >= nextIdleEnd { retireIdle(now: now) }
-    context.noteDue(min(nextExpiry, nextTick, nextIdleEnd))
+    context.noteDue(min(looks.next, nextTick, nextIdleEnd))
+  }
+
+  /// Looks at the exchanges whose time has come.
+  private func look(now: Int64) {
+    var due: [DeadlineHeap.Entry] = []
+    while let entry = looks.popDue(now) { due.append(entry) }
+    for entry in due {
+      guard let exchange = exchanges[entry.number], exchange.lookDueAt == entry.time else { continue }
+      exchange.lookDueAt = .max
+      if exchange.expiresAt <= now { exchange.expire(now: now) }
+      if exchange.state != .over { noteExpiry(of: exchange) }
+    }
   }
 
   private func retireIdle(now: Int64) {
@@ -305,7 +316,7 @@ final class HTTPEngine {
     noteBusy(connection)
   }
 
-  private func oldestIdle() -> HTTPConnection? { idle.first { slots[$0]?.idleTurn }.flatMap { slots[$0] } }
+  private func oldestIdle() -> HTTPConnection? { idle.first { connections[$0]?.idleTurn }.flatMap { connections[$0] } }
 
   /// Sees to what came free in this turn, and sends what HTTP/2 connections have to send: all of a turn at once.
   func settle() {
@@ -313,7 +324,7 @@ final class HTTPEngine {
     while !(served.isEmpty && sending.isEmpty) {
       let hosts = served
       served = []
-      for host in hosts { host.pool.serve() }
+      for host in hosts { host.serve() }
       let connections = sending
       sending = []
       for connection in connections { connection.flush() }
@@ -322,6 +333,7 @@ final class HTTPEngine {
 
   func tearDown() {
     for host in allHosts { host.tearDown() }
+    for connection in connections.all { connection.close() }
     connector.tearDown()
     partitions = [:]
     defaultPartition = nil
@@ -353,20 +365,33 @@ final class HTTPEngine {
     context.mustSettle(self)
   }
 
-  func register(_ connection: HTTPConnection) -> Int32 { slots.add(connection) }
+  func exchange(_ number: UInt64) -> Exchange? { exchanges[number] }
 
-  func unregister(_ connection: HTTPConnection) { slots.remove(connection) }
+  func connection(_ number: UInt64) -> HTTPConnection? { connections[number] }
+
+  func register(_ connection: HTTPConnection) -> UInt64 { connections.add(connection) }
+
+  func unregister(_ connection: HTTPConnection) { connections.remove(connection.number) }
 
   func noteQueued(_ change: Int) { queuedCount += change }
 
-  func noteExpiry(_ time: Int64) { if time < nextExpiry { nextExpiry = time } }
+  /// Looks at an exchange when its next limit passes.
+  func noteExpiry(of exchange: Exchange) {
+    let time = exchange.expiresAt
+    guard time < exchange.lookDueAt else { return }
+    exchange.lookDueAt = time
+    looks.add(time, exchange.number)
+    if looks.next == time { context.noteDue(time) }
+    guard looks.count > 2 * exchanges.count + Self.spareLooks else { return }
+    looks.keep { entry in exchanges[entry.number]?.lookDueAt == entry.time }
+  }
 
   func noteTick(_ time: Int64) { if time < nextTick { nextTick = time } }
 
   /// Something has come free at a host; once until its pool was seen to.
   func noteService(_ host: HostPool) {
-    if host.pool.isAwaitingService { return }
-    host.pool.isAwaitingService = true
+    if host.isAwaitingService { return }
+    host.isAwaitingService = true
     served.append(host)
     mustSettle()
   }
@@ -382,7 +407,7 @@ final class HTTPEngine {
 
   /// No request uses the connection from here on. Of too many the one goes that has been idle for longest.
   func noteIdle(_ connection: HTTPConnection) {
-    connection.noteIdle(turn: idle.append(connection.slot), now: clock.now)
+    connection.noteIdle(turn: idle.append(connection.number), now: clock.now)
     if idle.count == 1 { nextIdleEnd = connection.idleSince.adding(nanoseconds: settings.idleLifetime) }
     if idle.count > max(1, settings.idleConnections) { oldestIdle().map(retire) }
   }
@@ -390,7 +415,7 @@ final class HTTPEngine {
   /// The connection is in use from here on, or closed. One that was not idle stays what it was.
   func noteBusy(_ connection: HTTPConnection) {
     guard connection.noteBusy() else { return }
-    idle.noteGone { slots[$0]?.idleTurn }
+    idle.noteGone { connections[$0]?.idleTurn }
   }
 
   func isTooOld(_ connection: HTTPConnection) -> Bool {

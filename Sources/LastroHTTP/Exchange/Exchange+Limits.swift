@@ -84,7 +84,7 @@ extension Exchange {
     let now = now
     let left = job.expiresAt == .max ? Int64.max : (job.expiresAt - now) / 2
     patienceEndsAt = now.adding(nanoseconds: min(limit.nanoseconds, left))
-    engine.noteExpiry(expiresAt)
+    engine.noteExpiry(of: self)
   }
 
   /// Cuts a refusal's body that takes too long: what matters is its status.
@@ -99,6 +99,6 @@ extension Exchange {
     treatRest(as: .drained(until: lastActivity.adding(Self.drainTime)))
     receiver.answerHead(facts())
     runner?.answeredAtHead()
-    engine.noteExpiry(expiresAt)
+    engine.noteExpiry(of: self)
   }
 }

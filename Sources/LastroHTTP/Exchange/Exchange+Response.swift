@@ -36,7 +36,7 @@ extension Exchange {
     }
     if patience > .zero {
       treatRest(as: .awaited(until: lastActivity.adding(patience)))
-      engine.noteExpiry(expiresAt)
+      engine.noteExpiry(of: self)
     } else {
       answerHead()
     }

@@ -24,6 +24,8 @@ final class Exchange {
     case failed(TransportError)
   }
 
+  /// Its number in the engine.
+  private(set) var number: UInt64 = 0
   let job: EngineJob
   let host: HostPool
   let receiver: ResponseReceiver
@@ -70,6 +72,8 @@ final class Exchange {
 
   let startedAt: Int64
   private(set) var lastActivity: Int64
+  /// The time at which the engine looks at it next, as it knows.
+  var lookDueAt = Int64.max
   // Unchecked for the same reason.
   @exclusivity(unchecked) var deliveryWatch = DeliveryWatch()
 
@@ -90,6 +94,18 @@ final class Exchange {
     receiver = ResponseReceiver(job, in: engine)
     startedAt = engine.now
     lastActivity = startedAt
+  }
+
+  /// Belongs to the engine from here on.
+  func register(as number: UInt64) {
+    self.number = number
+    job.exchange = number
+  }
+
+  /// The exchange as its host's machine knows it.
+  var entry: WaitingQueue.Entry {
+    WaitingQueue.Entry(
+      number, wantsFresh: wantsFresh, enteredAt: startedAt, dialLimit: job.request.connectTimeout)
   }
 
   var engine: HTTPEngine { host.engine }
@@ -167,7 +183,7 @@ final class Exchange {
   /// It moves again: while it waited for us, its idle limit did not run.
   func goesOn() {
     lastActivity = now
-    engine.noteExpiry(expiresAt)
+    engine.noteExpiry(of: self)
   }
 
   func received(interim head: ResponseHead) { job.request.interimTelling(head)?() }

@@ -27,14 +27,14 @@ extension HTTP1Session {
     guard running != timer else { return }
     timer = running
     timerAt = running.map { exchange.now.adding($0.duration(within: exchange.job.request.deadline)) } ?? .max
-    exchange.engine.noteExpiry(exchange.expiresAt)
+    exchange.engine.noteExpiry(of: exchange)
   }
 
   func look(now: Int64) -> Bool {
     guard let exchange, let timer, now >= timerAt, now < exchange.job.expiresAt else { return false }
     if timer == .grace, machine.reading == .complete, let later = restGoesOn(exchange, now) {
       timerAt = later
-      exchange.engine.noteExpiry(exchange.expiresAt)
+      exchange.engine.noteExpiry(of: exchange)
       return true
     }
     self.timer = nil

@@ -152,6 +152,6 @@ extension HTTP1Session {
   var redirectPatience: Duration? { machine.mayKeepConnection ? .milliseconds(100) : nil }
 
   func answeredAtHead() {
-    if let exchange { exchange.host.noteDrain(exchange) }
+    if let exchange { exchange.host.tell(.drains(exchange.number)) }
   }
 }

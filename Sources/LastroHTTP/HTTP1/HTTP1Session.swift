@@ -97,12 +97,26 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
   }
 
   func ready(readable: Bool, writable: Bool) {
-    guard exchange != nil else { return connection.host.idleConnectionStirred(connection) }
+    guard exchange != nil else { return stirred() }
     if writable { self.writable() }
     if readable { read() }
   }
 
-  func retireIdle() { connection.host.removeIdle(connection) }
+  /// Something came while no exchange has the connection, be it its end.
+  private func stirred() {
+    if connection.hasUnsolicitedInput(isHeard: false) { connection.host.closeIdle(connection) }
+  }
+
+  func retireIdle() { connection.host.closeIdle(connection) }
+
+  /// Whether the connection, which was idle until now, may carry a request.
+  var isFit: Bool {
+    let engine = connection.host.engine
+    return !engine.isTooOld(connection) && engine.now < connection.fitUntil && connection.link.isCurrent
+      && !connection.hasUnsolicitedInput(isHeard: connection.isHeard)
+  }
+
+  func end() { connection.close() }
 
   // MARK: The end
 
@@ -163,7 +177,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     let mayServeOthers =
       machine.connection == .reusable && !hasEnded && (failure == nil || exchange.receiver.response != nil)
     detach()
-    if mayServeOthers { host.release(connection) } else { host.abandon(connection) }
+    if mayServeOthers { host.release(connection) } else { host.lose(connection) }
   }
 
   func detach() {

@@ -7,7 +7,9 @@ internal import LastroWire
 extension HTTP2Call {
   /// Returns the error of a stream that ended without a whole response.
   func transportError(_ ending: HTTP2Ending) -> TransportError {
-    ending.transportError(hasResponse: exchange.receiver.response != nil, requestSent: exchange.requestSent) { lostConnection() }
+    ending.transportError(hasResponse: exchange.receiver.response != nil, requestSent: exchange.requestSent) {
+      lostConnection()
+    }
   }
 
   private func lostConnection() -> TransportError {

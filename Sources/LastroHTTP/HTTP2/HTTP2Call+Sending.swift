@@ -38,7 +38,8 @@ extension HTTP2Call {
     guard let upload = exchange.job.upload else { return session.endBody(stream) }
     while session.room(on: stream) > 0, !exchange.sendingPaused {
       let supply = exchange.engine.context.withBodySpace { space in
-        let room = exchange.announcedPart(of: UnsafeMutableRawBufferPointer(rebasing: space.prefix(session.room(on: stream))))
+        let room = exchange.announcedPart(
+          of: UnsafeMutableRawBufferPointer(rebasing: space.prefix(session.room(on: stream))))
         if room.isEmpty { return UploadChannel.Supply.end }
         let supply = upload.read(into: room)
         if case .bytes(let count) = supply {

@@ -131,7 +131,7 @@ final class HTTP2Call: ExchangeRunner {
 
   private func waitForRest() {
     restDueAt = exchange.now.adding(Self.restTime)
-    exchange.engine.noteExpiry(exchange.expiresAt)
+    exchange.engine.noteExpiry(of: exchange)
   }
 
   /// Ends the exchange if the server has taken nothing of the rest since the last look, though there was something.
@@ -178,9 +178,10 @@ final class HTTP2Call: ExchangeRunner {
     let host = exchange.host
     // Of a source, some may have been read although nothing was sent.
     if reason == .unsent, exchange.job.upload == nil || exchange.uploadOffset == 0 {
-      return host.restartLater(exchange, orFail: TransportError(reason))
+      exchange.rewind()
+      return host.restart(exchange, orFail: TransportError(reason))
     }
-    if reason == .http11Required { host.noteHTTP1Required() }
+    if reason == .http11Required { host.tell(.requiresHTTP1) }
     if reason != .unsent, host.sendAgain(exchange, isUnprocessed: true) { return }
     exchange.nothingWasProcessed()
     exchange.fail(transportError(ending))

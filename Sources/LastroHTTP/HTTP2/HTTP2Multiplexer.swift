@@ -13,14 +13,14 @@ internal import LastroWire
 /// An ``HTTP2Session`` over a connection: moves its bytes, and tells each ``HTTP2Call`` what concerns it.
 ///
 /// What is to be sent is gathered until the turn of the loop ends, and goes out at once: ``HTTPEngine/settle()``.
-/// Owner: ``HTTP2Pool``, and the connection. Thread: the loop's.
+/// Owner: ``HostPool``, and the connection. Thread: the loop's.
 final class HTTP2Multiplexer: ConnectionSession {
   /// Bytes that are read, or written, for one connection before others have their turn.
   private static let turnBytes = 512 * 1024
 
   let connection: HTTPConnection
   let session: HTTP2Session
-  private unowned let pool: HTTP2Pool
+  private unowned let host: HostPool
   /// By the slot of their HTTP/2 stream.
   private var calls: [HTTP2Call?] = []
   private var openCount = 0
@@ -49,31 +49,33 @@ final class HTTP2Multiplexer: ConnectionSession {
   /// The reason why it ended, if more is known than HTTP/2 reports.
   private(set) var failure: TransportError?
 
-  init(_ connection: HTTPConnection, in pool: HTTP2Pool) throws(HTTP2Violation) {
+  init(_ connection: HTTPConnection, of host: HostPool) throws(HTTP2Violation) {
     self.connection = connection
-    self.pool = pool
-    let settings = pool.engine.settings
+    self.host = host
+    let settings = host.engine.settings
     var configuration = HTTP2Configuration()
     configuration.streams = min(settings.http2StreamsPerConnection, settings.http2StreamsPerHost)
-    configuration.streamsBeforeSettings = min(pool.allowedStreams ?? configuration.streams, configuration.streams)
+    configuration.streamsBeforeSettings = min(
+      host.machine.allowedStreams ?? configuration.streams, configuration.streams)
     configuration.liveness = settings.http2Liveness
     configuration.limits = settings.messages.limits
-    heardAt = pool.engine.now
-    session = try HTTP2Session(configuration, now: UInt64(clamping: pool.engine.now))
+    heardAt = host.engine.now
+    session = try HTTP2Session(configuration, now: UInt64(clamping: host.engine.now))
   }
 
-  private var engine: HTTPEngine { pool.engine }
+  private var engine: HTTPEngine { host.engine }
   private var now: UInt64 { UInt64(clamping: engine.now) }
   var isIdle: Bool { openCount == 0 }
   /// Whether one exchange at most uses it.
   var isAlone: Bool { openCount <= 1 }
-  /// Whether it takes one more request.
-  var hasRoom: Bool { !isSuspect && !connection.isClosed && session.freeStreams > 0 }
+  /// The requests that it takes.
+  var room: HostMachine.Room {
+    HostMachine.Room(
+      free: isSuspect || connection.isClosed ? 0 : session.freeStreams, allowed: session.allowedStreams,
+      isSuspect: isSuspect)
+  }
 
-  /// Whether its server allows no request. Another connection would get the same limit.
-  var allowsNothing: Bool { isIdle && !isSuspect && !connection.isClosed && session.freeStreams == 0 }
-
-  func isTrusted(now: Int64) -> Bool { connection.link.isCurrent }
+  private func tellRoom() { host.tell(.room(connection.number, room)) }
 
   /// Takes up what came with the handshake.
   func begin() {
@@ -103,7 +105,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     calls[stream.slot] = call
     exchange.run(by: call, isOnReused: hasServed)
     hasServed = true
-    pool.noteOpened(on: self)
+    connection.noteActive()
     openCount += 1
     unsent.append(call)
     noteOutput()
@@ -122,12 +124,15 @@ final class HTTP2Multiplexer: ConnectionSession {
     guard stream.slot < calls.count, let call = calls[stream.slot].take() else { return }
     openCount -= 1
     if !unsent.isEmpty { unsent.removeAll { $0 === call } }
-    pool.noteClosed(self)
+    host.tell(.streamClosed(connection.number, room))
   }
 
   /// Asks a server that was late if it is there, and sends it no other request until something comes.
   func doubt(isSilent: Bool) {
-    if isSilent { isSuspect = true }
+    if isSilent {
+      isSuspect = true
+      tellRoom()
+    }
     session.probe(now: now)
     noteOutput()
   }
@@ -139,7 +144,17 @@ final class HTTP2Multiplexer: ConnectionSession {
     if writable { noteOutput() }
   }
 
-  func retireIdle() { pool.retire(self) }
+  func retireIdle() { retire() }
+
+  private func retire() { host.tell(.retired(connection.number)) }
+
+  /// Whether the connection may carry a request, as far as is known. Its server may have closed it while it was idle.
+  var isFit: Bool {
+    if engine.isTooOld(connection) { retire() } else { readIfIdle() }
+    return room.free > 0 && !engine.isTooOld(connection)
+  }
+
+  func end() { close() }
 
   /// Reads what there is, where no stream is open: the server may have ended it, or be about to.
   func readIfIdle() {
@@ -181,7 +196,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     heardAt = engine.now
     if isSuspect {
       isSuspect = false
-      engine.noteService(pool.host)
+      tellRoom()
     }
     session.receive(bytes, now: now)
     perform(bytes)
@@ -200,7 +215,7 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   private func drop() {
     connection.close()
-    pool.noteEnd(of: self)
+    host.ended(self)
   }
 
   // MARK: Events
@@ -223,10 +238,8 @@ final class HTTP2Multiplexer: ConnectionSession {
       case .interim(let stream, let head):
         call(stream)?.received(interim: head)
       case .trailers(let stream, let fields): call(stream)?.exchange.received(trailers: fields)
-      case .capacity:
-        pool.allowedStreams = session.allowedStreams
-        engine.noteService(pool.host)
-      case .goingAway, .unhealthy, .failed: pool.retire(self)
+      case .capacity: tellRoom()
+      case .goingAway, .unhealthy, .failed: retire()
       }
     }
   }
@@ -252,7 +265,11 @@ final class HTTP2Multiplexer: ConnectionSession {
     isSending = true
     defer { isSending = false }
     guard !connection.isClosed else { return }
-    defer { noteDeadline() }
+    defer {
+      noteDeadline()
+      // Streams that were reset are free once that has gone out.
+      if !connection.isClosed { tellRoom() }
+    }
     if written < outgoing.count, !flushRest() { return }
     // By the turn, and not by the call: what has come free in a turn is seen to in it, and flushes once more.
     if budgetedAt != engine.now { refill() }
@@ -325,7 +342,7 @@ final class HTTP2Multiplexer: ConnectionSession {
   /// Sends the rest of what was gathered before. False: not all of it.
   private func flushRest() -> Bool {
     // Heads may be among it: none goes out once nothing more may be sent.
-    if owesHeads, !isTrusted(now: engine.now) {
+    if owesHeads, !connection.link.isCurrent {
       end(nil)
       return false
     }
@@ -372,11 +389,12 @@ final class HTTP2Multiplexer: ConnectionSession {
     case .outdated:
       for call in unsent {
         call.leave(nil)
-        pool.host.restartLater(call.exchange, orFail: .unsteadyTrust)
+        call.exchange.rewind()
+        host.restart(call.exchange, orFail: .unsteadyTrust)
       }
-      pool.retire(self)
+      retire()
     case .refused(let error):
-      for call in unsent { pool.host.conclude(call.exchange, error) }
+      for call in unsent { host.conclude(call.exchange, error) }
     }
     return true
   }

@@ -18,12 +18,10 @@ final class HTTPConnection: LinkUser {
   private let isProxied: Bool
   unowned let host: HostPool
   /// Its number in the engine.
-  private(set) var slot: Int32 = -1
+  private(set) var number: UInt64 = 0
   /// HTTP in the version that its server picked; `nil` once it is closed.
   var session: (any ConnectionSession)?
   private(set) var exchanges = 0
-  /// Whether its host counts it among those that an exchange of HTTP/1.1 has.
-  var isRunning = false
   let bornAt: Int64
   private(set) var idleSince: Int64
   /// Its place among those that are idle; `nil` while it is not.
@@ -52,7 +50,7 @@ final class HTTPConnection: LinkUser {
     bornAt = now
     idleSince = now
     teller = ConnectionTeller(host.engine.settings.connectionObserver, of: host, now: now)
-    slot = host.engine.register(self)
+    number = host.engine.register(self)
     link.attach(self)
   }
 
@@ -86,8 +84,13 @@ final class HTTPConnection: LinkUser {
   /// Whether it was idle until now.
   func noteBusy() -> Bool { idleTurn.take() != nil }
 
-  /// Closes it, or has it end in order where that takes words: its time is over.
+  /// Its time is over: it is to be closed as one that no request uses.
   func retireIdle() { session?.retireIdle() }
+
+  /// Closes it, in order where that takes words.
+  func end() {
+    if let session { session.end() } else { close() }
+  }
 
   // MARK: Trust
 
@@ -110,8 +113,8 @@ final class HTTPConnection: LinkUser {
   /// Returns whether bytes have come that no exchange asked for, or the end.
   ///
   /// - Parameter isHeard: whether readiness would have been reported by now.
-  func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool = false) -> Bool {
-    !held.isEmpty || link.hasUnsolicitedInput(scratch, isHeard: isHeard)
+  func hasUnsolicitedInput(isHeard: Bool) -> Bool {
+    !held.isEmpty || host.engine.context.withScratch { link.hasUnsolicitedInput($0, isHeard: isHeard) }
   }
 
   /// Whether readiness would have been reported if something had come since it fell idle (``LoopContext/hasLooked``).
@@ -187,9 +190,9 @@ protocol ConnectionSession: AnyObject {
   /// Reads what there is, within the connection's share of a turn.
   func read()
 
-  /// Sends the request of an exchange, if that may be.
-  func start(_ exchange: Exchange) -> Exchange.Start
-
-  /// Closes the connection, which no request uses, or has it end in order where that takes words.
+  /// Reports that the connection, which no request uses, is to end.
   func retireIdle()
+
+  /// Closes the connection, in order where that takes words.
+  func end()
 }

@@ -16,11 +16,11 @@ extension HostPool {
   /// - Returns: false where that may not be, or could do harm.
   func sendAgain(_ exchange: Exchange) -> Bool {
     guard let connection = exchange.connection, connection.isReused, mayResend(exchange) else { return false }
-    forget(connection)
     exchange.rewind()
     // What closed one idle connection may be about to close the others.
     exchange.wantsFresh = true
-    enter(exchange, front: true)
+    lose(connection)
+    enter(exchange, isFront: true)
     return true
   }
 
@@ -41,8 +41,8 @@ extension HostPool {
     }
     mayExpect = false
     exchange.job.resends = 1
-    forget(connection)
     exchange.rewind()
+    lose(connection)
     waitAgain(exchange)
     return true
   }

@@ -2,14 +2,15 @@
 
 internal import HTTPTypes
 internal import Lastro
+internal import LastroHTTP2
 internal import LastroWire
 
 /// The exchanges and connections of an engine for one host (scheme, name, port) under one set of options.
 ///
-/// A request is not bound to a dial: the first connection that is free takes the first request that waits. Where HTTP/2
-/// may be spoken, all that wait share one dial until it is known what is. Thread: the loop's.
+/// A ``HostMachine`` decides; this performs its steps, and reports to it what becomes of them. Owner: ``HTTPEngine``.
+/// Thread: the loop's.
 final class HostPool: DialOwner {
-  /// The number of new dials for a request whose trust rules had changed. They do not change so often on
+  /// The number of times that a request begins anew whose trust rules had changed. They do not change so often on
   /// purpose.
   static let mostRestarts = 16
 
@@ -17,154 +18,185 @@ final class HostPool: DialOwner {
   let target: TrustTarget
   unowned let engine: HTTPEngine
   let options: SharedOptions
+  let route: Route
   /// Its latest answer's head.
   // Unchecked because the loop's thread alone touches it, and making a head calls nothing that comes back here.
   @exclusivity(unchecked) var heads = HeadMemory()
   /// Whether the server may be asked first if it wants a large body: one that did not answer once is not asked again.
   var mayExpect = true
-  let route: Route
   // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
   @exclusivity(unchecked) var common: CommonFields
-  private(set) lazy var pool = HTTP2Pool(host: self)
-  /// The HTTP versions of its connections.
-  // Unchecked, as what follows, because the loop has this host alone, and changing it calls nothing of ours but what
-  // reads it.
-  @exclusivity(unchecked) var versions: HostVersions
 
-  @exclusivity(unchecked) var waiting = ExchangeQueue() { didSet { countQueued() } }
+  // Unchecked because the loop's thread alone touches it, and the machine calls nothing of ours.
+  @exclusivity(unchecked) private(set) var machine: HostMachine
+  /// Steps that are to be performed, in their order.
+  // Unchecked for the same reason.
+  @exclusivity(unchecked) private var steps: [HostMachine.Step] = []
+  private var isPerforming = false
   /// The number of waiting requests without a dial, as the engine counts them.
   private var queued = 0
-  /// The latest used last: it is taken first, and the oldest come to their end.
-  @exclusivity(unchecked) private(set) var idle: [HTTPConnection] = []
-  /// Connections of HTTP/1.1 that an exchange has.
-  @exclusivity(unchecked) private var runningCount = 0
-  @exclusivity(unchecked) var draining: [Exchange] = []
-  /// Dials on their way, with the loop to hear of them.
-  var dials: Set<UInt64> = [] { didSet { countQueued() } }
-  var dialBeganAt: Int64 = 0
+  /// The machine's dials by the numbers that the connector knows.
+  var dials: [UInt64: UInt64] = [:]
+  /// The error of the dial that is being reported.
+  var dialError: TransportError?
+  /// The connections of HTTP/2, those included that take no more requests.
+  private var multiplexers: [HTTP2Multiplexer] = []
+  /// Whether the engine will report ``HostMachine/Event/serviceDue`` in this turn.
+  var isAwaitingService = false
 
-  init(
-    key: HostKey, target: TrustTarget, route: Route, options: SharedOptions,
-    engine: HTTPEngine
-  ) {
+  init(key: HostKey, target: TrustTarget, route: Route, options: SharedOptions, engine: HTTPEngine) {
     self.key = key
     self.target = target
     self.options = options
     self.engine = engine
     self.route = route
-    let limits = engine.settings.messages
+    let settings = engine.settings, messages = settings.messages
     common = CommonFields(
-      userAgent: limits.userAgent, sendsAccept: limits.sendsAccept, decompresses: limits.decompresses)
+      userAgent: messages.userAgent, sendsAccept: messages.sendsAccept, decompresses: messages.decompresses)
     // No proxy is known beforehand to speak HTTP/2.
-    let mayBeHTTP2 = route.proxy == nil && engine.settings.offersHTTP2
-    versions = HostVersions(mayBeHTTP2 ? options.options.httpVersion : .http1, isTLS: key.isTLS)
+    let mayBeHTTP2 = route.proxy == nil && settings.offersHTTP2
+    machine = HostMachine(
+      .init(
+        connections: settings.connectionsPerHost, dials: settings.dialsPerHost, streams: settings.http2StreamsPerHost,
+        streamsPerConnection: settings.http2StreamsPerConnection, keepsIdle: engine.keepsIdle),
+      HostVersions(mayBeHTTP2 ? options.options.httpVersion : .http1, isTLS: key.isTLS))
   }
 
-  var isUnused: Bool {
-    waiting.count == 0 && idle.isEmpty && runningCount == 0 && dials.isEmpty && pool.isEmpty
-  }
+  var isUnused: Bool { machine.isUnused && multiplexers.isEmpty }
+  var hasFreeConnection: Bool { machine.hasFreeConnection }
+  var isFull: Bool { machine.isFull(now: engine.now) }
 
   /// Returns the target of a request; `nil` if its authority cannot be read.
   func target(of job: EngineJob) -> TrustTarget? {
     route.proxy == nil ? target : TrustTarget(authority: job.request.head.authority ?? "", defaultPort: 80)
   }
 
-  /// Whether requests that come now are most likely carried by HTTP/2.
-  var expectsHTTP2: Bool { versions.sharesDials(now: engine.now) }
+  // MARK: Events and steps
+
+  /// Reports what happened, and performs the steps that follow. Where it is called from within a step, they are
+  /// performed after that.
+  func tell(_ event: HostMachine.Event) {
+    machine.handle(event, now: engine.now, &steps)
+    countQueued()
+    if isPerforming { return }
+    isPerforming = true
+    var index = 0
+    while index < steps.count {
+      perform(steps[index])
+      index += 1
+    }
+    steps.removeAll(keepingCapacity: true)
+    isPerforming = false
+  }
 
   private func countQueued() {
-    let count = max(0, waiting.count - room)
+    let count = machine.queuedCount(now: engine.now)
+    if count == queued { return }
     engine.noteQueued(count - queued)
     queued = count
   }
 
-  /// The number of requests that the current dials will serve.
-  private var room: Int {
-    guard !dials.isEmpty, expectsHTTP2 else { return dials.count }
-    return max(1, pool.roomOfNext)
-  }
-
-  /// Whether a request that comes now most likely goes out at once, and not with others: over HTTP/2 one call sends
-  /// what is asked in a turn.
-  var hasFreeConnection: Bool { waiting.count == 0 && (!idle.isEmpty || pool.running == 0 && pool.hasRoom) }
-
-  /// Whether one more would have to wait for another to end.
-  var isFull: Bool { idle.isEmpty && !pool.hasRoom && (waiting.count > room || !mayDial) }
-
-  // MARK: Jobs
-
-  /// Runs a job, or has it wait.
-  func enter(_ exchange: Exchange, front: Bool = false) {
-    guard exchange.state == .waiting else { return }
-    if waiting.count == 0, let connection = pool.connectionWithRoom() { return run(exchange, on: connection) }
-    // Beside idle connections wait none but those that want a fresh one.
-    if !exchange.wantsFresh, let connection = takeIdle() { return run(exchange, on: connection) }
-    wait(exchange, front: front)
-    dialForWaiting()
-    engine.noteExpiry(exchange.expiresAt)
-  }
-
-  private func wait(_ exchange: Exchange, front: Bool) {
-    if front { waiting.prepend(exchange) } else { waiting.append(exchange) }
-    if expectsHTTP2, !dials.isEmpty { limitWait(of: exchange) } else { limitWaits() }
-  }
-
-  /// Has it wait again, and be served when its host's turn comes.
-  func waitAgain(_ exchange: Exchange) {
-    wait(exchange, front: true)
-    engine.noteExpiry(exchange.expiresAt)
-    engine.noteService(self)
-  }
-
-  /// HTTP/2 streams may be free, or another connection wanted.
-  func serveWaiting() {
-    while waiting.count > 0, let connection = pool.connectionWithRoom(), let next = waiting.popFirst() {
-      run(next, on: connection)
+  private func perform(_ step: HostMachine.Step) {
+    switch step {
+    case .start(let request, let connection, let wasIdle): start(request, connection, wasIdle: wasIdle)
+    case .open(let request, let connection): open(request, connection)
+    case .dial(let dial, let request): begin(dial, for: request)
+    case .cancelDial(let dial): cancel(dial)
+    case .limitWait(let request):
+      guard let exchange = engine.exchange(request) else { break }
+      exchange.dialBeganAt = engine.now
+      engine.noteExpiry(of: exchange)
+    case .fail(let request):
+      if let exchange = engine.exchange(request) { engine.end(exchange, dialError ?? .goneBeforeSending) }
+    case .endDrain(let request):
+      if let exchange = engine.exchange(request) { conclude(exchange, .cancelled(requestSent: true)) }
+    case .becameIdle(let connection): engine.connection(connection).map(engine.noteIdle)
+    case .becameBusy(let connection): engine.connection(connection).map(engine.noteBusy)
+    case .close(let connection): engine.connection(connection)?.end()
+    case .wantService: engine.noteService(self)
     }
-    while waiting.count > 0, let connection = takeIdle() {
-      guard let next = waiting.popFirst(isFresh: false) else { return release(connection) }
-      run(next, on: connection)
-    }
-    dialForWaiting()
   }
 
-  private func run(_ exchange: Exchange, on connection: HTTP2Multiplexer) {
-    switch connection.start(exchange) {
-    case .running: engine.noteExpiry(exchange.expiresAt)
+  // MARK: Requests
+
+  /// Runs a request, or has it wait.
+  func enter(_ exchange: Exchange, isFront: Bool = false) {
+    tell(.arrived(exchange.entry, isFront: isFront))
+    if exchange.state == .waiting { engine.noteExpiry(of: exchange) }
+  }
+
+  /// Returns an exchange that waits, unless it has ended since the machine decided.
+  private func waiting(_ request: UInt64) -> Exchange? {
+    engine.exchange(request).flatMap { $0.state == .waiting ? $0 : nil }
+  }
+
+  private func start(_ request: UInt64, _ number: UInt64, wasIdle: Bool) {
+    let exchange = waiting(request)
+    guard let connection = engine.connection(number), let session = connection.session as? HTTP1Session else {
+      // It closed since the machine decided.
+      tell(.lost(number))
+      if let exchange { enter(exchange, isFront: true) }
+      return
+    }
+    guard let exchange else { return release(connection) }
+    if wasIdle, !session.isFit {
+      lose(connection)
+      return enter(exchange, isFront: true)
+    }
+    switch session.start(exchange) {
+    case .running: engine.noteExpiry(of: exchange)
     case .outdated:
-      pool.retire(connection)
-      waitAgain(exchange)
-    case .failed(let error): engine.end(exchange, error)
-    }
-  }
-
-  private func run(_ exchange: Exchange, on connection: HTTPConnection) {
-    noteRunning(connection, true)
-    switch start(exchange, on: connection) {
-    case .running:
-      engine.noteExpiry(exchange.expiresAt)
-    case .outdated:
-      forget(connection)
-      restart(exchange)
+      lose(connection)
+      restart(exchange, orFail: .unsteadyTrust)
     case .failed(let error):
       release(connection)
       engine.end(exchange, error)
     }
   }
 
-  private func start(_ exchange: Exchange, on connection: HTTPConnection) -> Exchange.Start {
-    connection.session?.start(exchange) ?? .outdated
-  }
-
-  private func restart(_ exchange: Exchange) {
-    guard exchange.job.noteRestart() <= Self.mostRestarts else { return engine.end(exchange, .unsteadyTrust) }
-    enter(exchange, front: true)
+  private func open(_ request: UInt64, _ number: UInt64) {
+    let exchange = waiting(request)
+    // Where it closed since the machine decided, that was reported.
+    guard let multiplexer = multiplexers.first(where: { $0.connection.number == number }) else {
+      if let exchange { waitAgain(exchange) }
+      return
+    }
+    guard let exchange, multiplexer.isFit else {
+      tell(.notOpened(number, multiplexer.room))
+      if let exchange { enter(exchange, isFront: true) }
+      return
+    }
+    switch multiplexer.start(exchange) {
+    case .running: engine.noteExpiry(of: exchange)
+    case .outdated:
+      tell(.notOpened(number, multiplexer.room))
+      tell(.retired(number))
+      waitAgain(exchange)
+    case .failed(let error):
+      tell(.notOpened(number, multiplexer.room))
+      engine.end(exchange, error)
+    }
   }
 
   /// Has a request begin on another connection, of which nothing was sent on this one.
   func restartElsewhere(_ exchange: Exchange) {
-    exchange.connection.map(forget)
-    restartLater(exchange, orFail: .unsteadyTrust)
+    exchange.connection.map(lose)
+    exchange.rewind()
+    restart(exchange, orFail: .unsteadyTrust)
+  }
+
+  /// Has a request wait again of which nothing was sent.
+  ///
+  /// - Parameter error: the reason for which it fails where that was so again and again.
+  func restart(_ exchange: Exchange, orFail error: TransportError) {
+    guard exchange.job.noteRestart() <= Self.mostRestarts else { return engine.end(exchange, error) }
+    waitAgain(exchange)
+  }
+
+  /// Has a request wait again, in front of the others.
+  func waitAgain(_ exchange: Exchange) {
+    tell(.returned(exchange.entry))
+    engine.noteExpiry(of: exchange)
   }
 
   /// The link of an exchange is the caller's from here on.
@@ -175,143 +207,104 @@ final class HostPool: DialOwner {
     engine.answer(exchange, nil, facts: facts, upgraded: stream)
   }
 
-  /// Has a request wait again of which nothing was sent.
-  ///
-  /// - Parameter error: why it fails where that was so again and again.
-  func restartLater(_ exchange: Exchange, orFail error: TransportError) {
-    exchange.rewind()
-    guard exchange.job.noteRestart() <= Self.mostRestarts else { return engine.end(exchange, error) }
-    waitAgain(exchange)
-  }
-
-  /// Notes that an exchange waits no longer: the queue skips it. Dials that no request wants are given up; the latest
-  /// is the least far.
-  func noteGone(_ exchange: Exchange) {
-    waiting.noteGone()
-    while dials.count > waiting.count, let latest = dials.max() {
-      dials.remove(latest)
-      engine.connector.cancelDial(latest)
-    }
-  }
-
   /// Ends an exchange, answers its job, and gives its connection to the next.
   func conclude(_ exchange: Exchange, _ failure: TransportError?) {
     let wasWaiting = exchange.state == .waiting
     let facts = exchange.facts()
     exchange.noteOver()
-    if wasWaiting { noteGone(exchange) }
-    if !draining.isEmpty { draining.removeAll { $0 === exchange } }
+    if wasWaiting { tell(.left(exchange.number)) }
+    if case .drained = exchange.rest { tell(.drainEnded(exchange.number)) }
     exchange.leaveConnection(failure)
     engine.answer(exchange, failure, facts: facts)
   }
 
-  /// A job is answered, and only the rest of its answer is read: its connection is given up where another job wants it.
-  func noteDrain(_ exchange: Exchange) { draining.append(exchange) }
-
-  // MARK: Connections
-
-  /// An exchange has a connection, or has it no more.
-  func noteRunning(_ connection: HTTPConnection, _ isRunning: Bool) {
-    guard connection.isRunning != isRunning else { return }
-    connection.isRunning = isRunning
-    runningCount += isRunning ? 1 : -1
+  /// Serves requests that wait: something came free in this turn.
+  func serve() {
+    isAwaitingService = false
+    tell(.serviceDue)
   }
 
-  var connections: Int { runningCount + idle.count + dials.count + pool.count }
+  // MARK: Connections of HTTP/1.1
 
-  /// The connection that was used last and is still fit to carry a request.
-  private func takeIdle() -> HTTPConnection? {
-    let engine = engine, now = engine.now
-    while let connection = idle.popLast() {
-      engine.noteBusy(connection)
-      if connection.isClosed { continue }
-      let isUnfit =
-        engine.isTooOld(connection) || now >= connection.fitUntil
-        || !connection.link.isCurrent
-        || engine.context.withScratch { connection.hasUnsolicitedInput($0, isHeard: connection.isHeard) }
-      if !isUnfit { return connection }
-      connection.close()
-    }
-    return nil
-  }
-
-  /// A connection is free: the first request that waits has it.
+  /// Nothing uses a connection any more.
   func release(_ connection: HTTPConnection) {
-    let engine = engine
-    noteRunning(connection, false)
-    connection.noteFree(now: engine.now)
+    let now = engine.now
+    connection.noteFree(now: now)
+    var isFit = !connection.isClosed && now < connection.fitUntil && !engine.isTooOld(connection)
     // What came behind the answer is no answer to the next request.
-    if !connection.isReadEmpty, waiting.count > 0, engine.context.withScratch({ connection.hasUnsolicitedInput($0) }) {
-      connection.close()
-      return dialForWaiting()
+    if isFit, !connection.isReadEmpty, machine.hasWaiting, connection.hasUnsolicitedInput(isHeard: false) {
+      isFit = false
     }
-    let mayServe = engine.settings.keepsIdle || connection.exchanges == 0
-    while mayServe, isFit(connection), let first = waiting.popFirst(isFresh: connection.exchanges == 0) {
-      limitWaits()
-      noteRunning(connection, true)
-      switch start(first, on: connection) {
-      case .running: return engine.noteExpiry(first.expiresAt)
-      case .outdated:
-        forget(connection)
-        return restart(first)
-      case .failed(let error):
-        noteRunning(connection, false)
-        engine.end(first, error)
+    let isFresh = connection.exchanges == 0
+    tell(
+      .free(
+        connection.number,
+        .init(
+          isFresh: isFresh, mayServe: isFit && (engine.settings.keepsIdle || isFresh),
+          mayIdle: isFit && engine.keepsIdle)))
+  }
+
+  /// Closes a connection that a request had, and that can carry no other.
+  func lose(_ connection: HTTPConnection) {
+    connection.close()
+    tell(.lost(connection.number))
+  }
+
+  /// Closes a connection that no request uses.
+  func closeIdle(_ connection: HTTPConnection) { tell(.idleClosed(connection.number)) }
+
+  // MARK: Connections of HTTP/2
+
+  /// Learns from a new link, and returns whether it speaks HTTP/2.
+  func speaksHTTP2(_ facts: LinkFacts) -> Bool { machine.learn(facts.applicationProtocol) }
+
+  /// - Throws: the reason why the server is asked for nothing.
+  func addMultiplexer(over connection: HTTPConnection) throws(TransportError) -> HTTP2Multiplexer {
+    let multiplexer: HTTP2Multiplexer
+    do throws(HTTP2Violation) {
+      multiplexer = try HTTP2Multiplexer(connection, of: self)
+    } catch {
+      connection.close()
+      throw TransportError(error)
+    }
+    connection.session = multiplexer
+    multiplexers.append(multiplexer)
+    engine.noteHTTP2(self, true)
+    multiplexer.begin()
+    guard multiplexer.session.isClosedToRequests else { return multiplexer }
+    let error =
+      if case .violation(let violation)? = multiplexer.session.loss { TransportError(violation) } else {
+        TransportError(HTTP2Unprocessed.unsent)
       }
-    }
-    guard engine.keepsIdle, isFit(connection) else {
-      connection.close()
-      return dialForWaiting()
-    }
-    connection.watch(read: true, write: false)
-    idle.append(connection)
-    engine.noteIdle(connection)
-    // Those that wait want a fresh one.
-    dialForWaiting()
+    multiplexer.close()
+    throw error
   }
 
-  private func isFit(_ connection: HTTPConnection) -> Bool {
-    let engine = engine
-    return !connection.isClosed && engine.now < connection.fitUntil && !engine.isTooOld(connection)
+  /// A connection of HTTP/2 is over, and its streams with it.
+  func ended(_ multiplexer: HTTP2Multiplexer) {
+    multiplexers.removeAll { $0 === multiplexer }
+    if multiplexers.isEmpty { engine.noteHTTP2(self, false) }
+    tell(.ended(multiplexer.connection.number))
   }
 
-  /// Closes a connection that no exchange uses any more.
-  func forget(_ connection: HTTPConnection) {
-    noteRunning(connection, false)
-    connection.close()
-  }
-
-  /// Closes a connection that can carry no other exchange.
-  func abandon(_ connection: HTTPConnection) {
-    forget(connection)
-    dialForWaiting()
-  }
-
-  /// Something came on an idle connection, be it its end.
-  func idleConnectionStirred(_ connection: HTTPConnection) {
-    guard engine.context.withScratch({ connection.hasUnsolicitedInput($0) }) else { return }
-    removeIdle(connection)
-  }
-
-  func removeIdle(_ connection: HTTPConnection) {
-    guard let index = idle.lastIndex(where: { $0 === connection }) else { return }
-    idle.remove(at: index)
-    engine.noteBusy(connection)
-    connection.close()
+  func tick(now: Int64) {
+    for multiplexer in multiplexers { multiplexer.tick(now: now) }
   }
 
   // MARK: The end
 
+  /// Keeps no connection from here on that no request uses.
+  func stopKeeping() { machine.stopKeeping() }
+
   func tearDown() {
-    pool.tearDown()
-    waiting = ExchangeQueue()
-    for connection in idle { removeIdle(connection) }
+    for multiplexer in multiplexers { multiplexer.connection.close() }
+    multiplexers = []
     dropDials()
   }
 
   /// Gives up all dials: no request is left for them.
   func dropDials() {
-    for id in dials { engine.connector.cancelDial(id) }
-    dials = []
+    for id in dials.keys.sorted() { engine.connector.cancelDial(id) }
+    dials = [:]
   }
 }

@@ -3,7 +3,7 @@
 internal import Lastro
 
 /// The versions of HTTP that the connections to a host may speak, and the one they do.
-struct HostVersions {
+struct HostVersions: Hashable {
   /// The time for which all requests go to a server over HTTP/1.1 after it asked for that once (RFC 9113 §7,
   /// HTTP_1_1_REQUIRED). Often it means one resource only, such as one that needs a client certificate.
   private static let http1Span = Duration.seconds(300)

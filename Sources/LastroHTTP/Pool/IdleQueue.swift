@@ -6,9 +6,10 @@
 struct IdleQueue {
   private static let leastToTidy = 64
 
-  /// By their slots, so that nothing is kept alive. A slot is given out again, a turn never.
+  /// By their numbers, so that nothing is kept alive. A connection falls idle again and again, and has a turn for each
+  /// time.
   private struct Entry {
-    let slot: Int32
+    let number: UInt64
     let turn: UInt64
   }
 
@@ -22,32 +23,32 @@ struct IdleQueue {
   var stored: Int { entries.count }
 
   /// A connection has fallen idle. Gives its turn.
-  mutating func append(_ slot: Int32) -> UInt64 {
+  mutating func append(_ number: UInt64) -> UInt64 {
     count += 1
     lastTurn += 1
-    entries.append(Entry(slot: slot, turn: lastTurn))
+    entries.append(Entry(number: number, turn: lastTurn))
     return lastTurn
   }
 
   /// Notes that a connection is no longer idle.
   ///
-  /// - Parameter turn: which turn a slot's connection has by now; `nil` where it is not idle.
-  mutating func noteGone(_ turn: (Int32) -> UInt64?) {
+  /// - Parameter turn: which turn a connection has by now; `nil` where it is not idle.
+  mutating func noteGone(_ turn: (UInt64) -> UInt64?) {
     count -= 1
     if count == 0 {
       entries.removeAll(keepingCapacity: entries.count <= Self.leastToTidy)
       next = 0
     } else if entries.count > 2 * count + Self.leastToTidy {
-      entries = entries[next...].filter { turn($0.slot) == $0.turn }
+      entries = entries[next...].filter { turn($0.number) == $0.turn }
       next = 0
     }
   }
 
-  /// The slot of the one that has been idle for longest.
-  mutating func first(_ turn: (Int32) -> UInt64?) -> Int32? {
+  /// The number of the one that has been idle for longest.
+  mutating func first(_ turn: (UInt64) -> UInt64?) -> UInt64? {
     while next < entries.count {
       let entry = entries[next]
-      if turn(entry.slot) == entry.turn { return entry.slot }
+      if turn(entry.number) == entry.turn { return entry.number }
       next += 1
     }
     return nil

@@ -17,8 +17,7 @@ extension EnginePort {
     get async throws {
       let found = EventRecorder<Int>()
       let call = LoopCall { [engine] in
-        let slots = engine.core?.slots
-        let connections = (0..<Int32(slots?.count ?? 0)).compactMap { slots?[$0] }
+        let connections = engine.core?.connections.all ?? []
         found.record(connections.reduce(0) { $0 + $1.unacknowledgedBytes })
       }
       _ = loop.post(call)

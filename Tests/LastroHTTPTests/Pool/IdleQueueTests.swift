@@ -14,14 +14,14 @@ struct IdleQueueTests {
   func order(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var queue = IdleQueue()
-    var turns: [Int32: UInt64] = [:]
-    var expected: [Int32] = []
+    var turns: [UInt64: UInt64] = [:]
+    var expected: [UInt64] = []
     func check() {
       let first = queue.first { turns[$0] }
       #expect(first == expected.first && queue.count == expected.count)
     }
     for _ in 0..<2_000 {
-      let descriptor = Int32.random(in: 0..<100, using: &random)
+      let descriptor = UInt64.random(in: 0..<100, using: &random)
       if turns.removeValue(forKey: descriptor) != nil {
         expected.removeAll { $0 == descriptor }
         queue.noteGone { turns[$0] }
