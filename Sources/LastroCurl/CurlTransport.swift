@@ -28,8 +28,8 @@ public final class CurlTransport: Transport {
 
     init(_ settings: CurlSettings) throws(ConfigurationError) {
       let engine = EngineReference(), streams = LoadCounter()
-      loop = try EventLoop { core in
-        let hub = StreamHub(settings: settings, context: core.context, load: streams)
+      loop = try EventLoop { core, poller in
+        let hub = StreamHub(settings: settings, context: core.context, poller: poller, load: streams)
         core.add(hub)
         core.open(engine, settings.engine, CurlConnector(hub))
       }

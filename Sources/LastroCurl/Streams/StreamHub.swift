@@ -69,10 +69,10 @@ final class StreamHub: LoopGuest {
   private var isStarting = false
   private(set) var isShutDown = false
 
-  init(settings: CurlSettings, context: LoopContext, load: LoadCounter) {
+  init(settings: CurlSettings, context: LoopContext, poller: Poller, load: LoadCounter) {
     self.settings = settings
     self.context = context
-    poller = context.poller
+    self.poller = poller
     inbox = context.inbox
     turnShare = TurnShare(bytes: settings.tlsBytesPerTurn)
     self.load = load

@@ -94,6 +94,9 @@ final class EngineJob: Sendable {
   /// frame.
   func wait() async { await answer.wait() }
 
+  /// Whether the answer can be taken, or was.
+  var isAnswered: Bool { answer.isGiven }
+
   /// The answer, once, after ``wait()``.
   func takeAnswer() throws(TransportError) -> TransferResponse {
     guard let answer = answer.take() else {

@@ -72,7 +72,7 @@ package final class EnginePort: Sendable {
   }
 
   /// Begins a job, or queues it. False when the loop has ended.
-  private func start(_ job: EngineJob) -> Bool {
+  func start(_ job: EngineJob) -> Bool {
     let load = engine.load
     let isBegun = (loop.isCurrent || load.value < Self.few) && loop.seat.begin(job)
     guard isBegun || loop.post(.start(job)) else { return false }

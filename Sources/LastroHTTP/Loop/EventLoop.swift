@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLastroHTTP2
 package import Lastro
 internal import LastroSupport
 
@@ -8,37 +7,41 @@ internal import LastroSupport
   internal import Glibc
 #endif
 
-/// The face of one loop thread. The thread ends when the last reference to this object is gone and its exchanges are,
-/// so nothing has to be shut down.
+/// The face of an event loop, which any thread may use. A driver turns the loop: a thread of its own (``LoopThread``), or
+/// the caller of a ``ManualLoop``. The loop ends when the last reference to this object is gone and its exchanges are, so
+/// nothing has to be shut down.
 package final class EventLoop: Sendable {
   package let inbox: LoopInbox
   package let seat: LoopSeat
-  private let thread: LoopThread
+  private let thread: ThreadIdentity
   private let time: LoopTime
   private let finished: Watched<Bool>
 
-  /// Starts a loop.
+  /// Starts a loop on a thread of its own.
   ///
   /// - Parameters:
   ///   - time: measures limits. Default: the system's clock.
   ///   - prepare: adds guests, on the loop's thread, before the first turn. Default: none.
-  package init(
-    time: LoopTime = .monotonic, _ prepare: @escaping @Sendable (LoopCore) -> Void = { _ in }
+  package convenience init(
+    time: LoopTime = .monotonic, _ prepare: @escaping @Sendable (LoopCore, Poller) -> Void = { _, _ in }
   ) throws(ConfigurationError) {
     guard let inbox = LoopInbox() else {
       throw .noInbox(errno)
     }
-    self.inbox = inbox
-    self.time = time
-    finished = Watched(false)
-    seat = LoopSeat()
-    thread = LoopThread()
-    let seed = LoopSeed(
-      time: time, inbox: inbox, seat: seat, thread: thread, finished: finished, prepare: prepare)
-    guard seed.launch() else {
+    self.init(inbox, LoopSeat(), ThreadIdentity(), time, Watched(false))
+    guard LoopThread.start(time, inbox, seat, thread, finished, prepare) else {
       throw .noLoop(errno)
     }
     DispatchDescriptors.open()
+  }
+
+  /// Makes the face of a loop that a driver turns.
+  init(_ inbox: LoopInbox, _ seat: LoopSeat, _ thread: ThreadIdentity, _ time: LoopTime, _ finished: Watched<Bool>) {
+    self.inbox = inbox
+    self.seat = seat
+    self.thread = thread
+    self.time = time
+    self.finished = finished
   }
 
   deinit { _ = inbox.post(.shutDown(cancelling: true)) }
@@ -52,15 +55,15 @@ package final class EventLoop: Sendable {
   /// Hands a command for a part of the loop over. False when the loop has ended.
   package func post(_ command: any GuestCommand) -> Bool { inbox.post(.guest(command)) }
 
-  /// Takes no more jobs: the thread ends when none is left.
+  /// Takes no more jobs: the loop ends when none is left.
   ///
   /// - Parameter cancelling: whether running jobs are cancelled (code `shut_down`) instead of awaited.
   package func shutDown(cancelling: Bool) { _ = inbox.post(.shutDown(cancelling: cancelling)) }
 
-  /// Whether the calling thread is the loop's.
+  /// Whether the calling thread is the one that turns the loop.
   package var isCurrent: Bool { thread.isCurrent }
 
-  /// Suspends until the thread has ended. In a task of its own: the cancellation of the caller does not end the wait.
+  /// Suspends until the loop has ended. In a task of its own: the cancellation of the caller does not end the wait.
   package func waitUntilFinished() async { _ = await Task { [finished] in await finished.wait { $0 } }.value }
 }
 
@@ -84,84 +87,6 @@ extension EventLoop {
       }
     }
     return try result.get()
-  }
-}
-
-/// The parts that the loop thread starts with. It holds the inbox and not the ``EventLoop``, whose end stops the
-/// thread.
-private final class LoopSeed: Sendable {
-  let time: LoopTime
-  let inbox: LoopInbox
-  let seat: LoopSeat
-  let thread: LoopThread
-  let finished: Watched<Bool>
-  let prepare: @Sendable (LoopCore) -> Void
-
-  init(
-    time: LoopTime, inbox: LoopInbox, seat: LoopSeat, thread: LoopThread, finished: Watched<Bool>,
-    prepare: @escaping @Sendable (LoopCore) -> Void
-  ) {
-    self.time = time
-    self.inbox = inbox
-    self.seat = seat
-    self.thread = thread
-    self.finished = finished
-    self.prepare = prepare
-  }
-
-  func launch() -> Bool {
-    guard let poller = Poller() else { return false }
-    // The poller goes to the new thread here, and this side keeps no reference to it.
-    let start = LoopStart(seed: self, poller: poller)
-    let code = DetachedThread.start {
-      nameThread("lastro-loop")
-      start.run()
-    }
-    guard code == 0 else {
-      errno = code
-      return false
-    }
-    return true
-  }
-}
-
-private final class LoopStart {
-  private let seed: LoopSeed
-  private var poller: Poller?
-
-  init(seed: LoopSeed, poller: Poller) {
-    self.seed = seed
-    self.poller = poller
-  }
-
-  func run() {
-    seed.thread.begin()
-    clastro_mark_loop_thread()
-    if let poller { run(poller, seed.seat) }
-    poller = nil
-    // Last: a caller that waits for it may count descriptors next.
-    seed.finished.change { $0 = true }
-  }
-
-  private func run(_ poller: Poller, _ seat: LoopSeat) {
-    let context = LoopContext(
-      poller: poller, inbox: seed.inbox, time: seed.time, executor: LoopExecutor(seed.inbox))
-    let core = LoopCore(context, time: seed.time)
-    core.open()
-    seed.prepare(core)
-    seat.take(core)
-    var tasks = LoopTasks()
-    var wait = seat.turn { $0.nextWait() } ?? nil
-    while let limit = wait {
-      // Not with the seat held: a thread that has a job to begin may have it now.
-      let count = limit == 0 && poller.hasLeft ? 0 : poller.wait(timeout: limit)
-      seat.turn { $0.turn(count) }
-      tasks.run(from: seed.inbox)
-      wait = seat.turn { $0.nextWait() } ?? nil
-    }
-    seat.leave()
-    core.close()
-    tasks.leave(seed.inbox)
   }
 }
 

@@ -6,7 +6,6 @@
 package final class LoopContext {
   private static let scratchBytes = 64 * 1024
 
-  package let poller: Poller
   package let inbox: LoopInbox
   package let clock: LoopClock
   let deliveries = Deliveries()
@@ -30,8 +29,7 @@ package final class LoopContext {
   /// Engines with something to see to before the turn ends.
   private var settling: [HTTPEngine] = []
 
-  init(poller: Poller, inbox: LoopInbox, time: LoopTime, executor: LoopExecutor) {
-    self.poller = poller
+  init(inbox: LoopInbox, time: LoopTime, executor: LoopExecutor) {
     self.inbox = inbox
     self.executor = executor
     clock = LoopClock(time)

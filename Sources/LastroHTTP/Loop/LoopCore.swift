@@ -7,12 +7,10 @@ internal import Lastro
 /// A turn: wait for descriptors, the timer or a command; let the guests and the engines act; take commands; expire what
 /// is late; wake the tasks that have an answer.
 package final class LoopCore {
-  private static let wakeOwner = UInt32.max
-
   package let context: LoopContext
   private let time: LoopTime
   private let inbox: LoopInbox
-  private let poller: Poller
+  private let reactor: any Reactor
   private let clock: LoopClock
   private var guests: [any LoopGuest] = []
   private var engines: [HTTPEngine] = []
@@ -22,27 +20,16 @@ package final class LoopCore {
   /// Until when the loop's thread waits for descriptors, unless it is woken.
   private var waitsUntil: Int64 = 0
   private var sleeps = false
-  /// The number of commands in the inbox that certainly came before the poller was last asked.
+  /// The number of commands in the inbox that certainly came before the reactor was last asked.
   private var earlyCommands = 0
-  /// Wakes the loop where its time is a `TimeSource`'s, of which the poller knows nothing.
-  private let alarm: Alarm?
 
-  init(_ context: LoopContext, time: LoopTime) {
+  init(_ context: LoopContext, _ reactor: any Reactor, time: LoopTime) {
     self.context = context
+    self.reactor = reactor
     self.time = time
     inbox = context.inbox
-    poller = context.poller
     clock = context.clock
-    alarm = time.source.map { source in
-      Alarm(source) { [inbox = context.inbox] now in
-        time.notePassed(now)
-        inbox.endSleep()
-        return nil
-      }
-    }
   }
-
-  func open() { poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner) }
 
   package func add(_ guest: any LoopGuest) { guests.append(guest) }
 
@@ -59,21 +46,21 @@ package final class LoopCore {
     engine.tearDown()
   }
 
-  /// Returns the milliseconds that the loop's thread may wait for descriptors; negative: no limit; `nil`: it has ended.
-  func nextWait() -> Int32? {
+  /// Returns how long the loop's driver may wait for readiness; `nil`: the loop has ended.
+  func nextWait() -> LoopWait? {
     if isShuttingDown, engines.allSatisfy(\.isEmpty), guests.allSatisfy(\.isEmpty) { return nil }
     sleeps = false
     earlyCommands = 0
-    if poller.hasLeft { return 0 }
+    if reactor.hasLeft { return LoopWait.none }
     waitsUntil = due
-    let limit = timeout(until: waitsUntil)
-    guard limit != 0 else { return 0 }
+    let wait = LoopWait(until: waitsUntil, time)
+    guard wait.left > 0 else { return LoopWait.none }
     if let lying = inbox.prepareToSleep() {
       earlyCommands = lying
-      return 0
+      return LoopWait.none
     }
     sleeps = true
-    return limit
+    return wait
   }
 
   func close() {
@@ -84,7 +71,6 @@ package final class LoopCore {
       default: break
       }
     }
-    alarm?.cancel()
     for engine in engines { engine.tearDown() }
     engines = []
     for guest in guests { guest.tearDown() }
@@ -92,19 +78,19 @@ package final class LoopCore {
     context.bodies.close()
   }
 
-  /// - Parameter readyCount: what the poller's wait gave.
+  /// - Parameter readyCount: the result of the reactor's wait.
   func turn(_ readyCount: Int) {
     clock.update()
     for guest in guests { guest.beginTurn() }
     let isWoken = sleeps && inbox.noteAwake()
-    poller.handOver(readyCount) { ready in
-      if ready.owner == Self.wakeOwner {
+    let isAll = reactor.handOver(readyCount) { ready in
+      if ready.owner == SystemReactor.wakeOwner {
         if isWoken { earlyCommands = 1 }
       } else {
         guests.first { type(of: $0).owners.contains(ready.owner) }?.ready(ready)
       }
     }
-    if poller.hasLeft || !poller.isAll(readyCount) { earlyCommands = 0 }
+    if !isAll { earlyCommands = 0 }
     takeCommands()
     let now = clock.now
     for guest in guests { guest.turn(now: now) }
@@ -128,18 +114,6 @@ package final class LoopCore {
     if context.isTurnWanted { return 0 }
     let own = min(context.enginesDue, bodiesExpiry.due, context.deliveries.due)
     return guests.reduce(own) { min($0, $1.due) }
-  }
-
-  /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
-  private func timeout(until due: Int64) -> Int32 {
-    guard due < .max else { return -1 }
-    let left = due == 0 ? 0 : due - time.now
-    if left <= 0 { return 0 }
-    if let alarm {
-      alarm.set(.nanoseconds(due))
-      return -1
-    }
-    return Int32(clamping: (left + 999_999) / 1_000_000)
   }
 
   private func expire(now: Int64) {

@@ -42,14 +42,22 @@ package final class LoopInbox: Sendable {
   }
 
   private let state = Lock(State())
+  /// The eventfd; negative where the loop's driver never sleeps.
   let wakeDescriptor: Int32
 
-  init?() {
-    wakeDescriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-    guard wakeDescriptor >= 0 else { return nil }
+  /// Makes the inbox of a loop that sleeps; `nil`, with the reason in `errno`, where there is no descriptor for it.
+  convenience init?() {
+    let descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+    guard descriptor >= 0 else { return nil }
+    self.init(waking: descriptor)
   }
 
-  deinit { close(wakeDescriptor) }
+  /// Makes the inbox of a loop that its caller turns: nobody has to be woken.
+  static func ofCaller() -> LoopInbox { LoopInbox(waking: -1) }
+
+  private init(waking descriptor: Int32) { wakeDescriptor = descriptor }
+
+  deinit { if wakeDescriptor >= 0 { close(wakeDescriptor) } }
 
   /// Hands a command over. False when the loop has ended, and will not act on it.
   func post(_ command: LoopCommand) -> Bool {
@@ -129,6 +137,7 @@ package final class LoopInbox: Sendable {
   }
 
   private func wake() {
+    if wakeDescriptor < 0 { return }
     var one: UInt64 = 1
     _ = write(wakeDescriptor, &one, MemoryLayout<UInt64>.size)
   }

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Synchronization
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
-
 /// Runs tasks between the turns of the loop. Such a task begins a request, and continues after its response, without a
 /// word to another thread.
 extension EventLoop: TaskExecutor {
@@ -54,14 +48,4 @@ struct LoopTasks {
     for task in tasks { task.runElsewhere() }
     tasks = []
   }
-}
-
-/// The identity of the loop's thread.
-final class LoopThread: Sendable {
-  private let id = Atomic<UInt>(0)
-
-  /// The calling thread is it from here on.
-  func begin() { id.store(UInt(pthread_self()), ordering: .relaxed) }
-
-  var isCurrent: Bool { id.load(ordering: .relaxed) == UInt(pthread_self()) }
 }

@@ -8,14 +8,7 @@ internal import CLastroHTTP2
 
 /// The system's event queue: the one room that knows epoll. Used by the loop thread alone.
 package final class Poller {
-  /// A descriptor that is ready, and the owner it was registered for.
-  package struct Ready {
-    package var descriptor: Int32
-    package var owner: UInt32
-    package var readable: Bool
-    package var writable: Bool
-    package var failed: Bool
-  }
+  package typealias Ready = Readiness
 
   /// The state of a descriptor, which is also its index in ``watches``.
   private struct Watch {

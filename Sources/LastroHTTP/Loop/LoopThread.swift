@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroHTTP2
+internal import LastroSupport
+internal import Synchronization
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// The driver of loops in production: a thread that waits for descriptors and turns the loop until it ends.
+///
+/// It holds the inbox and not the ``EventLoop``, whose end stops the thread.
+final class LoopThread {
+  private let reactor: SystemReactor
+  private let time: LoopTime
+  private let inbox: LoopInbox
+  private let seat: LoopSeat
+  private let identity: ThreadIdentity
+  private let finished: Watched<Bool>
+  private let prepare: (LoopCore, Poller) -> Void
+
+  private init(
+    _ reactor: SystemReactor, _ time: LoopTime, _ inbox: LoopInbox, _ seat: LoopSeat, _ identity: ThreadIdentity,
+    _ finished: Watched<Bool>, _ prepare: @escaping (LoopCore, Poller) -> Void
+  ) {
+    self.reactor = reactor
+    self.time = time
+    self.inbox = inbox
+    self.seat = seat
+    self.identity = identity
+    self.finished = finished
+    self.prepare = prepare
+  }
+
+  /// Starts the thread of a loop.
+  ///
+  /// - Returns: false, with the reason in `errno`, where the system has no descriptor or no thread for it.
+  static func start(
+    _ time: LoopTime, _ inbox: LoopInbox, _ seat: LoopSeat, _ identity: ThreadIdentity, _ finished: Watched<Bool>,
+    _ prepare: @escaping @Sendable (LoopCore, Poller) -> Void
+  ) -> Bool {
+    guard let reactor = SystemReactor(inbox, time) else { return false }
+    // The reactor goes to the new thread here, and this side keeps no reference to it.
+    let driver = LoopThread(reactor, time, inbox, seat, identity, finished, prepare)
+    let code = DetachedThread.start {
+      nameThread("lastro-loop")
+      driver.run()
+    }
+    guard code == 0 else {
+      errno = code
+      return false
+    }
+    return true
+  }
+
+  private func run() {
+    identity.begin()
+    clastro_mark_loop_thread()
+    turnUntilEnd()
+    // Last: a caller that waits for it may count descriptors next.
+    finished.change { $0 = true }
+  }
+
+  private func turnUntilEnd() {
+    let turner = LoopTurner(reactor, inbox, seat, time) { [prepare, poller = reactor.poller] in prepare($0, poller) }
+    while turner.turn() {}
+    turner.end()
+    reactor.end()
+  }
+}
+
+/// The identity of the thread that turns a loop.
+final class ThreadIdentity: Sendable {
+  private let id = Atomic<UInt>(0)
+
+  /// The calling thread turns the loop from here on.
+  func begin() { id.store(UInt(pthread_self()), ordering: .relaxed) }
+
+  var isCurrent: Bool { id.load(ordering: .relaxed) == UInt(pthread_self()) }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An event loop as its driver has it: a core, the reactor where the driver waits, and the tasks between two turns. It
+/// has no thread of its own.
+///
+/// Owner: a driver, which is ``LoopThread`` in production and the caller's thread under a ``ManualLoop``.
+final class LoopTurner {
+  private let core: LoopCore
+  private let reactor: any Reactor
+  private let inbox: LoopInbox
+  private let seat: LoopSeat
+  private var tasks = LoopTasks()
+
+  /// - Parameter prepare: adds guests and engines before the first turn.
+  init(
+    _ reactor: any Reactor, _ inbox: LoopInbox, _ seat: LoopSeat, _ time: LoopTime, prepare: (LoopCore) -> Void
+  ) {
+    self.reactor = reactor
+    self.inbox = inbox
+    self.seat = seat
+    let context = LoopContext(inbox: inbox, time: time, executor: LoopExecutor(inbox))
+    core = LoopCore(context, reactor, time: time)
+    prepare(core)
+    seat.take(core)
+  }
+
+  /// The time until which the driver may wait; `nil`: the loop has ended.
+  func nextWait() -> LoopWait? { seat.turn { $0.nextWait() } ?? nil }
+
+  /// Performs a turn, and runs the tasks that lie in the inbox.
+  ///
+  /// - Parameter readyCount: the result of the reactor's wait, during which other threads may have had the seat.
+  func turn(_ readyCount: Int) {
+    seat.turn { $0.turn(readyCount) }
+    tasks.run(from: inbox)
+  }
+
+  /// Waits and performs a turn. False: the loop has ended.
+  func turn() -> Bool {
+    guard let wait = nextWait() else { return false }
+    turn(reactor.wait(wait))
+    return true
+  }
+
+  /// Releases what the loop has. No function is called afterwards.
+  func end() {
+    seat.leave()
+    core.close()
+    tasks.leave(inbox)
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A reactor without descriptors, for tests and simulations: it reports the readiness that links in memory set, as epoll
+/// reports that of sockets, and never waits.
+///
+/// Events are reported in the order in which their descriptors were opened, so that equal histories have equal outcomes.
+package final class SimulatedReactor: Reactor {
+  private struct Entry {
+    var owner: UInt32
+    var isWatched = (read: false, write: false)
+    var isReady = (read: false, write: false)
+
+    /// What is reported: the state, and not its changes, as by epoll without `EPOLLET`.
+    var readiness: (read: Bool, write: Bool) {
+      (isWatched.read && isReady.read, isWatched.write && isReady.write)
+    }
+  }
+
+  private var entries: [Int32: Entry] = [:]
+  private var latest: Int32 = 0
+  private var ready: [Int32] = []
+
+  package init() {}
+
+  /// The number of open descriptors.
+  package var openCount: Int { entries.count }
+
+  /// Opens a descriptor, whose number no other has or had.
+  package func open(owner: UInt32) -> Int32 {
+    latest += 1
+    entries[latest] = Entry(owner: owner)
+    return latest
+  }
+
+  package func close(_ descriptor: Int32) { entries[descriptor] = nil }
+
+  /// Sets which kinds of readiness are reported.
+  package func watch(_ descriptor: Int32, read: Bool, write: Bool) {
+    entries[descriptor]?.isWatched = (read, write)
+  }
+
+  /// Sets for what a descriptor is ready.
+  package func set(_ descriptor: Int32, readable: Bool, writable: Bool) {
+    entries[descriptor]?.isReady = (readable, writable)
+  }
+
+  /// All that is ready is reported in each turn.
+  package var hasLeft: Bool { false }
+
+  package func wait(_ wait: LoopWait) -> Int {
+    ready = entries.keys.filter { isReady($0) }.sorted()
+    return ready.count
+  }
+
+  private func isReady(_ descriptor: Int32) -> Bool {
+    guard let readiness = entries[descriptor]?.readiness else { return false }
+    return readiness.read || readiness.write
+  }
+
+  package func handOver(_ count: Int, to body: (Readiness) -> Void) -> Bool {
+    for descriptor in ready.prefix(count) {
+      // An event before it may have closed it, or taken its bytes.
+      guard isReady(descriptor), let entry = entries[descriptor] else { continue }
+      let (readable, writable) = entry.readiness
+      body(
+        Readiness(
+          descriptor: descriptor, owner: entry.owner, readable: readable, writable: writable, failed: false))
+    }
+    ready = []
+    return true
+  }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// The reactor of loops in production: epoll, and where the loop's time is a `TimeSource`, an alarm of that source.
+final class SystemReactor: Reactor {
+  /// The owner of the descriptor that wakes the loop.
+  static let wakeOwner = UInt32.max
+
+  let poller: Poller
+  /// Wakes the loop where its time is a `TimeSource`'s, of which epoll knows nothing.
+  private let alarm: Alarm?
+
+  init?(_ inbox: LoopInbox, _ time: LoopTime) {
+    guard let poller = Poller() else { return nil }
+    self.poller = poller
+    alarm = time.source.map { source in
+      Alarm(source) { now in
+        time.notePassed(now)
+        inbox.endSleep()
+        return nil
+      }
+    }
+    poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner)
+  }
+
+  var hasLeft: Bool { poller.hasLeft }
+
+  func wait(_ wait: LoopWait) -> Int {
+    if wait.left == 0 { return poller.hasLeft ? 0 : poller.wait(timeout: 0) }
+    guard wait.left < .max else { return poller.wait(timeout: -1) }
+    if let alarm {
+      alarm.set(.nanoseconds(wait.due))
+      return poller.wait(timeout: -1)
+    }
+    // Rounded up, so that the loop does not wake early and wait again.
+    return poller.wait(timeout: Int32(clamping: (wait.left - 1) / 1_000_000 + 1))
+  }
+
+  func handOver(_ count: Int, to body: (Readiness) -> Void) -> Bool {
+    poller.handOver(count, to: body)
+    return !poller.hasLeft && poller.isAll(count)
+  }
+
+  /// No alarm wakes the loop from here on.
+  func end() { alarm?.cancel() }
+}
