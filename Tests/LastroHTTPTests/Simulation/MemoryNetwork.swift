@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroTesting
+
+@testable import LastroHTTP
+
+/// The network of a simulation: opens links in memory after virtual dials, and performs at their time the actions that
+/// scripts have delayed. Guest of a loop that its caller turns.
+final class MemoryNetwork: LoopGuest {
+  /// The outcome of a dial.
+  enum Dial {
+    /// A link opens after the given time. `prepare` sets it up and gives its far end a script.
+    case open(after: Duration = .zero, prepare: (MemoryLink) -> Void)
+    case failed(TransportError, after: Duration = .zero)
+    /// No outcome is ever reported.
+    case never
+  }
+
+  static let owner: UInt32 = 7
+  static let owners = owner...owner
+
+  let clock: ManualClock
+  let reactor: SimulatedReactor
+  /// Decides what becomes of a dial.
+  var dialing: (LinkDial) -> Dial = { _ in .never }
+  /// The protocol that a server chooses of those that are offered.
+  var applicationProtocol: (LinkDial) -> String? = { dial in dial.request.tls == nil ? nil : "http/1.1" }
+  /// All dials that were begun, in order.
+  private(set) var dials: [LinkDial] = []
+  private(set) var cancelledDials = 0
+  /// All links that were opened, in order.
+  private(set) var links: [MemoryLink] = []
+  private(set) var openCount = 0
+  private(set) var mostOpen = 0
+
+  private struct Action {
+    var time: Int64
+    var turn: Int
+    var body: () -> Void
+  }
+
+  /// The earliest last.
+  private var actions: [Action] = []
+  private var actionCount = 0
+
+  init(_ clock: ManualClock, _ reactor: SimulatedReactor) {
+    self.clock = clock
+    self.reactor = reactor
+  }
+
+  var now: Int64 { clock.now.nanoseconds }
+  var openLinks: [MemoryLink] { links.filter { !$0.isClosed } }
+
+  /// Performs an action at a later time, in a turn of the loop.
+  func after(_ delay: Duration, _ body: @escaping () -> Void) {
+    actionCount += 1
+    let action = Action(time: now.adding(delay), turn: actionCount, body: body)
+    let index = actions.firstIndex { $0.time <= action.time } ?? actions.endIndex
+    actions.insert(action, at: index)
+  }
+
+  func noteClosed(_ link: MemoryLink) { openCount -= 1 }
+
+  // MARK: Guest
+
+  var isEmpty: Bool { true }
+  var due: Int64 { actions.last?.time ?? .max }
+
+  func beginTurn() {}
+
+  func ready(_ ready: Readiness) { links.first { $0.id == ready.descriptor }?.ready(ready) }
+
+  func turn(now: Int64) {
+    // What comes of them is for the next turn.
+    let latest = actionCount
+    while let index = actions.lastIndex(where: { $0.time <= now && $0.turn <= latest }) {
+      actions.remove(at: index).body()
+    }
+  }
+
+  func shutDown() {}
+
+  func tearDown() { actions = [] }
+
+  // MARK: Dials
+
+  /// Begins a dial.
+  ///
+  /// - Parameter isWanted: whether nobody has given it up: then no link opens.
+  func begin(
+    _ dial: LinkDial, while isWanted: @escaping () -> Bool,
+    _ outcome: @escaping (Result<MemoryLink, TransportError>) -> Void
+  ) {
+    dials.append(dial)
+    switch dialing(dial) {
+    case .never: break
+    case .failed(let error, let delay): after(delay) { outcome(.failure(error)) }
+    case .open(let delay, let prepare):
+      after(delay) { [unowned self] in if isWanted() { outcome(.success(open(dial, prepare))) } }
+    }
+  }
+
+  private func open(_ dial: LinkDial, _ prepare: (MemoryLink) -> Void) -> MemoryLink {
+    var facts = LinkFacts()
+    facts.hasTLS = dial.request.tls != nil
+    facts.applicationProtocol = applicationProtocol(dial)
+    facts.remoteAddress = "192.0.2.1"
+    facts.remotePort = dial.target.port
+    facts.localPort = 10_000 + links.count
+    let link = MemoryLink(self, facts: facts, isTLS: facts.hasTLS)
+    links.append(link)
+    openCount += 1
+    mostOpen = max(mostOpen, openCount)
+    prepare(link)
+    return link
+  }
+
+  func noteCancelledDial() { cancelledDials += 1 }
+}
+
+/// The connector of an engine over a ``MemoryNetwork``.
+final class MemoryConnector: Connector {
+  private enum Dial {
+    case underWay(LinkDial)
+    case standing(MemoryLink)
+  }
+
+  private let network: MemoryNetwork
+  private var dials: [UInt64: Dial] = [:]
+  /// Whether it must be checked before a request if links are current.
+  var mustCheck = false
+  /// The time that a check takes.
+  var checkTime = Duration.zero
+  private(set) var checks = 0
+
+  init(_ network: MemoryNetwork) { self.network = network }
+
+  /// The number of dials to a host that have no outcome.
+  func dialsUnderWay(to host: String) -> Int {
+    dials.values.count { if case .underWay(let dial) = $0 { dial.target.host.text == host } else { false } }
+  }
+
+  func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route {
+    Route(key: key.authority, origin: try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)"))
+  }
+
+  func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError? { nil }
+
+  func mustCheck(_ route: Route, now: Int64) -> Bool { mustCheck }
+
+  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void) {
+    checks += 1
+    network.after(min(checkTime, .nanoseconds(until - network.now))) { [unowned self] in
+      mustCheck = false
+      proceed()
+    }
+  }
+
+  func dial(_ dial: LinkDial, for owner: any DialOwner) {
+    let id = dial.id
+    dials[id] = .underWay(dial)
+    network.begin(dial, while: { [weak self] in self?.dials[id] != nil }) { [weak self, weak owner] outcome in
+      guard let self, dials[id] != nil else { return }
+      switch outcome {
+      case .success(let link):
+        dials[id] = .standing(link)
+        owner?.dialStands(id)
+      case .failure(let error):
+        dials[id] = nil
+        owner?.dialFailed(id, error)
+      }
+    }
+  }
+
+  func takeLink(of dial: UInt64) -> (any Link)? {
+    guard case .standing(let link)? = dials.removeValue(forKey: dial) else { return nil }
+    return link
+  }
+
+  func cancelDial(_ id: UInt64) {
+    guard let dial = dials.removeValue(forKey: id) else { return }
+    network.noteCancelledDial()
+    if case .standing(let link) = dial { link.close() }
+  }
+
+  func tearDown() { for id in dials.keys.sorted() { cancelDial(id) } }
+}

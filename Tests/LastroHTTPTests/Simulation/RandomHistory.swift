@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroHTTP
+
+/// A random history of an engine of few connections: requests, cancellations, responses, cuts and time, from one seed.
+///
+/// After every step it is compared to what a reader of the network alone knows: who was answered, which connection has
+/// which request, and which limits hold.
+final class RandomHistory {
+  /// A request, and what the servers have seen of it.
+  private struct Entry {
+    var call: VirtualCall
+    var target: String
+    var host: String
+    var isRepeatable: Bool
+    var deadline: Duration
+    /// The number of times that a server has acted on it.
+    var served = 0
+    /// The link whose server has it and has not answered.
+    var link: Int32?
+  }
+
+  private let seed: UInt64
+  private let isHTTP2: Bool
+  private var random: SeededGenerator
+  private let engine: VirtualEngine
+  private var entries: [Entry] = []
+  /// The hosts of links, by their ids.
+  private var hosts: [Int32: String] = [:]
+  private var servers: [MemoryHTTP2Server] = []
+  private(set) var faults: [String] = []
+  /// The outcomes, by their words: a history without variety proves little.
+  private(set) var outcomes: [String: Int] = [:]
+  private(set) var resends = 0
+
+  init(seed: UInt64, isHTTP2: Bool) {
+    self.seed = seed
+    self.isHTTP2 = isHTTP2
+    var random = SeededGenerator(seed: seed)
+    engine = VirtualEngine { settings in
+      settings.connectionsPerHost = .random(in: 1...3, using: &random)
+      settings.idleConnections = .random(in: 0...3, using: &random)
+      settings.queuedRequests = .random(in: 2...6, using: &random)
+      settings.dialsPerHost = .random(in: 1...3, using: &random)
+      settings.idleLifetime = 5_000_000_000
+      settings.connectionLifetime = 20_000_000_000
+    }
+    self.random = random
+    engine.network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    engine.network.dialing = { [unowned self] in dial($0) }
+  }
+
+  private func chance(_ percent: Int) -> Bool { .random(in: 0..<100, using: &random) < percent }
+
+  private func delay(upTo most: Int = 3_000) -> Duration {
+    chance(30) ? .zero : .milliseconds(Int.random(in: 0...most, using: &random))
+  }
+
+  // MARK: Servers
+
+  private func dial(_ dial: LinkDial) -> MemoryNetwork.Dial {
+    if chance(5) { return .never }
+    if chance(10) {
+      return .failed(TransportError(stage: .connect, code: .connectFailed, message: "no", hint: "-"), after: delay())
+    }
+    let host = dial.target.host.text
+    return .open(after: delay(upTo: 1_000)) { [unowned self] link in
+      hosts[link.id] = host
+      link.readLimit = chance(20) ? Int.random(in: 1...20, using: &random) : .max
+      let id = link.id
+      link.far.onClose = { [unowned self] _ in left(id) }
+      if isHTTP2 { return serveHTTP2(link) }
+      _ = MemoryHTTP1Server(link.far) { [unowned self] server, request in respond(server, request, id) }
+    }
+  }
+
+  /// Notes that a server has a request. `nil`: it is none of the history's.
+  private func received(_ request: MemoryRequest, on link: Int32) -> Int? {
+    guard let index = entries.firstIndex(where: { $0.target == request.target }) else {
+      faults.append("a request that nobody made: \(request.target)")
+      return nil
+    }
+    entries[index].served += 1
+    entries[index].link = link
+    return index
+  }
+
+  /// A connection has closed.
+  private func left(_ link: Int32) {
+    for index in entries.indices where entries[index].link == link { entries[index].link = nil }
+  }
+
+  private func respond(_ server: MemoryHTTP1Server, _ request: MemoryRequest, _ link: Int32) {
+    guard let index = received(request, on: link) else { return }
+    let after = delay(), choice = Int.random(in: 0..<100, using: &random), far = server.far
+    let closes: KeyValuePairs<String, String> = choice < 12 ? ["Connection": "close"] : [:]
+    let bytes = Array(MemoryHTTP1Server.response(request.target, fields: closes).utf8)
+    far.act(after: after) { [unowned self] in
+      switch choice {
+      case ..<60:
+        entries[index].link = nil
+        far.send(bytes)
+      case ..<70:
+        let cut = Int.random(in: 0..<bytes.count, using: &random)
+        far.send(bytes[..<cut])
+        if chance(50) { far.reset() } else { far.end() }
+      case ..<80: far.end()
+      case ..<85: far.reset()
+      case ..<95:
+        let cut = Int.random(in: 0..<bytes.count, using: &random)
+        far.send(bytes[..<cut])
+        far.act(after: delay()) { [unowned self] in
+          entries[index].link = nil
+          far.send(bytes[cut...])
+        }
+      default: break
+      }
+    }
+  }
+
+  private func serveHTTP2(_ link: MemoryLink) {
+    let id = link.id
+    let limit = UInt32.random(in: 1...4, using: &random)
+    let server = MemoryHTTP2Server(link.far, streams: limit) { [unowned self] server, request in
+      respond(server, request, id)
+    }
+    server.answersPings = !chance(10)
+    servers.append(server)
+  }
+
+  private func respond(_ server: MemoryHTTP2Server, _ request: MemoryRequest, _ link: Int32) {
+    guard let index = received(request, on: link) else { return }
+    let choice = Int.random(in: 0..<100, using: &random)
+    server.far.act(after: delay()) { [unowned self] in
+      guard server.open[request.stream] != nil else { return }
+      switch choice {
+      case ..<70:
+        entries[index].link = nil
+        server.respond(request.target, to: request)
+      case ..<78:
+        entries[index].served -= 1
+        server.reset(request, .refusedStream)
+      case ..<84: server.reset(request, .internalError)
+      case ..<90:
+        // What lies above the announced stream was not processed.
+        for (stream, other) in server.open where stream > request.stream {
+          if let other = entries.firstIndex(where: { $0.target == other.target }) { entries[other].served -= 1 }
+        }
+        server.goAway(lastStream: request.stream)
+        server.respond(request.target, to: request)
+      case ..<94: server.far.reset()
+      default: break
+      }
+    }
+  }
+
+  // MARK: Steps
+
+  /// Performs a history, and returns its faults.
+  func run(steps: Int) {
+    for step in 0..<steps {
+      switch Int.random(in: 0..<100, using: &random) {
+      case ..<45: submit()
+      case ..<55: entries.randomElement(using: &random)?.call.job.cancel()
+      case ..<62: engine.network.openLinks.randomElement(using: &random)?.far.end()
+      case ..<65: engine.network.openLinks.randomElement(using: &random)?.far.reset()
+      default: engine.advance(by: .milliseconds(Int.random(in: 0...2_000, using: &random)))
+      }
+      engine.settle()
+      check("after step \(step)")
+      if !faults.isEmpty { return }
+    }
+    engine.advance(by: .seconds(120))
+    check("at the end")
+    expect(entries.allSatisfy(\.call.isOver), "a request is never answered")
+    expect(engine.network.openCount == 0, "\(engine.network.openCount) links stay open")
+    engine.shutDown()
+    for entry in entries {
+      outcomes[entry.call.words, default: 0] += 1
+      resends += entry.call.response?.facts.resends ?? 0
+    }
+  }
+
+  private func submit() {
+    let number = entries.count, isRepeatable = chance(60)
+    let host = ["a", "b"].randomElement(using: &random) ?? "a"
+    let limit = Duration.milliseconds(Int.random(in: 500...15_000, using: &random))
+    var request = TransferRequest.to(
+      "/\(number)", isRepeatable ? .get : .post, scheme: isHTTP2 ? "https" : "http", authority: host,
+      body: isRepeatable ? .empty : RequestBody(source: .bytes(Data("body".utf8))))
+    request.deadline = limit
+    request.allowsResend = isRepeatable
+    if chance(30) { request.idleTimeout = .milliseconds(Int.random(in: 500...4_000, using: &random)) }
+    if chance(30) { request.connectTimeout = .milliseconds(Int.random(in: 100...2_000, using: &random)) }
+    // Its number is known before it goes out, which it may at once.
+    let call = engine.prepare(request)
+    entries.append(
+      Entry(
+        call: call, target: "/\(number)", host: host, isRepeatable: isRepeatable, deadline: engine.clock.now + limit))
+    engine.begin(call)
+  }
+
+  // MARK: Invariants
+
+  private func expect(_ condition: Bool, _ fault: @autoclosure () -> String) {
+    if !condition { faults.append("seed \(seed): \(fault())") }
+  }
+
+  private func check(_ place: String) {
+    let now = engine.clock.now
+    for entry in entries {
+      let most = entry.isRepeatable ? 1 + entry.call.job.resends : 1
+      expect(entry.served <= most, "\(entry.target) was served \(entry.served) times \(place)")
+      if let text = entry.call.text { expect(text == entry.target, "\(entry.target) got \(text) \(place)") }
+      expect(entry.call.isOver || now < entry.deadline, "\(entry.target) outlived its deadline \(place)")
+    }
+    let active = entries.count { !$0.call.isOver }
+    expect(engine.activeJobs == active, "\(engine.activeJobs) jobs are counted, \(active) are open \(place)")
+    if !isHTTP2 { for host in ["a", "b"] { checkHost(host, place) } }
+  }
+
+  /// What holds of connections that carry one request at a time.
+  private func checkHost(_ host: String, _ place: String) {
+    let links = engine.network.openLinks.filter { hosts[$0.id] == host }
+    let dials = engine.connector.dialsUnderWay(to: host)
+    let settings = engine.settings
+    expect(links.count + dials <= settings.connectionsPerHost, "too many connections to \(host) \(place)")
+    expect(dials <= settings.dialsPerHost, "too many dials to \(host) \(place)")
+    let busy = Set(entries.compactMap(\.link))
+    let waiting = entries.filter { !$0.call.isOver && $0.host == host && !isOnLink($0) }
+    let idle = links.filter { !busy.contains($0.id) && !isAnswering($0) }
+    expect(idle.count <= max(1, settings.idleConnections), "too many idle connections \(place)")
+    let plain = waiting.filter { $0.call.job.resends == 0 }
+    expect(plain.isEmpty || idle.isEmpty, "\(plain.map(\.target)) wait beside an idle connection \(place)")
+    let mayDial = links.count + dials < settings.connectionsPerHost && dials < settings.dialsPerHost
+    expect(waiting.count <= dials || !mayDial, "\(waiting.map(\.target)) wait although a dial is allowed \(place)")
+    let queued = max(0, plain.count - dials)
+    expect(queued <= settings.queuedRequests, "\(queued) requests are queued \(place)")
+  }
+
+  /// Whether a connection has it: its server, or the response is on its way.
+  private func isOnLink(_ entry: Entry) -> Bool { entry.link != nil }
+
+  private func isAnswering(_ link: MemoryLink) -> Bool { link.hasInput }
+}

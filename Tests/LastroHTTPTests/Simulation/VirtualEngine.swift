@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroTesting
+import LastroWire
+import Testing
+
+@testable import LastroHTTP
+
+/// An engine under virtual time, over links in memory, that the test turns on its own thread: nothing waits, nothing runs
+/// beside the test, and equal histories have equal outcomes.
+final class VirtualEngine {
+  let clock = ManualClock(now: .seconds(1_000))
+  let network: MemoryNetwork
+  let connector: MemoryConnector
+  let settings: EngineSettings
+  let port: EnginePort
+  private let manual: ManualLoop
+  private let options: SharedOptions
+
+  init(_ options: ConnectionOptions = ConnectionOptions(), _ edit: (inout EngineSettings) -> Void = { _ in }) {
+    var settings = EngineSettings()
+    edit(&settings)
+    self.settings = settings
+    let loop = ManualLoop(time: clock.timeSource)
+    manual = loop
+    network = MemoryNetwork(clock, loop.reactor)
+    connector = MemoryConnector(network)
+    self.options = SharedOptions(options)
+    let engine = EngineReference()
+    port = EnginePort(on: loop.loop, settings, options: self.options, engine)
+    loop.loop.seat.turn { [network, connector] core in
+      core.add(network)
+      core.open(engine, settings, connector)
+    }
+  }
+
+  // MARK: Requests
+
+  /// Begins a request, without a turn of the loop.
+  func submit(_ request: TransferRequest) -> VirtualCall {
+    let call = prepare(request)
+    begin(call)
+    return call
+  }
+
+  /// Makes a request's job, for ``begin(_:)``.
+  func prepare(_ request: TransferRequest) -> VirtualCall {
+    let asks: ResponseReader.Request = request.head.method == .head ? .head : .ordinary
+    return VirtualCall(
+      EngineJob(request: request, asks: asks, options: options, usesDefaultOptions: true, port: port))
+  }
+
+  func begin(_ call: VirtualCall) {
+    if !port.start(call.job) { call.job.finish(.shutDown, facts: nil) }
+  }
+
+  /// Begins a request, and turns the loop until nothing is ready.
+  func start(_ request: TransferRequest, sourceLocation: SourceLocation = #_sourceLocation) -> VirtualCall {
+    let call = submit(request)
+    settle(sourceLocation: sourceLocation)
+    return call
+  }
+
+  func cancel(_ call: VirtualCall, sourceLocation: SourceLocation = #_sourceLocation) {
+    call.job.cancel()
+    settle(sourceLocation: sourceLocation)
+  }
+
+  // MARK: Time
+
+  /// Turns the loop until nothing is ready.
+  func settle(sourceLocation: SourceLocation = #_sourceLocation) {
+    if !manual.settle() {
+      Issue.record("the loop is busy without progress", sourceLocation: sourceLocation)
+    }
+  }
+
+  /// Moves the clock, and stops at each time at which the loop has something to do.
+  func advance(by duration: Duration, sourceLocation: SourceLocation = #_sourceLocation) {
+    let end = clock.now + duration
+    settle(sourceLocation: sourceLocation)
+    while let due = manual.due, due > 0, due < .max, .nanoseconds(due) <= end {
+      clock.advance(by: .nanoseconds(due) - clock.now)
+      settle(sourceLocation: sourceLocation)
+    }
+    clock.advance(by: end - clock.now)
+    settle(sourceLocation: sourceLocation)
+  }
+
+  /// The time at which the loop has something to do next; `nil` for never.
+  var nextDue: Duration? {
+    guard let due = manual.due, due < .max else { return nil }
+    return .nanoseconds(due)
+  }
+
+  /// The jobs that were begun and have not ended.
+  var activeJobs: Int { port.activeJobs }
+
+  /// Shuts the engine down. Every link is closed then.
+  func shutDown(cancelling: Bool = true) {
+    port.loop.shutDown(cancelling: cancelling)
+    settle()
+  }
+}
+
+/// A request to a ``VirtualEngine``, and its outcome.
+final class VirtualCall {
+  let job: EngineJob
+  private var taken: Result<TransferResponse, TransportError>?
+
+  init(_ job: EngineJob) { self.job = job }
+
+  var isOver: Bool { taken != nil || job.isAnswered }
+
+  /// The outcome; `nil` while there is none.
+  var outcome: Result<TransferResponse, TransportError>? {
+    if let taken { return taken }
+    guard job.isAnswered else { return nil }
+    do throws(TransportError) { taken = .success(try job.takeAnswer()) } catch { taken = .failure(error) }
+    return taken
+  }
+
+  var response: TransferResponse? { try? outcome?.get() }
+  var status: Int? { response?.head.status.code }
+  /// The body, where it is in memory.
+  var text: String? { response?.body.bytes.map { String(decoding: $0, as: UTF8.self) } }
+
+  var error: TransportError? { if case .failure(let error)? = outcome { error } else { nil } }
+
+  /// Stage and code of the failure, as `timeout/total_timeout`, or the status; `waiting` without an outcome.
+  var words: String {
+    switch outcome {
+    case nil: "waiting"
+    case .success(let response): "\(response.head.status.code)"
+    case .failure(let error): "\(error.stage.rawValue)/\(error.code)"
+    }
+  }
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroHTTP
+
+@Suite("HTTP/2 over links in memory")
+struct VirtualHTTP2Tests {
+  private func request(_ path: String, _ edit: (inout TransferRequest) -> Void = { _ in }) -> TransferRequest {
+    .to(path, scheme: "https", edit)
+  }
+
+  @Test("Requests keep to the server's limit of streams on a warm connection", arguments: [1, 2, 100] as [UInt32])
+  func warm(streams: UInt32) {
+    let engine = VirtualEngine { $0.connectionsPerHost = 1 }
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(streams: streams, made: { servers.append($0) }) { server, request in
+      server.respond(request.target, to: request, after: .seconds(1))
+    }
+    let first = engine.start(request("/first"))
+    engine.advance(by: .seconds(1))
+    #expect(first.text == "/first")
+    let calls = (0..<200).map { engine.submit(request("/\($0)")) }
+    engine.advance(by: .seconds(200 / Int(streams) + 1))
+    #expect(calls.map(\.text) == (0..<200).map { "/\($0)" })
+    #expect(servers.count == 1 && servers[0].refused.isEmpty && servers[0].mostOpen == Int(streams))
+    #expect(servers[0].requests.dropFirst().map(\.target) == (0..<200).map { "/\($0)" })
+  }
+
+  @Test(
+    "Requests on a cold connection are all answered, though some go out before the server's limit is known",
+    arguments: [1, 2, 100] as [UInt32], [0, 5])
+  func cold(streams: UInt32, settingsDelay: Int) {
+    let engine = VirtualEngine { $0.connectionsPerHost = 1 }
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(
+      after: .milliseconds(10), streams: streams, settingsAfter: .milliseconds(settingsDelay),
+      made: { servers.append($0) }
+    ) { server, request in
+      server.respond(request.target, to: request, after: .seconds(1))
+    }
+    let calls = (0..<20).map { engine.submit(request("/\($0)")) }
+    engine.advance(by: .seconds(60))
+    #expect(calls.map(\.text) == (0..<20).map { "/\($0)" })
+    #expect(engine.activeJobs == 0)
+    #expect(servers.flatMap(\.requests).count == 20)
+    #expect(servers.allSatisfy { $0.mostOpen <= Int(streams) })
+  }
+
+  @Test("Requests beyond a server's limit open further connections where more are allowed")
+  func moreConnections() {
+    let engine = VirtualEngine()
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(streams: 2, made: { servers.append($0) }) { server, request in
+      server.respond(request.target, to: request, after: .seconds(1))
+    }
+    let calls = (0..<6).map { engine.submit(request("/\($0)")) }
+    engine.advance(by: .seconds(4))
+    #expect(calls.map(\.text) == (0..<6).map { "/\($0)" })
+    #expect(servers.count == 3)
+  }
+
+  @Test("After GOAWAY requests that were not processed go to another connection, and the others end where they are")
+  func goAway() {
+    let engine = VirtualEngine { $0.connectionsPerHost = 1 }
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(streams: 2, made: { servers.append($0) }) { server, request in
+      server.respond("\(servers.count) \(request.target)", to: request, after: .seconds(2))
+    }
+    let first = engine.start(request("/0"))
+    engine.advance(by: .seconds(2))
+    #expect(first.text == "1 /0")
+    let calls = (1...4).map { engine.submit(request("/\($0)", { $0.allowsResend = false })) }
+    engine.advance(by: .seconds(1))
+    servers[0].goAway(lastStream: 3)
+    engine.advance(by: .seconds(10))
+    #expect(calls[0].text == "1 /1" || calls[0].text == "2 /1")
+    #expect(calls.map { $0.text?.suffix(2) } == ["/1", "/2", "/3", "/4"])
+    #expect(calls.map(\.response?.facts.resends) == [0, 1, 0, 0])
+    #expect(servers.count == 2)
+    #expect(servers[1].requests.map(\.target) == ["/2", "/3", "/4"])
+    #expect(engine.network.links[0].isClosed && engine.activeJobs == 0)
+  }
+
+  @Test("A silent server is asked by PING with the next request, and gets no other until it answers")
+  func liveness() {
+    let engine = VirtualEngine()
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(made: { servers.append($0) }) { server, request in
+      if servers.count == 1, server.requests.count > 1 { return }
+      server.respond(request.target, to: request)
+    }
+    #expect(engine.start(request("/0")).text == "/0")
+    engine.advance(by: .seconds(10))
+    servers[0].answersPings = false
+    let pings = servers[0].pings
+    let silent = engine.start(request("/1"))
+    #expect(servers[0].pings == pings + 1)
+    engine.advance(by: .seconds(9))
+    _ = engine.start(request("/2"))
+    #expect(servers.count == 1)
+    engine.advance(by: .seconds(1))
+    #expect(silent.words == "waiting")
+    #expect(engine.start(request("/3")).text == "/3")
+    #expect(servers.count == 2)
+  }
+
+  @Test("A connection over which nothing can be delivered is dead when its PING is not answered in time")
+  func deadConnection() {
+    let engine = VirtualEngine()
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(made: { servers.append($0) }) { server, request in
+      server.respond(request.target, to: request)
+    }
+    #expect(engine.start(request("/0")).text == "/0")
+    engine.advance(by: .seconds(10))
+    engine.network.links[0].far.accepts = false
+    let post = engine.start(.to("/1", .post, scheme: "https", body: RequestBody(source: .bytes(Data("b".utf8)))))
+    engine.advance(by: .seconds(10) - .nanoseconds(1))
+    #expect(post.words == "waiting")
+    engine.advance(by: .nanoseconds(1))
+    #expect(post.error?.code == .connectionLost && post.error?.requestSent == true, "\(post.words)")
+    #expect(engine.network.openCount == 0)
+    #expect(engine.start(request("/2")).text == "/2")
+  }
+
+  @Test("After a request has timed out its server is asked by PING, and new requests go elsewhere until it answers")
+  func probe() {
+    let engine = VirtualEngine()
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(made: { servers.append($0) }) { server, request in
+      if request.target != "/late" { server.respond(request.target, to: request) }
+    }
+    #expect(engine.start(request("/0")).text == "/0")
+    let late = engine.start(request("/late") { $0.idleTimeout = .seconds(2) })
+    servers[0].answersPings = false
+    let pings = servers[0].pings
+    engine.advance(by: .seconds(2))
+    #expect(late.words == "timeout/idle_timeout" && servers[0].pings == pings + 1)
+    #expect(engine.start(request("/1")).text == "/1")
+    #expect(servers.count == 2)
+    engine.advance(by: .seconds(1))
+    #expect(engine.network.links[0].isClosed && !engine.network.links[1].isClosed)
+  }
+
+  @Test("HTTP_1_1_REQUIRED has the request sent again over HTTP/1.1, and the next ones of five minutes too")
+  func http11Required() {
+    let engine = VirtualEngine()
+    let network = engine.network
+    network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    network.dialing = { _ in
+      .open { link in
+        if link.facts.applicationProtocol == "h2" {
+          _ = MemoryHTTP2Server(link.far) { server, request in server.reset(request, .http11Required) }
+        } else {
+          _ = MemoryHTTP1Server(link.far) { server, request in server.respond("1.1 \(request.target)") }
+        }
+      }
+    }
+    let offers = { network.dials.map { $0.request.tls?.applicationProtocols.first } }
+    #expect(engine.start(request("/1")).text == "1.1 /1")
+    #expect(engine.start(request("/2")).text == "1.1 /2")
+    #expect(offers() == ["h2", "http/1.1"])
+    engine.advance(by: .seconds(301))
+    #expect(engine.start(request("/3")).text == "1.1 /3")
+    #expect(offers() == ["h2", "http/1.1", "h2", "http/1.1"])
+  }
+
+  @Test("Requests that share a dial are each served where the server chooses HTTP/1.1")
+  func choosesHTTP1() {
+    let engine = VirtualEngine()
+    engine.network.applicationProtocol = { _ in "http/1.1" }
+    engine.network.echo(after: .seconds(1), response: .seconds(1))
+    let calls = (0..<5).map { engine.submit(request("/\($0)")) }
+    engine.settle()
+    #expect(engine.network.dials.count == 1)
+    engine.advance(by: .seconds(5))
+    #expect(calls.map(\.text) == (0..<5).map { "/\($0)" })
+    #expect(calls.allSatisfy { $0.response?.facts.httpVersion == "1.1" })
+    #expect(engine.network.dials.count == 5)
+  }
+
+  @Test("A dial that fails fails every request that shared it, and none that came later")
+  func sharedFailure() {
+    let engine = VirtualEngine()
+    let network = engine.network
+    let refusal = TransportError(stage: .connect, code: .connectFailed, message: "refused", hint: "listen")
+    network.serveHTTP2 { server, request in server.respond(request.target, to: request) }
+    let opening = network.dialing
+    network.dialing = { network.dials.count == 1 ? .failed(refusal, after: .seconds(2)) : opening($0) }
+    let early = (0..<3).map { engine.submit(request("/\($0)")) }
+    engine.advance(by: .seconds(1))
+    let late = engine.start(request("/late"))
+    engine.advance(by: .seconds(1))
+    #expect(early.map(\.words) == Array(repeating: "connect/connect_failed", count: 3))
+    #expect(late.text == "/late")
+  }
+
+  @Test("A cancelled request resets its stream alone")
+  func cancelled() {
+    let engine = VirtualEngine()
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(made: { servers.append($0) }) { server, request in
+      server.respond(request.target, to: request, after: .seconds(1))
+    }
+    let calls = (0..<3).map { engine.submit(request("/\($0)")) }
+    engine.settle()
+    engine.cancel(calls[1])
+    engine.advance(by: .seconds(1))
+    #expect(calls.map(\.words) == ["200", "cancelled/cancelled", "200"])
+    #expect(servers[0].resets == [3] && engine.network.openCount == 1)
+  }
+
+  @Test("The deadline of a request over HTTP/2 resets its stream, and one that is queued leaves in time")
+  func deadlines() {
+    let engine = VirtualEngine { $0.connectionsPerHost = 1 }
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(streams: 1, made: { servers.append($0) }) { server, request in
+      if request.target == "/ok" { server.respond("ok", to: request) }
+    }
+    #expect(engine.start(request("/ok")).text == "ok")
+    let running = engine.start(request("/1") { $0.deadline = .seconds(5) })
+    let queued = engine.start(request("/2") { $0.deadline = .seconds(3) })
+    engine.advance(by: .seconds(3))
+    #expect(queued.words == "timeout/total_timeout" && queued.error?.requestSent == false)
+    engine.advance(by: .seconds(2) - .nanoseconds(1))
+    #expect(running.words == "waiting")
+    engine.advance(by: .nanoseconds(1))
+    #expect(running.words == "timeout/total_timeout" && running.error?.requestSent == true)
+    #expect(servers[0].requests.map(\.target) == ["/ok", "/1"])
+    #expect(engine.activeJobs == 0)
+  }
+}
