@@ -160,7 +160,13 @@ public final class ManualClock: Sendable {
   /// - Throws: `CancellationError`.
   public func waitForSleepers(count: Int) async throws { try await wait(for: count, areLimits: false) }
 
-  /// Waits until so many tasks watch a limit (`TimeSource.limit`) at the same time.
+  /// Waits until so many limits are watched at the same time (`TimeSource.limit`).
+  ///
+  /// Each limit that the pipeline watches counts as one. An event loop whose time is this
+  /// clock, such as that of a `DialerTransport` with ``timeSource``, counts as one limit however many requests and
+  /// connections it has: it watches the earliest of their limits alone. It counts as none while nothing on it has a
+  /// limit, and it watches a later limit only when the earlier one has passed. To wait until a certain limit of a loop
+  /// is watched, look at ``nextLimit``.
   ///
   /// - Throws: `CancellationError`.
   public func waitForLimits(count: Int) async throws { try await wait(for: count, areLimits: true) }
