@@ -376,7 +376,9 @@ extension HostMachine {
   ) {
     if fitness.mayServe, let request = waiting.popFirst(isFresh: fitness.isFresh) {
       steps.append(.start(request: request, connection: connection, wasIdle: false))
-      return limitWaits(now: now, &steps)
+      limitWaits(now: now, &steps)
+      // A new connection may have shown that requests do not share one.
+      return dialForWaiting(now: now, &steps)
     }
     running -= 1
     if fitness.mayIdle, limits.keepsIdle {

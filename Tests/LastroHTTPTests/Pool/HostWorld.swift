@@ -332,6 +332,12 @@ struct HostWorld: Hashable {
     let mutes = multiplexed.contains { $0.value.allowed == 0 && !$0.value.isRetired }
     let isBusy = connections.keys.contains { !running(on: $0).isEmpty }
     if dials.isEmpty, !isBusy, !mutes { faults.append("requests wait, and nothing is under way") }
+    guard open < limits.connections else { return }
+    if !machine.expectsHTTP2(now: now) {
+      if dials.count < min(waiting.count, limits.dials) { faults.append("requests wait for no dial") }
+    } else if dials.isEmpty, streams < limits.streams, !mutes {
+      faults.append("requests wait for no dial that they would share")
+    }
   }
 
   /// Whether a connection of HTTP/2 ends with its last stream.
