@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+internal import Lastro
+internal import LastroWire
+
+/// The event loops of one transport that carry the requests of a pool's key, chosen by rendezvous hashing.
+///
+/// Each loop has a score for each key. The loop with the highest score is the key's home, and the one with the next
+/// score is its second choice. Requests of a key therefore meet the connections of the requests before them, keys
+/// spread evenly, and with one loop less only the keys of that loop move. The scores are the same in every process.
+package struct HomeLoops: Hashable, Sendable {
+  /// The number of the loop that carries the requests.
+  package private(set) var home = 0
+  /// The number of the loop that helps out; `home` where there is one loop only.
+  package private(set) var second = 0
+
+  /// Chooses the loops of a key.
+  ///
+  /// - Parameters:
+  ///   - key: a hash of what connections are shared by.
+  ///   - count: the number of loops, at least 1.
+  package init(of key: UInt64, among count: Int) {
+    guard count > 1 else { return }
+    var highest = Self.score(of: key, on: 0), next = Self.score(of: key, on: 1)
+    second = 1
+    if next > highest {
+      swap(&highest, &next)
+      swap(&home, &second)
+    }
+    for loop in 2..<max(2, count) {
+      let score = Self.score(of: key, on: loop)
+      if score > highest {
+        (second, next) = (home, highest)
+        (home, highest) = (loop, score)
+      } else if score > next {
+        (second, next) = (loop, score)
+      }
+    }
+  }
+
+  /// Mixes the key with the loop's number by the last step of SplitMix64.
+  private static func score(of key: UInt64, on loop: Int) -> UInt64 {
+    var bits = key &+ UInt64(truncatingIfNeeded: loop + 1) &* 0x9E37_79B9_7F4A_7C15
+    bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
+    bits = (bits ^ bits >> 27) &* 0x94D0_49BB_1331_11EB
+    return bits ^ bits >> 31
+  }
+}
+
+extension HomeLoops {
+  /// Returns the key of a request that a server is asked directly, or through a tunnel: its scheme, host and port,
+  /// however its authority is written.
+  package static func key(ofOrigin head: HTTPRequest) -> UInt64 {
+    let isTLS = head.scheme == "https", authority = head.authority ?? ""
+    let defaultPort = isTLS ? 443 : 80
+    let plain = authority.utf8.withContiguousStorageIfAvailable { bytes -> UInt64? in
+      guard let plain = PlainAuthority(bytes) else { return nil }
+      return key(isTLS, UnsafeBufferPointer(rebasing: bytes[..<plain.hostLength]), plain.port ?? defaultPort)
+    }
+    if let plain = plain ?? nil { return plain }
+    // An authority that cannot be read is refused wherever it goes.
+    let target = TrustTarget(authority: authority, defaultPort: defaultPort)
+    var host = target?.host.text ?? authority
+    return host.withUTF8 { key(isTLS, $0, target?.port ?? 0) }
+  }
+
+  /// Returns the key of requests that are given to a proxy with their whole URLs.
+  package static func key(ofProxy url: String) -> UInt64 {
+    var url = url
+    return url.withUTF8 { key(false, $0, 0) }
+  }
+
+  /// Hashes by FNV-1a. Letters of ASCII count as lower case.
+  private static func key(_ isTLS: Bool, _ text: UnsafeBufferPointer<UInt8>, _ port: Int) -> UInt64 {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    for byte in text { add(byte &- 65 < 26 ? byte | 32 : byte) }
+    add(UInt8(truncatingIfNeeded: port >> 8))
+    add(UInt8(truncatingIfNeeded: port))
+    add(isTLS ? 1 : 0)
+    return hash
+  }
+}
