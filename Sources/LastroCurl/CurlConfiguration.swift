@@ -11,7 +11,10 @@ internal import LastroWire
 /// let engine = try CurlConfiguration(pins: [PinningPolicy("api.example.com", pins: ["sha256/…", "sha256/…"])])
 /// ```
 public struct CurlConfiguration: Sendable {
-  /// Event-loop threads; transfers are spread over them, connections are not shared. Default 1, at most 64.
+  /// The number of event-loop threads. Default 1, at most 64.
+  ///
+  /// With several loops, each host has a home among them, which has its connections and carries its requests. A second
+  /// loop helps out while the home has 64 requests more than that one. The other limits count over all loops.
   public var loops = 1
   /// The options of connections, unless a request has its own. Default `ConnectionOptions()`. Roots of its own that
   /// cannot be read are an error when the engine is made; a request's, of that request.
@@ -23,13 +26,17 @@ public struct CurlConfiguration: Sendable {
   /// takes other pins while it runs, and reports; making an engine with both is an error, as with two policies for one
   /// host.
   public var pins: [PinningPolicy]
-  /// Most connections to one host (scheme, name and port) for each loop. More requests wait. Default 128, at least 1.
+  /// The most connections to one host (scheme, name and port). More requests wait. Default 128, at least 1.
+  ///
+  /// With several ``loops``, a quarter of them (rounded down) is for the loop that helps the host's home out, and the
+  /// home has the rest; ``http2StreamsPerHost`` and ``coldRequestsPerHost`` are divided likewise. If one of the three is
+  /// below 4, no loop helps out and the home has them all.
   public var connectionsPerHost: Int {
     get { engine.connectionsPerHost }
     set { engine.connectionsPerHost = newValue }
   }
-  /// The most requests in flight to one host that speaks HTTP/2, for each loop and over all its connections; more wait.
-  /// Default 1,000, at least 1.
+  /// The most requests in flight to one host that speaks HTTP/2, over all its connections; more wait. Default 1,000, at
+  /// least 1.
   ///
   /// One connection carries at most 100 of them, or fewer where the server says so. Another connection is opened when
   /// all streams of the others are in use, up to ``connectionsPerHost``. A stream is in use until its response ends, so
@@ -39,13 +46,13 @@ public struct CurlConfiguration: Sendable {
     get { engine.http2StreamsPerHost }
     set { engine.http2StreamsPerHost = newValue }
   }
-  /// Most requests that wait for a connection, for each loop; one more fails with `limit/queue_full`. Default 16,384; 0
-  /// or more.
+  /// The most requests that wait for a connection, over all hosts; one more fails with `limit/queue_full`. Default
+  /// 16,384; 0 or more.
   public var maximumQueuedRequests: Int {
     get { engine.queuedRequests }
     set { engine.queuedRequests = newValue }
   }
-  /// Most idle connections kept, for each loop; the oldest is closed first. Default 256, at least 1.
+  /// The most idle connections kept, over all hosts; the oldest is closed first. Default 256, at least 1.
   public var idleConnections: Int {
     get { engine.idleConnections }
     set { engine.idleConnections = newValue }
@@ -60,8 +67,8 @@ public struct CurlConfiguration: Sendable {
     get { .nanoseconds(engine.connectionLifetime) }
     set { engine.connectionLifetime = newValue.nanoseconds }
   }
-  /// Connections to one host that are opened at a time: each may take a thread that resolves its name. Default 16,
-  /// at least 1.
+  /// The most connections to one host that are opened at a time: each may take a thread that resolves its name. Dialers
+  /// count theirs on each loop. Default 16, at least 1.
   public var coldRequestsPerHost: Int {
     get { engine.dialsPerHost }
     set { engine.dialsPerHost = newValue }

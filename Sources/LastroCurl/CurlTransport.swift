@@ -19,21 +19,30 @@ internal import Synchronization
 ///
 /// Any thread may call it. Cancelling the calling task ends the transfer at whatever stage it is, at once.
 public final class CurlTransport: Transport {
-  /// An event loop, with its engine and the dialing below it.
+  /// An event loop, with its engines and the dialing below them.
   struct Loop: Sendable {
     let loop: EventLoop
+    /// The engine for the requests whose home the loop is.
     let port: EnginePort
+    /// The engine for the requests whose second choice the loop is; `nil` where all go to their homes.
+    let secondPort: EnginePort?
     /// Byte streams and datagrams dialed and not yet over.
     let streams: LoadCounter
 
-    init(_ settings: CurlSettings) throws(ConfigurationError) {
-      let engine = EngineReference(), streams = LoadCounter()
+    /// - Parameter group: the engines that limits are counted with; `nil` for the only loop.
+    init(_ settings: CurlSettings, _ group: EngineGroup?) throws(ConfigurationError) {
+      let limits = group == nil ? nil : settings.engine.sharedByHomes
+      let home = limits?.home ?? settings.engine
+      let engine = EngineReference(in: group), streams = LoadCounter()
+      let second = limits.map { (limits: $0.second, engine: EngineReference(load: engine.load, in: group)) }
       loop = try EventLoop { core, poller in
         let hub = StreamHub(settings: settings, context: core.context, poller: poller, load: streams)
         core.add(hub)
-        core.open(engine, settings.engine, CurlConnector(hub))
+        core.open(engine, home, CurlConnector(hub))
+        if let second { core.open(second.engine, second.limits, CurlConnector(hub)) }
       }
-      port = EnginePort(on: loop, settings.engine, options: settings.defaults, engine)
+      port = EnginePort(on: loop, home, options: settings.defaults, engine)
+      secondPort = second.map { [loop] in EnginePort(on: loop, $0.limits, options: settings.defaults, $0.engine) }
       self.streams = streams
     }
   }
@@ -42,6 +51,8 @@ public final class CurlTransport: Transport {
   private let turn = Atomic<Int>(0)
   private let isShutDown = Atomic<Bool>(false)
   let settings: CurlSettings
+  /// The proxies of requests that bring no options; `nil` where none is given requests with their whole URLs.
+  let forwardProxies: ProxyResolver?
   let fileRevisions = TLSFileRevisions()
 
   package var connection: ConnectionOptions { settings.defaults.options }
@@ -55,9 +66,11 @@ public final class CurlTransport: Transport {
     configuration.connection = try configuration.pinnedConnection()
     let settings = try configuration.checked()
     self.settings = settings
+    forwardProxies = settings.forwardProxies(for: settings.defaults.options)
     RetiredSettings.report()
+    let group = configuration.loops > 1 ? EngineGroup() : nil
     var loops: [Loop] = []
-    for _ in 0..<configuration.loops { loops.append(try Loop(settings)) }
+    for _ in 0..<configuration.loops { loops.append(try Loop(settings, group)) }
     self.loops = loops
   }
 
@@ -70,7 +83,8 @@ public final class CurlTransport: Transport {
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     let asks: ResponseReader.Request = request.head.method == .head ? .head : .ordinary
-    return try await pickLoop().port.execute(request, own: ownOptions(request.connection), asks: asks)
+    let own = ownOptions(request.connection)
+    return try await port(for: request.head, own).execute(request, own: own, asks: asks)
   }
 
   /// The options that a request or a dial brings, where they are others than the engine's. What they do not say of
@@ -98,7 +112,10 @@ public final class CurlTransport: Transport {
   /// waits holds up nothing.
   ///
   /// It may outlive the engine, whose thread lives as long as it has one. After ``shutDown(cancelling:)`` its tasks run
-  /// on Swift's own threads. With several loops each look gives another's.
+  /// on Swift's own threads.
+  ///
+  /// With several loops, each access returns the executor of another one. A request still runs on the loop that has the
+  /// connections to its host, unless a connection is idle on the task's own.
   public var executor: any TaskExecutor { pickLoop().loop }
 
   /// Takes no more requests, and returns when the running ones have ended and the threads are gone.
@@ -118,6 +135,11 @@ public final class CurlTransport: Transport {
     await KeyLogWriter.flush()
   }
 
+  /// The connections for HTTP that were opened so far; those of dialers do not count.
+  package var openedConnections: Int {
+    loops.reduce(0) { $0 + $1.port.openedConnections + ($1.secondPort?.openedConnections ?? 0) }
+  }
+
   /// Byte streams and datagrams dialed or open.
   var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
 
@@ -134,6 +156,7 @@ public final class CurlTransport: Transport {
     return pickLoop { $0.streams.value }
   }
 
+  /// The calling thread's loop, else by turns the less loaded of two.
   private func pickLoop(_ load: (Loop) -> Int = { $0.port.activeJobs }) -> Loop {
     if loops.count == 1 { return loops[0] }
     if let own = loops.first(where: \.loop.isCurrent) { return own }

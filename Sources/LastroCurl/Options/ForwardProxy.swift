@@ -19,10 +19,13 @@ struct ForwardProxy {
 
   /// - Parameter url: as ``ProxyResolver`` gives it.
   init?(_ url: String, for host: HostKey) {
-    guard !host.isTLS, !url.isEmpty, !url.lowercased().hasPrefix("socks") else { return nil }
+    guard !host.isTLS, Self.isForwarding(url) else { return nil }
     self.url = url
     authorization = Self.userInformation(of: url).map { "Basic " + Data($0).base64EncodedString() }
   }
+
+  /// Whether requests for plain `http` are given to a proxy with their whole URLs.
+  static func isForwarding(_ url: String) -> Bool { !url.isEmpty && !url.lowercased().hasPrefix("socks") }
 
   var isTLS: Bool { url.lowercased().hasPrefix("https:") }
 

@@ -11,6 +11,8 @@ internal import Lastro
 struct ProxyResolver: Sendable {
   private let plain: String
   private let tls: String
+  /// Whether requests for plain `http` are given to a proxy with their whole URLs.
+  let mayForward: Bool
   private let bypass: BypassList
 
   /// The machine itself: IPv4, IPv6, IPv4 within IPv6, and names (RFC 6761 §6.3).
@@ -47,6 +49,7 @@ struct ProxyResolver: Sendable {
   private init(plain: String, tls: String, bypass: [String]) {
     self.plain = plain
     self.tls = tls
+    mayForward = ForwardProxy.isForwarding(plain)
     self.bypass = BypassList(bypass)
   }
 
@@ -55,6 +58,12 @@ struct ProxyResolver: Sendable {
     let proxy = isTLS ? tls : plain
     if proxy.isEmpty || bypass.contains(authority: authority, defaultPort: isTLS ? 443 : 80) { return "" }
     return proxy
+  }
+
+  /// Returns the proxy that a request for plain `http` is given to with its whole URL; `nil` where there is none.
+  func forwardProxy(for authority: String) -> String? {
+    guard mayForward, !bypass.contains(authority: authority, defaultPort: 80) else { return nil }
+    return plain
   }
 
   private static func check(_ url: String) throws(TransportError) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import HTTPTypes
 package import Lastro
 internal import LastroSupport
 package import LastroWire
+internal import Synchronization
 
 /// The face of an ``HTTPEngine``: any thread begins and ends jobs through it. When the last reference is gone, which
 /// running jobs have too, the engine's connections are closed.
@@ -41,6 +43,16 @@ package final class EnginePort: Sendable {
 
   /// The jobs that were begun and have not ended.
   package var activeJobs: Int { engine.load.value }
+
+  /// The connections that the engine has opened so far.
+  package var openedConnections: Int { engine.openedConnections }
+
+  /// Whether a connection is free for a request; false too while the loop is at work.
+  ///
+  /// - Parameter own: the options that the request brings, where they are others than the engine's.
+  package func hasFreeConnection(for head: HTTPRequest, _ own: SharedOptions?) -> Bool {
+    loop.seat.turnIfFree { [engine] _ in engine.core?.hasFreeConnection(for: head, own) ?? false } ?? false
+  }
 
   /// Performs one exchange.
   ///
@@ -101,11 +113,64 @@ package final class EngineReference: Sendable {
   // Unchecked because only the loop's thread touches it.
   nonisolated(unsafe) var core: HTTPEngine?
   /// Jobs begun and not yet ended; read by transports to spread jobs over loops.
-  package let load = LoadCounter()
+  package let load: LoadCounter
+  /// The engines that it counts limits with; `nil` where it counts alone.
+  let group: EngineGroup?
   /// Whether it was shut down, and all its jobs have ended.
   let isFinished = Watched(false)
+  private let opened = Atomic<Int>(0)
+  /// The time since which the oldest idle connection has been idle, or an earlier one; `.max` where there is none.
+  private let oldestIdle = Atomic<Int64>(.max)
+  private let isTrimming = Atomic<Bool>(false)
 
-  package init() {}
+  /// Makes a reference to an engine that is yet to be opened.
+  ///
+  /// - Parameters:
+  ///   - load: counts its jobs. Default: a counter of its own.
+  ///   - group: the engines that it counts limits with. Default: none.
+  package init(load: LoadCounter = LoadCounter(), in group: EngineGroup? = nil) {
+    self.load = load
+    self.group = group
+  }
+
+  var openedConnections: Int { opened.load(ordering: .relaxed) }
+  var idleSince: Int64 { oldestIdle.load(ordering: .relaxed) }
+
+  func noteOpened() { opened.add(1, ordering: .relaxed) }
+
+  func noteIdle(since time: Int64?) { oldestIdle.store(time ?? .max, ordering: .relaxed) }
+
+  /// Notes a connection that became idle.
+  ///
+  /// - Parameter count: the number of idle connections, with this one.
+  func noteIdle(_ connection: HTTPConnection, count: Int) {
+    guard let group else { return }
+    if count == 1 { noteIdle(since: connection.idleSince) }
+    group.noteIdle(1)
+  }
+
+  /// Notes that a connection is no longer idle.
+  func noteBusy(idleCount: Int) {
+    guard let group else { return }
+    if idleCount == 0 { noteIdle(since: nil) }
+    group.noteIdle(-1)
+  }
+
+  /// Whether a command to close idle connections must be posted: none is under way.
+  func mustTrimIdle() -> Bool { !isTrimming.exchange(true, ordering: .acquiringAndReleasing) }
+
+  func trimIdle() {
+    isTrimming.store(false, ordering: .releasing)
+    core?.limitIdle()
+  }
+
+  /// Ends the part of the engine in its group's limits.
+  func leaveGroup(queued: Int, idle: Int) {
+    group?.leave(self)
+    group?.noteQueued(-queued)
+    group?.noteIdle(-idle)
+    noteIdle(since: nil)
+  }
 }
 
 /// A command for an engine as a whole.
@@ -113,6 +178,8 @@ enum EngineCommand: GuestCommand {
   case open(EngineReference, EngineSettings, @Sendable (LoopContext) -> any Connector)
   case shutDown(EngineReference, cancelling: Bool)
   case close(EngineReference)
+  /// Closes idle connections that are too many.
+  case trimIdle(EngineReference)
 
   func perform(on loop: LoopCore) {
     switch self {
@@ -121,6 +188,7 @@ enum EngineCommand: GuestCommand {
     case .shutDown(let reference, let cancelling): reference.core?.shutDown(cancelling: cancelling)
     case .close(let reference):
       if let engine = reference.core { loop.remove(engine) }
+    case .trimIdle(let reference): reference.trimIdle()
     }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import HTTPTypes
 internal import Lastro
 internal import LastroSupport
 internal import LastroWire
@@ -67,7 +68,7 @@ final class HTTPEngine {
   let settings: EngineSettings
   let connector: any Connector
   let context: LoopContext
-  private let reference: EngineReference
+  let reference: EngineReference
   private let clock: LoopClock
   private var load: LoadCounter { reference.load }
 
@@ -83,7 +84,7 @@ final class HTTPEngine {
   @exclusivity(unchecked) private var writer = RequestWriter()
   /// Jobs that wait for another to end.
   private var queuedCount = 0
-  @exclusivity(unchecked) private var idle = IdleQueue()
+  @exclusivity(unchecked) private(set) var idle = IdleQueue()
   /// Hosts with connections of HTTP/2, which want to be looked at when a time comes.
   private var http2Hosts: [ObjectIdentifier: HostPool] = [:]
   /// The times at which exchanges are looked at.
@@ -107,6 +108,7 @@ final class HTTPEngine {
     self.context = context
     clock = context.clock
     reference.core = self
+    reference.group?.join(reference, context.inbox)
   }
 
   var now: Int64 { clock.now }
@@ -143,6 +145,15 @@ final class HTTPEngine {
     return true
   }
 
+  /// Whether a connection is free for a request.
+  ///
+  /// - Parameter own: the options that it brings, where they are others than the engine's.
+  func hasFreeConnection(for head: HTTPRequest, _ own: SharedOptions?) -> Bool {
+    let partition = own.map { partitions[$0.options] } ?? defaultPartition
+    guard let host = partition?.hosts[HostKey(head)] else { return false }
+    return host.machine.mayServeAtOnce
+  }
+
   /// Has a job wait until it was looked up whether connections are current. False: that need not be, or the job is
   /// over.
   private func holds(_ job: EngineJob, for host: HostPool) -> Bool {
@@ -161,7 +172,7 @@ final class HTTPEngine {
   private func enter(_ job: EngineJob, _ host: HostPool) {
     if job.isCancelled { return refuse(job, .cancelled()) }
     if clock.now >= job.expiresAt { return refuse(job, .expiredInQueue(job.request)) }
-    guard queuedCount < settings.queuedRequests || !host.isFull else {
+    guard reference.group?.queued ?? queuedCount < settings.queuedRequests || !host.isFull else {
       return refuse(job, .queueFull(settings.queuedRequests))
     }
     let exchange = Exchange(job, host: host)
@@ -311,12 +322,12 @@ final class HTTPEngine {
     }
   }
 
-  private func retire(_ connection: HTTPConnection) {
+  func retire(_ connection: HTTPConnection) {
     connection.retireIdle()
     noteBusy(connection)
   }
 
-  private func oldestIdle() -> HTTPConnection? { idle.first { connections[$0]?.idleTurn }.flatMap { connections[$0] } }
+  func oldestIdle() -> HTTPConnection? { idle.first { connections[$0]?.idleTurn }.flatMap { connections[$0] } }
 
   /// Sees to what came free in this turn, and sends what HTTP/2 connections have to send: all of a turn at once.
   func settle() {
@@ -339,6 +350,7 @@ final class HTTPEngine {
     defaultPartition = nil
     http2Hosts = [:]
     events = []
+    reference.leaveGroup(queued: queuedCount, idle: idle.count)
     reference.core = nil
     reference.isFinished.change { $0 = true }
   }
@@ -369,11 +381,18 @@ final class HTTPEngine {
 
   func connection(_ number: UInt64) -> HTTPConnection? { connections[number] }
 
-  func register(_ connection: HTTPConnection) -> UInt64 { connections.add(connection) }
+  func register(_ connection: HTTPConnection) -> UInt64 {
+    reference.noteOpened()
+    return connections.add(connection)
+  }
 
   func unregister(_ connection: HTTPConnection) { connections.remove(connection.number) }
 
-  func noteQueued(_ change: Int) { queuedCount += change }
+  func noteQueued(_ change: Int) {
+    guard change != 0 else { return }
+    queuedCount += change
+    reference.group?.noteQueued(change)
+  }
 
   /// Looks at an exchange when its next limit passes.
   func noteExpiry(of exchange: Exchange) {
@@ -409,13 +428,15 @@ final class HTTPEngine {
   func noteIdle(_ connection: HTTPConnection) {
     connection.noteIdle(turn: idle.append(connection.number), now: clock.now)
     if idle.count == 1 { nextIdleEnd = connection.idleSince.adding(nanoseconds: settings.idleLifetime) }
-    if idle.count > max(1, settings.idleConnections) { oldestIdle().map(retire) }
+    reference.noteIdle(connection, count: idle.count)
+    limitIdle()
   }
 
   /// The connection is in use from here on, or closed. One that was not idle stays what it was.
   func noteBusy(_ connection: HTTPConnection) {
     guard connection.noteBusy() else { return }
     idle.noteGone { connections[$0]?.idleTurn }
+    reference.noteBusy(idleCount: idle.count)
   }
 
   func isTooOld(_ connection: HTTPConnection) -> Bool {

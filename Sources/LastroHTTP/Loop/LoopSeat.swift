@@ -15,6 +15,9 @@ package final class LoopSeat: Sendable {
   /// Runs a turn of the loop's thread with the core; `nil` once the core is gone.
   package func turn<Result>(_ body: (LoopCore) -> Result) -> Result? { core.withLock { $0.map(body) } }
 
+  /// Calls a closure with the core, unless the loop is at work: then, and once the core is gone, returns `nil`.
+  func turnIfFree<Result>(_ body: (LoopCore) -> Result) -> Result? { core.withLockIfFree { $0.map(body) } ?? nil }
+
   /// Begins a job on the thread that calls. False: the loop is at work, or the job is one for its own thread.
   func begin(_ job: EngineJob) -> Bool { core.withLockIfFree { $0?.beginAside(job) ?? false } ?? false }
 

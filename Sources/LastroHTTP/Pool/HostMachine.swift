@@ -176,6 +176,9 @@ struct HostMachine: Hashable {
   /// what is asked in a turn.
   var hasFreeConnection: Bool { waiting.isEmpty && (!idle.isEmpty || streams == 0 && hasRoom) }
 
+  /// Whether a connection serves a request that comes now.
+  var mayServeAtOnce: Bool { waiting.isEmpty && (!idle.isEmpty || hasRoom) }
+
   /// Whether one more would have to wait for another to end.
   func isFull(now: Int64) -> Bool { idle.isEmpty && !hasRoom && (waiting.count > served(now: now) || !mayDial) }
 

@@ -73,7 +73,7 @@ struct ExecutorTests {
     }
   }
 
-  @Test("with several loops a task keeps to its own")
+  @Test("with several loops the requests of a task meet one connection")
   func several() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try CurlTransport.with { $0.loops = 3 }

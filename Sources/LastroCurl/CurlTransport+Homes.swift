@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Lastro
+internal import LastroHTTP
+
+/// The loops that carry requests, where there are several.
+extension CurlTransport {
+  /// The number of requests that a home has more than the second choice from which the second choice helps out.
+  static let mostAhead = 64
+
+  /// Returns the engine for a request: that of its home, or the second choice's if the home has many more requests.
+  ///
+  /// A request of a task on the second choice's own thread stays there if a connection is free.
+  ///
+  /// - Parameter own: the options that the request brings, where they are others than the engine's.
+  func port(for head: HTTPRequest, _ own: SharedOptions?) -> EnginePort {
+    if loops.count == 1 { return loops[0].port }
+    let choice = HomeLoops(of: poolKey(of: head, own), among: loops.count)
+    let home = loops[choice.home].port
+    guard let second = loops[choice.second].secondPort else { return home }
+    if home.activeJobs - second.activeJobs >= Self.mostAhead { return second }
+    return second.loop.isCurrent && second.hasFreeConnection(for: head, own) ? second : home
+  }
+
+  /// Returns the hash of what the request's connections are shared by. The options are no part of it.
+  func poolKey(of head: HTTPRequest, _ own: SharedOptions?) -> UInt64 {
+    guard head.scheme != "https" else { return HomeLoops.key(ofOrigin: head) }
+    let proxies = own.map { settings.forwardProxies(for: $0.options) } ?? forwardProxies
+    guard let proxy = proxies?.forwardProxy(for: head.authority ?? "") else { return HomeLoops.key(ofOrigin: head) }
+    return HomeLoops.key(ofProxy: proxy)
+  }
+}
+
+extension CurlSettings {
+  /// Returns the proxies of options; `nil` where none is given requests with their whole URLs.
+  func forwardProxies(for options: ConnectionOptions) -> ProxyResolver? {
+    guard options.proxy != .none, options.unixSocketPath == nil,
+      let resolver = try? ProxyResolver(options.proxy, environment: environmentProxies), resolver.mayForward
+    else { return nil }
+    return resolver
+  }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LastroSupport
+internal import Synchronization
+
+/// The engines of one transport on several loops, with the limits that they count together: requests that wait for a
+/// connection, and idle connections.
+///
+/// Engines report their own; any thread may.
+package final class EngineGroup: Sendable {
+  private struct Member {
+    let engine: EngineReference
+    /// Not the loop itself, which would live as long as the group.
+    let inbox: LoopInbox
+  }
+
+  private let members = Lock<[Member]>([])
+  private let queuedJobs = Atomic<Int>(0)
+  private let idleConnections = Atomic<Int>(0)
+
+  package init() {}
+
+  /// The number of jobs that wait for another to end.
+  var queued: Int { queuedJobs.load(ordering: .relaxed) }
+  /// The number of idle connections.
+  var idle: Int { idleConnections.load(ordering: .relaxed) }
+
+  func noteQueued(_ change: Int) { queuedJobs.add(change, ordering: .relaxed) }
+  func noteIdle(_ change: Int) { idleConnections.add(change, ordering: .relaxed) }
+
+  func join(_ engine: EngineReference, _ inbox: LoopInbox) {
+    members.withLock { $0.append(Member(engine: engine, inbox: inbox)) }
+  }
+
+  func leave(_ engine: EngineReference) { members.withLock { $0.removeAll { $0.engine === engine } } }
+
+  /// Has the engine with the oldest idle connection close those that are too many, if the oldest has been idle since
+  /// before `time`.
+  ///
+  /// - Returns: whether there is such an engine; it acts in its loop's next turn.
+  func trimIdle(before time: Int64) -> Bool {
+    let oldest = members.withLock { members in members.min { $0.engine.idleSince < $1.engine.idleSince } }
+    guard let oldest, oldest.engine.idleSince < time else { return false }
+    if oldest.engine.mustTrimIdle() { _ = oldest.inbox.post(.guest(EngineCommand.trimIdle(oldest.engine))) }
+    return true
+  }
+}
+
+extension EngineSettings {
+  /// The limits per host, divided between a host's home and its second choice: a quarter, rounded down, is the second
+  /// choice's. `nil` where that leaves it nothing.
+  package var sharedByHomes: (home: EngineSettings, second: EngineSettings)? {
+    var home = self, second = self
+    for limit in [\EngineSettings.connectionsPerHost, \.http2StreamsPerHost, \.dialsPerHost] {
+      second[keyPath: limit] = self[keyPath: limit] / 4
+      home[keyPath: limit] -= second[keyPath: limit]
+      guard second[keyPath: limit] > 0 else { return nil }
+    }
+    return (home, second)
+  }
+}
+
+extension HTTPEngine {
+  /// Closes the idle connections that are too many, the oldest first. If another engine of the group has the oldest one,
+  /// that engine closes it in its loop's next turn; while more than an eighth too many wait for that, this engine closes
+  /// its own oldest one.
+  func limitIdle() {
+    let most = max(1, settings.idleConnections)
+    guard let group = reference.group else {
+      if idle.count > most { oldestIdle().map(retire) }
+      return
+    }
+    while group.idle > most {
+      let oldest = oldestIdle()
+      // What is known elsewhere may be older: connections that are used again are not reported.
+      reference.noteIdle(since: oldest?.idleSince)
+      if group.trimIdle(before: oldest?.idleSince ?? .max), group.idle <= most + most / 8 { return }
+      guard let oldest else { return }
+      retire(oldest)
+    }
+  }
+}
