@@ -18,6 +18,8 @@ internal import LastroSupport
 /// | `http.client.response.body.size` | recorder, bytes | where asked for: each answer, before decompression |
 /// | `http.client.open_connections` | meter | connections that are open, each `active` or `idle` |
 /// | `http.client.connection.duration` | recorder, seconds | each connection that was closed |
+/// | `lastro.client.connections` | counter | connections that were opened |
+/// | `lastro.client.connection.reuse` | gauge, 0 to 1 | requests that found a connection, of those that could have |
 /// | `lastro.client.call.duration` | recorder, seconds | each call; of a stream, until it was open |
 /// | `lastro.client.attempts` | recorder | number of attempts of each call |
 /// | `lastro.client.queue.duration` | recorder, seconds | each wait in the queue in front of the engine |
@@ -37,9 +39,11 @@ internal import LastroSupport
 /// answered, or that was refused on this side, is only active while it is under way, and is not measured. The duration
 /// of a streamed answer ends with its body.
 ///
-/// The two of connections are there where the engine tells of them, by `CurlConfiguration`:
+/// The four of connections are recorded where the engine reports its connections, by `CurlConfiguration`:
 /// `engine.connectionObserver = { metrics.observe($0) }`. They have `server.address`, `server.port` and `url.scheme`;
-/// those that are open also `http.connection.state`.
+/// those that are open also `http.connection.state`. The gauge has no attributes. It is
+/// `1 − (opened − origins) / (requests − origins)` over the observer's lifetime, because the first connection to each
+/// origin has to be opened; it is set as requests end. Origins beyond the first 16,384 are not counted.
 ///
 /// The two of calls, which no convention has, have `http.request.method`, `server.address`, `server.port`,
 /// `url.scheme`, `lastro.operation` and `error.type`; without the first four when not even a base request could be
@@ -90,6 +94,7 @@ public final class MetricsObserver: FetchObserver {
   private let includesScheme: Bool
   private let knownMethods: KnownMethods
   private let calls = Lock<[UInt64: Call]>([:])
+  private let reuse = Lock(ReuseCount())
 
   /// Makes an observer.
   ///
@@ -178,6 +183,7 @@ public final class MetricsObserver: FetchObserver {
     var attributes = metric(ended.running.request)
     instruments.add(-1, Self.activeRequests, attributes)
     guard ended.result.wasSent else { return }
+    recordReuse { $0.noteRequest() }
     var answer = ended.running.answer
     var facts = ended.end?.facts
     switch ended.result {
@@ -242,12 +248,24 @@ public final class MetricsObserver: FetchObserver {
 }
 
 extension MetricsObserver {
+  private func recordReuse(_ note: (inout ReuseCount) -> Void) {
+    let ratio = reuse.withLock { reuse in
+      note(&reuse)
+      return reuse.ratio
+    }
+    if let ratio { instruments.set(ratio, "lastro.client.connection.reuse", MetricAttributes()) }
+  }
+
   /// Records what became of a connection, for `CurlConfiguration.connectionObserver`. Takes a lock, and calls the
   /// metrics' backend outside of it.
   public func observe(_ change: Network.ConnectionChange) {
     var attributes = MetricAttributes(
       address: change.origin.host.unbracketedHost, port: change.origin.port,
       scheme: includesScheme ? change.origin.scheme : nil)
+    if change.from == nil, change.to != nil {
+      instruments.count("lastro.client.connections", attributes)
+      reuse.withLock { $0.noteOpened(to: change.origin) }
+    }
     if change.to == nil {
       instruments.record(change.age.inSeconds, "http.client.connection.duration", attributes)
     }

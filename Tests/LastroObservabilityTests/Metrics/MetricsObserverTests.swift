@@ -75,6 +75,45 @@ struct MetricsObserverTests {
     #expect(values("http.client.connection.duration", server) == [3])
   }
 
+  @Test("the reuse of connections is a gauge, without the first connection to each origin")
+  func reuse() async throws {
+    let observer = MetricsObserver(factory: metrics)
+    let stack = TransportNetworkStack.observed(
+      ScriptedTransport(repeatingLast: .respond(status: 204)), by: observer, clock: clock)
+    let ratios = { metrics.recorders(label: "lastro.client.connection.reuse", dimensions: []).flatMap(\.values) }
+    func fetch(_ count: Int) async throws { for _ in 0..<count { _ = try await stack.fetch(.test()) } }
+    func open(_ url: String) throws {
+      observer.observe(Network.ConnectionChange(origin: try Origin(url), from: nil, to: .active, age: .zero))
+    }
+    // Without word of connections there is nothing to report.
+    try await fetch(1)
+    #expect(ratios() == [])
+    try open("https://example.com")
+    try open("https://other.example")
+    try await fetch(1)
+    #expect(ratios() == [])
+    try await fetch(1)
+    #expect(ratios() == [1])
+    try open("https://example.com")
+    try await fetch(1)
+    #expect(ratios() == [1, 0.5])
+    let opened = metrics.counters(
+      label: "lastro.client.connections",
+      dimensions: [("server.address", "example.com"), ("server.port", "443"), ("url.scheme", "https")])
+    #expect(opened.map(\.totalValue) == [2])
+    #expect(metrics.recorders(label: "lastro.client.connection.reuse").allSatisfy { !$0.aggregate })
+  }
+
+  @Test("origins beyond the most that are remembered change nothing")
+  func reuseOfManyOrigins() throws {
+    var count = ReuseCount()
+    for number in 0..<ReuseCount.mostOrigins + 5 { count.noteOpened(to: try Origin("https://h\(number).example")) }
+    for _ in 0..<2 * ReuseCount.mostOrigins { count.noteRequest() }
+    #expect(count.ratio == 1)
+    for _ in 0..<ReuseCount.mostOrigins / 2 { count.noteOpened(to: try Origin("https://h0.example")) }
+    #expect(count.ratio == 0.5)
+  }
+
   @Test("every request on the wire counts: redirects and attempts too")
   func everyRequestOnTheWireCounts() async throws {
     let stack = stack(

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// How often requests found a connection: `1 − (opened − origins) / (requests − origins)`, since the first connection to
+/// an origin cannot be avoided.
+struct ReuseCount {
+  /// Beyond so many origins, connections to others are not counted: a crawler meets millions.
+  static let mostOrigins = 16_384
+
+  private var origins: Set<Origin> = []
+  private var opened = 0
+  private var requests = 0
+
+  mutating func noteOpened(to origin: Origin) {
+    if origins.count < Self.mostOrigins { origins.insert(origin) } else if !origins.contains(origin) { return }
+    opened += 1
+  }
+
+  mutating func noteRequest() { requests += 1 }
+
+  /// The ratio, from 0 to 1; `nil` before a request could have found a connection, and where none was reported.
+  var ratio: Double? {
+    guard opened > 0, requests > origins.count else { return nil }
+    return max(0, 1 - Double(opened - origins.count) / Double(requests - origins.count))
+  }
+}
