@@ -13,7 +13,7 @@ import xml.etree.ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import machine, page, plot, report
+from . import machine, page, plot, report, reuse
 from .budgets import TABLE, TABLE_CLIENTS, judge
 from .cases import Case, CaseTable, Scale, left_out
 from .clients import BENCHMARKS, BUILDERS, FLOOR, Client, build
@@ -27,9 +27,10 @@ INTERRUPTED = 130
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Benchmarks/run", description="Compares HTTP clients with bare libcurl.")
-    parser.add_argument("mode", nargs="?", choices=["measure", "serve", "page"], default="measure",
+    parser.add_argument("mode", nargs="?", choices=["measure", "serve", "page", "reuse"], default="measure",
                         help="measure (default); serve: run the servers alone and print their URLs; page: write the "
-                             "kept results into Docs/Performance.md")
+                             "kept results into Docs/Performance.md; reuse: how often requests to 1,000 origins find "
+                             "a connection, with one event loop and with four")
     parser.add_argument("--table", action="store_true",
                         help="only the cases and clients of the table in Docs/Performance.md: a quarter of an hour")
     parser.add_argument("--clients", help="comma separated; the floor is always there; default: all, or the table's")
@@ -132,6 +133,8 @@ def main(words: Sequence[str]) -> int:
                 serving(Path(folder), descriptors, scale.stream_size) as servers:
             if given.mode == "serve":
                 serve(servers)
+            if given.mode == "reuse":
+                return 0 if reuse.measure(servers, given.rounds) else 1
             cases = chosen(CaseTable(servers, scale, Path(scratch)).all(), given.scenarios)
             return measure(given, cases)
     except KeyboardInterrupt:

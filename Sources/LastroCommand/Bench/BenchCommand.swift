@@ -10,10 +10,14 @@ import Logging
 
 struct BenchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "bench", abstract: "Fetches one URL many times and prints what it cost, as one JSON object.",
+    commandName: "bench", abstract: "Fetches URLs many times and prints what it cost, as one JSON object.",
     discussion: """
       wall, user and sys are seconds of the requests alone: a first one, which is not counted, pays for the start of the \
       program, the engine and its trusted roots. What that took is startup_cpu. rss_kb is of the whole process.
+
+      opened counts connections, origins the different schemes, hosts and ports that were asked, each with the first \
+      request. reuse is 1 - (opened - origins) / (requests - origins): of the requests that could have found a \
+      connection, the share that did.
       """)
 
   struct Result: Encodable {
@@ -25,14 +29,17 @@ struct BenchCommand: AsyncParsableCommand {
     var sys: Double
     var startup: Double
     var rss: Int
+    var opened: Int
+    var origins: Int
+    var reuse: Double?
 
     enum CodingKeys: String, CodingKey {
-      case client, ok, bytes, wall, user, sys, startup = "startup_cpu", rss = "rss_kb"
+      case client, ok, bytes, wall, user, sys, startup = "startup_cpu", rss = "rss_kb", opened, origins, reuse
     }
   }
 
-  @Argument(help: "URL.")
-  var url: String
+  @Argument(help: "URL. Of several, each request takes one by chance.")
+  var urls: [String]
   @Option(help: "How many requests.")
   var requests = 10_000
   @Option(help: "How many at a time.")
@@ -43,37 +50,52 @@ struct BenchCommand: AsyncParsableCommand {
   var cacert: String?
   @Option(help: "Event-loop threads.")
   var loops = 1
+  @Option(help: "The number of idle connections that are kept.")
+  var idleConnections: Int?
+  @Option(help: "Zipf's exponent for the choice of URLs: the first ones are taken most. 0 takes all alike.")
+  var zipf = 0.0
+  @Option(help: "Seed of the choice of URLs.")
+  var seed: UInt64 = 1
   @OptionGroup var pins: PinFlags
 
   func validate() throws {
     for (name, value) in [("--requests", requests), ("--concurrency", concurrency)] where value < 1 {
       throw ValidationError("\(name) \(value) is out of range; give 1 or more.")
     }
+    guard zipf >= 0 else { throw ValidationError("--zipf \(zipf) is out of range; give 0 or more.") }
   }
 
   func run() async throws {
     let judge = try Console.checked { try pins.judge() }
     var configuration = pins.engine(judge)
     configuration.loops = loops
+    if let idleConnections { configuration.idleConnections = idleConnections }
     configuration.maximumQueuedRequests = max(configuration.maximumQueuedRequests, concurrency)
     configuration.connection.httpVersion = http2 ? .http2 : .http1
     if let cacert { configuration.connection.tls.roots = .file(cacert) }
-    let stack = try CurlNetworkStack(configuration)
+    let engine = try CurlTransport(configuration)
+    let stack = CurlNetworkStack(sharing: engine)
     // The chain of `make benchmarks`: what most services have, with their logging off.
     let logger = Logger(label: "lastro.bench") { _ in SwiftLogNoOpLogHandler() }
-    let resource = RawHTTPResource.raw(
-      try ResourceRequest(method: .get, url: url),
-      interceptors: [LoggingInterceptor(logger: logger), RetryInterceptor.standard])
+    let requests = try urls.map { try ResourceRequest(method: .get, url: $0) }
+    let resources = requests.map {
+      RawHTTPResource.raw($0, interceptors: [LoggingInterceptor(logger: logger), RetryInterceptor.standard])
+    }
+    let targets = BenchTargets(
+      requests.map { Origin($0.head) }, requests: self.requests + 1, exponent: zipf, seed: seed)
     // Where it fails, the others will tell.
-    _ = await Self.fetch(1, stack, resource)
+    _ = await Self.fetch(targets.order.prefix(1), stack, resources)
     let before = Usage()
     let start = ContinuousClock.now
-    let (ok, bytes) = await load(stack, resource)
+    let (ok, bytes) = await load(targets.order.dropFirst(), stack, resources)
     let wall = ContinuousClock.now - start
     let after = Usage()
     let result = Result(
       ok: ok, bytes: bytes, wall: wall / .seconds(1), user: after.user - before.user, sys: after.system - before.system,
-      startup: before.user + before.system, rss: after.maximumResident)
+      startup: before.user + before.system, rss: after.maximumResident, opened: engine.openedConnections,
+      origins: targets.origins,
+      reuse: BenchTargets.reuse(
+        opened: engine.openedConnections, origins: targets.origins, requests: targets.order.count))
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     let line = String(decoding: try encoder.encode(result), as: UTF8.self)
@@ -84,15 +106,18 @@ struct BenchCommand: AsyncParsableCommand {
     }
     await stack.shutDown()
     await judge?.finish()
-    if ok < requests { throw ExitCode(1) }
+    if ok < self.requests { throw ExitCode(1) }
   }
 
-  private func load(_ stack: CurlNetworkStack, _ resource: RawHTTPResource) async -> (ok: Int, bytes: Int64) {
-    let workers = min(concurrency, requests)
+  private func load(
+    _ order: ArraySlice<Int>, _ stack: CurlNetworkStack, _ resources: [RawHTTPResource]
+  ) async -> (ok: Int, bytes: Int64) {
+    let workers = min(concurrency, order.count)
     return await withTaskGroup(of: (Int, Int64).self, returning: (Int, Int64).self) { group in
       for worker in 0..<workers {
-        let share = requests / workers + (worker < requests % workers ? 1 : 0)
-        group.addTask { await Self.fetch(share, stack, resource) }
+        let start = order.startIndex + order.count * worker / workers
+        let end = order.startIndex + order.count * (worker + 1) / workers
+        group.addTask { await Self.fetch(order[start..<end], stack, resources) }
       }
       var total: (Int, Int64) = (0, 0)
       for await part in group { total = (total.0 + part.0, total.1 + part.1) }
@@ -100,12 +125,13 @@ struct BenchCommand: AsyncParsableCommand {
     }
   }
 
-  private static func fetch(_ count: Int, _ stack: CurlNetworkStack, _ resource: RawHTTPResource) async -> (Int, Int64)
-  {
+  private static func fetch(
+    _ order: ArraySlice<Int>, _ stack: CurlNetworkStack, _ resources: [RawHTTPResource]
+  ) async -> (Int, Int64) {
     var ok = 0
     var bytes: Int64 = 0
-    for _ in 0..<count {
-      guard let value = try? await stack.fetch(resource) else { continue }
+    for place in order {
+      guard let value = try? await stack.fetch(resources[place]) else { continue }
       ok += 1
       bytes += Int64(value.value.count)
     }

@@ -16,12 +16,36 @@ struct BenchTests {
     let result = try await Lastro.run(["bench", url, "--requests", "300", "--concurrency", "20"] + flags)
     #expect(result.status == 0, "\(result.errors)")
     let json = try result.json()
-    #expect(Set(json.keys) == ["client", "ok", "bytes", "wall", "user", "sys", "startup_cpu", "rss_kb"])
+    #expect(
+      Set(json.keys) == [
+        "client", "ok", "bytes", "wall", "user", "sys", "startup_cpu", "rss_kb", "opened", "origins", "reuse",
+      ])
     #expect(json["client"] as? String == "lastro")
     #expect(json["ok"] as? Int == 300)
     #expect(json["bytes"] as? Int == 300 * 1024)
     for key in ["wall", "user", "sys"] { #expect(json[key] is Double) }
     #expect(try #require(json["rss_kb"] as? Int) > 1000)
+  }
+
+  @Test("reports how often requests to several origins found a connection", arguments: [1, 3])
+  func reuse(loops: Int) async throws {
+    let port = try Peers.nginx.ports.plain
+    let urls = ["127.0.0.1", "127.0.0.1", "localhost"].map { "http://\($0):\(port)/files/1k" }
+    func run(_ flags: String...) async throws -> (opened: Int, reuse: Double) {
+      let result = try await Lastro.run(
+        ["bench"] + urls + ["--requests", "99", "--concurrency", "1", "--loops", "\(loops)", "--seed", "7"] + flags)
+      #expect(result.status == 0, "\(result.errors)")
+      let json = try result.json()
+      #expect(json["ok"] as? Int == 99)
+      #expect(json["origins"] as? Int == 2)
+      return (try #require(json["opened"] as? Int), try #require(json["reuse"] as? Double))
+    }
+    let kept = try await run()
+    #expect(kept.opened == 2 && kept.reuse == 1)
+    // One connection that is kept serves only the origin that was asked last.
+    let changing = try await run("--idle-connections", "1", "--zipf", "0.5")
+    #expect(changing.opened > 10)
+    #expect(abs(changing.reuse - (1 - Double(changing.opened - 2) / Double(100 - 2))) < 1e-9)
   }
 
   @Test("tells failures by its count and its exit status")

@@ -85,6 +85,7 @@ struct CommandErrorTextsTests {
     events URL --count 0
     batch --concurrency 0
     bench URL --requests 0
+    bench URL --zipf=-1
     pins
     pins localhost --cert a
     pins a b
