@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// It holds the inbox and not the ``EventLoop``, whose end stops the thread.
 final class LoopThread {
-  private let reactor: SystemReactor
+  private var reactor: SystemReactor?
   private let time: LoopTime
   private let inbox: LoopInbox
   private let seat: LoopSeat
@@ -57,12 +57,14 @@ final class LoopThread {
   private func run() {
     identity.begin()
     clastro_mark_loop_thread()
-    turnUntilEnd()
+    if let reactor { turn(over: reactor) }
+    reactor = nil
     // Last: a caller that waits for it may count descriptors next.
     finished.change { $0 = true }
   }
 
-  private func turnUntilEnd() {
+  /// Turns the loop until it ends.
+  private func turn(over reactor: SystemReactor) {
     let turner = LoopTurner(reactor, inbox, seat, time) { [prepare, poller = reactor.poller] in prepare($0, poller) }
     while turner.turn() {}
     turner.end()
