@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroTesting
+import Testing
+
+@testable import LastroHTTP
+
+/// Notes the numbers of its calls.
+private final class RecordingGuest: LoopGuest {
+  static let owners: ClosedRange<UInt32> = 1...1
+
+  let isEmpty = true
+  var due = Int64.max
+  var turns: [Int64] = []
+  var readiness: [Readiness] = []
+  var onReady: (Readiness) -> Void = { _ in }
+
+  func beginTurn() {}
+
+  func ready(_ ready: Readiness) {
+    readiness.append(ready)
+    onReady(ready)
+  }
+
+  func turn(now: Int64) {
+    turns.append(now)
+    if now >= due { due = .max }
+  }
+
+  func shutDown() {}
+
+  func tearDown() {}
+}
+
+@Suite("A loop that its caller turns")
+struct ManualLoopTests {
+  private let clock = ManualClock(now: .seconds(5))
+  private let guest = RecordingGuest()
+
+  private func makeLoop() -> ManualLoop {
+    ManualLoop(time: clock.timeSource) { [guest] in $0.add(guest) }
+  }
+
+  @Test("It does nothing until it is turned, and is due when its guest is")
+  func due() {
+    let loop = makeLoop()
+    #expect(loop.due == .max && guest.turns.isEmpty)
+    guest.due = Duration.seconds(7).nanoseconds
+    #expect(loop.due == Duration.seconds(7).nanoseconds)
+    #expect(loop.settle() && guest.turns.isEmpty)
+    clock.advance(by: .seconds(2))
+    #expect(loop.due == 0)
+    #expect(loop.settle() && guest.turns == [Duration.seconds(7).nanoseconds])
+    #expect(loop.turnOnce() && guest.turns.count == 2)
+  }
+
+  @Test("It sets no alarm in the clock that measures its limits")
+  func alarms() {
+    let loop = makeLoop()
+    guest.due = Duration.seconds(7).nanoseconds
+    loop.turnOnce()
+    #expect(loop.settle() && clock.nextLimit == nil)
+  }
+
+  @Test("A command runs in the next turn, and none after the end of the loop")
+  func commands() {
+    let loop = makeLoop()
+    let calls = EventRecorder<Int>()
+    #expect(loop.loop.post(LoopCall { calls.record(1) }))
+    #expect(calls.count == 0 && loop.due == 0)
+    #expect(loop.settle() && calls.count == 1)
+    loop.loop.shutDown(cancelling: true)
+    #expect(loop.settle() && loop.due == nil && !loop.turnOnce())
+    #expect(!loop.loop.post(LoopCall { calls.record(2) }))
+  }
+
+  @Test("The thread that turns it is the current one")
+  func current() {
+    let loop = makeLoop()
+    #expect(!loop.loop.isCurrent)
+    loop.turnOnce()
+    #expect(loop.loop.isCurrent)
+  }
+
+  @Test("Readiness is reported while it is watched and lasts, in the order in which descriptors were opened")
+  func readiness() {
+    let loop = makeLoop(), reactor = loop.reactor
+    let first = reactor.open(owner: 1), second = reactor.open(owner: 1)
+    reactor.set(second, readable: true, writable: true)
+    reactor.set(first, readable: true, writable: false)
+    #expect(loop.settle() && guest.readiness.isEmpty)
+    reactor.watch(second, read: true, write: false)
+    reactor.watch(first, read: true, write: true)
+    guest.onReady = { if $0.descriptor == second { reactor.set(second, readable: false, writable: true) } }
+    loop.turnOnce()
+    #expect(guest.readiness.map(\.descriptor) == [first, second])
+    #expect(guest.readiness.map(\.readable) == [true, true] && guest.readiness.map(\.writable) == [false, false])
+    loop.turnOnce()
+    #expect(guest.readiness.map(\.descriptor) == [first, second, first])
+    #expect(!loop.settle(turns: 10))
+    reactor.close(first)
+    #expect(loop.settle() && reactor.openCount == 1)
+  }
+
+  @Test("An event of a descriptor that an earlier one of the turn has closed is not reported")
+  func closedMeanwhile() {
+    let loop = makeLoop(), reactor = loop.reactor
+    let descriptors = (0..<2).map { _ in reactor.open(owner: 1) }
+    for descriptor in descriptors {
+      reactor.watch(descriptor, read: true, write: false)
+      reactor.set(descriptor, readable: true, writable: false)
+    }
+    guest.onReady = { _ in for descriptor in descriptors { reactor.close(descriptor) } }
+    loop.turnOnce()
+    #expect(guest.readiness.map(\.descriptor) == [descriptors[0]])
+  }
+}
