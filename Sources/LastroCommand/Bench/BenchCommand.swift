@@ -67,13 +67,7 @@ struct BenchCommand: AsyncParsableCommand {
 
   func run() async throws {
     let judge = try Console.checked { try pins.judge() }
-    var configuration = pins.engine(judge)
-    configuration.loops = loops
-    if let idleConnections { configuration.idleConnections = idleConnections }
-    configuration.maximumQueuedRequests = max(configuration.maximumQueuedRequests, concurrency)
-    configuration.connection.httpVersion = http2 ? .http2 : .http1
-    if let cacert { configuration.connection.tls.roots = .file(cacert) }
-    let engine = try CurlTransport(configuration)
+    let engine = try CurlTransport(configuration(judge))
     let stack = CurlNetworkStack(sharing: engine)
     // The chain of `make benchmarks`: what most services have, with their logging off.
     let logger = Logger(label: "lastro.bench") { _ in SwiftLogNoOpLogHandler() }
@@ -96,6 +90,23 @@ struct BenchCommand: AsyncParsableCommand {
       origins: targets.origins,
       reuse: BenchTargets.reuse(
         opened: engine.openedConnections, origins: targets.origins, requests: targets.order.count))
+    try Self.write(result)
+    await stack.shutDown()
+    await judge?.finish()
+    if ok < self.requests { throw ExitCode(1) }
+  }
+
+  private func configuration(_ judge: PinJudge?) -> CurlConfiguration {
+    var configuration = pins.engine(judge)
+    configuration.loops = loops
+    if let idleConnections { configuration.idleConnections = idleConnections }
+    configuration.maximumQueuedRequests = max(configuration.maximumQueuedRequests, concurrency)
+    configuration.connection.httpVersion = http2 ? .http2 : .http1
+    if let cacert { configuration.connection.tls.roots = .file(cacert) }
+    return configuration
+  }
+
+  private static func write(_ result: Result) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     let line = String(decoding: try encoder.encode(result), as: UTF8.self)
@@ -104,9 +115,6 @@ struct BenchCommand: AsyncParsableCommand {
     } catch {
       throw Console.give(up: error)
     }
-    await stack.shutDown()
-    await judge?.finish()
-    if ok < self.requests { throw ExitCode(1) }
   }
 
   private func load(

@@ -61,9 +61,10 @@ extension EngineSettings {
 }
 
 extension HTTPEngine {
-  /// Closes the idle connections that are too many, the oldest first. If another engine of the group has the oldest one,
-  /// that engine closes it in its loop's next turn; while more than an eighth too many wait for that, this engine closes
-  /// its own oldest one.
+  /// Closes the idle connections that are too many, the oldest first.
+  ///
+  /// If another engine of the group has the oldest one, that engine closes it in its loop's next turn. If more than an
+  /// eighth too many wait for that, and more than one, this engine closes its own oldest one.
   func limitIdle() {
     let most = max(1, settings.idleConnections)
     guard let group = reference.group else {
@@ -74,7 +75,7 @@ extension HTTPEngine {
       let oldest = oldestIdle()
       // What is known elsewhere may be older: connections that are used again are not reported.
       reference.noteIdle(since: oldest?.idleSince)
-      if group.trimIdle(before: oldest?.idleSince ?? .max), group.idle <= most + most / 8 { return }
+      if group.trimIdle(before: oldest?.idleSince ?? .max), group.idle <= most + max(1, most / 8) { return }
       guard let oldest else { return }
       retire(oldest)
     }

@@ -7,9 +7,9 @@ internal import LastroSupport
   internal import Glibc
 #endif
 
-/// The face of an event loop, which any thread may use. A driver turns the loop: a thread of its own (``LoopThread``), or
-/// the caller of a ``ManualLoop``. The loop ends when the last reference to this object is gone and its exchanges are, so
-/// nothing has to be shut down.
+/// The face of an event loop, which any thread may use. A driver turns the loop: a thread of its own (``LoopThread``),
+/// or the caller of a ``ManualLoop``. The loop ends when the last reference to this object is gone and its exchanges
+/// are, so nothing has to be shut down.
 package final class EventLoop: Sendable {
   package let inbox: LoopInbox
   package let seat: LoopSeat

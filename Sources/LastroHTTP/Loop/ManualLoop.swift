@@ -28,8 +28,8 @@ package final class ManualLoop {
 
   deinit { end() }
 
-  /// The time at which the loop has something to do, as its clock counts: 0 for now, `.max` for never; `nil` once it has
-  /// ended.
+  /// The time at which the loop has something to do, as its clock counts: 0 for now, `.max` for never; `nil` once it
+  /// has ended.
   package var due: Int64? {
     guard !hasEnded, let wait = turner.nextWait() else { return nil }
     return reactor.wait(wait) > 0 || wait.left == 0 ? 0 : wait.due
@@ -37,7 +37,7 @@ package final class ManualLoop {
 
   /// Performs a single turn. False: the loop has ended.
   @discardableResult
-  package func turnOnce() -> Bool {
+  func turnOnce() -> Bool {
     guard !hasEnded else { return false }
     identity.begin()
     if !turner.turn() { end() }

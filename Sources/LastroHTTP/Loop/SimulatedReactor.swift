@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A reactor without descriptors, for tests and simulations: it reports the readiness that links in memory set, as epoll
-/// reports that of sockets, and never waits.
+/// A reactor without descriptors, for tests and simulations: it reports the readiness that links in memory set, as
+/// epoll reports that of sockets, and never waits.
 ///
-/// Events are reported in the order in which their descriptors were opened, so that equal histories have equal outcomes.
+/// Events are reported in the order in which their descriptors were opened, so that equal histories have equal
+/// outcomes.
 package final class SimulatedReactor: Reactor {
   private struct Entry {
     var owner: UInt32

@@ -234,7 +234,7 @@ struct HostMachine: Hashable {
     case .lost:
       running -= 1
       dialForWaiting(now: now, &steps)
-    case .idleClosed(let connection): idleClosed(connection, &steps)
+    case .idleClosed(let connection): idleClosed(connection, now: now, &steps)
     case .room(let connection, let room): changed(connection, room, &steps)
     case .streamClosed(let connection, let room): streamClosed(connection, room, &steps)
     case .notOpened(let connection, let room): streamClosed(connection, room, &steps)
@@ -243,6 +243,7 @@ struct HostMachine: Hashable {
     case .requiresHTTP1:
       versions.requireHTTP1(now: now)
       if !expectsHTTP2(now: now) { for session in sessions { retire(session.id, &steps) } }
+      steps.append(.wantService)
     case .serviceDue: serve(now: now, &steps)
     }
   }
@@ -394,11 +395,12 @@ extension HostMachine {
     dialForWaiting(now: now, &steps)
   }
 
-  private mutating func idleClosed(_ connection: UInt64, _ steps: inout [Step]) {
+  private mutating func idleClosed(_ connection: UInt64, now: Int64, _ steps: inout [Step]) {
     guard let index = idle.lastIndex(of: connection) else { return }
     idle.remove(at: index)
     steps.append(.becameBusy(connection))
     steps.append(.close(connection))
+    dialForWaiting(now: now, &steps)
   }
 }
 

@@ -2,8 +2,8 @@
 
 internal import Lastro
 
-/// How often requests found a connection: `1 − (opened − origins) / (requests − origins)`, since the first connection to
-/// an origin cannot be avoided.
+/// How often requests found a connection: `1 − (opened − origins) / (requests − origins)`, since the first connection
+/// to an origin cannot be avoided.
 struct ReuseCount {
   /// Beyond so many origins, connections to others are not counted: a crawler meets millions.
   static let mostOrigins = 16_384

@@ -114,6 +114,7 @@ struct HostWorld: Hashable {
 
   mutating func apply(_ choice: Choice) {
     now += 1
+    defer { for index in faults.indices where !faults[index].contains("after") { faults[index] += " after \(choice)" } }
     switch choice {
     case .request:
       let id = nextID()

@@ -4,8 +4,8 @@ import Lastro
 
 @testable import LastroHTTP
 
-/// The near end of a connection in memory, which an engine has. What the far end does with bytes, and when, is up to its
-/// script (``MemoryPeer``).
+/// The near end of a connection in memory, which an engine has. What the far end does with bytes, and when, is up to
+/// its script (``MemoryPeer``).
 final class MemoryLink: Link {
   let facts: LinkFacts
   let id: Int32

@@ -87,7 +87,7 @@ final class MemoryNetwork: LoopGuest {
 
   /// Begins a dial.
   ///
-  /// - Parameter isWanted: whether nobody has given it up: then no link opens.
+  /// - Parameter isWanted: whether the dial was not given up; no link opens where it was.
   func begin(
     _ dial: LinkDial, while isWanted: @escaping () -> Bool,
     _ outcome: @escaping (Result<MemoryLink, TransportError>) -> Void

@@ -9,8 +9,8 @@ import Testing
 
 @testable import LastroHTTP
 
-/// An engine under virtual time, over links in memory, that the test turns on its own thread: nothing waits, nothing runs
-/// beside the test, and equal histories have equal outcomes.
+/// An engine under virtual time, over links in memory, that the test turns on its own thread: nothing waits, nothing
+/// runs beside the test, and equal histories have equal outcomes.
 final class VirtualEngine {
   let clock = ManualClock(now: .seconds(1_000))
   let network: MemoryNetwork
