@@ -52,7 +52,7 @@ package final class LoopInbox: Sendable {
     self.init(waking: descriptor)
   }
 
-  /// Makes the inbox of a loop that its caller turns, where no thread has to be woken.
+  /// Makes the inbox of a loop that its caller turns: there is no thread to wake.
   static func ofCaller() -> LoopInbox { LoopInbox(waking: -1) }
 
   private init(waking descriptor: Int32) { wakeDescriptor = descriptor }

@@ -4,8 +4,8 @@ import Lastro
 
 @testable import LastroHTTP
 
-/// The near end of a connection in memory, which an engine has. What the far end does with bytes, and when, is up to
-/// its script (``MemoryPeer``).
+/// The near end of a connection in memory, which an engine has. The script of its far end (``MemoryPeer``) decides what
+/// becomes of bytes, and when.
 final class MemoryLink: Link {
   let facts: LinkFacts
   let id: Int32
@@ -193,6 +193,11 @@ final class MemoryPeer {
     near?.noteReadiness()
     received += bytes
     onBytes(self)
+  }
+
+  func forgetScript() {
+    onBytes = { _ in }
+    onClose = { _ in }
   }
 
   func nearHasClosed() {

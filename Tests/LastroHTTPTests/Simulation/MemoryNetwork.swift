@@ -60,6 +60,13 @@ final class MemoryNetwork: LoopGuest {
     actions.insert(action, at: index)
   }
 
+  /// Releases the scripts, which may hold the network.
+  func forgetScripts() {
+    dialing = { _ in .never }
+    actions = []
+    for link in links { link.far.forgetScript() }
+  }
+
   func noteClosed(_ link: MemoryLink) { openCount -= 1 }
 
   // MARK: Guest
@@ -87,7 +94,7 @@ final class MemoryNetwork: LoopGuest {
 
   /// Begins a dial.
   ///
-  /// - Parameter isWanted: whether the dial was not given up; no link opens where it was.
+  /// - Parameter isWanted: whether the dial is still wanted: otherwise no link opens.
   func begin(
     _ dial: LinkDial, while isWanted: @escaping () -> Bool,
     _ outcome: @escaping (Result<MemoryLink, TransportError>) -> Void

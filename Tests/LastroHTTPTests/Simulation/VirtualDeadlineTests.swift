@@ -161,4 +161,26 @@ struct VirtualDeadlineTests {
     #expect(engine.network.openCount == 1 && engine.activeJobs == 0)
     #expect(call.response?.facts.timings.total == .seconds(2))
   }
+
+  @Test("The idle limit does not run while a slow reader holds the response up, and the deadline does")
+  func slowReader() {
+    let engine = VirtualEngine { $0.messages.streamBufferBytes = 1_000 }
+    engine.network.serveHTTP1 { server, _ in
+      server.far.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")
+      for second in 1...5 { server.far.send(String(repeating: "x", count: 1_000), after: .seconds(second)) }
+    }
+    let call = engine.start(
+      .to {
+        $0.delivery = .streamed(maximumBytes: nil)
+        $0.idleTimeout = .seconds(4)
+        $0.deadline = .seconds(100)
+      })
+    #expect(call.status == 200)
+    engine.advance(by: .seconds(100) - .nanoseconds(1))
+    #expect(call.job.body?.isPaused == true && call.job.body?.isFinished == false)
+    #expect(engine.activeJobs == 1 && engine.network.openCount == 1)
+    engine.advance(by: .nanoseconds(1))
+    #expect(call.job.body?.isFinished == true)
+    #expect(engine.activeJobs == 0 && engine.network.openCount == 0)
+  }
 }

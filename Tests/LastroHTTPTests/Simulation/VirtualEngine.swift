@@ -37,6 +37,12 @@ final class VirtualEngine {
     }
   }
 
+  deinit {
+    port.loop.shutDown(cancelling: true)
+    _ = manual.settle()
+    network.forgetScripts()
+  }
+
   // MARK: Requests
 
   /// Begins a request, without a turn of the loop.

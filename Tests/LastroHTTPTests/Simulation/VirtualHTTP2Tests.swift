@@ -68,8 +68,9 @@ struct VirtualHTTP2Tests {
   func goAway() {
     let engine = VirtualEngine { $0.connectionsPerHost = 1 }
     var servers: [MemoryHTTP2Server] = []
-    engine.network.serveHTTP2(streams: 2, made: { servers.append($0) }) { server, request in
-      server.respond("\(servers.count) \(request.target)", to: request, after: .seconds(2))
+    let network = engine.network
+    network.serveHTTP2(streams: 2, made: { servers.append($0) }) { server, request in
+      server.respond("\(network.links.count) \(request.target)", to: request, after: .seconds(2))
     }
     let first = engine.start(request("/0"))
     engine.advance(by: .seconds(2))
@@ -90,8 +91,9 @@ struct VirtualHTTP2Tests {
   func liveness() {
     let engine = VirtualEngine()
     var servers: [MemoryHTTP2Server] = []
-    engine.network.serveHTTP2(made: { servers.append($0) }) { server, request in
-      if servers.count == 1, server.requests.count > 1 { return }
+    let network = engine.network
+    network.serveHTTP2(made: { servers.append($0) }) { server, request in
+      if network.links.count == 1, server.requests.count > 1 { return }
       server.respond(request.target, to: request)
     }
     #expect(engine.start(request("/0")).text == "/0")
@@ -233,5 +235,25 @@ struct VirtualHTTP2Tests {
     #expect(running.words == "timeout/total_timeout" && running.error?.requestSent == true)
     #expect(servers[0].requests.map(\.target) == ["/ok", "/1"])
     #expect(engine.activeJobs == 0)
+  }
+
+  @Test("A connection is closed at the end of its idle lifetime, and takes no request after its lifetime")
+  func lifetimes() {
+    let engine = VirtualEngine {
+      $0.idleLifetime = 10_000_000_000
+      $0.connectionLifetime = 20_000_000_000
+    }
+    engine.network.serveHTTP2 { server, request in server.respond(request.target, to: request) }
+    for number in 0..<4 {
+      #expect(engine.start(request("/\(number)")).text == "/\(number)")
+      engine.advance(by: .seconds(5))
+    }
+    #expect(engine.network.dials.count == 1)
+    #expect(engine.start(request("/late")).text == "/late")
+    #expect(engine.network.dials.count == 2 && engine.network.openCount == 1)
+    engine.advance(by: .seconds(10) - .nanoseconds(1))
+    #expect(engine.network.openCount == 1)
+    engine.advance(by: .nanoseconds(1))
+    #expect(engine.network.openCount == 0)
   }
 }

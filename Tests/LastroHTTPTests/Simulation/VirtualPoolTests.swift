@@ -157,4 +157,21 @@ struct VirtualPoolTests {
     #expect(engine.network.openCount == 0)
     #expect(engine.submit(.to()).words == "cancelled/shut_down")
   }
+
+  @Test("An engine that is shut down while requests run and wait answers them, and is released with its links")
+  func released() {
+    weak var network: MemoryNetwork?
+    weak var server: MemoryHTTP1Server?
+    weak var job: EngineJob?
+    do {
+      let engine = VirtualEngine { $0.connectionsPerHost = 1 }
+      engine.network.serveHTTP1 { found, _ in server = found }
+      let calls = [engine.start(.to()), engine.start(.to())]
+      #expect(server != nil && engine.network.openCount == 1)
+      (network, job) = (engine.network, calls[0].job)
+      engine.shutDown()
+      #expect(calls.map(\.words) == ["cancelled/shut_down", "cancelled/shut_down"])
+    }
+    #expect(network == nil && server == nil && job == nil)
+  }
 }
