@@ -29,7 +29,7 @@ public struct CurlConfiguration: Sendable {
   /// The most connections to one host (scheme, name and port). More requests wait. Default 128, at least 1.
   ///
   /// With several ``loops``, a quarter of them (rounded down) is for the loop that helps the host's home out, and the
-  /// home has the rest; ``http2StreamsPerHost`` and ``coldRequestsPerHost`` are divided likewise. If one of the three
+  /// home has the rest. ``http2StreamsPerHost`` and ``coldRequestsPerHost`` are divided likewise. If one of the three
   /// is below 4, no loop helps out and the home has them all.
   public var connectionsPerHost: Int {
     get { engine.connectionsPerHost }

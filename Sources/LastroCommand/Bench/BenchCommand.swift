@@ -38,7 +38,7 @@ struct BenchCommand: AsyncParsableCommand {
     }
   }
 
-  @Argument(help: "URL. Of several, each request takes one by chance.")
+  @Argument(help: "URL. With several, each request goes to one of them, drawn at random.")
   var urls: [String]
   @Option(help: "How many requests.")
   var requests = 10_000
@@ -52,9 +52,9 @@ struct BenchCommand: AsyncParsableCommand {
   var loops = 1
   @Option(help: "The number of idle connections that are kept.")
   var idleConnections: Int?
-  @Option(help: "Zipf's exponent for the choice of URLs: the first ones are taken most. 0 takes all alike.")
+  @Option(help: "Zipf's exponent for drawing URLs: the first ones are drawn most. With 0 all are drawn alike.")
   var zipf = 0.0
-  @Option(help: "Seed of the choice of URLs.")
+  @Option(help: "Seed for drawing URLs.")
   var seed: UInt64 = 1
   @OptionGroup var pins: PinFlags
 

@@ -2,8 +2,9 @@
 
 internal import Lastro
 
-/// How often requests found a connection: `1 − (opened − origins) / (requests − origins)`, since the first connection
-/// to an origin cannot be avoided.
+/// The counts that show how often requests found a connection: `1 − (opened − origins) / (requests − origins)`.
+///
+/// The first connection to an origin cannot be avoided, and counts for nothing.
 struct ReuseCount {
   /// Beyond so many origins, connections to others are not counted: a crawler meets millions.
   static let mostOrigins = 16_384
