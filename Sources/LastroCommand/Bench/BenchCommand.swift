@@ -147,7 +147,7 @@ struct BenchCommand: AsyncParsableCommand {
   }
 }
 
-/// What the process has used so far (`getrusage`).
+/// The resources that the process has used so far (`getrusage`).
 struct Usage {
   var user: Double
   var system: Double

@@ -32,7 +32,7 @@ struct ProxyResolver: Sendable {
     }
   }
 
-  /// What the environment says now.
+  /// The proxies that the environment names now.
   static func environment() -> Self { Self(environment: { name in getenv(name).map { String(cString: $0) } }) }
 
   init(environment: (String) -> String?) {

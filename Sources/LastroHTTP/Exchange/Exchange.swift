@@ -61,7 +61,7 @@ final class Exchange {
   private(set) var firstByteAt: Int64?
   // Unchecked because the loop has it alone, and setting it calls nothing.
   @exclusivity(unchecked) private var trailers: HTTPFields = [:]
-  /// What is done with the rest of a redirect's body.
+  /// The treatment of the rest of a redirect's body.
   private(set) var rest = Rest.part
   /// Whether the response is complete, and only the end of the upload's source is waited for.
   private var isDelivered = false

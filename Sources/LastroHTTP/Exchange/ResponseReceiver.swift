@@ -34,7 +34,7 @@ final class ResponseReceiver: BodySink {
   /// The reason why we ended the exchange.
   var failure: TransportError? { didSet { hasFailed = true } }
   private(set) var hasFailed = false
-  /// Whether the reader has to take what lies there before more is received.
+  /// Whether the reader has to take the buffered bytes before more is received.
   var isPaused = false
   /// Whether no more of a body comes than a reader that takes nothing may be left with.
   var isBounded = false

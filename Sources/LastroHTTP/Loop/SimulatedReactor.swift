@@ -11,7 +11,7 @@ package final class SimulatedReactor: Reactor {
     var isWatched = (read: false, write: false)
     var isReady = (read: false, write: false)
 
-    /// What is reported: the state, and not its changes, as by epoll without `EPOLLET`.
+    /// The readiness of each descriptor. The state is reported and not its changes, as by epoll without `EPOLLET`.
     var readiness: (read: Bool, write: Bool) {
       (isWatched.read && isReady.read, isWatched.write && isReady.write)
     }

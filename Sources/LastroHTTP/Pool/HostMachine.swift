@@ -72,7 +72,7 @@ struct HostMachine: Hashable {
     case serviceDue
   }
 
-  /// What a connection of HTTP/2 takes.
+  /// The requests that a connection of HTTP/2 takes.
   struct Room: Hashable {
     /// The number of further requests.
     var free: Int
@@ -82,7 +82,7 @@ struct HostMachine: Hashable {
     var isSuspect = false
   }
 
-  /// What a free connection of HTTP/1.1 is good for.
+  /// The uses that a free connection of HTTP/1.1 is fit for.
   struct Fitness: Hashable {
     /// Whether it has served no request.
     var isFresh: Bool
@@ -93,13 +93,13 @@ struct HostMachine: Hashable {
   }
 
   enum Step: Equatable {
-    /// Run a request on a connection of HTTP/1.1. If that fails, the connection is reported by ``Event/lost(_:)`` or
-    /// ``Event/free(_:_:)``, and the request by itself.
+    /// Run a request on a connection of HTTP/1.1. If that fails, ``Event/lost(_:)`` or ``Event/free(_:_:)`` reports the
+    /// connection, and another event the request.
     ///
     /// `wasIdle`: no request used the connection until now, and its server may have closed it.
     case start(request: UInt64, connection: UInt64, wasIdle: Bool)
-    /// Run a request on a stream of a connection. If that fails, ``Event/notOpened(_:_:)`` is reported, and the request
-    /// by itself.
+    /// Run a request on a stream of a connection. If that fails, ``Event/notOpened(_:_:)`` reports the connection, and
+    /// another event the request.
     case open(request: UInt64, connection: UInt64)
     case dial(UInt64, request: UInt64)
     case cancelDial(UInt64)
@@ -138,9 +138,9 @@ struct HostMachine: Hashable {
   private var dials: [UInt64] = []
   private var latestDial: UInt64 = 0
   private var dialBeganAt: Int64 = 0
-  /// Those that take requests, the oldest first.
+  /// The connections of HTTP/2 that take requests, the oldest first.
   private var sessions: [Session] = []
-  /// Those that take no more requests, and end with their last stream.
+  /// The connections of HTTP/2 that take no more requests, and end with their last stream.
   private var retired: [Session] = []
   /// HTTP/2 streams that are open, on all of them.
   private var streams = 0

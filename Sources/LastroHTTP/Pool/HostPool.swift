@@ -10,8 +10,8 @@ internal import LastroWire
 /// A ``HostMachine`` decides; this performs its steps, and reports to it what becomes of them. Owner: ``HTTPEngine``.
 /// Thread: the loop's.
 final class HostPool: DialOwner {
-  /// The number of times that a request begins anew whose trust rules had changed. They do not change so often on
-  /// purpose.
+  /// The number of times that a request is restarted because its trust rules had changed. Rules do not change so often
+  /// on purpose.
   static let mostRestarts = 16
 
   let key: HostKey

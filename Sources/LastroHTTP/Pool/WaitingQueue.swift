@@ -57,7 +57,7 @@ struct WaitingQueue: Hashable {
     positions[entry.request] = base + next
   }
 
-  /// Takes a request out, wherever it stands.
+  /// Takes a request out, at whichever place it waits.
   ///
   /// - Returns: false where it does not wait.
   mutating func remove(_ request: UInt64) -> Bool {

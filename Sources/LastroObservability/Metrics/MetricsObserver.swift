@@ -79,7 +79,7 @@ public final class MetricsObserver: FetchObserver {
     var running: Running?
   }
 
-  /// What is recorded of a request that has ended.
+  /// The record of a request that has ended.
   private struct Ended {
     var running: Running
     var time: Duration

@@ -7,7 +7,7 @@ import Lastro
 /// Requests, dials and connections around a ``HostMachine``, as a plain model: it performs the machine's steps, and
 /// knows what may happen next.
 struct HostWorld: Hashable {
-  /// What may happen.
+  /// An event that may happen.
   enum Choice: Hashable {
     case request
     case cancel(UInt64)

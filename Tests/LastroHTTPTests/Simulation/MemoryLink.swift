@@ -58,7 +58,7 @@ final class MemoryLink: Link {
   }
 
   var hasInput: Bool { !isClosed && (!incoming.isEmpty || end != nil) }
-  /// As with a plain socket, readiness is reported of all that is there.
+  /// Readiness is reported of every byte that has come, as with a plain socket.
   var hidesInput: Bool { false }
   var mayHaveMore: Bool { hasInput }
 

@@ -231,7 +231,7 @@ final class RandomHistory {
     if !isHTTP2 { for host in ["a", "b"] { checkHost(host, place) } }
   }
 
-  /// What holds of connections that carry one request at a time.
+  /// Checks the rules of connections that carry one request at a time.
   private func checkHost(_ host: String, _ place: String) {
     let links = engine.network.openLinks.filter { hosts[$0.id] == host }
     let dials = engine.connector.dialsUnderWay(to: host)
