@@ -22,10 +22,11 @@ final class HTTP2Multiplexer: ConnectionSession {
   let session: HTTP2Session
   private unowned let host: HostPool
   /// By the slot of their HTTP/2 stream.
-  private var calls: [HTTP2Call?] = []
+  // Unchecked, as ``unsent``, because the loop has it alone, and changing it calls nothing that comes back here.
+  @exclusivity(unchecked) private var calls: [HTTP2Call?] = []
   private var openCount = 0
   /// Calls whose heads were not sent yet.
-  private var unsent: [HTTP2Call] = []
+  @exclusivity(unchecked) private var unsent: [HTTP2Call] = []
   /// Bytes that the socket did not accept, from ``written`` on.
   private var outgoing: [UInt8] = []
   private var written = 0

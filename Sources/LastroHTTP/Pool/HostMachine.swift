@@ -146,6 +146,8 @@ struct HostMachine: Hashable {
   private var streams = 0
   /// The number of streams that its server allows at a time, by the latest connection that said so.
   private(set) var allowedStreams: Int?
+  /// The number of waiting requests that no dial will serve. Stored, because the machine would be copied to count them.
+  private(set) var queuedCount = 0
 
   init(_ limits: Limits, _ versions: HostVersions) {
     self.limits = limits
@@ -182,9 +184,6 @@ struct HostMachine: Hashable {
   /// Whether one more would have to wait for another to end.
   func isFull(now: Int64) -> Bool { idle.isEmpty && !hasRoom && (waiting.count > served(now: now) || !mayDial) }
 
-  /// The number of waiting requests that no dial will serve.
-  func queuedCount(now: Int64) -> Int { waiting.isEmpty ? 0 : max(0, waiting.count - served(now: now)) }
-
   /// The number of requests that the current dials will serve.
   private func served(now: Int64) -> Int {
     guard !dials.isEmpty, expectsHTTP2(now: now) else { return dials.count }
@@ -210,6 +209,11 @@ struct HostMachine: Hashable {
   ///
   /// - Parameter steps: are appended to.
   mutating func handle(_ event: Event, now: Int64, _ steps: inout [Step]) {
+    decide(event, now: now, &steps)
+    queuedCount = waiting.isEmpty ? 0 : max(0, waiting.count - served(now: now))
+  }
+
+  private mutating func decide(_ event: Event, now: Int64, _ steps: inout [Step]) {
     switch event {
     case .arrived(let entry, let isFront): arrived(entry, isFront: isFront, now: now, &steps)
     case .returned(let entry):

@@ -90,7 +90,7 @@ final class HostPool: DialOwner {
   }
 
   private func countQueued() {
-    let count = machine.queuedCount(now: engine.now)
+    let count = machine.queuedCount
     if count == queued { return }
     engine.noteQueued(count - queued)
     queued = count

@@ -38,7 +38,8 @@ package final class HTTP2Session {
 
   let configuration: HTTP2Configuration
   /// `nil` only while it is made.
-  private var door: OpaquePointer?
+  // Unchecked, as others below, because one owner uses the session, and setting it calls nothing.
+  @exclusivity(unchecked) private var door: OpaquePointer?
   private var events: ContiguousArray<HTTP2Event> = []
   private var nextEvent = 0
 
@@ -57,16 +58,16 @@ package final class HTTP2Session {
   let mostUnreadBytes: Int
   private var pings: UInt64 = 0
   var measuringPing: UInt64 = 0
-  private var isRetired = false
+  @exclusivity(unchecked) private var isRetired = false
   private var isBrokenOff = false
 
   /// How the connection ended; `nil` while it lives.
-  package private(set) var loss: HTTP2Loss?
+  @exclusivity(unchecked) package private(set) var loss: HTTP2Loss?
   /// The latest GOAWAY.
-  package internal(set) var goAway: HTTP2GoAway?
+  @exclusivity(unchecked) package internal(set) var goAway: HTTP2GoAway?
   /// Whether the connection is given no new requests: the server did not answer a PING after a request had timed out,
   /// or it resets almost every stream.
-  package private(set) var isUnhealthy = false
+  @exclusivity(unchecked) package private(set) var isUnhealthy = false
 
   /// - Throws: ``HTTP2Violation`` of kind `memory`.
   package init(_ configuration: HTTP2Configuration, now: UInt64) throws(HTTP2Violation) {
