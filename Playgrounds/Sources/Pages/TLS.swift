@@ -124,7 +124,10 @@ private func loggedKeys(_ stage: Stage) async throws {
   let path = try stage.socketPath() + ".keys"
   var engine = site.engine
   keyLog(&engine, path: path)
-  _ = try await CurlNetworkStack(engine).fetch(.balance)
+  let stack = try CurlNetworkStack(engine)
+  _ = try await stack.fetch(.balance)
+  // A thread of its own writes the lines; the end of the engine waits for it.
+  await stack.shutDown()
   let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
   stage.check("the secrets of connections are logged", text.contains("CLIENT_TRAFFIC_SECRET_0 "))
 }
