@@ -11,15 +11,11 @@ package protocol BodySink: AnyObject {
 
   func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict
 
-  /// Notes that bytes of a content coding were decoded. Their content is delivered next.
-  func noteCoded(_ count: Int)
-
   /// The time at which the bytes came, in nanoseconds, for rates; 0 where there is no clock.
   var receivedAt: UInt64 { get }
 }
 
 extension BodySink {
-  func noteCoded(_ count: Int) {}
   package var receivedAt: UInt64 { 0 }
 }
 
@@ -116,10 +112,8 @@ package struct BodyDecoder {
     hasPending = false
     var consumed = 0
     while sink.hasRoom() {
-      let before = consumed
       let rest = UnsafeRawBufferPointer(rebasing: bytes[consumed...])
       let count = try decodePiece(rest, into: space, &consumed, now: sink.receivedAt)
-      sink.noteCoded(consumed - before)
       if count == 0 { return (consumed, .taken) }
       guard sink.deliver(UnsafeRawBufferPointer(rebasing: space[..<count])) == .taken else {
         return (consumed, .refused)
