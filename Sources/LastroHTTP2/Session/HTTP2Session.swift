@@ -49,11 +49,11 @@ package final class HTTP2Session {
   var bandwidth: BandwidthEstimate
   private var liveness: HTTP2Liveness
   var now: UInt64
-  /// Where what is being received begins.
+  /// The start of the bytes that are being received.
   var input: UnsafeRawPointer?
-  /// The window that the server was told.
+  /// The window that was advertised to the server.
   var advertisedWindow: Int
-  /// What readers have not taken, of all streams.
+  /// The bytes that readers have not taken, of all streams.
   package internal(set) var unreadBytes = 0
   let mostUnreadBytes: Int
   private var pings: UInt64 = 0
@@ -61,7 +61,7 @@ package final class HTTP2Session {
   @exclusivity(unchecked) private var isRetired = false
   private var isBrokenOff = false
 
-  /// How the connection ended; `nil` while it lives.
+  /// The way in which the connection ended; `nil` while it lives.
   @exclusivity(unchecked) package private(set) var loss: HTTP2Loss?
   /// The latest GOAWAY.
   @exclusivity(unchecked) package internal(set) var goAway: HTTP2GoAway?
@@ -97,7 +97,7 @@ package final class HTTP2Session {
 
   // MARK: events
 
-  /// What happened next; `nil` when all was told.
+  /// Returns the next event; `nil` when there is none.
   package func next() -> HTTP2Event? {
     guard nextEvent < events.count else {
       if nextEvent > 0 {
@@ -112,7 +112,7 @@ package final class HTTP2Session {
 
   func tell(_ event: HTTP2Event) { events.append(event) }
 
-  /// Drops what was not told of a stream.
+  /// Drops the events of a stream that were not taken.
   func untell(_ stream: HTTP2Stream) {
     guard nextEvent < events.count else { return }
     let rest = events[nextEvent...].filter { $0.stream != stream }
@@ -233,14 +233,14 @@ package final class HTTP2Session {
 
   // MARK: what may be opened
 
-  /// How many requests may be opened now: what the server and the configuration allow, less those that there are. 0
+  /// The number of requests that may be opened now: as server and configuration allow, less those that are open. 0
   /// for ever once the server goes away, was given up, or has had 2²⁹ streams.
   package var freeStreams: Int {
     guard loss == nil, goAway == nil, !isUnhealthy, !isRetired, let door else { return 0 }
     return max(0, min(configuration.streams, Int(clastro_http2_allowed_streams(door))) - streams.count)
   }
 
-  /// How many requests at a time the server allows, as far as is known.
+  /// The number of requests that the server allows at a time, as far as is known.
   package var allowedStreams: Int { door.map { Int(clastro_http2_allowed_streams($0)) } ?? 0 }
 
   /// Whether ``freeStreams`` is 0 for ever.
@@ -264,7 +264,7 @@ package final class HTTP2Session {
     if let door { body(door) }
   }
 
-  /// Ends everything. What is told of streams comes before what is told of the connection.
+  /// Ends everything. The events of streams come before that of the connection.
   func fail(_ loss: HTTP2Loss, telling code: HTTP2ErrorCode? = nil) {
     guard self.loss == nil else { return }
     self.loss = loss

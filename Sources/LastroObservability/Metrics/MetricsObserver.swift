@@ -163,7 +163,7 @@ public final class MetricsObserver: FetchObserver {
     record(Ended(running: running, time: event.time, result: result))
   }
 
-  /// Ends a request whose answer was streamed, with the body's end, or without one where it was not told.
+  /// Ends a request whose response was streamed, with the end of its body if that was reported.
   private func finish(_ event: FetchEvent, _ end: FetchEvent.BodyEnd? = nil) {
     guard let running = take(event.callID) else { return }
     let result: Result<FetchEvent.Answer, TransportError> =

@@ -67,7 +67,7 @@ public final class ManualClock: Sendable {
   /// The date at time zero: 2001-09-09 01:46:40 UTC, a billion seconds since 1970.
   public static let epoch = Duration.seconds(1_000_000_000)
 
-  /// The time that the clock shows; it moves only when told to.
+  /// The time that the clock shows. It moves only when a test moves it.
   public var now: Duration { state.withLock { $0.now } }
 
   /// The length of every sleep asked for, in order, cancelled ones included.

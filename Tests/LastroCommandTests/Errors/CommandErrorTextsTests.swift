@@ -6,8 +6,8 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// What the program says of command lines and inputs that it refuses, as `CommandErrorTexts.txt` beside this file has
-/// it.
+/// The errors for command lines and inputs that the program refuses, as `CommandErrorTexts.txt` beside this file has
+/// them.
 @Suite("Error texts of the command line", .timeLimit(.minutes(5)))
 struct CommandErrorTextsTests {
   private static let file = URL(filePath: #filePath).deletingLastPathComponent()
@@ -163,7 +163,7 @@ struct CommandErrorTextsTests {
     return try await texts + answers()
   }
 
-  /// What is said of servers that answer so.
+  /// The errors for servers that answer so.
   private static func answers() async throws -> [String] {
     var texts: [String] = []
     func add(_ name: String, _ result: Lastro.Result) {
