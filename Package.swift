@@ -227,7 +227,8 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(
-      name: "LastroObfuscationTests", dependencies: ["CLastroObfuscation", "ConformanceData", "LastroObfuscation"],
+      name: "LastroObfuscationTests",
+      dependencies: ["CLastroObfuscation", "ConformanceData", "LastroObfuscation", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroHTTPTests",

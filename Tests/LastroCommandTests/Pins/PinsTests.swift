@@ -3,9 +3,10 @@
 import Foundation
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
-@Suite("lastro pins", .timeLimit(.minutes(5)))
+@Suite("lastro pins", .ownThread, .timeLimit(.minutes(5)))
 struct PinsTests {
   private let lab: PinnedServers
 

@@ -4,10 +4,11 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 /// Heads that are no heads, or more head than anybody wants.
-@Suite("Faults: response heads", .timeLimit(.minutes(5)))
+@Suite("Faults: response heads", .ownThread, .timeLimit(.minutes(5)))
 struct HeadFaultTests {
   private static let malformed = Outcome.failed("response/malformed_response")
   private static let headLimit = Outcome.failed("limit/head_too_large")

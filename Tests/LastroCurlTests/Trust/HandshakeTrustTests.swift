@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// What Alicerce tests with a trust object, over handshakes; and chains of every kind of key and fault.
-@Suite("Trust: handshakes", .timeLimit(.minutes(5)))
+@Suite("Trust: handshakes", .ownThread, .timeLimit(.minutes(5)))
 struct HandshakeTrustTests {
   private static let domain = "alicerce.test"
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroFiles
 
-@Suite("Downloads that are killed, and that lose power", .timeLimit(.minutes(5)))
+@Suite("Downloads that are killed, and that lose power", .ownThread, .timeLimit(.minutes(5)))
 struct DownloadKillTests {
   private static let syncBytes: Int64 = 2_048
   private static let chunk = 512

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroFiles
 
-@Suite("The machine of downloads")
+@Suite("The machine of downloads", .ownThread)
 struct DownloadMachineTests {
   typealias Machine = DownloadMachine
 

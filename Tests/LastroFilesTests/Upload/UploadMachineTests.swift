@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroFiles
 
-@Suite("The machine of uploads")
+@Suite("The machine of uploads", .ownThread)
 struct UploadMachineTests {
   typealias Machine = UploadMachine
 

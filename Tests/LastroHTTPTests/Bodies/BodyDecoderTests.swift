@@ -2,12 +2,13 @@
 
 import Lastro
 import LastroWire
+import TestSupport
 import Testing
 
 @testable import LastroHTTP
 
 /// A decoder in front of a sink that is full now and then: the same bytes are passed again, perhaps in other pieces.
-@Suite("Body decoder")
+@Suite("Body decoder", .ownThread)
 struct BodyDecoderTests {
   /// Takes so many pieces between two resumes.
   private final class Sink: PausingSink {

@@ -51,7 +51,9 @@ struct ChainTests {
       proxy: try ProxyServer(host: "socks.example", port: 1080), over: socks(to: tunnel.port, over: authority.base))
     let second = try HTTPConnectDialer(proxy: try ProxyServer(host: "proxy.example", port: 3128), over: first)
     let dialer = TLSDialer(over: second, connection: authority.options())
-    let stack = TransportNetworkStack(transport: try DialerTransport(over: dialer))
+    var configuration = StackConfiguration()
+    configuration.timeouts = try Timeouts(connect: .seconds(60), total: .seconds(240))
+    let stack = TransportNetworkStack(transport: try DialerTransport(over: dialer), configuration: configuration)
     let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     for number in 0..<3 {
       let request = try ResourceRequest(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Decisions of a host", .timeLimit(.minutes(5)))
+@Suite("Decisions of a host", .ownThread, .timeLimit(.minutes(5)))
 struct HostMachineTests {
   private static let limits = HostMachine.Limits(
     connections: 3, dials: 2, streams: 4, streamsPerConnection: 3, keepsIdle: true)

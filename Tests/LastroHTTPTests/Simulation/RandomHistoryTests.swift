@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Random histories of an engine")
+@Suite("Random histories of an engine", .ownThread)
 struct RandomHistoryTests {
   private func run(_ seeds: ClosedRange<UInt64>, isHTTP2: Bool) -> (outcomes: [String: Int], resends: Int) {
     var outcomes: [String: Int] = [:], resends = 0

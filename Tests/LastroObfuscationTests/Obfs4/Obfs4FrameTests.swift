@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastroObfuscation
+import TestSupport
 import Testing
 
-@Suite("obfs4's frames")
+@Suite("obfs4's frames", .ownThread)
 struct Obfs4FrameTests {
   let vectors: Obfs4Vectors
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastroObfuscation
+import TestSupport
 import Testing
 
-@Suite("obfs4's handshake")
+@Suite("obfs4's handshake", .ownThread)
 struct Obfs4HandshakeTests {
   let vectors: Obfs4Vectors
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastroObfuscation
+import TestSupport
 import Testing
 
-@Suite("Shadowsocks: keys, salts and chunks")
+@Suite("Shadowsocks: keys, salts and chunks", .ownThread)
 struct ShadowsocksStreamTests {
   private let vectors: ShadowsocksVectors
 

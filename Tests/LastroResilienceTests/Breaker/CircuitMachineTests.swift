@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
 
 /// Every state with every event.
-@Suite("Circuit machine")
+@Suite("Circuit machine", .ownThread)
 struct CircuitMachineTests {
   /// A circuit that opens at 2 of 4, for 10 s, and wants 2 probes.
   private static func policy() throws -> CircuitBreakerPolicy {

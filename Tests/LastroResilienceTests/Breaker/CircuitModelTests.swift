@@ -99,7 +99,7 @@ private struct CircuitModel {
   }
 }
 
-@Suite("Circuit model")
+@Suite("Circuit model", .ownThread)
 struct CircuitModelTests {
   private static func word(_ machine: CircuitMachine) -> String {
     switch machine.phase {

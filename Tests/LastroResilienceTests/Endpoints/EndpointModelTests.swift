@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -50,7 +51,7 @@ private struct EndpointModel {
   }
 }
 
-@Suite("Endpoint model")
+@Suite("Endpoint model", .ownThread)
 struct EndpointModelTests {
   @Test("10,000 random histories: endpoints are ejected and come back as in the model, and every lease comes back")
   func histories() throws {

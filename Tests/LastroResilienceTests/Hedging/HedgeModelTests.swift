@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -49,7 +50,7 @@ private struct HedgeModel {
   }
 }
 
-@Suite("Hedge model")
+@Suite("Hedge model", .ownThread)
 struct HedgeModelTests {
   @Test("10,000 random histories: a plan takes the steps of its model, and each ends with one answer")
   func plans() throws {

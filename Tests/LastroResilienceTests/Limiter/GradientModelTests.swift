@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -57,7 +58,7 @@ private struct GradientModel {
   }
 }
 
-@Suite("Gradient model")
+@Suite("Gradient model", .ownThread)
 struct GradientModelTests {
   /// One that waits for its end.
   private struct Out {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
 
-@Suite("Limiter machine")
+@Suite("Limiter machine", .ownThread)
 struct LimiterMachineTests {
   private enum State: String, CaseIterable {
     case free, full, queueing, crowded
@@ -149,7 +150,7 @@ struct LimiterMachineTests {
   }
 }
 
-@Suite("Concurrency limits")
+@Suite("Concurrency limits", .ownThread)
 struct ConcurrencyLimitTests {
   private static func sample(
     _ milliseconds: Int, inUse: Int = 20, isDropped: Bool = false, began: Duration = .zero

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -50,7 +51,7 @@ private struct LimiterModel {
   }
 }
 
-@Suite("Limiter model")
+@Suite("Limiter model", .ownThread)
 struct LimiterModelTests {
   @Test("10,000 random histories: a limiter does what its model does, and every permit comes back")
   func histories() throws {

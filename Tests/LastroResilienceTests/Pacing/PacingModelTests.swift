@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -21,7 +22,7 @@ private struct PaceModel {
   }
 }
 
-@Suite("Pacing model")
+@Suite("Pacing model", .ownThread)
 struct PacingModelTests {
   private static func milliseconds(_ time: Duration) -> Int { Int((time / .milliseconds(1)).rounded()) }
 

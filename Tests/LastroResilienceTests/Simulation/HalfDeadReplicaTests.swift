@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -59,7 +60,7 @@ enum HalfDeadReplica {
   }
 }
 
-@Suite("Half-dead replica, simulated")
+@Suite("Half-dead replica, simulated", .ownThread)
 struct HalfDeadReplicaTests {
   @Test("one of three fails four of five: ejection leaves less than a third of the failures, whatever the balancing")
   func ejection() throws {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -114,7 +115,7 @@ enum Outage {
   }
 }
 
-@Suite("Outage, simulated", .timeLimit(.minutes(5)))
+@Suite("Outage, simulated", .ownThread, .timeLimit(.minutes(5)))
 struct OutageTests {
   @Test("once the circuit is open, no more than its probes are sent in each break; the server is missed for a break")
   func probes() throws {

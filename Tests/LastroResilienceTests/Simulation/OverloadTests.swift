@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -78,7 +79,7 @@ struct Outcome {
   }
 }
 
-@Suite("Overload, simulated")
+@Suite("Overload, simulated", .ownThread)
 struct OverloadTests {
   @Test("ten times the capacity: AIMD keeps four fifths of it and more, where less than a fifth is left without")
   func aimd() {

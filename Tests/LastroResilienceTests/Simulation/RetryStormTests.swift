@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -116,7 +117,7 @@ enum RetryStorm {
   }
 }
 
-@Suite("Retry storm, simulated")
+@Suite("Retry storm, simulated", .ownThread)
 struct RetryStormTests {
   @Test("a thousand clients come back without a spike of more than twice the capacity, and get what they ask for")
   func recovery() throws {

@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroSupport
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -76,7 +77,7 @@ enum SlowPeer {
   static let results = Swift.Result { try settings().map { (name: $0.name, result: run($0.policy)) } }
 }
 
-@Suite("Slow peer, simulated", .timeLimit(.minutes(5)))
+@Suite("Slow peer, simulated", .ownThread, .timeLimit(.minutes(5)))
 struct SlowPeerTests {
   @Test("one request in a hundred takes a second: hedging brings p99 under 100 ms for at most 6 % more requests")
   func hedging() throws {

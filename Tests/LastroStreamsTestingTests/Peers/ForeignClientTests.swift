@@ -14,7 +14,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("obfs4proxy and ss-local: clients of the loopback servers", .timeLimit(.minutes(5)))
+@Suite("obfs4proxy and ss-local: clients of the loopback servers", .ownThread, .timeLimit(.minutes(5)))
 struct ForeignClientTests {
   private static func request(_ port: Int, _ host: String = "127.0.0.1") -> DialRequest {
     DialRequest(host: host, port: port, connectTimeout: .seconds(60))

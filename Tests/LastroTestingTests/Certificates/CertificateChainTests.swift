@@ -2,6 +2,7 @@
 
 import Lastro
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -11,7 +12,7 @@ import Testing
 #endif
 
 /// Chains as tests of trust need them: constrained, cross-signed, incomplete, out of order.
-@Suite("Certificate chains")
+@Suite("Certificate chains", .ownThread)
 struct CertificateChainTests {
   @Test("every key type signs as root, as intermediate, and for a leaf", arguments: CertificateKeyType.allCases)
   func keyTypes(_ type: CertificateKeyType) throws {

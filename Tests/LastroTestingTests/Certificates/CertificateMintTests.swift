@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastroTesting
+import TestSupport
 import Testing
 
-@Suite("Certificate mint")
+@Suite("Certificate mint", .ownThread)
 struct CertificateMintTests {
   @Test("every key type makes a root and a leaf that verify", arguments: CertificateKeyType.allCases)
   func keyTypes(_ type: CertificateKeyType) throws {

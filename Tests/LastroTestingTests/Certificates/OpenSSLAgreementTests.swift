@@ -3,6 +3,7 @@
 import Lastro
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -12,7 +13,7 @@ import Testing
 #endif
 
 /// What we read from certificates is what the `openssl` program reads.
-@Suite("Certificates: the openssl program agrees", .timeLimit(.minutes(5)))
+@Suite("Certificates: the openssl program agrees", .ownThread, .timeLimit(.minutes(5)))
 struct OpenSSLAgreementTests {
   private func directory(_ minted: MintedCertificate) throws -> PeerDirectory {
     let directory = try PeerDirectory()

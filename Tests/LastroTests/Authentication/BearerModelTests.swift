@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 
 /// Random histories, one step after the other, against what each step has to bring about.
-@Suite("Bearer authenticator: random histories", .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: random histories", .ownThread, .timeLimit(.minutes(5)))
 struct BearerModelTests {
   enum End: Equatable {
     case field(String)

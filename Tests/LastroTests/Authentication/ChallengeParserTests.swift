@@ -2,11 +2,12 @@
 
 import HTTPTypes
 import LastroWire
+import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Challenges")
+@Suite("Challenges", .ownThread)
 struct ChallengeParserTests {
   /// `scheme name=value name=value`, challenges separated by `|`.
   private static func text(_ challenges: [AuthenticationChallenge]) -> String {

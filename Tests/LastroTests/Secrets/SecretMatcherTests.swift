@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Secrets by value")
+@Suite("Secrets by value", .ownThread)
 struct SecretMatcherTests {
   static let texts = [
     "s3cr3t-t0ken", "p@ss w\"rd", "100%25 /?&=+#", "naïve 🔑 key", #"back\slash\\"quoted""#, "a'b'c'd<e>&amp;", "%%%%",

@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 
 /// A host that is down, and many clients that would like it not to be.
-@Suite("Outage", .timeLimit(.minutes(5)))
+@Suite("Outage", .ownThread, .timeLimit(.minutes(5)))
 struct OutageTests {
   static let calls = 1_000
 

@@ -2,11 +2,12 @@
 
 import Foundation
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Pins")
+@Suite("Pins", .ownThread)
 struct SPKIHashTests {
   @Test("SH01 SH02 SH03 SH04 SH05: known keys have the pins that openssl computes", arguments: KnownKey.all)
   func known(_ key: KnownKey) throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Content codings")
+@Suite("Content codings", .ownThread)
 struct InflateMachineTests {
   /// What a decoder makes of bytes that come in parts, with so much room at a time.
   struct Feeding: Equatable {

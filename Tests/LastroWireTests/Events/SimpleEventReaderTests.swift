@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("A second reader of event streams", .timeLimit(.minutes(5)))
+@Suite("A second reader of event streams", .ownThread, .timeLimit(.minutes(5)))
 struct SimpleEventReaderTests {
   @Test("there are sixty documents at least, and the second reader reads them alike")
   func secondReader() {

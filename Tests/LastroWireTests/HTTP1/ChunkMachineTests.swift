@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Chunks")
+@Suite("Chunks", .ownThread)
 struct ChunkMachineTests {
   /// What a machine makes of bytes that come in parts.
   struct Feeding: Equatable {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import LastroWire
 
 /// What an exchange tells is the same, however the bytes of its answer are split.
-@Suite("Exchanges over HTTP/1.1, in every split")
+@Suite("Exchanges over HTTP/1.1, in every split", .ownThread)
 struct HTTP1ExchangeSplitTests {
   /// What an exchange told.
   struct Record: Equatable {

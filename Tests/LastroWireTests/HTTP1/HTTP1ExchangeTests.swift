@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Exchanges over HTTP/1.1")
+@Suite("Exchanges over HTTP/1.1", .ownThread)
 struct HTTP1ExchangeTests {
   private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import LastroWire
 
-@Suite("Answers, read off a connection")
+@Suite("Answers, read off a connection", .ownThread)
 struct ResponseReaderTests {
   private func read(
     _ text: String, to request: ResponseReader.Request = .ordinary, limits: ExchangeLimits = ExchangeLimits(),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import LastroWire
 
 /// The machine against a reader that has the whole message before it.
-@Suite("Messages of several parts, read in two ways")
+@Suite("Messages of several parts, read in two ways", .ownThread)
 struct MultipartFuzzTests {
   private typealias Outcome = MultipartMachineTests.Outcome
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Structured fields")
+@Suite("Structured fields", .ownThread)
 struct StructuredFieldTests {
   static let files = [
     "binary", "boolean", "date", "dictionary", "display-string", "examples", "item", "key-generated",

@@ -5,7 +5,7 @@ import LastroWire
 import TestSupport
 import Testing
 
-@Suite("HTTP dates")
+@Suite("HTTP dates", .ownThread)
 struct HTTPDateTests {
   /// 2026-01-01 00:00:00 UTC.
   static let now: Int64 = 1_767_225_600

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("WebSocket frames")
+@Suite("WebSocket frames", .ownThread)
 struct WebSocketFrameTests {
   /// A text in fragments with a ping between, a binary message, an empty text, a pong, Close.
   static let conversation: [UInt8] =
@@ -202,7 +202,7 @@ struct WebSocketFrameTests {
   }
 }
 
-@Suite("UTF-8, piece by piece")
+@Suite("UTF-8, piece by piece", .ownThread)
 struct UTF8ValidatorTests {
   @Test("bytes are accepted exactly where the standard library accepts them", arguments: 0..<60)
   func random(seed: Int) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("WebSocket sessions, client against server")
+@Suite("WebSocket sessions, client against server", .ownThread)
 struct WebSocketSessionPairTests {
   private static func pair(_ random: inout SeededGenerator) -> (client: SessionHistory, server: SessionHistory) {
     var deflate: WebSocketDeflate?

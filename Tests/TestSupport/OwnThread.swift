@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+package import Testing
+
+/// Runs each case of a test on a thread of its own.
+///
+/// The pool that tests share has as many threads as the machine has processors. Tests that compute for a second without
+/// a pause hold all of them, and a connection that another test opens meanwhile exceeds its limit although nothing is
+/// wrong with it. Such tests get a thread, and the kernel shares the processors out.
+package struct OwnThread: TestTrait, SuiteTrait, TestScoping {
+  package var isRecursive: Bool { true }
+
+  package func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+  ) async throws {
+    guard testCase != nil else { return try await function() }
+    let executor = ThreadExecutor()
+    defer { executor.end() }
+    try await withTaskExecutorPreference(executor) { try await function() }
+  }
+}
+
+extension Trait where Self == OwnThread {
+  /// Runs each case on a thread of its own, because it computes without a pause.
+  package static var ownThread: Self { Self() }
+}
+
+/// One thread that runs the jobs of tasks in the order in which they come.
+private final class ThreadExecutor: TaskExecutor {
+  private struct State {
+    var jobs: [UnownedJob] = []
+    var hasEnded = false
+  }
+
+  private let state = Mutex(State())
+  private let wakeUps = DispatchSemaphore(value: 0)
+
+  init() {
+    let thread = Thread { [self] in run() }
+    thread.name = "own-thread"
+    // As the pool's threads in debug builds, whose frames are large.
+    thread.stackSize = 8 << 20
+    thread.start()
+  }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    state.withLock { $0.jobs.append(job) }
+    wakeUps.signal()
+  }
+
+  /// Ends the thread when it has run what is enqueued.
+  func end() {
+    state.withLock { $0.hasEnded = true }
+    wakeUps.signal()
+  }
+
+  private func run() {
+    while true {
+      wakeUps.wait()
+      let (jobs, hasEnded) = state.withLock { state in
+        defer { state.jobs = [] }
+        return (state.jobs, state.hasEnded)
+      }
+      for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+      if hasEnded && jobs.isEmpty { return }
+    }
+  }
+}
