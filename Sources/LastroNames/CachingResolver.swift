@@ -95,7 +95,7 @@ public final class CachingResolver: NameResolver {
       case .answered, .failed, .wait: break
       }
       switch step {
-      case .lookUp, .wait: state.lookUps[name]?.waiters[ObjectIdentifier(answer)] = answer
+      case .lookUp, .wait: state.lookUps[name]?.waiters[answer.id] = answer
       case .answered, .failed, .refresh: break
       }
       return (step, begun)
@@ -146,7 +146,7 @@ public final class CachingResolver: NameResolver {
 
   private func giveUp(_ name: HostName, _ answer: OneAnswer<Answer>) {
     let task = state.withLock { state -> Task<Void, Never>? in
-      guard state.lookUps[name]?.waiters.removeValue(forKey: ObjectIdentifier(answer)) != nil,
+      guard state.lookUps[name]?.waiters.removeValue(forKey: answer.id) != nil,
         state.lookUps[name]?.waiters.isEmpty == true
       else { return nil }
       state.memory.noteGivenUp(name)

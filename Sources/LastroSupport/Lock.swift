@@ -17,6 +17,9 @@ public struct Lock<State>: @unchecked Sendable {
   @inlinable
   public init(_ state: State) { storage = .make(state) }
 
+  /// The identity of the lock, which its copies share.
+  @inlinable public var id: ObjectIdentifier { ObjectIdentifier(storage) }
+
   /// Runs `body` with the lock held. It must not suspend, resume a continuation, or call user code.
   @inlinable
   public func withLock<Result, Failure: Error>(

@@ -3,14 +3,16 @@
 /// A place for one value: given once, taken once, and waited for by one task.
 ///
 /// The first value counts. It is kept until it is taken, so a task may wait before or after. Any thread may give;
-/// cancelling the task that waits gives nothing.
-public final class OneAnswer<Value: Sendable>: Sendable {
+/// cancelling the task that waits gives nothing. A copy refers to the same place.
+public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
   /// The task that waited when the value was given.
   public struct Waiter: Sendable {
-    @usableFromInline let continuation: CheckedContinuation<Void, Never>
+    // Unsafe because a checked one is an allocation for each wait, and what it would check is certain: it is taken
+    // out of the state under the lock, and then resumed.
+    @usableFromInline let continuation: UnsafeContinuation<Void, Never>
 
     @inlinable
-    init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = continuation }
+    init(_ continuation: UnsafeContinuation<Void, Never>) { self.continuation = continuation }
 
     /// Lets it go on. To be called once.
     @inlinable
@@ -19,7 +21,7 @@ public final class OneAnswer<Value: Sendable>: Sendable {
 
   @usableFromInline
   struct State {
-    @usableFromInline var waiter: CheckedContinuation<Void, Never>?
+    @usableFromInline var waiter: UnsafeContinuation<Void, Never>?
     @usableFromInline var isGiven = false
     /// Until it is taken: it may hold what holds this.
     @usableFromInline var value: Value?
@@ -33,6 +35,9 @@ public final class OneAnswer<Value: Sendable>: Sendable {
   /// Makes a place without a value.
   @inlinable
   public init() {}
+
+  /// The identity of the place.
+  @inlinable public var id: ObjectIdentifier { state.id }
 
   /// Whether a value was given.
   @inlinable public var isGiven: Bool { state.withLock { $0.isGiven } }
@@ -73,14 +78,14 @@ public final class OneAnswer<Value: Sendable>: Sendable {
 
   @inlinable
   func wait(until isOver: (State) -> Bool) async {
-    await withCheckedContinuation { continuation in
+    await withUnsafeContinuation { continuation in
       if !keep(continuation, until: isOver) { continuation.resume() }
     }
   }
 
   /// False where the wait is over.
   @inlinable
-  func keep(_ continuation: CheckedContinuation<Void, Never>, until isOver: (State) -> Bool) -> Bool {
+  func keep(_ continuation: UnsafeContinuation<Void, Never>, until isOver: (State) -> Bool) -> Bool {
     state.withLock { state in
       if isOver(state) { return false }
       state.waiter = continuation
