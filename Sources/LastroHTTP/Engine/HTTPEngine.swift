@@ -346,9 +346,13 @@ final class HTTPEngine {
     for host in allHosts { host.tearDown() }
     for connection in connections.all { connection.close() }
     connector.tearDown()
+    // Hosts, connections and exchanges refer to the engine.
     partitions = [:]
     defaultPartition = nil
     http2Hosts = [:]
+    served = []
+    sending = []
+    exchanges = NumberedTable()
     events = []
     reference.leaveGroup(queued: queuedCount, idle: idle.count)
     reference.core = nil

@@ -20,7 +20,7 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   let connection: HTTPConnection
   let session: HTTP2Session
-  private unowned let host: HostPool
+  private let host: HostPool
   /// By the slot of their HTTP/2 stream.
   // Unchecked, as ``unsent``, because the loop has it alone, and changing it calls nothing that comes back here.
   @exclusivity(unchecked) private var calls: [HTTP2Call?] = []

@@ -4,8 +4,8 @@ internal import Lastro
 
 /// A connection over a ``Link`` that exchanges use: one after the other, or where it speaks HTTP/2 many at a time.
 ///
-/// Owner: ``HostPool``. Thread: the loop's. Its link is watched for reading until it closes, so that a request
-/// costs no call for it; what comes on an idle one ends it.
+/// Owner: ``HTTPEngine``, until it is closed. Thread: the loop's. Its link is watched for reading until it closes, so
+/// that a request costs no call for it; what comes on an idle one ends it.
 final class HTTPConnection: LinkUser {
   /// Maximum plaintext of one TLS record.
   static let recordBytes = 16 * 1024
@@ -16,7 +16,7 @@ final class HTTPConnection: LinkUser {
   /// The link's; kept, because a property of a protocol is copied whole to read a part.
   let facts: LinkFacts
   private let isProxied: Bool
-  unowned let host: HostPool
+  let host: HostPool
   /// Its number in the engine.
   private(set) var number: UInt64 = 0
   /// HTTP in the version that its server picked; `nil` once it is closed.

@@ -39,7 +39,9 @@ struct IdleQueue {
       entries.removeAll(keepingCapacity: entries.count <= Self.leastToTidy)
       next = 0
     } else if entries.count > 2 * count + Self.leastToTidy {
-      entries = entries[next...].filter { turn($0.number) == $0.turn }
+      // In place: it happens often.
+      entries.removeSubrange(..<next)
+      entries.removeAll { turn($0.number) != $0.turn }
       next = 0
     }
   }
