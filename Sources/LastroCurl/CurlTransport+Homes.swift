@@ -14,8 +14,9 @@ extension CurlTransport {
   /// A request of a task on the second choice's own thread stays there if a connection is free.
   ///
   /// - Parameter own: the options that the request brings, where they are others than the engine's.
-  func port(for head: HTTPRequest, _ own: SharedOptions?) -> EnginePort {
+  func port(for request: TransferRequest, _ own: SharedOptions?) -> EnginePort {
     if loops.count == 1 { return loops[0].port }
+    let head = request.head
     let choice = HomeLoops(of: poolKey(of: head, own), among: loops.count)
     let home = loops[choice.home].port
     guard let second = loops[choice.second].secondPort else { return home }

@@ -84,7 +84,7 @@ public final class CurlTransport: Transport {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     let asks: ResponseReader.Request = request.head.method == .head ? .head : .ordinary
     let own = ownOptions(request.connection)
-    return try await port(for: request.head, own).execute(request, own: own, asks: asks)
+    return try await port(for: request, own).execute(request, own: own, asks: asks)
   }
 
   /// The options that a request or a dial brings, where they are others than the engine's. What they do not say of

@@ -13,7 +13,7 @@ extension FetchPlan {
       made.options = options.overriding(made.options)
       // Their hooks are not run, since those may wait or fetch tokens: an interceptor says beforehand what it would
       // add.
-      for case let interceptor as any ExplainableInterceptor in interceptors.links.map(\.interceptor) {
+      for case let interceptor as any ExplainableInterceptor in interceptors.all {
         made = interceptor.explainedRequest(made)
       }
       request = made
@@ -30,7 +30,7 @@ extension FetchPlan {
     return FetchExplanation(
       request: request.map { redaction.text($0.summary) }, refusal: refusal.map { redaction.text($0) },
       operation: options.operation, idempotency: Self.idempotency(of: request),
-      interceptors: interceptors.links.map { Self.describe($0.interceptor) }, signers: signers(of: request),
+      interceptors: interceptors.all.map(Self.describe), signers: signers(of: request),
       timeouts: timeoutFacts(options), limits: limitFacts(options, request), retries: request.map(verdicts) ?? [],
       transport: request.map {
         let transfer = transferRequest($0, left: timeouts(for: $0.options).total)
@@ -39,7 +39,7 @@ extension FetchPlan {
   }
 
   private func verdicts(on request: ResourceRequest) -> [FetchExplanation.RetryVerdict] {
-    let needsToken = interceptors.links.contains { $0.interceptor is BearerAuthenticator }
+    let needsToken = interceptors.all.contains { $0 is BearerAuthenticator }
     let total = timeouts(for: request.options).total
     return ((needsToken ? [.noToken] : []) + HypotheticalFailure.all).map {
       verdict(on: $0.attempt(request, total: total), named: $0.name, request)
@@ -106,7 +106,7 @@ extension FetchPlan {
   ) -> FetchExplanation.RetryVerdict {
     var action = Retry.Action.none
     var undecided: [String] = []
-    for interceptor in interceptors.links.map(\.interceptor) {
+    for interceptor in interceptors.all {
       let opinion = (interceptor as? any ExplainableInterceptor)?.explainedAction(after: failed.error, to: request)
       if let opinion {
         action = retryActionPriority(action, opinion)

@@ -22,7 +22,7 @@ extension AttemptRun {
   /// Whether the transport left a body to be read that is the value, or that the value is made of.
   func leavesBody(_ answer: TransferResponse, to request: ResourceRequest) -> Bool {
     guard !plan.isStream, !answer.body.isCollected(upTo: limit(of: request)) else { return false }
-    let status = answer.head.statusCode
+    let status = answer.statusCode
     guard status != 101, !Self.isEmpty(status, request.head.method) else { return false }
     guard plan.acceptance == .all else { return (200...299).contains(status) }
     return (request.options.redirects ?? plan.configuration.redirects).limit == 0 || !answer.head.isRedirect
@@ -52,7 +52,7 @@ extension AttemptRun {
     requestSent = requestSent || !answer.facts.isFromCache
     let response = self.response(answer.head, to: request, facts: answer.facts)
     call.emit(.transferEnded(.success(.init(response: response, body: answer.body.bytes))), of: self)
-    return Exchange(request: request, status: answer.head.statusCode, response: response, body: answer.body)
+    return Exchange(request: request, status: answer.statusCode, response: response, body: answer.body)
   }
 
   private func response(_ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts) -> ResourceResponse {

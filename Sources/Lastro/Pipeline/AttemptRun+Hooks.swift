@@ -57,8 +57,7 @@ extension AttemptRun {
     var result = base
     var redirects = redirects
     var redaction = redaction
-    for link in interceptors.links where link.hooks.contains(.makeRequest) {
-      let interceptor = link.interceptor
+    for interceptor in interceptors.having(.makeRequest) {
       let adapted = await interceptor.interceptMakeRequest(result, context: context)
       // Whatever the next interceptor throws about it.
       if case .success(let request) = adapted { redaction = redaction.adding(request) }
@@ -105,13 +104,13 @@ extension AttemptRun {
     let context = context
     if plan.waitingHooks.contains(.scheduled) {
       try await inTime("an interceptor that was told of the request", request) {
-        for link in interceptors.links where link.hooks.contains(.scheduled) {
-          await link.interceptor.interceptScheduled(request, context: context)
+        for interceptor in interceptors.having(.scheduled) {
+          await interceptor.interceptScheduled(request, context: context)
         }
       }
     } else {
-      for link in interceptors.links where link.hooks.contains(.scheduled) {
-        await link.interceptor.interceptScheduled(request, context: context)
+      for interceptor in interceptors.having(.scheduled) {
+        await interceptor.interceptScheduled(request, context: context)
       }
     }
   }
@@ -126,13 +125,13 @@ extension AttemptRun {
     if plan.waitingHooks.contains(.succeeded) {
       let left = timeLeft.map { max($0, Self.grace) }
       _ = await interruptible(within: left, time: plan.configuration.timeSource) {
-        for link in interceptors.links where link.hooks.contains(.succeeded) {
-          await link.interceptor.interceptSucceeded(request, response: response, body: body, context: context)
+        for interceptor in interceptors.having(.succeeded) {
+          await interceptor.interceptSucceeded(request, response: response, body: body, context: context)
         }
       }
     } else {
-      for link in interceptors.links where link.hooks.contains(.succeeded) {
-        await link.interceptor.interceptSucceeded(request, response: response, body: body, context: context)
+      for interceptor in interceptors.having(.succeeded) {
+        await interceptor.interceptSucceeded(request, response: response, body: body, context: context)
       }
     }
   }
@@ -161,10 +160,10 @@ extension AttemptRun {
     _ interceptors: InterceptorChain, _ priority: Retry.Action.CompareClosure
   ) async -> Retry.Action {
     var action = Retry.Action.none
-    for link in interceptors.links {
+    for (index, interceptor) in interceptors.all.enumerated() {
       var opinion = Retry.Action.none
-      if link.hooks.contains(.failed) {
-        opinion = await link.interceptor.interceptFailed(
+      if interceptors.has(.failed, at: index) {
+        opinion = await interceptor.interceptFailed(
           failure.request, response: error.response, body: failure.body, error: error, context: context)
       }
       // Also interceptors without an opinion: a resource's own priority may make something of that.

@@ -13,9 +13,10 @@ extension AttemptRun {
     try check(deadline(at: start))
   }
 
-  /// The base request, as interceptors get it.
+  /// Returns the base request, as interceptors get it.
   func makeBase(by make: () throws -> ResourceRequest) -> Result<ResourceRequest, any Error> {
     do {
+      if let request = plan.baseRequestMaking.constant { return .success(try based(on: request)) }
       return .success(
         try based(on: CallContext.$callID.withValue(call.callID) { try plan.core.coding { try make() } }))
     } catch {
@@ -142,8 +143,12 @@ extension AttemptRun {
       self.consumption = consumption
       request.body = consumption.watching(request.body)
     }
-    var transfer = plan.transferRequest(
-      request, left: limit?.left, code: limit?.code ?? .totalTimeout, of: limit?.whole)
+    var transfer =
+      if let limit {
+        plan.transferRequest(request, left: limit.left, code: limit.code, of: limit.whole)
+      } else {
+        plan.transferRequest(request, left: nil)
+      }
     if let progress = request.options.progress {
       transfer.progress = progress.beginTransfer(totalBytesToSend: request.body.length)
     }

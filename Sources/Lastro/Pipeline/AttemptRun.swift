@@ -10,7 +10,8 @@ import HTTPTypes
 
 /// One attempt of a call, with everything that is its own: two can run at once. `Stages.swift` has its plot.
 ///
-/// No access to a variable spans a call of a function, so that the compiler knows that none overlaps another.
+/// No access to a variable spans a call of a function, so that none overlaps another. The compiler sees that of most;
+/// the others are unchecked.
 final class AttemptRun {
   let call: FetchCall
   /// Number of attempts before it.
@@ -26,16 +27,16 @@ final class AttemptRun {
   /// The time spent on making requests.
   var preparation = Duration.zero
   /// `nil` until an answer redirects.
-  var redirects: RedirectTracker?
-  var redirectedFrom: ResourceResponse?
+  @exclusivity(unchecked) var redirects: RedirectTracker?
+  @exclusivity(unchecked) var redirectedFrom: ResourceResponse?
   /// The first request handed to the transport: retrying means sending that again.
   var firstRequest: ResourceRequest?
   /// The latest request, as far as it was made; of an earlier attempt until there is one.
-  var request: ResourceRequest?
+  @exclusivity(unchecked) var request: ResourceRequest?
   /// The options of the latest request: those of the resource where none could be made yet.
-  var options: RequestOptions
+  @exclusivity(unchecked) var options: RequestOptions
   /// The `Idempotency-Key` that all attempts carry.
-  var idempotencyKey: String?
+  @exclusivity(unchecked) var idempotencyKey: String?
   var wasScheduled = false
   /// Whether the latest request was handed to the transport: what fails before is not the server's fault.
   var wasTransferred = false
@@ -45,7 +46,7 @@ final class AttemptRun {
   /// The body of the opened stream, where it is observed.
   var observedBody: ObservedBody?
   /// The names that texts of the call mask: the usual ones, and those that its requests named so far.
-  var redaction: Redaction
+  @exclusivity(unchecked) var redaction: Redaction
 
   struct Payment {
     var origin: Origin
@@ -68,7 +69,8 @@ final class AttemptRun {
     idempotencyKey = previous?.idempotencyKey
   }
 
-  var plan: FetchPlan { call.plan }
+  /// The call's, of which no copy is made.
+  var plan: FetchPlan { _read { yield call.plan } }
 
   /// Number of redirects followed.
   var hops: Int { redirects?.hops ?? 0 }

@@ -3,19 +3,20 @@
 import HTTPTypes
 import Synchronization
 
-/// One call: what outlasts its attempts. `Stages.swift` has its plot. One task has it.
+/// One call: what outlasts its attempts. `Stages.swift` has its plot. One task has it, and no access to a variable
+/// spans a call of a function: so some are unchecked.
 final class FetchCall {
   let plan: FetchPlan
   let callID = CallCounter.next()
   /// When the call began, on the plan's clock.
   let start: Duration
-  var retryState = Retry.State.empty
+  @exclusivity(unchecked) var retryState = Retry.State.empty
   /// The attempts that ended.
-  var attempts: [Attempt] = []
+  @exclusivity(unchecked) var attempts: [Attempt] = []
 
-  init(_ plan: FetchPlan) {
-    self.plan = plan
+  init(_ plan: consuming FetchPlan) {
     start = plan.configuration.timeSource.now()
+    self.plan = plan
   }
 
   /// The call succeeded, unless its caller has cancelled: that one never gets a value.

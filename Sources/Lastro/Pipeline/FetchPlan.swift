@@ -79,7 +79,9 @@ final class StackCore: Sendable {
 }
 
 /// What does not change during a call. It knows nothing of the model's type, so that one piece of code runs every call.
-final class FetchPlan: Sendable {
+///
+/// A value within its ``FetchCall``. Functions of it that every call asks are inlined: others are handed a copy.
+struct FetchPlan: Sendable {
   let core: StackCore
   /// The stack's, then the resource's.
   let interceptors: InterceptorChain
@@ -126,6 +128,7 @@ final class FetchPlan: Sendable {
 
   /// The request as the transport gets it, with what is left of the time, the code to fail with when that has passed,
   /// and the timeout that it is left of.
+  @inline(__always)
   func transferRequest(
     _ request: ResourceRequest, left: Duration?, code: FailureCode = .totalTimeout, of whole: Duration? = nil
   ) -> TransferRequest {
@@ -140,6 +143,7 @@ final class FetchPlan: Sendable {
         dropsRedirectBodies: (options.redirects ?? configuration.redirects).limit > 0))
   }
 
+  @inline(__always)
   private func delivery(for options: RequestOptions) -> TransferRequest.Delivery {
     let maximum = options.maximumBodyBytes ?? (isStream ? nil : configuration.maximumBodyBytes)
     // Collecting cuts the bodies of errors.
@@ -153,9 +157,16 @@ final class FetchPlan: Sendable {
   /// Refuses limits that mean nothing.
   ///
   /// - Throws: code `invalid_option`.
+  @inline(__always)
   func checkLimits(of options: RequestOptions) throws(TransportError) {
-    if core.hasMeaningfulLimits, !options.mayDifferFromDefaults { return }
-    try timeouts(for: options).check()
+    guard !core.hasMeaningfulLimits || options.mayDifferFromDefaults else { return }
+    try Self.check(timeouts(for: options), options, configuration)
+  }
+
+  private static func check(
+    _ timeouts: Timeouts, _ options: RequestOptions, _ configuration: StackConfiguration
+  ) throws(TransportError) {
+    try timeouts.check()
     try StackConfiguration.check("RequestOptions.maximumBodyBytes", options.maximumBodyBytes ?? 0, least: 0)
     try configuration.checkLimits()
   }
@@ -174,10 +185,12 @@ final class FetchPlan: Sendable {
 }
 
 extension HTTPResource {
-  /// The plan of a call. An initializer would be handed a copy of the resource: a reference to each of its closures.
+  /// Returns the plan of a call. An initializer would be handed a copy of the resource: a reference to each of its
+  /// closures.
+  @inline(__always)
   func plan(by core: StackCore, isStream: Bool, acceptance: FetchPlan.Acceptance = .successful) -> FetchPlan {
     FetchPlan(
-      core: core, interceptors: core.interceptors.followed(by: interceptors), making: baseRequestMaking,
+      core: core, interceptors: core.interceptors.followed(by: chain), making: baseRequestMaking,
       options: options, priority: retryActionPriority, isStream: isStream, acceptance: acceptance)
   }
 }

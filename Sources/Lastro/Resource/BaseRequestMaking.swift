@@ -13,6 +13,8 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
   public let make: @Sendable () async throws -> Request
   /// The same where it waits for nothing.
   let makeAtOnce: (@Sendable () throws -> Request)?
+  /// The request where it is the same every time: nothing runs that might ask for its call.
+  private(set) var constant: Request?
   /// The base URL that it makes the request of, where that of a stack may take its place.
   var base: (@Sendable () -> String)?
 
@@ -45,8 +47,12 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
     return result
   }
 
-  /// The same request every time.
-  public static func request(_ request: Request) -> Self { Self { request } }
+  /// Returns the making of the same request every time.
+  public static func request(_ request: Request) -> Self {
+    var making = Self { request }
+    making.constant = request
+    return making
+  }
 }
 
 extension BaseRequestMaking where Request == ResourceRequest {

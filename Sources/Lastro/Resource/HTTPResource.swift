@@ -25,7 +25,12 @@ public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
   /// Decodes the body of any other answer.
   public var errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>
   /// Interceptors, after those of the stack.
-  public var interceptors: [any HTTPResourceInterceptor]
+  public var interceptors: [any HTTPResourceInterceptor] {
+    get { chain.all }
+    set { chain = InterceptorChain(newValue) }
+  }
+  /// The same with the hooks that each has: a resource that is fetched often pays for them once.
+  private(set) var chain: InterceptorChain
   /// Says which of the interceptors' actions prevails.
   public var retryActionPriority: Retry.Action.CompareClosure
   /// Options that take precedence over those of the base request, where set.
@@ -49,7 +54,7 @@ public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
     self.baseRequestMaking = baseRequestMaking
     self.decoding = decoding
     self.errorDecoding = errorDecoding
-    self.interceptors = interceptors
+    chain = InterceptorChain(interceptors)
     self.retryActionPriority = retryActionPriority
     self.options = options
   }

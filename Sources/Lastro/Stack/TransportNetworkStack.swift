@@ -96,7 +96,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   }
 
   private func run<Value, APIError>(
-    _ plan: FetchPlan, _ errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>,
+    _ plan: consuming FetchPlan, _ errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>,
     finish: (ResponseBody, ResourceResponse) throws -> Value
   ) async throws(HTTPFetchError<any Error>) -> Network.Value<Value, ResourceResponse> {
     var value: Value?

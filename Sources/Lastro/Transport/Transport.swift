@@ -56,7 +56,7 @@ public struct TransferRequest: Sendable {
 
   /// Method, scheme, authority, path with query, header fields.
   public var head: HTTPRequest {
-    get { parts.value.request.head }
+    _read { yield parts.value.request.head }
     _modify { yield &parts.value.request.head }
   }
   /// The body.
@@ -64,14 +64,16 @@ public struct TransferRequest: Sendable {
     get { parts.value.request.body }
     _modify { yield &parts.value.request.body }
   }
+  /// Whether there is a body: ``body`` would be copied to be asked.
+  package var hasBody: Bool { !parts.value.request.body.isEmpty }
   /// How the connection is to be made; the transport's own defaults where `nil`.
   public var connection: ConnectionOptions? {
-    get { parts.value.request.options.connection }
+    _read { yield parts.value.request.options.connection }
     _modify { yield &parts.value.request.options.connection }
   }
   /// How the response's body is delivered.
   public var delivery: Delivery {
-    get { parts.value.delivery }
+    _read { yield parts.value.delivery }
     _modify { yield &parts.value.delivery }
   }
   /// Limit of the connect phase.
@@ -167,7 +169,8 @@ public struct TransferRequest: Sendable {
 /// What a ``Transport`` brings back.
 public struct TransferResponse: Sendable {
   /// Status and header fields of the final response.
-  public var head: HTTPResponse
+  public var head: HTTPResponse { didSet { knownStatus = nil } }
+  private var knownStatus: Int?
   /// The body: bytes, or a stream still to be read.
   public var body: ResponseBody
   /// Facts so far; for a streamed body, ``ResponseBody/finalFacts`` has the rest.
@@ -179,4 +182,13 @@ public struct TransferResponse: Sendable {
     self.body = body
     self.facts = facts
   }
+
+  /// Makes a response whose status is known: to read it from the head costs as much as to write it there.
+  package init(head: HTTPResponse, status: Int, body: ResponseBody, facts: TransferFacts) {
+    self.init(head: head, body: body, facts: facts)
+    knownStatus = status
+  }
+
+  /// The code of the head's status.
+  package var statusCode: Int { knownStatus ?? head.statusCode }
 }

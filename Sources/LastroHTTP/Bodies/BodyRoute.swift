@@ -32,6 +32,8 @@ package struct BodyRoute {
   private var dropped: Int64 = 0
 
   package private(set) var response: HTTPResponse?
+  /// The response's status; 0 until it has come.
+  package private(set) var status = 0
   package private(set) var framing = ResponseFraming()
   /// Whether a body may follow the head (RFC 9110 §6.4.1).
   package private(set) var mayHaveBody = false
@@ -44,9 +46,14 @@ package struct BodyRoute {
   package init() {}
 
   /// Notes the final head.
-  package mutating func note(_ response: HTTPResponse, _ framing: ResponseFraming, toHead isHead: Bool) {
-    mayHaveBody = !isHead && ![204, 304].contains(response.statusCode)
+  ///
+  /// - Parameter status: the response's, which would have to be parsed.
+  package mutating func note(
+    _ response: HTTPResponse, status: Int, _ framing: ResponseFraming, toHead isHead: Bool
+  ) {
+    mayHaveBody = !isHead && status != 204 && status != 304
     self.response = response
+    self.status = status
     self.framing = framing
   }
 

@@ -51,7 +51,7 @@ final class EngineJob: Sendable {
     enqueuedAt = now
     expiresAt = request.deadline.map { now.adding($0) } ?? .max
     body = request.delivery.mayStream ? BodyChannel(capacity: port.settings.messages.streamBufferBytes) : nil
-    upload = request.body.isEmpty ? nil : UploadChannel(body: request.body)
+    upload = request.hasBody ? UploadChannel(body: request.body) : nil
   }
 
   private let sentAgain = Atomic<Int>(0)

@@ -13,9 +13,9 @@ extension Exchange {
   func take(
     _ response: HTTPResponse, of head: ResponseHead, _ framing: ResponseFraming
   ) throws(TransportError) -> Bool {
-    receiver.note(response, framing)
+    receiver.note(response, status: head.status, framing)
     if sendingPaused { goesOn() }
-    if job.request.dropsRedirectBodies, response.isRedirect { return dropBody() }
+    if head.status >= 300, job.request.dropsRedirectBodies, response.isRedirect { return dropBody() }
     guard try receiver.prepare(for: head, framing) else { return false }
     if receiver.goesToStream { receiver.answerWithStream(facts()) }
     limitPatience()
@@ -29,7 +29,7 @@ extension Exchange {
   /// - Returns: whether the exchange continues.
   private func dropBody() -> Bool {
     // What of the request is still to be sent has no length that a server would wait for.
-    let isRequestWhole = job.request.body.isEmpty || job.request.body.length == Int64(handedOver)
+    let isRequestWhole = !job.request.hasBody || job.request.body.length == Int64(handedOver)
     guard receiver.dropBody(), isRequestWhole, let patience = runner?.redirectPatience else {
       receiver.cutRest()
       return false

@@ -60,7 +60,7 @@ final class Exchange {
   var version: String?
   private(set) var firstByteAt: Int64?
   // Unchecked because the loop has it alone, and setting it calls nothing.
-  @exclusivity(unchecked) private var trailers: HTTPFields = [:]
+  @exclusivity(unchecked) private var trailers = HTTPFields()
   /// The treatment of the rest of a redirect's body.
   private(set) var rest = Rest.part
   /// Whether the response is complete, and only the end of the upload's source is waited for.
@@ -251,16 +251,17 @@ final class Exchange {
   /// Returns the facts of the exchange so far.
   func facts() -> TransferFacts {
     let now = now
-    let wire = connection?.facts
-    var timings = isOnReused ? TransferFacts.Timings() : wire?.timings ?? TransferFacts.Timings()
+    // Asked part by part: a copy of a link's facts costs more than the rest.
+    let connection = connection
+    var timings = isOnReused ? TransferFacts.Timings() : connection?.facts.timings ?? TransferFacts.Timings()
     timings.requestStart = sentAt.map { .nanoseconds(max(1, $0 - startedAt)) }
     timings.firstByte = firstByteAt.map { .nanoseconds(max(1, $0 - startedAt)) }
     timings.total = .nanoseconds(max(0, now - startedAt))
     timings.queued = .nanoseconds(max(0, startedAt - job.enqueuedAt))
     // In one initializer: each property that is set separately costs an allocation.
     return TransferFacts(
-      httpVersion: version, remoteAddress: wire?.remoteAddress, remotePort: wire?.remotePort,
-      connectionID: wire?.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
+      httpVersion: version, remoteAddress: connection?.facts.remoteAddress, remotePort: connection?.facts.remotePort,
+      connectionID: connection?.facts.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
       bytesReceived: receiver.wireBytes, resends: job.resends, trust: verdict, timings: timings,
       bodyCut: receiver.bodyCut, trailers: trailers)
   }

@@ -16,9 +16,9 @@ internal import LastroWire
 /// Owner: its ``Exchange``. Thread: the loop's.
 final class ResponseReceiver: BodySink {
   private let job: EngineJob
-  private let limits: MessageSettings
-  private let clock: LoopClock
-  private let deliveries: Deliveries
+  private let engine: HTTPEngine
+  private var clock: LoopClock { engine.context.clock }
+  private var deliveries: Deliveries { engine.context.deliveries }
 
   // Unchecked because the loop's thread alone touches it, and deciding calls nothing that comes back here.
   @exclusivity(unchecked) var route = BodyRoute()
@@ -44,19 +44,16 @@ final class ResponseReceiver: BodySink {
 
   init(_ job: EngineJob, in engine: HTTPEngine) {
     self.job = job
-    let context = engine.context
-    limits = engine.settings.messages
-    clock = context.clock
-    deliveries = context.deliveries
-    collected = CollectedBody(store: context.bodies)
+    self.engine = engine
+    collected = CollectedBody(store: engine.context.bodies)
     progress = ProgressMeter(job.request.progress)
   }
 
   // MARK: Head
 
   /// Notes the final head.
-  func note(_ response: HTTPResponse, _ framing: ResponseFraming) {
-    route.note(response, framing, toHead: job.isHead)
+  func note(_ response: HTTPResponse, status: Int, _ framing: ResponseFraming) {
+    route.note(response, status: status, framing, toHead: job.isHead)
   }
 
   /// Decides by the final head where its body goes.
@@ -75,25 +72,28 @@ final class ResponseReceiver: BodySink {
     }
     decoder = try BodyDecoder.make(
       head, framing, to: job.request.head.method, expands: expandsBody, isStream: goesToStream,
-      limits: limits.decoding)
+      limits: engine.settings.messages.decoding)
     return true
   }
 
   /// Whether the request asks for content codings on the caller's behalf. A caller that names `Accept-Encoding` or
   /// `Range` gets bytes as sent.
-  private var expandsBody: Bool { limits.decompresses && job.request.head.headerFields.leaveCodingToUs }
+  private var expandsBody: Bool {
+    engine.settings.messages.decompresses && job.request.head.headerFields.leaveCodingToUs
+  }
 
   /// Answers the job with the head, and the body as a stream.
   func answerWithStream(_ facts: @autoclosure () -> TransferFacts) {
     guard let channel = job.body, let response else { return }
     let body = ResponseBody(source: StreamedBody(job, channel))
-    deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts())))
+    deliveries.answer(job, .success(TransferResponse(head: response, status: route.status, body: body, facts: facts())))
   }
 
   /// Answers the job with the head alone.
   func answerHead(_ facts: @autoclosure () -> TransferFacts) {
     guard let response else { return }
-    deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(Data()), facts: facts())))
+    deliveries.answer(
+      job, .success(TransferResponse(head: response, status: route.status, body: ResponseBody(Data()), facts: facts())))
   }
 
   /// Has the body read and forgotten.
@@ -198,7 +198,7 @@ final class ResponseReceiver: BodySink {
   /// Reports how far both came in the end.
   private func tellEnd(_ facts: TransferFacts, sentBytes: Int64) {
     guard let transfer = progress?.transfer else { return }
-    if !job.request.body.isEmpty { transfer.report(sent: sentBytes) }
+    if job.request.hasBody { transfer.report(sent: sentBytes) }
     transfer.report(received: facts.bytesReceived, of: route.length)
   }
 
@@ -225,7 +225,8 @@ final class ResponseReceiver: BodySink {
     case .collect, .drop:
       if let response {
         let body = stream.map(ResponseBody.init(upgraded:)) ?? ResponseBody(collected.take())
-        let isTaken = deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts)))
+        let isTaken = deliveries.answer(
+          job, .success(TransferResponse(head: response, status: route.status, body: body, facts: facts)))
         // A caller that has given up must not leave a stream behind.
         if !isTaken { stream?.close() }
       }

@@ -28,7 +28,7 @@ package struct HTTP1Request {
   ) throws(TransportError) {
     let head = request.head
     let given = GivenFields(head.headerFields)
-    framing = Self.framing(request.body, head.method)
+    framing = Self.framing(of: request)
     addsExpect = mayExpect && framing.deservesExpect && !given.contains(.expect)
     expectsContinue = addsExpect || given.contains(.expect)
     asksToClose = given.contains(.close)
@@ -54,8 +54,8 @@ package struct HTTP1Request {
     }
   }
 
-  private static func framing(_ body: RequestBody, _ method: HTTPRequest.Method) -> RequestFraming {
-    if body.isEmpty { return .known(0, method: method.rawValue) }
-    return body.length.map(RequestFraming.length) ?? .chunked
+  private static func framing(of request: TransferRequest) -> RequestFraming {
+    guard request.hasBody else { return .known(0, method: request.head.method.rawValue) }
+    return request.body.length.map(RequestFraming.length) ?? .chunked
   }
 }

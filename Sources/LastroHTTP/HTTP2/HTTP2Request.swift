@@ -25,7 +25,7 @@ package struct HTTP2Request {
       throw error.transportError
     }
     if fields.isTooLarge { throw .fieldsTooLarge("head") }
-    body = request.body.isEmpty ? .none : .stream(length: request.body.length)
+    body = request.hasBody ? .stream(length: request.body.length) : .none
   }
 
   private static func fields(
@@ -56,7 +56,7 @@ package struct HTTP2Request {
 
   /// Returns the length to announce: 0 only where the method gives content a meaning (RFC 9110 §8.6).
   private static func announcedLength(_ request: TransferRequest) -> Int64? {
-    guard request.body.isEmpty else { return request.body.length }
+    guard !request.hasBody else { return request.body.length }
     guard case .length(let length) = RequestFraming.known(0, method: request.head.method.rawValue) else { return nil }
     return length
   }

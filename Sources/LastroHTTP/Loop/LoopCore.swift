@@ -12,7 +12,8 @@ package final class LoopCore {
   private let inbox: LoopInbox
   private let reactor: any Reactor
   private let clock: LoopClock
-  private var guests: [any LoopGuest] = []
+  // Unchecked because the loop has them alone, and they are added before the first turn.
+  @exclusivity(unchecked) private var guests: [any LoopGuest] = []
   private var engines: [HTTPEngine] = []
   private var bodiesExpiry = BodyBlockExpiry()
   private var commands: [LoopCommand] = []

@@ -13,12 +13,7 @@ package func monotonicNow() -> Int64 {
 
 extension Duration {
   /// Whole nanoseconds, saturating.
-  package var nanoseconds: Int64 {
-    let (seconds, attoseconds) = components
-    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    let (sum, overflows) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-    return overflow || overflows ? (seconds < 0 ? .min : .max) : sum
-  }
+  package var nanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 }
 
 extension Int64 {

@@ -28,8 +28,9 @@ package final class Poller {
   private let epoll: Int32
   private let events: UnsafeMutableBufferPointer<epoll_event>
   /// The range of `events` that is still to be processed.
-  private var left = 0..<0
-  private var watches: [Watch] = []
+  // Unchecked, as `watches`, because the loop has it alone, and no access spans the call that reports an event.
+  @exclusivity(unchecked) private var left = 0..<0
+  @exclusivity(unchecked) private var watches: [Watch] = []
 
   init?() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))

@@ -19,7 +19,8 @@ struct BodyRouteTests {
   ) throws -> BodyRoute {
     let head = ResponseHead(version: (1, 1), status: status, reason: "", fields: fields)
     var route = BodyRoute()
-    route.note(try HTTPResponse(head), try ResponseFraming(head), toHead: request.head.method == .head)
+    route.note(
+      try HTTPResponse(head), status: head.status, try ResponseFraming(head), toHead: request.head.method == .head)
     try route.decide(request, status: status)
     return route
   }
