@@ -210,6 +210,7 @@ struct HostMachine: Hashable {
   /// - Parameter steps: are appended to.
   mutating func handle(_ event: Event, now: Int64, _ steps: inout [Step]) {
     decide(event, now: now, &steps)
+    if !limits.keepsIdle { closeUnwanted(&steps) }
     queuedCount = waiting.isEmpty ? 0 : max(0, waiting.count - served(now: now))
   }
 
@@ -444,6 +445,12 @@ extension HostMachine {
     steps.append(.wantService)
     steps.append(.becameBusy(connection))
     if session.open == 0 { steps.append(.close(connection)) } else { retired.append(session) }
+  }
+
+  /// Closes connections that no request uses or waits for, as one is that opens when its request was served elsewhere.
+  private mutating func closeUnwanted(_ steps: inout [Step]) {
+    guard waiting.isEmpty else { return }
+    for session in sessions where session.open == 0 { retire(session.id, &steps) }
   }
 
   private mutating func ended(_ connection: UInt64, _ steps: inout [Step]) {

@@ -131,6 +131,36 @@ struct HostMachineTests {
     #expect(host.tell(.serviceDue) == [.becameBusy(10), .open(request: 1, connection: 10)])
   }
 
+  @Test(
+    "a connection that opens when no request waits any more is kept, or closed where none is", arguments: [true, false])
+  func unwantedConnection(keepsIdle: Bool) {
+    var limits = Self.limits
+    limits.keepsIdle = keepsIdle
+    var host = Driven(limits, .automatic)
+    for request: UInt64 in 1...3 { _ = host.arrive(request) }
+    _ = host.machine.learn("h2")
+    _ = host.tell(.openedMultiplexed(dial: 1, connection: 10, room: Self.room))
+    _ = host.tell(.streamClosed(10, .init(free: 1, allowed: 2)))
+    #expect(host.tell(.serviceDue) == [.open(request: 3, connection: 10)])
+    let closing: [HostMachine.Step] = [.wantService, .becameBusy(20), .close(20)]
+    #expect(
+      host.tell(.openedMultiplexed(dial: 2, connection: 20, room: Self.room))
+        == [.becameIdle(20)] + (keepsIdle ? [] : closing))
+  }
+
+  @Test("a connection that allows no request is closed with the last that waits, where none is kept")
+  func unwantedMute() {
+    var limits = Self.limits
+    limits.keepsIdle = false
+    var host = Driven(limits, .automatic)
+    for request: UInt64 in 1...2 { _ = host.arrive(request) }
+    _ = host.machine.learn("h2")
+    #expect(
+      host.tell(.openedMultiplexed(dial: 1, connection: 10, room: .init(free: 0, allowed: 0))) == [.becameIdle(10)])
+    #expect(host.tell(.left(1)).isEmpty)
+    #expect(host.tell(.left(2)) == [.wantService, .becameBusy(10), .close(10)])
+  }
+
   @Test("a silent server's connection keeps its requests, and another one is dialed for those that follow")
   func suspect() {
     var host = Driven(Self.limits, .automatic)

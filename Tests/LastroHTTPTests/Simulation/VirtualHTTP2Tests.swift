@@ -237,6 +237,26 @@ struct VirtualHTTP2Tests {
     #expect(engine.activeJobs == 0)
   }
 
+  @Test("With no idle connections allowed, one that opens after its request was served elsewhere is closed")
+  func unwanted() {
+    let engine = VirtualEngine { $0.idleConnections = 0 }
+    let network = engine.network
+    network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    network.dialing = { _ in
+      .open(after: network.dials.count == 1 ? .zero : .seconds(2)) { link in
+        _ = MemoryHTTP2Server(link.far, streams: 2) { server, request in
+          server.respond(request.target, to: request, after: .seconds(request.target == "/0" ? 3 : 1))
+        }
+      }
+    }
+    let calls = (0..<3).map { engine.submit(request("/\($0)")) }
+    engine.advance(by: .seconds(2))
+    #expect(network.links.map(\.isClosed) == [false, true])
+    engine.advance(by: .seconds(1))
+    #expect(calls.map(\.text) == ["/0", "/1", "/2"])
+    #expect(network.openCount == 0 && network.dials.count == 2)
+  }
+
   @Test("A connection is closed at the end of its idle lifetime, and takes no request after its lifetime")
   func lifetimes() {
     let engine = VirtualEngine {
