@@ -12,6 +12,10 @@ final class MemoryHTTP2Server {
   unowned let far: MemoryPeer
   /// The most streams at a time; more are refused. `nil`: no limit.
   let streams: UInt32?
+  /// Called at the head of a request that is not refused, with its body still to come.
+  var onHead: ((MemoryHTTP2Server, MemoryRequest) -> Void)?
+  /// Called after each frame of a request, be it refused or not.
+  var onFrame: ((MemoryHTTP2Server, Frame) -> Void)?
   /// Called when a request is complete.
   var onRequest: (MemoryHTTP2Server, MemoryRequest) -> Void
   /// The requests that were read, in order.
@@ -33,15 +37,17 @@ final class MemoryHTTP2Server {
   private var lastProcessed = UInt32.max
   private let decoder = try? HeaderBlock.Decoder()
 
+  /// - Parameter window: the bytes of each upload that may be sent before the server allows more.
   init(
-    _ far: MemoryPeer, streams: UInt32? = nil, settingsAfter delay: Duration = .zero,
+    _ far: MemoryPeer, streams: UInt32? = nil, window: UInt32? = nil, settingsAfter delay: Duration = .zero,
     _ onRequest: @escaping (MemoryHTTP2Server, MemoryRequest) -> Void
   ) {
     self.far = far
     self.streams = streams
     self.onRequest = onRequest
     settingsAt = far.now + delay
-    send(.settings(streams.map { [.init(3, $0)] } ?? []))
+    let limits = [streams.map { LoopbackHTTP2Settings.Setting(3, $0) }, window.map { .init(4, $0) }]
+    send(.settings(limits.compactMap(\.self)))
     far.onBytes = { [self] _ in read() }
   }
 
@@ -60,7 +66,9 @@ final class MemoryHTTP2Server {
       let payload = Array(far.received[9..<9 + length])
       let stream = Frame.number(header[5..<9]) & 0x7fff_ffff
       far.received.removeFirst(9 + length)
-      take(Frame(.init(rawValue: header[3]), flags: header[4], stream: stream, payload: payload))
+      let frame = Frame(.init(rawValue: header[3]), flags: header[4], stream: stream, payload: payload)
+      take(frame)
+      if frame.kind == .headers || frame.kind == .data { onFrame?(self, frame) }
     }
   }
 
@@ -101,6 +109,7 @@ final class MemoryHTTP2Server {
     latestStream = max(latestStream, frame.stream)
     open[frame.stream] = request
     mostOpen = max(mostOpen, open.count)
+    onHead?(self, request)
     if frame.flags & Frame.endStream != 0 { complete(frame.stream) }
   }
 

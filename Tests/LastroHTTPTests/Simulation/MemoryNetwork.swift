@@ -31,7 +31,8 @@ final class MemoryNetwork: LoopGuest {
   private(set) var cancelledDials = 0
   /// All links that were opened, in order.
   private(set) var links: [MemoryLink] = []
-  private(set) var openCount = 0
+  /// The links that are open, in the order in which they were opened.
+  private(set) var openLinks: [MemoryLink] = []
   private(set) var mostOpen = 0
 
   private struct Action {
@@ -50,7 +51,7 @@ final class MemoryNetwork: LoopGuest {
   }
 
   var now: Int64 { clock.now.nanoseconds }
-  var openLinks: [MemoryLink] { links.filter { !$0.isClosed } }
+  var openCount: Int { openLinks.count }
 
   /// Performs an action at a later time, in a turn of the loop.
   func after(_ delay: Duration, _ body: @escaping () -> Void) {
@@ -67,7 +68,7 @@ final class MemoryNetwork: LoopGuest {
     for link in links { link.far.forgetScript() }
   }
 
-  func noteClosed(_ link: MemoryLink) { openCount -= 1 }
+  func noteClosed(_ link: MemoryLink) { openLinks.removeAll { $0 === link } }
 
   // MARK: Guest
 
@@ -76,7 +77,7 @@ final class MemoryNetwork: LoopGuest {
 
   func beginTurn() {}
 
-  func ready(_ ready: Readiness) { links.first { $0.id == ready.descriptor }?.ready(ready) }
+  func ready(_ ready: Readiness) { openLinks.first { $0.id == ready.descriptor }?.ready(ready) }
 
   func turn(now: Int64) {
     // What comes of them is for the next turn.
@@ -117,7 +118,7 @@ final class MemoryNetwork: LoopGuest {
     facts.localPort = 10_000 + links.count
     let link = MemoryLink(self, facts: facts, isTLS: facts.hasTLS)
     links.append(link)
-    openCount += 1
+    openLinks.append(link)
     mostOpen = max(mostOpen, openCount)
     prepare(link)
     return link
@@ -142,6 +143,9 @@ final class MemoryConnector: Connector {
   private(set) var checks = 0
 
   init(_ network: MemoryNetwork) { self.network = network }
+
+  /// The number of dials that the engine has begun and neither taken nor cancelled.
+  var dialCount: Int { dials.count }
 
   /// The number of dials to a host that have no outcome.
   func dialsUnderWay(to host: String) -> Int {

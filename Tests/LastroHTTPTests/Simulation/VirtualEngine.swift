@@ -105,6 +105,25 @@ final class VirtualEngine {
   /// The jobs that were begun and have not ended.
   var activeJobs: Int { port.activeJobs }
 
+  /// The objects that the engine holds.
+  struct Holdings: Equatable {
+    var hasExchanges = false
+    var dials = 0
+    var connections = 0
+    /// The open descriptors of the reactor.
+    var descriptors = 0
+
+    /// Those of an engine that is at rest, with a number of idle connections.
+    static func atRest(connections: Int) -> Self { Self(connections: connections, descriptors: connections) }
+  }
+
+  var holdings: Holdings {
+    let core = port.engine.core
+    return Holdings(
+      hasExchanges: core?.isEmpty == false, dials: connector.dialCount, connections: core?.connections.count ?? 0,
+      descriptors: network.reactor.openCount)
+  }
+
   /// Shuts the engine down. Every link is closed then.
   func shutDown(cancelling: Bool = true) {
     port.loop.shutDown(cancelling: cancelling)
