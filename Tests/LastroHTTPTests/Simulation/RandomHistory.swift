@@ -14,6 +14,21 @@ import Testing
 /// After every step it is compared to what a reader of the network alone knows: who was answered, which connection has
 /// which request, and which limits hold.
 final class RandomHistory {
+  /// The servers of a history, and the connections to them.
+  struct Plan: Sendable, CustomTestStringConvertible {
+    var isHTTP2: Bool
+    /// The number of streams that a server allows at a time; `nil` for a random number of few.
+    var streams: UInt32?
+    /// Whether no connection is kept, so that every request finds none or one that others have opened just now. `nil`
+    /// for random limits.
+    var isCold: Bool?
+
+    var testDescription: String {
+      let kind = isCold.map { $0 ? ", cold" : ", warm" } ?? ""
+      return isHTTP2 ? "HTTP/2, \(streams.map { "\($0)" } ?? "few") streams\(kind)" : "HTTP/1.1\(kind)"
+    }
+  }
+
   /// A request, and what the servers have seen of it.
   private struct Entry {
     var call: VirtualCall
@@ -21,19 +36,24 @@ final class RandomHistory {
     var host: String
     var isRepeatable: Bool
     var deadline: Duration
-    /// The number of times that a server has acted on it.
+    /// The number of times that a server has had its head, and has not refused it.
     var served = 0
     /// The link whose server has it and has not answered.
     var link: Int32?
   }
 
   private let seed: UInt64
-  private let isHTTP2: Bool
+  private let plan: Plan
+  private var isHTTP2: Bool { plan.isHTTP2 }
   /// Whether bytes take time, so that an end and a request may pass each other on the way.
   private let isSlow: Bool
   private var random: SeededGenerator
   private let engine: VirtualEngine
   private var entries: [Entry] = []
+  /// The numbers of the entries that may still change.
+  private var current: [Int] = []
+  /// Whether dials, servers and links fail.
+  private var hasFaults = true
   /// The hosts of links, by their ids.
   private var hosts: [Int32: String] = [:]
   private var servers: [MemoryHTTP2Server] = []
@@ -41,10 +61,12 @@ final class RandomHistory {
   /// The outcomes, by their words: a history without variety proves little.
   private(set) var outcomes: [String: Int] = [:]
   private(set) var resends = 0
+  /// The number of requests that were cancelled, at any time of their lives.
+  private(set) var cancellations = 0
 
-  init(seed: UInt64, isHTTP2: Bool) {
+  init(seed: UInt64, _ plan: Plan) {
     self.seed = seed
-    self.isHTTP2 = isHTTP2
+    self.plan = plan
     var random = SeededGenerator(seed: seed)
     engine = VirtualEngine { settings in
       settings.connectionsPerHost = .random(in: 1...3, using: &random)
@@ -53,12 +75,21 @@ final class RandomHistory {
       settings.dialsPerHost = .random(in: 1...3, using: &random)
       settings.idleLifetime = 5_000_000_000
       settings.connectionLifetime = 20_000_000_000
+      guard let isCold = plan.isCold else { return }
+      settings.idleConnections = isCold ? 0 : 3
+      settings.queuedRequests = 100
+      settings.idleLifetime = 60_000_000_000
+      settings.connectionLifetime = 300_000_000_000
     }
     isSlow = .random(using: &random)
     self.random = random
     engine.network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
     engine.network.dialing = { [unowned self] in dial($0) }
   }
+
+  private static let late = TransportError(stage: .timeout, code: .connectTimeout, message: "late", hint: "-")
+  /// The time behind its limit after which a late dial fails.
+  private static let lateness = Duration.seconds(30)
 
   private func chance(_ percent: Int) -> Bool { .random(in: 0..<100, using: &random) < percent }
 
@@ -69,41 +100,52 @@ final class RandomHistory {
   // MARK: Servers
 
   private func dial(_ dial: LinkDial) -> MemoryNetwork.Dial {
-    if chance(5) { return .never }
-    if chance(10) {
+    // A dialer that is late: the request's own limit passes first. A dial whose request found another connection ends.
+    if hasFaults, chance(5) {
+      return .failed(Self.late, after: (dial.request.connectTimeout ?? dial.deadline ?? .zero) + Self.lateness)
+    }
+    if hasFaults, chance(10) {
       return .failed(TransportError(stage: .connect, code: .connectFailed, message: "no", hint: "-"), after: delay())
     }
     let host = dial.target.host.text
     return .open(after: delay(upTo: 1_000)) { [unowned self] link in
       hosts[link.id] = host
       link.readLimit = chance(20) ? Int.random(in: 1...20, using: &random) : .max
+      if chance(20) { link.far.capacity = Int.random(in: 50...2_000, using: &random) }
       let id = link.id
       if isSlow { link.far.latency = .milliseconds(Int.random(in: 0...400, using: &random)) }
       link.far.onClose = { [unowned self] _ in left(id) }
       if isHTTP2 { return serveHTTP2(link) }
-      _ = MemoryHTTP1Server(link.far) { [unowned self] server, request in respond(server, request, id) }
+      let server = MemoryHTTP1Server(link.far) { [unowned self] server, request in respond(server, request) }
+      server.onHead = { [unowned self] _, request in received(request, on: id) }
     }
   }
 
-  /// Notes that a server has a request. `nil`: it is none of the history's.
-  private func received(_ request: MemoryRequest, on link: Int32) -> Int? {
-    guard let index = entries.firstIndex(where: { $0.target == request.target }) else {
-      faults.append("a request that nobody made: \(request.target)")
-      return nil
-    }
+  /// Returns the number of a request. `nil`: it is none of the history's.
+  private func number(of request: MemoryRequest) -> Int? {
+    if let number = Int(request.target.dropFirst()), entries.indices.contains(number) { return number }
+    faults.append("a request that nobody made: \(request.target)")
+    return nil
+  }
+
+  /// Notes that a server has the head of a request.
+  private func received(_ request: MemoryRequest, on link: Int32) {
+    guard let index = number(of: request) else { return }
     entries[index].served += 1
     entries[index].link = link
-    return index
   }
 
   /// A connection has closed.
   private func left(_ link: Int32) {
-    for index in entries.indices where entries[index].link == link { entries[index].link = nil }
+    for index in current where entries[index].link == link { entries[index].link = nil }
   }
 
-  private func respond(_ server: MemoryHTTP1Server, _ request: MemoryRequest, _ link: Int32) {
-    guard let index = received(request, on: link) else { return }
-    let after = delay(), choice = Int.random(in: 0..<100, using: &random), far = server.far
+  /// Chooses what becomes of a request, of a hundred.
+  private func choice() -> Int { hasFaults ? Int.random(in: 0..<100, using: &random) : 50 }
+
+  private func respond(_ server: MemoryHTTP1Server, _ request: MemoryRequest) {
+    guard let index = number(of: request) else { return }
+    let after = delay(), choice = choice(), far = server.far
     let closes: KeyValuePairs<String, String> = choice < 12 ? ["Connection": "close"] : [:]
     let bytes = Array(MemoryHTTP1Server.response(request.target, fields: closes).utf8)
     far.act(after: after) { [unowned self] in
@@ -131,17 +173,19 @@ final class RandomHistory {
 
   private func serveHTTP2(_ link: MemoryLink) {
     let id = link.id
-    let limit = UInt32.random(in: 1...4, using: &random)
-    let server = MemoryHTTP2Server(link.far, streams: limit) { [unowned self] server, request in
-      respond(server, request, id)
+    let limit = plan.streams ?? UInt32.random(in: 1...4, using: &random)
+    let settingsDelay = plan.isCold == true ? delay(upTo: 300) : .zero
+    let server = MemoryHTTP2Server(link.far, streams: limit, settingsAfter: settingsDelay) {
+      [unowned self] server, request in respond(server, request)
     }
+    server.onHead = { [unowned self] _, request in received(request, on: id) }
     server.answersPings = !chance(10)
     servers.append(server)
   }
 
-  private func respond(_ server: MemoryHTTP2Server, _ request: MemoryRequest, _ link: Int32) {
-    guard let index = received(request, on: link) else { return }
-    let choice = Int.random(in: 0..<100, using: &random)
+  private func respond(_ server: MemoryHTTP2Server, _ request: MemoryRequest) {
+    guard let index = number(of: request) else { return }
+    let choice = choice()
     server.far.act(after: delay()) { [unowned self] in
       guard server.open[request.stream] != nil else { return }
       switch choice {
@@ -155,7 +199,7 @@ final class RandomHistory {
       case ..<90:
         // What lies above the announced stream was not processed.
         for (stream, other) in server.open where stream > request.stream {
-          if let other = entries.firstIndex(where: { $0.target == other.target }) { entries[other].served -= 1 }
+          if let other = number(of: other) { entries[other].served -= 1 }
         }
         server.goAway(lastStream: request.stream)
         server.respond(request.target, to: request)
@@ -180,11 +224,42 @@ final class RandomHistory {
       }
       engine.settle()
       check("after step \(step)")
-      if !faults.isEmpty { return }
+      if !faults.isEmpty { return engine.shutDown() }
     }
     engine.advance(by: .seconds(120))
+    end()
+  }
+
+  /// Performs a history of bursts in which one request in three is cancelled, at any time of its life.
+  func run(cancellingFor duration: Duration) {
+    if plan.isCold == false { warmUp() }
+    let end = engine.clock.now + duration, burst = 2...max(10, min(40, Int(plan.streams ?? 1)))
+    while engine.clock.now < end, faults.isEmpty {
+      switch Int.random(in: 0..<100, using: &random) {
+      case ..<70: for _ in 0..<(chance(10) ? Int.random(in: burst, using: &random) : 1) { submitCancelling() }
+      case ..<76: engine.network.openLinks.randomElement(using: &random)?.far.end()
+      case ..<79: engine.network.openLinks.randomElement(using: &random)?.far.reset()
+      case ..<81: engine.network.openLinks.randomElement(using: &random)?.isCurrent = false
+      case ..<86: stall()
+      default: break
+      }
+      engine.advance(by: delay(upTo: 1_200))
+      check("at \(engine.clock.now)")
+    }
+    // Every deadline passes, and every dial ends.
+    engine.advance(by: .seconds(20) + Self.lateness)
+    let holdings = engine.holdings, most = engine.settings.idleConnections
+    expect(!holdings.hasExchanges && holdings.dials == 0, "the engine holds \(holdings)")
+    expect(holdings.connections <= most, "\(holdings.connections) connections are kept of \(most)")
+    expect(holdings.descriptors == holdings.connections, "the engine holds \(holdings)")
+    engine.advance(by: .seconds(61))
+    self.end()
+  }
+
+  private func end() {
     check("at the end")
     expect(entries.allSatisfy(\.call.isOver), "a request is never answered")
+    expect(engine.holdings == .atRest(connections: 0), "the engine holds \(engine.holdings)")
     expect(engine.network.openCount == 0, "\(engine.network.openCount) links stay open")
     engine.shutDown()
     for entry in entries {
@@ -193,19 +268,45 @@ final class RandomHistory {
     }
   }
 
+  /// Has a connection to each host, and its server's limits known, before anything fails.
+  private func warmUp() {
+    hasFaults = false
+    for _ in 0..<20 { submit() }
+    engine.advance(by: .seconds(20))
+    check("when it is warm")
+    hasFaults = true
+  }
+
+  /// Begins a request, and cancels one in three: at once, or in the middle of a turn of the loop.
+  private func submitCancelling() {
+    submit()
+    guard Int.random(in: 0..<3, using: &random) == 0, let call = entries.last?.call else { return }
+    cancellations += 1
+    if chance(10) { call.job.cancel() } else { engine.network.after(delay()) { call.job.cancel() } }
+  }
+
+  /// Holds up what the client sends on a connection for a while. Only where bytes take time, or a request that has not
+  /// arrived would pass for one that waits.
+  private func stall() {
+    guard isSlow, let far = engine.network.openLinks.randomElement(using: &random)?.far else { return }
+    far.accepts = false
+    far.act(after: delay()) { far.accepts = true }
+  }
+
   private func submit() {
     let number = entries.count, isRepeatable = chance(60)
     let host = ["a", "b"].randomElement(using: &random) ?? "a"
     let limit = Duration.milliseconds(Int.random(in: 500...15_000, using: &random))
     var request = TransferRequest.to(
       "/\(number)", isRepeatable ? .get : .post, scheme: isHTTP2 ? "https" : "http", authority: host,
-      body: isRepeatable ? .empty : RequestBody(source: .bytes(Data("body".utf8))))
+      body: isRepeatable ? .empty : RequestBody(source: .bytes(Data(count: chance(20) ? 10_000 : 4))))
     request.deadline = limit
     request.allowsResend = isRepeatable
     if chance(30) { request.idleTimeout = .milliseconds(Int.random(in: 500...4_000, using: &random)) }
     if chance(30) { request.connectTimeout = .milliseconds(Int.random(in: 100...2_000, using: &random)) }
     // Its number is known before it goes out, which it may at once.
     let call = engine.prepare(request)
+    current.append(number)
     entries.append(
       Entry(
         call: call, target: "/\(number)", host: host, isRepeatable: isRepeatable, deadline: engine.clock.now + limit))
@@ -220,15 +321,17 @@ final class RandomHistory {
 
   private func check(_ place: String) {
     let now = engine.clock.now
-    for entry in entries {
+    for entry in current.map({ entries[$0] }) {
       let most = entry.isRepeatable ? 1 + entry.call.job.resends : 1
       expect(entry.served <= most, "\(entry.target) was served \(entry.served) times \(place)")
       if let text = entry.call.text { expect(text == entry.target, "\(entry.target) got \(text) \(place)") }
       expect(entry.call.isOver || now < entry.deadline, "\(entry.target) outlived its deadline \(place)")
     }
-    let active = entries.count { !$0.call.isOver }
+    let active = current.count { !entries[$0].call.isOver }
     expect(engine.activeJobs == active, "\(engine.activeJobs) jobs are counted, \(active) are open \(place)")
     if !isHTTP2 { for host in ["a", "b"] { checkHost(host, place) } }
+    // What is on its way to a server arrives within seconds.
+    current.removeAll { entries[$0].call.isOver && now > entries[$0].deadline + .seconds(30) }
   }
 
   /// Checks the rules of connections that carry one request at a time.
@@ -239,8 +342,8 @@ final class RandomHistory {
     expect(links.count + dials <= settings.connectionsPerHost, "too many connections to \(host) \(place)")
     expect(dials <= settings.dialsPerHost, "too many dials to \(host) \(place)")
     if isSlow { return }
-    let busy = Set(entries.compactMap(\.link))
-    let waiting = entries.filter { !$0.call.isOver && $0.host == host && $0.link == nil }
+    let busy = Set(current.compactMap { entries[$0].link })
+    let waiting = current.map { entries[$0] }.filter { !$0.call.isOver && $0.host == host && $0.link == nil }
     let idle = links.filter { !busy.contains($0.id) }
     expect(idle.count <= max(1, settings.idleConnections), "too many idle connections \(place)")
     let plain = waiting.filter { $0.call.job.resends == 0 }

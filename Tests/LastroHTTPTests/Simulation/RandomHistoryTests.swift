@@ -5,12 +5,12 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Random histories of an engine", .ownThread)
+@Suite("Random histories of an engine", .ownThread, .serialized)
 struct RandomHistoryTests {
   private func run(_ seeds: ClosedRange<UInt64>, isHTTP2: Bool) -> (outcomes: [String: Int], resends: Int) {
     var outcomes: [String: Int] = [:], resends = 0
     for seed in SeedStride.some(of: Array(seeds)) {
-      let history = RandomHistory(seed: seed, isHTTP2: isHTTP2)
+      let history = RandomHistory(seed: seed, RandomHistory.Plan(isHTTP2: isHTTP2))
       history.run(steps: 24)
       if let fault = history.faults.first {
         Issue.record("\(fault)")
@@ -33,5 +33,31 @@ struct RandomHistoryTests {
   func http2() {
     let (outcomes, resends) = run(1...1_000, isHTTP2: true)
     #expect(outcomes.count >= 8 && outcomes["200", default: 0] > 100 && resends > 0, "\(outcomes), \(resends)")
+  }
+
+  private static let plans = [nil, 1, 2, 100].flatMap { (streams: UInt32?) in
+    [true, false].map { RandomHistory.Plan(isHTTP2: streams != nil, streams: streams, isCold: $0) }
+  }
+
+  @Test(
+    "In ten minutes in which one request in three is cancelled, none gets another's response, and nothing is left over",
+    arguments: plans)
+  func cancellations(_ plan: RandomHistory.Plan) {
+    var outcomes: [String: Int] = [:], cancellations = 0, resends = 0
+    for seed in SeedStride.some(of: Array(1...3 as ClosedRange<UInt64>)) {
+      let history = RandomHistory(seed: seed, plan)
+      history.run(cancellingFor: .seconds(600))
+      if let fault = history.faults.first {
+        Issue.record("\(fault)")
+        return
+      }
+      outcomes.merge(history.outcomes, uniquingKeysWith: +)
+      cancellations += history.cancellations
+      resends += history.resends
+    }
+    let count = outcomes.values.reduce(0, +)
+    #expect(count > 1_000 && cancellations * 4 > count && cancellations * 2 < count, "\(cancellations) of \(count)")
+    #expect(outcomes.count >= 8 && outcomes["200", default: 0] > 100, "\(outcomes)")
+    #expect(outcomes["cancelled/cancelled", default: 0] > 100 && (plan.isCold == true || resends > 0), "\(outcomes)")
   }
 }
