@@ -75,10 +75,13 @@ final class StreamDial: Sendable {
     expiresAt = request.connectTimeout.map { monotonicNow().adding($0) } ?? .max
   }
 
-  /// A dial for a link of an engine.
+  /// Makes the dial for a link of an engine. It ends at the latest a second after the limit of the request that it was
+  /// begun for: the request, which another connection may have served, does not end it.
   convenience init(_ dial: LinkDial) {
+    var request = dial.request
+    request.connectTimeout = request.connectTimeout ?? dial.deadline.map { $0 + .seconds(1) }
     self.init(
-      .carried, dial.request, host: dial.target.host, target: dial.target, protocols: dial.protocols,
+      .carried, request, host: dial.target.host, target: dial.target, protocols: dial.protocols,
       options: dial.options, tunnels: dial.route.proxy == nil, loop: nil,
       id: dial.id)
   }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import Testing
+
+@testable import LastroCurl
+@testable import LastroHTTP
+
+@Suite("Dials for links")
+struct StreamDialTests {
+  private func dial(connect: Duration?, deadline: Duration?) throws -> StreamDial {
+    let target = try #require(TrustTarget(authority: "far.example", defaultPort: 443))
+    return StreamDial(
+      LinkDial(
+        id: 1, request: DialRequest(host: "far.example", port: 443, connectTimeout: connect), target: target,
+        protocols: [], options: SharedOptions(given: nil), route: Route(key: "far.example", origin: nil),
+        deadline: deadline))
+  }
+
+  @Test("a dial that another connection made useless ends soon after the limit of the request that it was begun for")
+  func bounded() throws {
+    let before = monotonicNow()
+    let dial = try dial(connect: nil, deadline: .seconds(3))
+    #expect((before.adding(.seconds(4))...monotonicNow().adding(.seconds(4))).contains(dial.expiresAt))
+  }
+
+  @Test("a connect limit is a dial's own")
+  func own() throws {
+    let before = monotonicNow()
+    let dial = try dial(connect: .seconds(9), deadline: .seconds(3))
+    #expect((before.adding(.seconds(9))...monotonicNow().adding(.seconds(9))).contains(dial.expiresAt))
+  }
+
+  @Test("a request without a limit begins a dial without one")
+  func none() throws {
+    #expect(try dial(connect: nil, deadline: nil).expiresAt == .max)
+  }
+}
