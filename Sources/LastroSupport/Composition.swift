@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Normalization form C (UAX 15) of labels, out of what the standard library tells of a scalar, and of the equality of
-/// its strings, which is canonical equivalence.
+/// Normalization form C (UAX 15) of labels. It uses only the standard library's properties of scalars and its string
+/// equality, which is canonical equivalence.
 ///
-/// Works for scalars that NFKC case folding leaves alone, as labels have them: none of them is a singleton or a
-/// composition exclusion, so each is in NFC by itself, and a pair composes exactly if one of them is equal to it.
+/// It supports scalars that NFKC case folding does not change, as in labels. None of them is a singleton or a
+/// composition exclusion. Each is therefore in NFC on its own, and a pair composes exactly if one of them is equal to
+/// it.
 package enum Composition {
-  /// The label in NFC; `nil` where that would need decompositions, which the standard library does not tell.
+  /// Returns the label in NFC; `nil` if that would require decompositions, which the standard library does not provide.
   package static func nfc(_ label: [Unicode.Scalar]) -> [Unicode.Scalar]? {
     guard label.contains(where: mayFollow) else { return label }
     var result: [Unicode.Scalar] = []
-    /// Where the last starter stands, and the class of what stands between it and the end; 0 for nothing.
+    /// The index of the last starter, and the combining class of the latest scalar after it; 0 if there is none.
     var starter: Int?
     var between: UInt8 = 0
-    /// The last starter as it was written.
+    /// The last starter as it was written, before composition.
     var written: Unicode.Scalar = "a"
     for scalar in ordered(label) {
       let order = scalar.canonicalOrder
@@ -34,7 +35,7 @@ package enum Composition {
     return result
   }
 
-  /// The canonical ordering of combining marks (Unicode 3.11).
+  /// Returns the label with combining marks in canonical order (Unicode 3.11).
   private static func ordered(_ label: [Unicode.Scalar]) -> [Unicode.Scalar] {
     var label = label
     for index in label.indices.dropFirst() where label[index].canonicalOrder != 0 {
@@ -47,19 +48,19 @@ package enum Composition {
     return label
   }
 
-  /// Whether a scalar can be the second of a pair that composes, or has to be put in order. Marks, and the one letter
-  /// that composes (U+16D67).
+  /// Returns whether a scalar may compose with a preceding one, or may have to be reordered. This applies to marks, and
+  /// to the only letter that composes (U+16D67).
   private static func mayFollow(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value >= 0x300 && (scalar.isCombiningMark || scalar.value == 0x16D67)
   }
 
-  /// Whether `first`, as it was written, may be composed from a mark that comes after `second` in canonical order: then
-  /// it would have to be taken apart. That matters for marks that compose with letters, and have a low class.
+  /// Returns whether `first`, as it was written, may contain a mark that comes after `second` in canonical order. It
+  /// would then have to be decomposed. This is possible for marks of a low class that compose with letters.
   private static func isUncertain(_ first: Unicode.Scalar, _ second: Unicode.Scalar) -> Bool {
     switch second.value {
     case 0x31B, 0x323...0x328, 0x32D, 0x32E, 0x330, 0x331, 0x338:
       0xC0...0x24F ~= first.value || 0x370...0x52F ~= first.value || 0x1E00...0x1FFF ~= first.value
-    // Iota subscript comes last.
+    // The iota subscript comes last.
     case 0x300...0x345: 0x1F80...0x1FFF ~= first.value
     case 0x655: 0x622...0x6D3 ~= first.value && !isPlainArabic(first)
     default: false
@@ -84,8 +85,8 @@ package enum Composition {
     }
   }
 
-  /// Where the composites of a letter are: one block for all of Latin, Greek and Cyrillic, else its 256 scalars. Above
-  /// Kana and between the planes' scripts are Han and Hangul, which compose with no mark.
+  /// Returns the block that has the composites of a letter: a single block for Latin, Greek and Cyrillic, otherwise the
+  /// letter's 256 scalars. It returns `nil` for other ranges, such as Han and Hangul, which compose with no mark.
   private static func block(of scalar: Unicode.Scalar) -> UInt32? {
     switch scalar.value {
     case ..<0x530, 0x1D00..<0x2000: 0
@@ -94,7 +95,7 @@ package enum Composition {
     }
   }
 
-  /// Bounded by the number of blocks.
+  /// The tables of composites, at most one for each block.
   private static let cache = Lock<[UInt32: [String: Unicode.Scalar]]>([:])
 
   private static func table(of block: UInt32) -> [String: Unicode.Scalar] {
@@ -109,10 +110,11 @@ package enum Composition {
 }
 
 extension Unicode.Scalar {
-  /// Canonical combining class.
+  /// The canonical combining class.
   fileprivate var canonicalOrder: UInt8 { properties.canonicalCombiningClass.rawValue }
 
-  /// Whether it combines with what stands before it (general category M, but enclosing marks, which no name has).
+  /// Whether the scalar combines with the preceding one (general category M without enclosing marks, which names do not
+  /// have).
   fileprivate var isCombiningMark: Bool {
     switch properties.generalCategory {
     case .nonspacingMark, .spacingMark: true

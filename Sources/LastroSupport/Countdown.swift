@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is left of a limit in time.
+/// The remaining time of a limit.
 package struct Countdown: Sendable {
   private static let start = ContinuousClock.now
 
-  /// As it was given.
+  /// The limit as passed to the initializer.
   package let limit: Duration?
   private let now: @Sendable () -> Duration
   private var end: Duration?
 
+  /// Starts a countdown.
+  ///
   /// - Parameters:
-  ///   - limit: `nil` for none; what is below zero has passed.
-  ///   - now: a monotonic clock. Default: the system's continuous one.
+  ///   - limit: the time limit; `nil` for none. A negative limit has already passed.
+  ///   - now: a monotonic clock. Default: the system's continuous clock.
   package init(_ limit: Duration?, now: (@Sendable () -> Duration)? = nil) {
     let now = now ?? { Self.start.duration(to: .now) }
     self.limit = limit
@@ -19,13 +21,14 @@ package struct Countdown: Sendable {
     end = limit.map { now() + max($0, .zero).countable }
   }
 
-  /// What is left, zero at the least; `nil` where there is no limit.
+  /// The remaining time, at least zero; `nil` if there is no limit.
   package var left: Duration? { end.map { max(.zero, $0 - now()) } }
 
   package mutating func extend(by more: Duration) { end? += more }
 }
 
 extension Duration {
-  /// Some thirty years at most: clocks, and `Duration` itself, trap on what they cannot hold.
+  /// The duration, at most about thirty years: clocks, and `Duration` itself, trap on values that they cannot
+  /// represent.
   package var countable: Duration { min(self, .seconds(1_000_000_000)) }
 }

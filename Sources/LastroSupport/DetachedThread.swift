@@ -6,11 +6,11 @@
   internal import Darwin
 #endif
 
-/// Threads that end with what they do, and that nothing joins: for work that blocks, or that lasts.
+/// Detached threads that end when their function returns, for work that blocks or runs for a long time.
 package enum DetachedThread {
-  /// Starts a thread that runs `body`, and lets go of it there.
+  /// Starts a thread that runs `body` and releases it there.
   ///
-  /// - Returns: 0; otherwise the system's code for why there is no thread, and `body` will not run.
+  /// - Returns: 0 on success; otherwise the system's error code, and `body` is not run.
   package static func start(_ body: sending @escaping () -> Void) -> Int32 {
     var attributes = pthread_attr_t()
     let problem = pthread_attr_init(&attributes)
@@ -22,12 +22,12 @@ package enum DetachedThread {
     #else
       var thread: pthread_t?
     #endif
-    // The new thread owns what crosses here.
+    // The new thread takes ownership of the work.
     let work = Unmanaged.passRetained(Work(body))
     let code = pthread_create(
       &thread, &attributes,
       { work in
-        // Whether it can be nil depends on the system.
+        // The optionality of the pointer depends on the system.
         if let work = work as UnsafeMutableRawPointer? { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
         return nil
       }, work.toOpaque())

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the byte at which a text stops being JSON (RFC 8259), for messages: decoders do not say.
+/// Finds the byte at which a text stops being JSON (RFC 8259), for error messages: decoders do not report it.
 package struct JSONFault {
   private enum Expected { case value, valueOrEnd, name, nameOrEnd, colon, commaOrEnd, nothing }
 
   private let bytes: [UInt8]
   private var index = 0
   private var expected = Expected.value
-  /// The brackets that are open.
+  /// The brackets that are still open.
   private var open: [UInt8] = []
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Returns the offset of the first byte that cannot be there: the length of a text that ends too soon. `nil` for
-  /// JSON.
+  /// Returns the offset of the first byte that is not valid at its place. For a text that ends too early, this is its
+  /// length. Returns `nil` for valid JSON.
   package static func offset(in bytes: [UInt8]) -> Int? {
     var reader = Self(bytes)
     return reader.readAll() ? nil : reader.index
   }
 
-  /// Returns false at the first byte that cannot be there, where ``index`` is then.
+  /// Reads the whole text. Returns `false` if it is not valid JSON; ``index`` is then the offset of the fault.
   private mutating func readAll() -> Bool {
     while index < bytes.count {
       let byte = bytes[index]

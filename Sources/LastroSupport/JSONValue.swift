@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Any JSON value. Integers stay what they are, so that they can be given back as they came.
+/// A JSON value of any type. Integers are kept as integers, so that they can be encoded unchanged.
 package enum JSONValue: Codable, Sendable, Equatable {
   case null
   case bool(Bool)
@@ -46,7 +46,7 @@ package enum JSONValue: Codable, Sendable, Equatable {
     }
   }
 
-  /// A number of any kind, to compare by.
+  /// The value of any kind of number as a `Double`, for comparisons.
   package var asDouble: Double? {
     switch self {
     case .integer(let value): Double(value)

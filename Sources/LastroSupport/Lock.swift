@@ -6,18 +6,19 @@
   public import Darwin
 #endif
 
-/// A value behind a `pthread_mutex_t`. Not `Synchronization.Mutex`: ThreadSanitizer reports false races in it on Linux.
+/// A value protected by a `pthread_mutex_t`. It is used instead of `Synchronization.Mutex`, for which ThreadSanitizer
+/// reports false races on Linux.
 ///
-/// A copy refers to the same value. Mutex and value are one allocation.
+/// A copy refers to the same value. The mutex and the value share one allocation.
 public struct Lock<State>: @unchecked Sendable {
   // Sendable because every access to the value is between lock and unlock of the mutex.
   @usableFromInline let storage: LockStorage<State>
 
-  /// Makes a lock, which is free.
+  /// Creates an unlocked lock.
   @inlinable
   public init(_ state: State) { storage = .make(state) }
 
-  /// The identity of the lock, which its copies share.
+  /// The identity of the lock, shared by its copies.
   @inlinable public var id: ObjectIdentifier { ObjectIdentifier(storage) }
 
   /// Runs `body` with the lock held. It must not suspend, resume a continuation, or call user code.
@@ -32,7 +33,7 @@ public struct Lock<State>: @unchecked Sendable {
     }
   }
 
-  /// Runs `body` with the lock held, unless another has it, or this thread itself: then it gives `nil` at once.
+  /// Runs `body` with the lock held. Returns `nil` at once if another thread, or this one, already holds the lock.
   @inlinable
   public func withLockIfFree<Result, Failure: Error>(
     _ body: (inout State) throws(Failure) -> Result

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Look-ups of names, or of files, by calls that block for as long as they like, on threads of their own.
+/// Lookups of names or files by calls that may block for any time, on separate threads.
 ///
-/// A request for a name that is being looked up gets the same answer. A look-up that was given up goes on until the
+/// A request for a name that is already being looked up gets the same answer. An abandoned lookup continues until the
 /// call returns, and its answer is dropped.
 package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Sendable {
-  /// What waits for a name's answer.
+  /// A request that waits for the answer about a name.
   package struct Request: Sendable {
     let name: Name
     let isGivenUp: @Sendable () -> Bool
     let answer: @Sendable (Answer) -> Void
 
-    /// - Parameter answer: called once, by any thread, or never where it was given up.
+    /// Creates a request.
+    ///
+    /// - Parameter answer: a closure that is called once, on any thread, or never if the request was abandoned.
     package init(
       name: Name, isGivenUp: @escaping @Sendable () -> Bool, answer: @escaping @Sendable (Answer) -> Void
     ) {
@@ -21,18 +23,18 @@ package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Se
     }
   }
 
-  /// At work at once; further names wait.
+  /// The maximum number of threads. Further names wait.
   private static var mostThreads: Int { 16 }
-  /// Below so many, requests that were given up are not searched for.
+  /// The minimum number of requests at which abandoned requests are removed.
   private static var leastToTidy: Int { 256 }
 
   private struct State {
-    /// By name; those of a name that is being looked up too.
+    /// The requests by name, including those for a name that is being looked up.
     var requests: [Name: [Request]] = [:]
     var count = 0
-    /// Beyond so many, those that were given up are searched for.
+    /// The number of requests at which abandoned requests are removed next.
     var tidyAt = NameLookups.leastToTidy
-    /// Names that wait for a thread, the first at the end.
+    /// The names that wait for a thread; the next one is at the end.
     var turns: [Name] = []
     var threads = 0
   }
@@ -43,11 +45,13 @@ package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Se
   private let resolve: @Sendable (Name) -> Answer
   private let state = Lock(State())
 
+  /// Creates lookups with no requests.
+  ///
   /// - Parameters:
-  ///   - mostRequests: most requests that may wait for an answer at once.
-  ///   - full: the answer to one more.
-  ///   - noThread: the answer where the system starts no thread.
-  ///   - resolve: may block.
+  ///   - mostRequests: the maximum number of requests that may wait for an answer.
+  ///   - full: the answer to requests beyond that number.
+  ///   - noThread: the answer if the system cannot create a thread.
+  ///   - resolve: a closure that looks up a name; it may block.
   package init(
     mostRequests: Int, full: Answer, noThread: Answer, resolve: @escaping @Sendable (Name) -> Answer
   ) {
@@ -57,7 +61,7 @@ package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Se
     self.resolve = resolve
   }
 
-  /// Requests that wait for an answer, and those that were given up and have not been dropped yet.
+  /// The number of requests that wait for an answer, including abandoned ones that have not been removed yet.
   package var stored: Int { state.withLock { $0.count } }
 
   package func submit(_ request: Request) {
@@ -79,7 +83,7 @@ package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Se
     if mustStart, DetachedThread.start({ self.run() }) != 0 { abandon() }
   }
 
-  /// Drops requests that were given up, and names without a request. A name that is being looked up stays.
+  /// Removes abandoned requests, and names without requests. A name that is being looked up is kept.
   private static func tidy(_ state: inout State) {
     for (name, requests) in state.requests { state.requests[name] = requests.filter { !$0.isGivenUp() } }
     state.turns = state.turns.filter { name in
@@ -91,7 +95,7 @@ package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Se
     state.tidyAt = max(leastToTidy, 2 * state.count)
   }
 
-  /// No thread could be made: where none is at work either, waiting requests fail.
+  /// Handles a failure to create a thread: if no other thread is running, all waiting requests fail.
   private func abandon() {
     let requests = state.withLock { state in
       state.threads -= 1
@@ -118,7 +122,7 @@ package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Se
     }
   }
 
-  /// The next name with a request that was not given up.
+  /// Returns the next name that has a request that was not abandoned.
   private func next() -> Name? {
     state.withLock { state in
       while let name = state.turns.popLast() {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place for one value: given once, taken once, and waited for by one task.
+/// A container for a single value that is set once, taken once, and awaited by one task.
 ///
-/// The first value counts. It is kept until it is taken, so a task may wait before or after. Any thread may give;
-/// cancelling the task that waits gives nothing. A copy refers to the same place.
+/// Only the first value counts. It is kept until it is taken, so a task may wait before or after it is set. Any thread
+/// may set the value. Cancelling the waiting task does not provide a value. A copy refers to the same container.
 public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
-  /// The task that waited when the value was given.
+  /// The task that was waiting when the value was set.
   public struct Waiter: Sendable {
-    // Unsafe because a checked one is an allocation for each wait, and what it would check is certain: it is taken
-    // out of the state under the lock, and then resumed.
+    // The continuation is unsafe because a checked one needs an allocation for each wait. The condition that it would
+    // check is guaranteed: the continuation is removed from the state under the lock and then resumed.
     @usableFromInline let continuation: UnsafeContinuation<Void, Never>
 
     @inlinable
     init(_ continuation: UnsafeContinuation<Void, Never>) { self.continuation = continuation }
 
-    /// Lets it go on. To be called once.
+    /// Resumes the task. Must be called once.
     @inlinable
     public func wake() { continuation.resume() }
   }
@@ -23,7 +23,7 @@ public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
   struct State {
     @usableFromInline var waiter: UnsafeContinuation<Void, Never>?
     @usableFromInline var isGiven = false
-    /// Until it is taken: it may hold what holds this.
+    /// The value, which is cleared when it is taken: it may have a reference to the owner of this container.
     @usableFromInline var value: Value?
 
     @inlinable
@@ -32,21 +32,21 @@ public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
 
   @usableFromInline let state = Lock(State())
 
-  /// Makes a place without a value.
+  /// Creates a container without a value.
   @inlinable
   public init() {}
 
-  /// The identity of the place.
+  /// The identity of the container.
   @inlinable public var id: ObjectIdentifier { state.id }
 
-  /// Whether a value was given.
+  /// Whether a value was set.
   @inlinable public var isGiven: Bool { state.withLock { $0.isGiven } }
 
-  /// Gives the value, unless one was given before, and wakes the task that waits for it.
+  /// Sets the value, unless one was set before, and resumes the waiting task.
   @inlinable
   public func give(_ value: consuming Value) { offer(value) }
 
-  /// As ``give(_:)``; says whether the value is the first.
+  /// Does the same as ``give(_:)``, and returns whether the value is the first one.
   @discardableResult
   @inlinable
   public func offer(_ value: consuming Value) -> Bool {
@@ -55,10 +55,10 @@ public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
     return isFirst
   }
 
-  /// Gives the value, unless one was given before, and leaves it to the caller to wake the task that waits.
+  /// Sets the value, unless one was set before. The caller must resume the waiting task.
   @inlinable
   public func settle(_ value: consuming Value) -> (isFirst: Bool, waiter: Waiter?) {
-    // Swapped in: a large value is not copied.
+    // Swap the value in, so that a large value is not copied.
     var value = Optional(value)
     return state.withLock { state in
       if state.isGiven { return (false, nil) }
@@ -68,11 +68,11 @@ public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
     }
   }
 
-  /// The value, where it is there and was not taken before.
+  /// Returns the value and removes it; `nil` if it was not set or has already been taken.
   @inlinable
   public func take() -> Value? { state.withLock { $0.value.take() } }
 
-  /// Suspends until a value was given, though another may have taken it by then. To be called once.
+  /// Suspends until a value was set, which another task may already have taken. Must be called once.
   @inlinable
   public func wait() async { await wait { $0.isGiven } }
 
@@ -83,7 +83,7 @@ public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
     }
   }
 
-  /// False where the wait is over.
+  /// Stores the continuation. Returns `false` if there is no need to wait.
   @inlinable
   func keep(_ continuation: UnsafeContinuation<Void, Never>, until isOver: (State) -> Bool) -> Bool {
     state.withLock { state in
@@ -93,7 +93,7 @@ public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
     }
   }
 
-  /// Waits for the value and takes it. To be called once, and not beside ``take()``.
+  /// Waits for the value and takes it. Must be called once, and not together with ``take()``.
   @inlinable
   public func value() async -> Value {
     while true {

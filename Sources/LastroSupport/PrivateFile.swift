@@ -6,17 +6,17 @@
   internal import Darwin
 #endif
 
-/// A small text file that only its owner may read, and that is replaced as a whole.
+/// A small text file that only its owner may read, and that is always replaced as a whole.
 package struct PrivateFile: Sendable {
-  /// Why it was not read or replaced.
+  /// The reason why the file could not be read or replaced.
   package enum Failure: Error {
-    /// A call to the system failed: what it was for, its `errno`, and the usual remedy.
+    /// A system call failed. The values are its purpose, the text for its `errno`, and the usual remedy.
     case system(String, reason: String, hint: String)
-    /// It is no regular file, or has more than 16 MiB.
+    /// The file is not a regular file, or is larger than 16 MiB.
     case unfit
-    /// It is not UTF-8.
+    /// The file is not UTF-8.
     case notText
-    /// The text to write has so many bytes, more than would be read.
+    /// The text to write is larger than the limit for reading. The value is its size in bytes.
     case tooLarge(Int)
   }
 
@@ -24,13 +24,16 @@ package struct PrivateFile: Sendable {
 
   private let path: String
 
-  /// - Parameter path: without a NUL.
+  /// Refers to a file, which need not exist.
+  ///
+  /// - Parameter path: the path, without a NUL.
   package init(_ path: String) { self.path = path }
 
-  /// The whole text; `nil` where there is no file. Removes what a process that was killed left of a replacement.
+  /// Returns the whole text; `nil` if there is no file. Removes the remains of a replacement by a process that was
+  /// killed.
   package func read() throws(Failure) -> String? {
     removeLeftover()
-    // A pipe without a writer must not hold the program up.
+    // Do not block on a pipe that has no writer.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0, let file = fdopen(descriptor, "r") else {
       if errno == ENOENT { return nil }
@@ -47,7 +50,7 @@ package struct PrivateFile: Sendable {
         count = fread(space.baseAddress, 1, space.count, file)
         reason = errno
       }
-      // What cannot be read must not look like an end: what stands behind it would count as never written.
+      // A read error must not look like the end of the file: the data after it would count as never written.
       guard ferror(file) == 0 else { throw .unreadable("cannot read", reason) }
       if piece.isEmpty { break }
       bytes += piece
@@ -57,13 +60,13 @@ package struct PrivateFile: Sendable {
     return text
   }
 
-  /// Puts a new file in the place of the old one, at once: a reader sees the one or the other.
+  /// Replaces the file atomically: a reader sees either the old file or the new one.
   ///
-  /// The new file is `PATH.new` until it is whole. What a process that was killed left there is overwritten; while
-  /// another process is writing it, the new file has a name that no other has.
+  /// The new file is named `PATH.new` until it is complete. The remains of a process that was killed are overwritten.
+  /// While another process is writing a file of that name, the new file has a random name.
   package func replace(with text: String) throws(Failure) {
     guard text.utf8.count <= Self.maximumBytes else { throw .tooLarge(text.utf8.count) }
-    // A device or a pipe would be gone, for all programs.
+    // Replacing a device or a pipe would remove it for all programs.
     var status = stat()
     guard stat(path, &status) != 0 || [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else { throw .unfit }
     let (name, descriptor) = try neighbor()
@@ -80,7 +83,7 @@ package struct PrivateFile: Sendable {
       return succeeds
     }
     let isWritten = noting(text.withUTF8 { fwrite($0.baseAddress, 1, $0.count, file) == $0.count })
-    // Whatever the process's mask is, the owner may read it again.
+    // Set the mode explicitly: the process's umask might prevent the owner from reading the file.
     let isKept = isWritten && noting(fflush(file) == 0 && fchmod(descriptor, 0o600) == 0 && fsync(descriptor) == 0)
     let isClosed = noting(fclose(file) == 0)
     guard isKept, isClosed, noting(rename(name, path) == 0) else {
@@ -91,7 +94,8 @@ package struct PrivateFile: Sendable {
 
   private var usualName: String { "\(path).new" }
 
-  /// An empty file beside it, which only its owner may read, and which no program gets that is started meanwhile.
+  /// Creates an empty file in the same folder. Only its owner may read it, and programs that are started in the
+  /// meantime do not inherit its descriptor.
   package func neighbor() throws(Failure) -> (name: String, descriptor: Int32) {
     if let descriptor = locked(open(usualName, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)) {
       if fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 { return (usualName, descriptor) }
@@ -103,15 +107,16 @@ package struct PrivateFile: Sendable {
     return (name, descriptor)
   }
 
-  /// Removes the file of the usual name, unless a process is writing it.
+  /// Removes the file with the usual temporary name, unless a process is writing it.
   private func removeLeftover() {
     guard let descriptor = locked(open(usualName, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) else { return }
     unlink(usualName)
     close(descriptor)
   }
 
-  /// The descriptor with a lock that it holds until it is closed. Closes it and returns `nil` where another process has
-  /// the lock, where the file is not this user's alone, and where it no longer has the usual name.
+  /// Returns the descriptor with a lock that is held until it is closed. Closes the descriptor and returns `nil` if
+  /// another process has the lock, if the file has another owner or another link, or if it no longer has the usual
+  /// name.
   private func locked(_ descriptor: Int32) -> Int32? {
     guard descriptor >= 0 else { return nil }
     var opened = stat()
@@ -132,7 +137,7 @@ extension PrivateFile.Failure {
     .system(words, reason: String(cString: strerror(reason)), hint: "let this process read it")
   }
 
-  /// The failure of a call that was to make or write a file.
+  /// Returns the failure of a call to create or write a file.
   package static func unwritable(_ words: String, _ reason: Int32) -> Self {
     let hint = "check that its directory exists and may be written to"
     return .system(words, reason: String(cString: strerror(reason)), hint: hint)

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds members that an object of a JSON text has twice, of which decoders take one without a word.
+/// Finds duplicate members in the objects of a JSON text. Decoders use one of them without an error.
 package struct RepeatedMember {
   private struct Frame {
     var isObject: Bool
     var names: Set<String> = []
-    /// The next text is a name.
+    /// Whether the next text is a name.
     var expectsName = true
     var key = AnyKey(stringValue: "")
   }
 
   private var frames: [Frame] = []
 
-  /// The path of the first one; `nil` where there is none, or the text is not JSON.
+  /// Returns the path of the first duplicate member; `nil` if there is none or the text is not JSON.
   ///
   /// - Parameters:
-  ///   - bytes: UTF-8.
-  ///   - unescape: makes a name of what stands between the quotes; asked where a backslash is among it.
+  ///   - bytes: the text in UTF-8.
+  ///   - unescape: returns the name for the text between the quotes; called only if that has a backslash.
   package static func path(
     in bytes: [UInt8], unescaping unescape: (_ escaped: String) -> String?
   ) -> [any CodingKey]? {
@@ -57,7 +57,7 @@ package struct RepeatedMember {
     }
   }
 
-  /// False for a name that the object has already.
+  /// Handles a text. Returns `false` if it is a name that the object already has.
   private mutating func readText(_ text: ArraySlice<UInt8>, _ unescape: (String) -> String?) -> Bool {
     guard let frame = frames.last, frame.isObject, frame.expectsName else { return true }
     let plain = String(decoding: text, as: UTF8.self)
@@ -67,7 +67,7 @@ package struct RepeatedMember {
   }
 }
 
-/// A place in any JSON: a member by its name, an element by its index.
+/// A place in any JSON value: a member by its name, or an element by its index.
 package struct AnyKey: CodingKey {
   package var stringValue: String
   package var intValue: Int?

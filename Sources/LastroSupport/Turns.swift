@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who uses a stream now: one task reads and one writes at a time. A turn lasts until it is removed.
+/// The directions of a stream that are in use: one task may read and one may write at a time. A turn lasts until it is
+/// removed.
 package struct Turns: OptionSet, Sendable {
   package let rawValue: UInt8
 

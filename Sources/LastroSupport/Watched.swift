@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A state behind a lock, and tasks that wait for it to meet a condition.
+/// A state behind a lock, with tasks that wait until it meets a condition.
 ///
-/// A change wakes the tasks whose conditions are met by it, and no others. Conditions run with the lock held: they look
-/// at the state, and call nothing else.
+/// A change wakes only the tasks whose conditions it meets. Conditions run with the lock held, so they must only read
+/// the state.
 package final class Watched<State>: Sendable {
   private struct Waiter {
     var isMet: @Sendable (State) -> Bool
@@ -29,7 +29,7 @@ package final class Watched<State>: Sendable {
 
   package func read<Value>(_ body: (State) -> Value) -> Value { contents.withLock { body($0.state) } }
 
-  /// Changes the state, and wakes the tasks that wait for what it has become. `body` runs with the lock held.
+  /// Changes the state, and resumes the tasks whose conditions it now meets. `body` runs with the lock held.
   @discardableResult
   package func change<Value, Failure: Error>(
     _ body: (inout State) throws(Failure) -> Value
@@ -44,7 +44,7 @@ package final class Watched<State>: Sendable {
 
   /// Waits until the state meets a condition.
   ///
-  /// - Returns: true; false when the task is cancelled and the condition is not met.
+  /// - Returns: `true`; `false` if the task is cancelled and the condition is not met.
   package func wait(until isMet: @escaping @Sendable (State) -> Bool) async -> Bool {
     let (id, isMetNow) = contents.withLock { contents in
       contents.lastID += 1
@@ -55,7 +55,7 @@ package final class Watched<State>: Sendable {
       await withCheckedContinuation { continuation in
         let answer: Bool? = contents.withLock { contents in
           if isMet(contents.state) { return true }
-          // A cancellation from here on finds the waiter, because its handler needs the lock.
+          // A later cancellation finds the waiter, because its handler needs the lock.
           if Task.isCancelled { return false }
           contents.waiters[id] = Waiter(isMet: isMet, continuation: continuation)
           return nil

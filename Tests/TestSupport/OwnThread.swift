@@ -27,7 +27,7 @@ extension Trait where Self == OwnThread {
   package static var ownThread: Self { Self() }
 }
 
-/// One thread that runs the jobs of tasks in the order in which they come.
+/// A single thread, which runs the jobs of tasks in the order of their arrival.
 private final class ThreadExecutor: TaskExecutor {
   private struct State {
     var jobs: [UnownedJob] = []

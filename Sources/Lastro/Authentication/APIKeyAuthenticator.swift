@@ -2,46 +2,50 @@
 
 internal import HTTPTypes
 
-/// A key on every request to the given origins: in a header field, or in the query.
+/// An authenticator that adds an API key to every request to the given origins, in a header field or in the query.
 ///
 /// ```swift
 /// let key = try APIKeyAuthenticator(key, in: .header("X-API-Key"), origins: [origin])
 /// ```
 ///
-/// What the request has under that name is replaced, and the name is added to ``RequestOptions/sensitiveHeaders`` or
-/// ``RequestOptions/sensitiveQueryItems``. Requests to other origins pass as they are. A 401 is not retried.
+/// An existing field or query item of that name is replaced, and the name is added to
+/// ``RequestOptions/sensitiveHeaders`` or ``RequestOptions/sensitiveQueryItems``. Requests to other origins are not
+/// changed. A 401 is not retried.
 public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
-  /// Where in a request the key stands.
+  /// The place of the key in a request.
   public enum Placement: Sendable, Hashable {
-    /// In a header field, after a prefix, which is sent as written: `.header("Authorization", prefix: "Token ")`.
+    /// The key is in a header field, after a prefix that is sent as written: `.header("Authorization", prefix: "Token
+    /// ")`.
     case header(_ name: String, prefix: String = "")
-    /// In a query item; name and key are percent-encoded (RFC 3986). An item of that name is replaced, others keep
-    /// order and spelling. Servers log URLs: take a header field where there is a choice.
+    /// The key is in a query item; its name and the key are percent-encoded (RFC 3986). An existing item of that name
+    /// is replaced, and the other items keep their order and spelling. Servers log URLs, so prefer a header field.
     case queryItem(_ name: String)
   }
 
-  /// Where in a request the key stands.
+  /// The place of the key in a request.
   public let placement: Placement
-  /// Where the key goes, and nowhere else.
+  /// The only origins that receive the key.
   public var origins: [Origin] { scope.origins }
-  /// As ``origins``.
+  /// The origins in ``origins``.
   public var credentialOrigins: [Origin] { scope.origins }
-  /// False: a key is at hand, so no task is made for the hook.
+  /// Always `false`: the key is available at once, so the hook does not need a task.
   public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
   private let key: Secret
 
-  /// Makes an authenticator.
+  /// Creates an authenticator.
   ///
   /// - Parameters:
-  ///   - key: one line; not empty.
-  ///   - placement: where in a request it stands.
-  ///   - origins: where it goes; at least one.
-  ///   - allowsInsecureOrigins: whether an origin may be `http` on another machine, where everyone on the way reads
-  ///     the key. Default false: `http` is for this machine only (`localhost`, 127.0.0.0/8, `[::1]`).
-  /// - Throws: ``ConfigurationError``: no origin; one in clear; a key that is empty, or has control characters or
-  ///   surrounding blanks; a header field name that is not a token, or that the engine sets; an empty query item name.
+  ///   - key: the key, on one line; not empty.
+  ///   - placement: the place of the key in a request.
+  ///   - origins: the origins that receive the key; at least one.
+  ///   - allowsInsecureOrigins: whether an origin may use `http` to another machine, where anyone on the network path
+  ///     can read the key. Default `false`: `http` is accepted only for this machine (`localhost`, 127.0.0.0/8,
+  ///     `[::1]`).
+  /// - Throws: ``ConfigurationError`` if there is no origin or an insecure one; if the key is empty, or has control
+  ///   characters or surrounding blanks; if the name of the header field is not a token, or the engine sets that field;
+  ///   if its prefix begins with a blank or has control characters; or if the name of the query item is empty.
   public init(
     _ key: Secret, in placement: Placement, origins: [Origin], allowsInsecureOrigins: Bool = false
   ) throws(ConfigurationError) {
@@ -88,9 +92,9 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
     "transfer-encoding", "upgrade",
   ]
 
-  /// Sets the field or the item where the request goes to one of ``origins``.
+  /// Sets the header field or the query item if the request goes to one of ``origins``.
   ///
-  /// - Throws: stage `request`, code `invalid_header`, when the key cannot stand in the field.
+  /// - Throws: an error with stage `request` and code `invalid_header` if the key is not valid in the field.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest { try keyed(request) }
 
   func keyed(_ request: ResourceRequest) throws -> ResourceRequest {
@@ -109,7 +113,8 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
 }
 
 extension String {
-  /// A path with a query, one item of which has this value: in place of the first of that name, or at the end.
+  /// Returns a path in which a query item has the given value. The item replaces the first item of that name, or is
+  /// added at the end.
   fileprivate func settingQueryItem(_ name: String, to value: String) -> String {
     let item = name.percentEncoded(keeping: .unreserved) + "=" + value.percentEncoded(keeping: .unreserved)
     guard let mark = utf8.firstIndex(of: UInt8(ascii: "?")) else { return self + "?" + item }
@@ -129,7 +134,7 @@ extension String {
     return self[...mark] + items.joined(separator: "&")
   }
 
-  /// `+` counts as a blank, as servers read forms.
+  /// Returns whether a query item has the given name. `+` counts as a blank, because servers read it so in forms.
   private static func isItem(_ item: Substring, named name: String) -> Bool {
     let written = item.prefix { $0 != "=" }
     let spaced = String(decoding: written.utf8.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 }, as: UTF8.self)

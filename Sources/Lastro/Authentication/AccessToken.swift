@@ -2,26 +2,27 @@
 
 /// A bearer token as a token endpoint issued it (RFC 6750, RFC 6749 §5.1).
 public struct AccessToken: Sendable, Hashable {
-  /// What goes behind `Bearer` in the `Authorization` field.
+  /// The token that follows `Bearer` in the `Authorization` field.
   public let value: Secret
-  /// How long it is valid from when it was issued; `nil` where that is not known. ``BearerAuthenticator`` makes a point
-  /// in time of it.
+  /// The lifetime of the token from the time it was issued; `nil` if it is not known. ``BearerAuthenticator`` converts
+  /// it to a point in time.
   public let expiresIn: Duration?
-  /// What a new token can be had for, where the issuer gave it along.
+  /// The refresh token for getting a new access token, if the issuer provided one.
   public let refreshToken: Secret?
-  /// What it is good for: names, separated by spaces (RFC 6749 §3.3).
+  /// The scope of the token: names, separated by spaces (RFC 6749 §3.3).
   public let scope: String?
 
-  /// Makes a token.
+  /// Creates a token.
   ///
   /// - Parameters:
-  ///   - value: the token itself: visible ASCII characters, at least one.
-  ///   - expiresIn: how long it is valid from now on. Default: not known; it is then replaced when a server refuses it.
-  ///   - refreshToken: default none.
-  ///   - scope: default not known.
-  ///   - type: only `Bearer`, in any case (RFC 6749 §7.1).
-  /// - Throws: ``ConfigurationError`` when the value cannot stand in a header field, the lifetime is negative, or the
-  ///   type is another. The message never has the token in it.
+  ///   - value: the token itself: at least one character, all of them visible ASCII.
+  ///   - expiresIn: the remaining lifetime of the token. Default `nil`: the lifetime is not known, and the token is
+  ///     replaced when a server refuses it.
+  ///   - refreshToken: the refresh token. Default none.
+  ///   - scope: the scope of the token. Default: not known.
+  ///   - type: the token type, which must be `Bearer`, in any case (RFC 6749 §7.1).
+  /// - Throws: ``ConfigurationError`` if the value is not valid in a header field, the lifetime is negative, or the
+  ///   type is not supported. The message never includes the token.
   public init(
     _ value: Secret, expiresIn: Duration? = nil, refreshToken: Secret? = nil, scope: String? = nil,
     type: String = "Bearer"

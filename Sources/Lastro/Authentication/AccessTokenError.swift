@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why ``BearerAuthenticator`` has no token to use. What its source throws is passed on as it is.
+/// The reason why ``BearerAuthenticator`` has no token. Errors that its source throws are passed on unchanged.
 @nonexhaustive
 public enum AccessTokenError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The source did not answer within the timeout.
+  /// The source did not return a token within the timeout.
   case refreshTimedOut(Duration)
-  /// There were that many refreshes within the window already: servers refuse tokens that are new.
+  /// The maximum number of refreshes within the window was reached: servers refuse even new tokens.
   case excessiveRefresh(BearerAuthenticator.RefreshWindow)
 
-  /// One line, with what to look at.
+  /// A line with the reason and a suggestion.
   public var description: String {
     switch self {
     case .refreshTimedOut(let timeout):

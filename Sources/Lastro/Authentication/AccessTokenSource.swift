@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where access tokens come from.
+/// A source of access tokens.
 ///
-/// ``OAuth2ClientCredentials`` and ``OAuth2RefreshToken`` are ready; ``CustomAccessTokenSource`` calls a closure.
+/// ``OAuth2ClientCredentials`` and ``OAuth2RefreshToken`` are ready to use; ``CustomAccessTokenSource`` calls a
+/// closure.
 public protocol AccessTokenSource: Sendable {
-  /// Gets a new token. ``BearerAuthenticator`` asks in a task of its own and one call at a time. It cancels the task
-  /// when its timeout passes or the application replaces the token, and drops the answer; the next call begins when
-  /// this one has returned, or does not within the timeout.
+  /// Returns a new token. ``BearerAuthenticator`` calls this in a separate task, and makes one call at a time. It
+  /// cancels the task and drops the result when its timeout passes or the application replaces the token. The next call
+  /// starts when this one returns, or when it has not returned within the timeout.
   ///
-  /// Requests made here may go through the same authenticator: they pass as they are. That is known by the task, and
-  /// its children inherit it. `Task.detached`, a dispatch queue and a callback of another library lose it: a request
-  /// made there would wait for the very refresh that it is for, until the timeout. Use a stack without the
-  /// authenticator there.
+  /// Requests made here may use the same authenticator: it leaves them unchanged. It recognizes them by a task-local
+  /// value, which child tasks inherit. The value is lost in `Task.detached`, on a dispatch queue and in a callback of
+  /// another library. A request made there would wait, until the timeout, for the refresh that it is a part of. Use a
+  /// stack without the authenticator there.
   ///
-  /// - Parameter old: the token to replace, with what is left of its lifetime; `nil` when there is none yet.
-  /// - Throws: when there is no token to be had. The error reaches every waiting request as it is: it must not have
-  ///   secrets in it.
+  /// - Parameter old: the token to replace, with its remaining lifetime; `nil` if there is none yet.
+  /// - Throws: an error if no token is available. Every waiting request receives the error unchanged, so it must not
+  ///   contain secrets.
   func token(replacing old: AccessToken?) async throws -> AccessToken
 
-  /// Drops what the source remembers of the tokens it gave: the application put another in place
-  /// (``BearerAuthenticator/replace(with:)``), maybe another user's. An answer that is still on its way is of no use
-  /// any more, and must have no effect.
+  /// Discards all that the source remembers about the tokens it returned, because the application set another token
+  /// (``BearerAuthenticator/replace(with:)``), possibly for another user. A response that is still in flight is
+  /// obsolete and must have no effect.
   ///
-  /// Called on the thread of the application, before the other token is used: return at once. The task of a call that
-  /// runs has been cancelled by then. Default: nothing, for sources that remember nothing.
+  /// This method is called on the application's thread, before the other token is used, and must return at once. The
+  /// task of a call in progress has already been cancelled. Default: does nothing, for sources that remember nothing.
   func forget()
 }
 
 extension AccessTokenSource {
-  /// The default, for sources that remember nothing of the tokens they gave.
+  /// Does nothing, for sources that remember nothing about the tokens they returned.
   public func forget() {}
 }

@@ -3,12 +3,12 @@
 import HTTPTypes
 
 extension BasicAuthenticator: ExplainableInterceptor {
-  /// The scheme alone: the user's name is not shown.
+  /// The name of the scheme. The user name is not shown.
   public var explanation: String { "sends Basic credentials" }
 }
 
 extension APIKeyAuthenticator: ExplainableInterceptor {
-  /// Where the key stands.
+  /// A text that names the place of the key.
   public var explanation: String {
     switch placement {
     case .header("Authorization", prefix: "Bearer "): "sends a bearer token"
@@ -17,34 +17,34 @@ extension APIKeyAuthenticator: ExplainableInterceptor {
     }
   }
 
-  /// The request with the key, which the explanation masks.
+  /// Returns the request with the key, which the explanation masks.
   public func explainedRequest(_ request: ResourceRequest) -> ResourceRequest {
     (try? keyed(request)) ?? request
   }
 }
 
 extension BearerAuthenticator: ExplainableInterceptor {
-  /// What it does on a 401.
+  /// A text about the handling of a 401.
   public var explanation: String { "sends a bearer token; after a 401 refreshes it and repeats the request once" }
 
-  /// A retry after a 401 of one of the origins.
+  /// Returns a retry for a 401 of one of the origins.
   public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     error.isRefusal(of: request, at: origins) ? .retry : Retry.Action.none
   }
 }
 
 extension DigestAuthenticator: ExplainableInterceptor {
-  /// What it does on a 401.
+  /// A text about the handling of a 401.
   public var explanation: String { "answers Digest challenges; repeats the request once after a 401" }
 
-  /// Left open for a 401 of one of the origins: it depends on the challenge.
+  /// Returns `nil`, for undecided, after a 401 of one of the origins: the action depends on the challenge.
   public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     error.isRefusal(of: request, at: origins) ? nil : Retry.Action.none
   }
 }
 
 extension HTTPFetchError {
-  /// Whether it is a 401 of one of the origins.
+  /// Returns whether the error is a 401 of one of the origins.
   fileprivate func isRefusal(of request: ResourceRequest, at origins: [Origin]) -> Bool {
     statusCode == .unauthorized && Origin(request.head).map(origins.contains) ?? false
   }

@@ -6,39 +6,41 @@
   internal import Foundation
 #endif
 
-/// User and password on every request to the given origins (RFC 7617), without being asked for them.
+/// An authenticator that sends a user name and a password with every request to the given origins (RFC 7617), without
+/// waiting for a challenge.
 ///
 /// ```swift
 /// let basic = try BasicAuthenticator(user: "ci", password: password, origins: [origin])
 /// configuration.interceptors.append(basic)
 /// ```
 ///
-/// The `Authorization` field of a request is replaced. Requests to other origins pass as they are. A 401 is not
-/// retried: the same credentials would be refused again.
+/// It replaces the `Authorization` field of a request. Requests to other origins are not changed. A 401 is not retried,
+/// because the same credentials would be refused again.
 public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
   /// The user name.
   public let user: String
-  /// Where the credentials go, and nowhere else.
+  /// The only origins that receive the credentials.
   public var origins: [Origin] { scope.origins }
-  /// As ``origins``.
+  /// The origins in ``origins``.
   public var credentialOrigins: [Origin] { scope.origins }
-  /// False: the credentials are at hand, so no task is made for the hook.
+  /// Always `false`: the credentials are available at once, so the hook does not need a task.
   public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
   private let authorization: Secret
   private let password: Secret
 
-  /// Makes an authenticator.
+  /// Creates an authenticator.
   ///
   /// - Parameters:
-  ///   - user: the user name, sent in UTF-8 and not normalized; may be empty.
-  ///   - password: sent in UTF-8 and not normalized; may be empty.
-  ///   - origins: where the credentials go; at least one.
-  ///   - allowsInsecureOrigins: whether an origin may be `http` on another machine, where everyone on the way reads
-  ///     the password. Default false: `http` is for this machine only (`localhost`, 127.0.0.0/8, `[::1]`).
-  /// - Throws: ``ConfigurationError``: no origin; one in clear; a colon in the user name (RFC 7617 §2: it would end
-  ///   there); control characters in either.
+  ///   - user: the user name, sent in UTF-8 without normalization; may be empty.
+  ///   - password: the password, sent in UTF-8 without normalization; may be empty.
+  ///   - origins: the origins that receive the credentials; at least one.
+  ///   - allowsInsecureOrigins: whether an origin may use `http` to another machine, where anyone on the network path
+  ///     can read the password. Default `false`: `http` is accepted only for this machine (`localhost`, 127.0.0.0/8,
+  ///     `[::1]`).
+  /// - Throws: ``ConfigurationError`` if there is no origin or an insecure one, if the user name has a colon (RFC 7617
+  ///   §2: it would end the name), or if either text has control characters.
   public init(
     user: String, password: Secret, origins: [Origin], allowsInsecureOrigins: Bool = false
   ) throws(ConfigurationError) {
@@ -48,9 +50,10 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor 
     self.password = password
   }
 
-  /// Sets `Authorization` where the request goes to one of ``origins``.
+  /// Sets `Authorization` if the request goes to one of ``origins``.
   ///
-  /// - Throws: stage `request`, code `invalid_header`, when user or password cannot stand in a header field.
+  /// - Throws: an error with stage `request` and code `invalid_header` if the user name or the password is not valid in
+  ///   a header field.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     guard scope.covers(request) else { return request }
     var request = request
@@ -61,9 +64,9 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor 
 }
 
 extension Secret {
-  /// User and password as the value of a field (RFC 7617).
+  /// Returns a user name and a password as the value of an `Authorization` field (RFC 7617).
   ///
-  /// - Throws: ``ConfigurationError``: a colon in the user-id, control characters in either.
+  /// - Throws: ``ConfigurationError`` if the user name has a colon, or if either text has control characters.
   package static func basic(user: String, _ password: Secret) throws(ConfigurationError) -> Secret {
     guard !user.utf8.contains(UInt8(ascii: ":")) else {
       throw ConfigurationError(

@@ -4,33 +4,33 @@ internal import LastroSupport
 import Synchronization
 
 extension BearerAuthenticator {
-  /// How a wait for a token ended.
+  /// The result of waiting for a token.
   enum Settled: Sendable {
     case token(AccessToken)
     case failed(any Error)
-    /// The application put another token in place.
+    /// The application set another token.
     case replaced
   }
 
-  /// What a token is needed for.
+  /// The reason why a token is needed.
   enum Need {
     case request(hasFailed: Bool)
-    /// A request was refused with this token in it.
+    /// A server refused a request that had this token.
     case refused(Secret)
   }
 
   struct State {
     var machine: TokenMachine
     var flight: Flight?
-    /// Requests that wait for the refresh that runs, or for a replacement to be complete.
+    /// The requests that wait for the current refresh, or for a replacement to finish.
     var waiters: [UInt64: CheckedContinuation<Settled, any Error>] = [:]
-    /// The refresh whose source has not returned, also when no request waits for its answer any more.
+    /// The refresh whose source has not returned yet, even if no request waits for its result any more.
     var asking: UInt64?
-    /// Number of replacements that are on their way: no refresh begins.
+    /// The number of replacements in progress. While there are any, no refresh starts.
     var replacements = 0
     var lastID: UInt64 = 0
 
-    /// What the machine is told.
+    /// The state of the refresh, as input for the machine.
     var refresh: TokenMachine.Refresh {
       if replacements > 0 { return .refused }
       return flight.map { $0.isRefused ? .refused : .ahead } ?? .none
@@ -41,7 +41,8 @@ extension BearerAuthenticator {
       return lastID
     }
 
-    /// Takes the refresh that runs, or the one with that number if it still does.
+    /// Removes and returns the current refresh. With an identifier, it does so only if the current refresh has that
+    /// identifier.
     mutating func takeFlight(_ id: UInt64? = nil) -> Flight? {
       guard let flight, id == nil || flight.id == id else { return nil }
       self.flight = nil
@@ -54,29 +55,30 @@ extension BearerAuthenticator {
     }
   }
 
-  /// A refresh that runs.
+  /// A refresh in progress.
   struct Flight {
     let id: UInt64
-    /// Whether a request was refused with the token that it replaces.
+    /// Whether a server refused a request that had the token to be replaced.
     var isRefused = false
-    /// On whose behalf it runs: the task that began it may be refreshing for another authenticator.
+    /// The authenticators for which it runs: the task that started it may itself be refreshing for another
+    /// authenticator.
     let marks: Set<UInt64>
-    /// The stack whose call began it.
+    /// The stack whose call started the refresh.
     let stack: CallingStack?
     var start: Duration
-    /// Asks the source; `nil` while the source has not returned from an earlier refresh.
+    /// The task that calls the source; `nil` while the source has not returned from an earlier refresh.
     var task: Task<Void, Never>?
-    /// The time for that, or for the wait before it.
+    /// The task that enforces the time limit of that call, or of the wait before it.
     var timeout: Task<Void, Never>
 
-    /// Not to be called with the lock held.
+    /// Cancels both tasks. Must not be called with the lock held.
     func cancel() {
       task?.cancel()
       timeout.cancel()
     }
   }
 
-  /// The token for a request; waits for a refresh where one is needed.
+  /// Returns the token for a request. Waits for a refresh if one is needed.
   func token(for call: UInt64, hasFailed: Bool) async throws -> AccessToken {
     let now = timeSource.now()
     let ready = state.withLock { $0.machine.ready(for: call, isRefused: $0.refresh == .refused, at: now) }
@@ -93,7 +95,8 @@ extension BearerAuthenticator {
     }
   }
 
-  /// Decides, and waits where that is the decision: one step under the lock, so that no refresh ends in between.
+  /// Decides, and waits if the decision requires it. Both happen in one step under the lock, so that no refresh ends in
+  /// between.
   ///
   /// - Throws: `CancellationError`, promptly when the task is cancelled.
   func settle(_ need: Need, call: UInt64) async throws -> Settled {
@@ -102,7 +105,7 @@ extension BearerAuthenticator {
       try await withCheckedThrowingContinuation { continuation in
         let now = timeSource.now()
         let settled: Result<Settled, any Error>? = state.withLock { state in
-          // A cancellation from here on finds the waiter, because its handler needs the lock.
+          // A later cancellation finds the waiter, because its handler needs the lock.
           if Task.isCancelled { return .failure(CancellationError()) }
           if let settled = decide(need, call: call, at: now, &state) { return .success(settled) }
           state.waiters[waiter] = continuation
@@ -115,7 +118,7 @@ extension BearerAuthenticator {
     }
   }
 
-  /// `nil`: wait for the refresh that runs now.
+  /// Returns the result for a request, or `nil` if it must wait for the current refresh.
   private func decide(_ need: Need, call: UInt64, at now: Duration, _ state: inout State) -> Settled? {
     let refresh = state.refresh
     let decision: TokenMachine.Decision
@@ -140,8 +143,8 @@ extension BearerAuthenticator {
     }
   }
 
-  /// Begins a refresh: asks the source, or, while that has not returned from an earlier call, waits for it. A refresh
-  /// token that is sent twice counts as stolen.
+  /// Starts a refresh. It calls the source, or waits while the source has not returned from an earlier call: a server
+  /// treats a refresh token that is sent twice as stolen.
   private func begin(_ state: inout State, isRefused: Bool, at now: Duration) {
     let id = state.makeID()
     let marks = Self.refreshing.union([self.id])
@@ -153,7 +156,7 @@ extension BearerAuthenticator {
       timeout: mustWait ? after(refreshTimeout) { $0.askAtLast(id) } : timeout(id))
   }
 
-  /// Asks the source. Its task does not keep the authenticator, which ends it when it is dropped.
+  /// Calls the source in a task. The task does not retain the authenticator, which cancels it in `deinit`.
   private func ask(
     _ id: UInt64, _ marks: Set<UInt64>, _ stack: CallingStack?, _ state: inout State, at now: Duration
   ) -> Task<Void, Never> {
@@ -189,7 +192,7 @@ extension BearerAuthenticator {
     }
   }
 
-  /// The source did not return from the earlier call in good time: asks it all the same.
+  /// Calls the source even though it did not return from the earlier call in time.
   private func askAtLast(_ id: UInt64) {
     let now = timeSource.now()
     state.withLock { state in
@@ -197,7 +200,7 @@ extension BearerAuthenticator {
     }
   }
 
-  /// Asks for a refresh that waited until it could.
+  /// Calls the source for a refresh that waited for its turn.
   private func askNext(_ state: inout State, at now: Duration) {
     guard var flight = state.flight, flight.task == nil else { return }
     let patience = flight.timeout
@@ -205,11 +208,12 @@ extension BearerAuthenticator {
     flight.task = ask(flight.id, flight.marks, flight.stack, &state, at: now)
     flight.timeout = timeout(flight.id)
     state.flight = flight
-    // A sleep that ends under the lock takes no lock of ours: its task goes on elsewhere.
+    // Cancelling may end a sleep while the lock is held. That is safe: the sleeping task continues on another thread
+    // and takes none of our locks here.
     patience.cancel()
   }
 
-  /// Whichever of answer and timeout comes first ends the refresh.
+  /// Ends the refresh, with the source's result or with the timeout, whichever comes first.
   private func finish(_ id: UInt64, _ result: Result<AccessToken, any Error>, hasReturned: Bool) {
     let now = timeSource.now()
     let (flight, waiters) = state.withLock { state -> (Flight?, [CheckedContinuation<Settled, any Error>]) in
@@ -230,9 +234,9 @@ extension BearerAuthenticator {
     for waiter in waiters { waiter.resume(returning: settled) }
   }
 
-  /// Puts another token in place in three steps, for the source is not to be called with the lock held: no refresh
-  /// begins, the source forgets, the token is there. A refresh in between would be told of the old token by an old
-  /// caller, or have its refresh token forgotten.
+  /// Replaces the token in three steps, because the source must not be called with the lock held: block new refreshes,
+  /// let the source forget, and store the token. Without the block, a refresh in between could pass the old token to
+  /// the source, or lose its own refresh token when the source forgets.
   func replaceAll(with token: AccessToken?) {
     let flight = state.withLock { state in
       state.replacements += 1

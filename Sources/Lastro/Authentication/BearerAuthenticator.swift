@@ -10,28 +10,29 @@ import Synchronization
   public import Foundation
 #endif
 
-/// Puts a bearer token on requests (RFC 6750 §2.1), and gets a new one when it expires or is refused.
+/// An authenticator that adds a bearer token to requests (RFC 6750 §2.1), and gets a new token when the current one
+/// expires or is refused.
 ///
-/// - Requests to other origins than the configured ones pass as they are, and so do requests that have an
-///   `Authorization` field of another scheme.
-/// - A token is refreshed ahead of its expiry, by a refresh that no request waits for: requests go on with the token as
-///   long as it is valid.
-/// - A request that was refused with 401 is repeated once: at once when the token it had was replaced meanwhile, else
-///   after a refresh. A second 401 in the same call stands.
-/// - Requests that are made while a refresh runs because a token was refused, or there is none that is valid, wait for
-///   it. When it fails they are sent with the old token as long as that has not expired.
-/// - One refresh serves all waiting requests. It runs in a task of its own: cancelling one of them, or all, does not
-///   end it, and a cancelled request returns at once. It has its own limit in time.
-/// - A refresh that fails, fails all waiting requests, with the error of the source: in ``HTTPFetchError/Reason`` it is
-///   in `noRequest`; after a 401, which stands, it is in ``HTTPFetchError/retryEnd``: `policy(.custom(…))`. Calls that
-///   had begun by then do not refresh again; new ones do, but not within 1 s: until then they get that error too. Where
-///   the request for the token could not be sent, as with a token endpoint that is down, retries of those calls refresh
-///   again too, and the pause grows from 10 ms to 1 s.
-/// - The source is asked one call at a time. One that goes on after its timeout, or after the token was replaced, is
-///   waited for, as long as the timeout again.
-/// - Requests that the source makes in order to refresh may go through the same stack: they pass as they are.
+/// - Requests to origins that are not configured are left unchanged, and so are requests that have an `Authorization`
+///   field of another scheme.
+/// - A token is refreshed ahead of its expiry, in the background: requests use the current token as long as it is
+///   valid.
+/// - A request that was refused with a 401 is repeated once. It is repeated at once if its token has been replaced in
+///   the meantime, and otherwise after a refresh. A second 401 in the same call is final.
+/// - While a refresh runs because a token was refused, or because no valid token exists, new requests wait for it. If
+///   it fails, they are sent with the old token as long as that has not expired.
+/// - All waiting requests share one refresh. It runs in a separate task with its own time limit. Cancelling one or all
+///   of the requests does not end it, and a cancelled request returns at once.
+/// - If a refresh fails, all waiting requests fail with the error of the source: in ``HTTPFetchError/Reason`` it is in
+///   `noRequest`. After a 401, the call fails with that 401, and the error is in ``HTTPFetchError/retryEnd``:
+///   `policy(.custom(…))`. Calls that had begun by then do not refresh again. New calls do, but not within 1 s: until
+///   then they fail with the same error. If the token request could not be sent, for example because the token endpoint
+///   is down, retries of those calls also refresh again, and the pause grows from 10 ms to 1 s.
+/// - The source is called once at a time. If a call continues after its timeout, or after the token was replaced, the
+///   next call waits for it, for up to the timeout again.
+/// - Requests that the source makes for a refresh may use the same stack: they are left unchanged.
 ///
-/// Dropping the authenticator ends a refresh that runs.
+/// Releasing the authenticator cancels a refresh in progress.
 ///
 /// ```swift
 /// let tokens = try OAuth2ClientCredentials(client: client, scope: "read", stack: stack)
@@ -43,32 +44,33 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   let source: any AccessTokenSource
   let refreshTimeout: Duration
   private let ownTime: TimeSource?
-  /// A lock of its own: the clock is asked while ``state`` is locked.
+  /// A separate lock, because the clock is read while ``state`` is locked.
   private let stackTime = Lock<TimeSource?>(nil)
   let state: Lock<State>
-  /// Tells authenticators apart in ``refreshing``.
+  /// The identifier of the authenticator in ``refreshing``.
   let id = BearerAuthenticator.nextID()
 
-  /// The authenticators on whose behalf the current task refreshes.
+  /// The authenticators for which the current task refreshes.
   @TaskLocal static var refreshing: Set<UInt64> = []
 
-  /// Makes an authenticator.
+  /// Creates an authenticator.
   ///
   /// - Parameters:
-  ///   - source: where new tokens come from.
-  ///   - origins: the servers that get the token; at least one. All have to be `https` or loopback.
-  ///   - token: the one to begin with, such as one that was persisted. Default: the first request gets one.
-  ///   - leeway: how long before its expiry a token is refreshed; for a token that lives shorter than twice that, half
-  ///     its life. After a refresh ahead of time failed, the next is tried a tenth of it later. Default 30 s.
-  ///   - window: how many refreshes are too many; those that fail on the way to the source's server do not count.
+  ///   - source: the source of new tokens.
+  ///   - origins: the origins that receive the token; at least one. All must use `https` or be loopback.
+  ///   - token: the initial token, such as one that was persisted. Default: the first request gets one.
+  ///   - leeway: the time before its expiry at which a token is refreshed. If a token's lifetime is shorter than twice
+  ///     the leeway, it is refreshed after half its lifetime. If a refresh ahead of expiry fails, the next one is tried
+  ///     after a tenth of the leeway. Default 30 s.
+  ///   - window: the limit for the number of refreshes; those that fail on the way to the source's server do not count.
   ///     Default 5 within 30 s. `nil`: no limit.
-  ///   - refreshTimeout: how long one refresh may take; at most 1,000,000,000 s. Default 30 s.
-  ///   - allowsInsecureOrigins: whether `http` origins other than loopback are accepted, where everyone on the way can
-  ///     read the token. Default false.
-  ///   - timeSource: default: that of the first stack with a clock of its own that has it among its interceptors; else
-  ///     the continuous clock.
-  /// - Throws: ``ConfigurationError`` when there is no origin, one is not secure, the leeway is negative, or the
-  ///   timeout is not positive.
+  ///   - refreshTimeout: the maximum duration of a refresh; at most 1,000,000,000 s. Default 30 s.
+  ///   - allowsInsecureOrigins: whether `http` origins other than loopback are accepted, where anyone on the network
+  ///     path can read the token. Default `false`.
+  ///   - timeSource: the clock. Default: the clock of the first stack that has this authenticator among its
+  ///     interceptors and uses a clock of its own, or else the continuous clock.
+  /// - Throws: ``ConfigurationError`` if there is no origin or an insecure one, the leeway is negative, or the timeout
+  ///   is not positive.
   public init(
     source: some AccessTokenSource, origins: [Origin], token: AccessToken? = nil, leeway: Duration = .seconds(30),
     window: BearerAuthenticator.RefreshWindow? = .standard, refreshTimeout: Duration = .seconds(30),
@@ -84,7 +86,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
         "the refresh timeout is \(refreshTimeout.brief), which is not positive", hint: "give a positive duration")
     }
     self.source = source
-    // Some thirty years: clocks trap on what they cannot hold.
+    // Limits the timeout to about thirty years: clocks trap on values that they cannot represent.
     self.refreshTimeout = refreshTimeout.countable
     ownTime = timeSource
     var machine = TokenMachine(leeway: leeway.countable, window: window)
@@ -103,7 +105,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
     guard isFirst else { return }
     let (before, now) = (TimeSource.continuous.now(), time.now())
     state.withLock { state in
-      // What is left of its life is left by the other clock too.
+      // Keep the token's remaining lifetime on the new clock.
       if let token = state.machine.current(at: before) { state.machine.replace(with: token, at: now) }
     }
   }
@@ -113,36 +115,37 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   private static let lastID = Atomic<UInt64>(0)
   private static func nextID() -> UInt64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
 
-  /// The origins that get the token.
+  /// The origins that receive the token.
   public var origins: [Origin] { scope.origins }
 
-  /// The configured origins: a redirect back to one of them gets the token again.
+  /// The configured origins. A request that is redirected back to one of them gets the token again.
   public var credentialOrigins: [Origin] { origins }
 
-  /// The token in use, with what is left of its lifetime, to be persisted; `nil` when there is none yet.
+  /// The current token with its remaining lifetime, to be persisted; `nil` if there is none yet.
   public var token: AccessToken? {
     let now = timeSource.now()
     return state.withLock { $0.machine.current(at: now) }
   }
 
-  /// Puts another token in place of the one in use, such as after a login; `nil` forgets it.
+  /// Replaces the current token, for example after a login; `nil` removes it.
   ///
-  /// A refresh that runs is cancelled, and its result dropped: a waiting request goes on with the new token, or for
-  /// `nil` with a new refresh. The source forgets what it knows of the old token (``AccessTokenSource/forget()``), its
-  /// refresh token included: after `nil`, ``OAuth2RefreshToken`` has none, and requests fail until there is a login.
+  /// A refresh in progress is cancelled, and its result is dropped. Waiting requests continue with the new token, or
+  /// with a new refresh if the token is `nil`. The source forgets the old token (``AccessTokenSource/forget()``) and
+  /// its refresh token. After `nil`, ``OAuth2RefreshToken`` has no refresh token, so requests fail until the next
+  /// login.
   public func replace(with token: AccessToken?) {
     replaceAll(with: token)
   }
 
-  /// Puts the token on a request to one of the origins; waits for one where there is none, or it is about to expire.
+  /// Adds the token to a request to one of the origins. Waits for a token if there is none or if it is about to expire.
   ///
-  /// - Throws: what the source throws, ``AccessTokenError``, or `CancellationError` when the task is cancelled while it
+  /// - Throws: the errors of the source, ``AccessTokenError``, or `CancellationError` if the task is cancelled while it
   ///   waits.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     try await authenticate(request, call: 0, hasFailed: false)
   }
 
-  /// Wants a retry after a 401 to the token, once a call and once there is another token.
+  /// Asks for a retry after a server refused the token with a 401, once per call, as soon as there is another token.
   public func evaluateFailedRequest(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     retryState: Retry.State
@@ -150,7 +153,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
     await evaluate(request, response, retryState, call: 0)
   }
 
-  /// As ``authenticate(_:)``, for a request that was made; passes a failure on.
+  /// Does the same as ``authenticate(_:)`` if the request was made, and passes on a failure.
   public func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
@@ -160,7 +163,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
     }
   }
 
-  /// As ``evaluateFailedRequest(_:response:body:error:retryState:)``.
+  /// Does the same as ``evaluateFailedRequest(_:response:body:error:retryState:)``.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
@@ -194,7 +197,7 @@ extension BearerAuthenticator {
       case .failed(let error): return .noRetry(.custom(error))
       }
     } catch {
-      // Cancelled: the call ends, whatever is said here.
+      // The task was cancelled, so the call ends regardless of this result.
       return .none
     }
   }
@@ -203,7 +206,7 @@ extension BearerAuthenticator {
     !Self.refreshing.contains(id) && scope.covers(request)
   }
 
-  /// Whether an earlier failure of the call is a 401 of ours.
+  /// Returns whether an earlier failure of the call is a 401 from one of the origins.
   private func isRefusal(_ error: any Error) -> Bool {
     guard let error = error as? HTTPFetchError<any Error>, error.statusCode == .unauthorized else { return false }
     guard let url = error.response?.url, let origin = try? Origin(url) else { return true }
@@ -215,7 +218,7 @@ extension BearerAuthenticator {
     return isRefusal(error)
   }
 
-  /// The bearer token that a request has.
+  /// Returns the bearer token that a request has.
   private static func bearer(of request: ResourceRequest) -> Secret? {
     let values = request.head.headerFields[values: .authorization]
     guard values.count == 1, let value = values.first, value.prefix(7).lowercased() == "bearer " else { return nil }

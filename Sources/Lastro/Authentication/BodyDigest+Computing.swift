@@ -12,11 +12,11 @@
 #endif
 
 extension BodyDigest {
-  /// Reads a body and hashes it. A file is read in blocks on the concurrent pool; a stream that can be opened again is
-  /// opened once more for it, and has to end.
+  /// Reads a body and computes its hash. A file is read in blocks on the concurrent pool. A stream that can be reopened
+  /// is opened once more for the hash, and must end.
   ///
-  /// - Throws: code `invalid_body` when a file cannot be read, or file or stream have not the length they were given
-  ///   with; `CancellationError`; `HashingError`; what the stream throws.
+  /// - Throws: an error with code `invalid_body` if a file cannot be read, or if a file or stream does not have its
+  ///   declared length; `CancellationError`; `HashingError`; the errors of the stream.
   @concurrent
   package static func computed(of body: RequestBody) async throws -> BodyDigest {
     let hasher = try MessageHasher()
@@ -48,7 +48,7 @@ extension BodyDigest {
       if count == 0 { break }
       hasher.update(block[..<count])
       total += Int64(count)
-      // Others want the thread too.
+      // Let other tasks use the thread between blocks.
       await Task.yield()
     }
     guard total == length else {
@@ -64,7 +64,7 @@ extension BodyDigest {
       try Task.checkCancellation()
       hasher.update(chunk)
       total += Int64(chunk.count)
-      // An endless one is found here, and not never.
+      // Stops at the declared length, so that an endless stream is detected.
       if let length, total > length { break }
     }
     guard length == nil || total == length else {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The hash of a request's body, as far as it can be had before the body is sent.
+/// The hash of a request's body, if it can be computed before the body is sent.
 public enum BodyDigest: Sendable, Hashable {
-  /// SHA-256 of the bytes as they are sent: of no bytes where there is no body.
+  /// The SHA-256 of the bytes as they are sent; without a body, the hash of zero bytes.
   case sha256(MessageDigest)
-  /// There is no hash: the body is a stream that can be read once only. Refuse it, or sign as the protocol says for
-  /// that (`UNSIGNED-PAYLOAD` and the like).
+  /// The hash is not available, because the body is a stream that can be read only once. Refuse the request, or sign it
+  /// in the way that the protocol provides for this case (`UNSIGNED-PAYLOAD` and the like).
   case unavailable
 }

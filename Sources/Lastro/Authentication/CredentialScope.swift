@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The origins that credentials may be sent to.
+/// The origins that may receive credentials.
 struct CredentialScope: Sendable {
   let origins: [Origin]
 
-  /// Checks origins.
+  /// Checks the origins.
   ///
   /// - Parameters:
-  ///   - origins: at least one.
-  ///   - allowsInsecureOrigins: whether `http` may carry them to another machine.
-  /// - Throws: ``ConfigurationError``.
+  ///   - origins: the origins; at least one.
+  ///   - allowsInsecureOrigins: whether credentials may be sent over `http` to another machine.
+  ///   - Throws: ``ConfigurationError`` if there is no origin, or an insecure one that is not allowed.
   init(_ origins: [Origin], allowsInsecureOrigins: Bool) throws(ConfigurationError) {
     guard !origins.isEmpty else {
       throw ConfigurationError(
@@ -24,16 +24,16 @@ struct CredentialScope: Sendable {
     self.origins = origins
   }
 
-  /// Whether a request goes to one of them.
+  /// Returns whether a request goes to one of the origins.
   func covers(_ request: ResourceRequest) -> Bool { origin(of: request) != nil }
 
-  /// Where a request goes; `nil` when that is not in the scope.
+  /// Returns the origin of a request; `nil` if it is not in the scope.
   func origin(of request: ResourceRequest) -> Origin? {
     Origin(request.head).flatMap { origins.contains($0) ? $0 : nil }
   }
 }
 
 extension String {
-  /// Whether a control character is in it (RFC 5234 `CTL`, and U+0080 to U+009F).
+  /// Whether the text has a control character (RFC 5234 `CTL`, and U+0080 to U+009F).
   var hasControlCharacter: Bool { unicodeScalars.contains { $0.properties.generalCategory == .control } }
 }

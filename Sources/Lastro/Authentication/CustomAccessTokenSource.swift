@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Gets access tokens from a closure. It remembers nothing, so that there is nothing to forget.
+/// A source that gets access tokens from a closure. It remembers nothing, so it has nothing to forget.
 public struct CustomAccessTokenSource: AccessTokenSource {
   private let get: @Sendable (AccessToken?) async throws -> AccessToken
 
@@ -9,6 +9,6 @@ public struct CustomAccessTokenSource: AccessTokenSource {
 
   /// Calls the closure.
   ///
-  /// - Throws: what the closure throws.
+  /// - Throws: the errors of the closure.
   public func token(replacing old: AccessToken?) async throws -> AccessToken { try await get(old) }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The algorithms of RFC 7616 §6.1.
+/// An algorithm of RFC 7616 §6.1.
 struct DigestAlgorithm: Sendable, Hashable {
   var hash: HashAlgorithm
-  /// Whether the password's hash is bound to the first nonces: `-sess`.
+  /// Whether the password's hash is bound to the first nonces (`-sess`).
   var isSession = false
 
-  /// Reads the value of an `algorithm` parameter, in any case; `nil` for one that is not known.
+  /// Reads the value of an `algorithm` parameter, in any case. Returns `nil` for an unknown algorithm.
   init?(_ name: String) {
     var name = name.lowercased()
     if name.hasSuffix("-sess") {
@@ -21,7 +21,7 @@ struct DigestAlgorithm: Sendable, Hashable {
     }
   }
 
-  /// The name as it is sent.
+  /// The name of the algorithm as it is sent.
   var name: String {
     let base =
       switch hash {
@@ -33,7 +33,7 @@ struct DigestAlgorithm: Sendable, Hashable {
     return isSession ? base + "-sess" : base
   }
 
-  /// Two texts joined by a colon, hashed: `KD` of RFC 7616 §3.3, and the shape of everything else there.
+  /// Joins texts with colons and returns their hash, as `KD` and the other functions of RFC 7616 §3.3 do.
   func hash(_ parts: String...) throws(HashingError) -> String {
     try MessageDigest(of: Array(parts.joined(separator: ":").utf8), hash).hexadecimal
   }

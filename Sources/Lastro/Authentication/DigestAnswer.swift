@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The answer to a challenge for one request (RFC 7616 §3.4), and what the server is to prove in turn (§3.5).
+/// The response to a challenge for one request (RFC 7616 §3.4), and the proof expected from the server (§3.5).
 struct DigestAnswer: Sendable {
   var challenge: DigestChallenge
   var user: String
   var password: Secret
   var method: String
-  /// Path and query as sent.
+  /// The path and the query as sent.
   var target: String
   var protection: DigestChallenge.ProtectionChoice
-  /// Number of requests sent with this nonce, this one included.
+  /// The number of requests sent with this nonce, including this one.
   var count: UInt32
   var clientNonce: String
-  /// The nonces that a `-sess` algorithm began with; `nil` when they are this answer's.
+  /// The nonces with which the session of a `-sess` algorithm began; `nil` if they are the nonces of this answer.
   var session: Session?
 
-  /// The nonces a session began with.
+  /// The nonces with which a session began.
   struct Session: Sendable, Hashable {
     var nonce: String
     var clientNonce: String
   }
 
-  /// The value of the `Authorization` field.
+  /// Returns the value of the `Authorization` field.
   ///
   /// - Throws: `HashingError`.
   func authorization() throws(HashingError) -> Secret {
@@ -37,7 +37,8 @@ struct DigestAnswer: Sendable {
     return Secret("Digest " + parts.joined(separator: ", "))
   }
 
-  /// What `rspauth` of the answer's `Authentication-Info` must be, for one that protects no body; `nil` else.
+  /// Returns the expected `rspauth` in the response's `Authentication-Info`. Returns `nil` unless the protection is
+  /// `auth`.
   ///
   /// - Throws: `HashingError`.
   func serverProof() throws(HashingError) -> String? {
@@ -70,13 +71,14 @@ struct DigestAnswer: Sendable {
     }
   }
 
-  /// Eight digits.
+  /// The count in 8 hexadecimal digits.
   private var countText: String {
     let digits = String(count, radix: 16)
     return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
   }
 
-  /// Hashed where the server wants that; in the notation of RFC 8187 where it says how to read it and quotes do not do.
+  /// Returns the parameter with the user name. The name is hashed if the server asks for that. A name that is not ASCII
+  /// is encoded as in RFC 8187 if the server declared UTF-8.
   private func userParameter() throws(HashingError) -> String {
     if challenge.hashesUser { return "username=\"\(try challenge.algorithm.hash(user, challenge.realm))\"" }
     if challenge.isUTF8, !user.utf8.allSatisfy({ $0 < 0x80 }) {
@@ -85,7 +87,7 @@ struct DigestAnswer: Sendable {
     return "username=\(Self.quoted(user))"
   }
 
-  /// `attr-char` of RFC 8187 §3.2.1.
+  /// The characters `attr-char` of RFC 8187 §3.2.1.
   private static let extendedValue = ByteSet(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$&+-.^_`|~")
 

@@ -10,45 +10,47 @@ internal import LastroWire
   public import Foundation
 #endif
 
-/// Proves a password to servers that ask for a digest of it (RFC 7616, and RFC 2069's older form).
+/// An authenticator that answers Digest challenges (RFC 7616, and the older form of RFC 2069).
 ///
 /// ```swift
 /// let digest = try DigestAuthenticator(user: "ci", password: password, origins: [origin])
 /// configuration.interceptors.append(digest)
 /// ```
 ///
-/// The first request to an origin goes without credentials; its 401 brings a challenge, and the call is tried once
-/// more, whatever its method: a 401 says that the server did not act. Later requests are authenticated at once, with
-/// counts (`nc`) of their own. When the server calls a nonce stale, the call is tried with the new one. A call is sent
-/// three times at most, and a refusal of proper credentials is final.
+/// The first request to an origin is sent without credentials. Its 401 has a challenge, and the call is tried once more
+/// with any method, because a 401 means that the server did not act. Later requests are authenticated at once, each
+/// with its own count (`nc`). If the server reports a stale nonce, the call is tried with the new nonce. A call is sent
+/// at most three times, and the refusal of valid credentials is final.
 ///
-/// A server may have several realms: each has a challenge of its own, and a retry answers the one of its own 401.
-/// Requests are authenticated beforehand for the realm that asked last.
+/// A server may have several realms. Each has its own challenge, and a retry answers the challenge of its own 401.
+/// Requests are authenticated in advance for the realm of the latest challenge.
 ///
-/// A digest is of method, path, query and, with `auth-int`, body. Interceptors that change those have to come before
-/// this one: put it last. A request that has an `Authorization` field of another scheme keeps it, and is left alone.
+/// A digest covers the method, the path, the query and, with `auth-int`, the body. Interceptors that change those must
+/// come before this one, so put it last. A request that has an `Authorization` field of another scheme is left
+/// unchanged.
 ///
-/// A body is sent again with the request, unless it is large or cannot be sent twice (``RequestBody/isReplayable``).
-/// Where no challenge is known yet, an idempotent request with such a body is sent without it first, as curl does: one
-/// that is streamed, from a file, or longer than 64 KiB. A server that asks for no credentials may act on that empty
-/// request; the whole one follows at once. Requests that are conditional or that declare their length are left as they
-/// are, and so are requests that are not idempotent, such as a POST: one of those whose body cannot be sent again fails
-/// unless something else was fetched before.
+/// A body is sent again with the request, unless it is large or cannot be sent twice (``RequestBody/isReplayable``). If
+/// no challenge is known yet, an idempotent request with such a body is first sent without the body, as in curl. This
+/// applies to bodies that are streamed, from a file, or longer than 64 KiB. A server that requires no credentials may
+/// act on that empty request; the complete request follows at once. Conditional requests, and requests that declare
+/// their length, are not changed, and neither are requests that are not idempotent, such as a POST. A POST whose body
+/// cannot be sent again fails, unless another request was made before.
 ///
-/// Algorithms: SHA-256, SHA-512-256 and MD5, each also as `-sess`; of several the first that is not MD5. Protection:
-/// `auth`; `auth-int` where the server offers nothing else and the body is in memory. `userhash`, `charset`, `opaque`
-/// and `nextnonce` are honoured; `domain` is not, for ``origins`` say where credentials go.
+/// The supported algorithms are SHA-256, SHA-512-256 and MD5, each also as `-sess`; of several, the first that is not
+/// MD5 is used. The protection is `auth`, or `auth-int` if the server offers nothing else and the body is in memory.
+/// `userhash`, `charset`, `opaque` and `nextnonce` are honoured. `domain` is ignored, because ``origins`` determine
+/// where credentials are sent.
 ///
-/// A digest hides the password, and nothing else: over `http` a machine in between can change what is fetched, and
-/// guess weak passwords at leisure (RFC 7616 §5).
+/// A digest hides only the password. Over `http`, a machine on the network path can change the contents, and can try to
+/// guess weak passwords offline (RFC 7616 §5).
 public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
   /// The user name (RFC 7616 §3.4).
   public let user: String
   /// The origins whose challenges are answered.
   public var origins: [Origin] { scope.origins }
-  /// The origins that get credentials, which are those of ``origins``.
+  /// The origins that receive credentials, which are those in ``origins``.
   public var credentialOrigins: [Origin] { scope.origins }
-  /// False: an answer is computed, so no task is made for the hook.
+  /// Always `false`: an answer is computed at once, so the hook does not need a task.
   public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
@@ -57,16 +59,17 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   private let random: RandomSource
   private let sessions = Lock(DigestSessions())
 
-  /// Makes an authenticator.
+  /// Creates an authenticator.
   ///
   /// - Parameters:
-  ///   - user: the user name, in UTF-8 and not normalized.
-  ///   - password: in UTF-8 and not normalized.
-  ///   - origins: whose challenges are answered; at least one. `http` is allowed.
-  ///   - allowsMD5: whether MD5 is answered where the server offers nothing better. Default true: most servers know
-  ///     nothing else.
-  ///   - random: where client nonces come from. Default ``RandomSource/system``; anything else is for tests.
-  /// - Throws: ``ConfigurationError``: no origin; control characters in user name or password.
+  ///   - user: the user name, sent in UTF-8 without normalization.
+  ///   - password: the password, used in UTF-8 without normalization.
+  ///   - origins: the origins whose challenges are answered; at least one. `http` is allowed.
+  ///   - allowsMD5: whether MD5 is used if the server offers nothing better. Default `true`, because most servers
+  ///     support only MD5.
+  ///   - random: the source of client nonces. Default ``RandomSource/system``; other sources are for tests.
+  /// - Throws: ``ConfigurationError`` if there is no origin, or if the user name or the password has control
+  ///   characters.
   public init(
     user: String, password: Secret, origins: [Origin], allowsMD5: Bool = true, random: RandomSource = .system
   ) throws(ConfigurationError) {
@@ -82,15 +85,15 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     self.random = random
   }
 
-  /// Answers the origin's challenge where it is known, that of the realm that asked last; a digest that is already
-  /// there is removed where it is not. Other credentials that are there stay.
+  /// Answers the challenge of the origin, if one is known, for the realm of the latest challenge. Without a known
+  /// challenge, an existing digest is removed from the request. Credentials of other schemes are kept.
   ///
-  /// - Throws: when OpenSSL cannot compute the hash.
+  /// - Throws: an error if OpenSSL cannot compute the hash.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     try authenticate(request, realm: nil)
   }
 
-  /// As ``authenticate(_:)``; in a retry, answers the challenge of the call's last 401.
+  /// Does the same as ``authenticate(_:)``, but answers the challenge of the call's last 401 in a retry.
   public func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
@@ -101,26 +104,27 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     }
   }
 
-  /// Bodies in memory up to this length are sent at once: a request without them would save nothing.
+  /// The maximum length of bodies in memory that are sent at once. For such bodies, a preceding request without the
+  /// body would save nothing.
   private static let smallBody = 64 * 1024
-  /// A request with one of these depends on its body, or on what the server has before it.
+  /// The header fields that make a request depend on its body, or on the server's current state of the resource.
   private static let fieldsOfBodies: [HTTPField.Name] = [
     .contentLength, .transferEncoding, .expect, .contentRange, .ifMatch, .ifNoneMatch, .ifUnmodifiedSince,
   ]
 
-  /// Whether a request is sent without its body, so that the body is not sent in vain.
+  /// Returns whether a request is first sent without its body, so that the body is not sent in vain.
   private func asksFirst(_ request: ResourceRequest, _ context: AttemptContext) -> Bool {
     switch request.body.source {
     case .empty: return false
     case .bytes(let data): guard data.count > Self.smallBody else { return false }
     case .file, .stream: break
     }
-    // An empty request that nothing can follow might replace a resource by nothing.
+    // Without a possible second request, an empty request might replace a resource with nothing.
     guard context.hop == 0, !context.isLast, let origin = scope.origin(of: request), request.isIdempotent,
       request.head.headerFields[.authorization] == nil,
       !Self.fieldsOfBodies.contains(where: { request.head.headerFields[$0] != nil })
     else { return false }
-    // A response to an earlier attempt has said what there is to say.
+    // Skip this if the server has already responded to an earlier attempt.
     let hasResponse = context.retryState.errors.contains { ($0 as? HTTPFetchError<any Error>)?.statusCode != nil }
     return !hasResponse && sessions.withLock { !$0.unchallenged.contains(origin) }
   }
@@ -136,17 +140,17 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     guard let origin = scope.origin(of: request), !Self.hasOtherCredentials(request) else { return request }
     var request = request
     guard let answer = answer(to: origin, realm: realm, for: request) else {
-      // The answer of the request before a redirect, which was for another path.
+      // Remove the answer of the request before a redirect: it was for another path.
       if Self.answeredChallenge(of: request) != nil { request.head.headerFields[.authorization] = nil }
       return request
     }
     try request.setHeader("Authorization", try answer.authorization().reveal())
-    // A cache keeps the responses of a user from requests that have the user name and another password.
+    // Register the password as a secret: a cache separates the responses for the same user name by password.
     request.options.secrets.insert(password)
     return request
   }
 
-  /// Takes in the challenge of a 401, and asks for another attempt where that may help.
+  /// Stores the challenge of a 401, and asks for another attempt if that may succeed.
   public func evaluateFailedRequest(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     retryState: Retry.State
@@ -154,7 +158,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     guard let request, let response else { return .none }
     let withheld = request.options.withheldBody
     if withheld != nil, response.status != .unauthorized {
-      // Whatever this says of an empty request, the whole one has to be sent.
+      // The complete request must be sent, regardless of the response to the empty one.
       if let origin = scope.origin(of: request) { sessions.withLock { $0.noteUnchallenged(origin) } }
       return .retry
     }
@@ -171,7 +175,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     let refusals = retryState.errors.count {
       ($0 as? HTTPFetchError<any Error>)?.statusCode == .unauthorized
     }
-    // A realm that refuses what another one asked for says nothing about the password.
+    // A refusal by a realm other than the one that was answered does not mean that the password is wrong.
     let isOwn = answered?["realm"] == challenge.realm
     let refused = isOwn ? answered?["nonce"] : nil
     let isOther = answered != nil && !isOwn
@@ -184,10 +188,11 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     return .retry
   }
 
-  /// Takes in the next nonce, where the answer has one; forgets the challenge where the server's own proof is wrong.
+  /// Stores the next nonce if the response has one, and discards the challenge if the server's own proof is wrong.
   ///
-  /// A wrong proof (`rspauth`, RFC 7616 §3.5) says that the server, or a machine in between, does not know the
-  /// password. The answer has been received by then, and stands: only https proves beforehand which server answers.
+  /// A wrong proof (`rspauth`, RFC 7616 §3.5) means that the server, or a machine on the network path, does not know
+  /// the password. The response has already been received and is not rejected: only https authenticates the server in
+  /// advance.
   public func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
   ) async {
@@ -195,12 +200,12 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     takeInformation(of: response, to: request, at: origin)
   }
 
-  /// Whether another attempt may be answered otherwise.
+  /// Returns whether another attempt may have a different result.
   private static func mayHelp(
     _ challenge: DigestChallenge, afterRefusals refusals: Int, refused: String?, isOther: Bool
   ) -> Bool {
     switch refusals {
-    // The same nonce again, and not stale: it is the password that was refused.
+    // If the same nonce comes again and is not stale, the server refused the password.
     case 0: challenge.isStale || challenge.nonce != refused
     case 1: challenge.isStale || isOther
     default: false
@@ -220,33 +225,34 @@ extension DigestAuthenticator {
     return DigestAnswer(
       challenge: turn.challenge, user: user, password: password, method: request.head.method.rawValue,
       target: request.head.path ?? "/", protection: turn.challenge.protection(for: request.body), count: turn.count,
-      // The nonces of a session do not change, so that servers which compute it anew for each request agree.
+      // The nonces of a session do not change, so the answer is also correct for servers that compute the session key
+      // again for each request.
       clientNonce: turn.session?.clientNonce ?? clientNonce(), session: turn.session)
   }
 
-  /// 128 bits in hexadecimal digits.
+  /// Returns 128 random bits in hexadecimal digits.
   private func clientNonce() -> String {
     let bits = [random.next(), random.next()]
     return MessageDigest(bits.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } })
       .hexadecimal
   }
 
-  /// The parameters of the digest on a request; `nil` where it has none.
+  /// Returns the parameters of the digest on a request; `nil` if the request has no digest.
   private static func answeredChallenge(of request: ResourceRequest) -> AuthenticationChallenge? {
     guard let value = request.head.headerFields[.authorization],
-      // No limit: we made it, and the URL in it may be long.
+      // Read it without a length limit: we created it, and the URL in it may be long.
       let answered = AuthenticationChallenge.read(value, limit: value.utf8.count).first, answered.scheme == "digest"
     else { return nil }
     return answered
   }
 
-  /// Whether a request has credentials that another interceptor set.
+  /// Returns whether a request has credentials that another interceptor set.
   private static func hasOtherCredentials(_ request: ResourceRequest) -> Bool {
     let values = request.head.headerFields[values: .authorization]
     return values.contains { $0.prefix(7).lowercased() != "digest " }
   }
 
-  /// The realm whose challenge a retry answers; `nil` where no 401 of the origin is known.
+  /// Returns the realm whose challenge a retry answers; `nil` if no 401 of the origin is known.
   private func refusedRealm(in retryState: Retry.State, of origin: Origin) -> String? {
     let refusal = retryState.errors.last { error in
       guard let error = error as? HTTPFetchError<any Error>, error.statusCode == .unauthorized else { return false }
@@ -262,7 +268,7 @@ extension DigestAuthenticator {
       let value = response.headerFields[name], let information = AuthenticationChallenge.information(in: value),
       let answered = Self.answeredChallenge(of: request), let nonce = answered["nonce"], let realm = answered["realm"]
     else { return }
-    // Without the challenge that was answered, the proof cannot be judged.
+    // The proof can be checked only with the challenge that was answered.
     let current = sessions.withLock { $0.current(at: origin, realm: realm) }
     guard let current, current.challenge.nonce == nonce else { return }
     if let proof = information["rspauth"], isWrong(proof, answered, request, current) {
@@ -272,7 +278,8 @@ extension DigestAuthenticator {
     }
   }
 
-  /// Whether a server's proof is not that of the request's digest. One of a body is not looked at.
+  /// Returns whether a server's proof differs from the one expected for the request's digest. A proof that covers a
+  /// body is not checked.
   private func isWrong(
     _ proof: String, _ answered: AuthenticationChallenge, _ request: ResourceRequest, _ current: DigestSessions.Turn
   ) -> Bool {

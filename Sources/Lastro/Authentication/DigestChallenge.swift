@@ -3,16 +3,16 @@
 internal import HTTPTypes
 internal import LastroWire
 
-/// A challenge of the scheme `Digest` that can be answered (RFC 7616 §3.3).
+/// A challenge of the scheme `Digest` that the authenticator can answer (RFC 7616 §3.3).
 ///
-/// `domain` is not read: credentials go to configured origins, whatever a server says, and within an origin a digest in
-/// the wrong place gives nothing away that would work elsewhere; its 401 brings the right challenge.
+/// `domain` is ignored: credentials are sent only to configured origins. Within an origin, a digest that is sent to the
+/// wrong path reveals nothing that works elsewhere, and the 401 there has the correct challenge.
 struct DigestChallenge: Sendable, Hashable {
-  /// How the body takes part.
+  /// The role of the body in a digest.
   enum Protection: String, Sendable, Hashable {
-    /// The body does not take part.
+    /// The digest does not cover the body.
     case auth
-    /// The hash of the body takes part.
+    /// The digest covers the hash of the body.
     case authInt = "auth-int"
   }
 
@@ -20,16 +20,17 @@ struct DigestChallenge: Sendable, Hashable {
   var nonce: String
   var opaque: String?
   var algorithm: DigestAlgorithm
-  /// Whether the algorithm was named: one that was not is not sent back.
+  /// Whether the challenge named the algorithm. If not, the algorithm is not sent back.
   var namesAlgorithm: Bool
-  /// Empty for a server of RFC 2069.
+  /// The offered protections; empty for a server of RFC 2069.
   var protections: Set<Protection>
   var isStale: Bool
   var hashesUser: Bool
   var isUTF8: Bool
 
-  /// Reads a challenge; `nil` for another scheme, and for what cannot be answered: no realm or nonce, an unknown
-  /// algorithm or quality of protection, a session without a client's nonce, parameters that come twice.
+  /// Reads a challenge. Returns `nil` for another scheme, and for a challenge that cannot be answered: it has no realm
+  /// or nonce, an unknown algorithm or quality of protection, a `-sess` algorithm without `qop`, duplicate parameters,
+  /// or more than 4096 bytes to send back.
   init?(_ challenge: AuthenticationChallenge) {
     guard challenge.scheme == "digest", !challenge.hasDuplicates, let realm = challenge["realm"],
       let nonce = challenge["nonce"], let algorithm = DigestAlgorithm(challenge["algorithm"] ?? "MD5"),
@@ -48,11 +49,11 @@ struct DigestChallenge: Sendable, Hashable {
     isUTF8 = challenge["charset"]?.lowercased() == "utf-8"
   }
 
-  /// Most bytes of what is sent back as it came: servers refuse long fields.
+  /// The maximum number of bytes that are sent back unchanged: servers refuse long fields.
   static let echoedBytes = 4096
 
-  /// The one to answer: the first of those with the strongest algorithm that OpenSSL has. The SHA-2 algorithms are as
-  /// strong as each other.
+  /// Returns the challenge to answer: the first one with the strongest algorithm that OpenSSL supports. The SHA-2
+  /// algorithms count as equally strong.
   static func strongest(
     of challenges: [AuthenticationChallenge], allowsMD5: Bool,
     isAvailable: (HashAlgorithm) -> Bool = { (try? MessageHasher($0)) != nil }
@@ -61,7 +62,8 @@ struct DigestChallenge: Sendable, Hashable {
     return known.first { $0.algorithm.hash != .md5 } ?? (allowsMD5 ? known.first : nil)
   }
 
-  /// What a request with such a body is protected with: `auth` where it is offered, `auth-int` for bodies in memory.
+  /// Returns the protection for a request with the given body: `auth` if it is offered, otherwise `auth-int`, which
+  /// needs the body in memory.
   func protection(for body: RequestBody) -> ProtectionChoice {
     if protections.isEmpty { return .legacy }
     if protections.contains(.auth) { return .auth }
@@ -72,22 +74,22 @@ struct DigestChallenge: Sendable, Hashable {
     }
   }
 
-  /// What is done for one request.
+  /// The protection of one request.
   enum ProtectionChoice: Sendable, Hashable {
-    /// As RFC 2069 has it.
+    /// The older form of RFC 2069.
     case legacy
     case auth
     case authInt([UInt8])
-    /// The body is not in memory, and has to be.
+    /// The body must be in memory but is not.
     case impossible
   }
 }
 
 extension AuthenticationChallenge {
-  /// The challenges of a response, all its `WWW-Authenticate` fields together, in order.
+  /// Returns the challenges of a response, from all its `WWW-Authenticate` fields, in order.
   ///
-  /// Reads what is well-formed: from the first violation of the grammar on, a field is ignored, the challenge in which
-  /// it is included. Bounded: a field longer than 16 KiB is ignored, and so are those behind the first 16.
+  /// From the first violation of the grammar on, the rest of a field is ignored, including the challenge with the
+  /// violation. Fields longer than 16 KiB are ignored, and so are all fields after the first 16.
   static func challenges(in fields: HTTPFields) -> [Self] {
     fields[values: .wwwAuthenticate].prefix(16).flatMap { read($0) }
   }

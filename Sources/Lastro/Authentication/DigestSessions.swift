@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The challenges that an authenticator answers without being asked again: one for each realm of an origin.
+/// The challenges that an authenticator can answer in advance, one for each realm of an origin.
 ///
-/// A machine: it decides in values, and its owner holds a lock around it.
+/// This is a state machine over values; its owner protects it with a lock.
 struct DigestSessions: Sendable {
-  /// What one request is answered with.
+  /// The challenge and the count with which one request is authenticated.
   struct Turn: Sendable {
     var challenge: DigestChallenge
-    /// Number of requests sent with the nonce, this one included.
+    /// The number of requests sent with the nonce, including this one.
     var count: UInt32
-    /// What a `-sess` algorithm began with.
+    /// The nonces with which the session of a `-sess` algorithm began.
     var session: DigestAnswer.Session?
   }
 
@@ -17,27 +17,28 @@ struct DigestSessions: Sendable {
     var challenge: DigestChallenge
     var count: UInt32 = 0
     var session: DigestAnswer.Session?
-    /// Whether it was used in vain. It is kept for its count: the server may offer the nonce again.
+    /// Whether the server refused the nonce. The entry is kept for its count, because the server may offer the nonce
+    /// again.
     var isOver = false
   }
 
-  /// Most realms of an origin.
+  /// The maximum number of realms of an origin.
   static let realms = 16
 
-  /// The realm that asked last comes first.
+  /// The entries of each origin, with the realm of the latest challenge first.
   private var entries: [Origin: [Entry]] = [:]
-  /// The origins that responded to a request without credentials, and not by a challenge.
+  /// The origins that responded to a request without credentials and did not send a challenge.
   private(set) var unchallenged: Set<Origin> = []
 
-  /// The last turn of a realm, not counted again; `nil` when no challenge is known.
+  /// Returns the last turn of a realm without counting another request; `nil` if no challenge is known.
   ///
-  /// - Parameter realm: default: the one that asked last.
+  /// - Parameter realm: the realm. Default: the realm of the latest challenge.
   func current(at origin: Origin, realm: String? = nil) -> Turn? {
     guard let index = index(of: realm, at: origin), let entry = entries[origin]?[index] else { return nil }
     return Turn(challenge: entry.challenge, count: entry.count, session: entry.session)
   }
 
-  /// Counts a request; `nil` when no challenge is known, or its count is used up.
+  /// Counts a request and returns its turn; `nil` if no challenge is known, or if its count is used up.
   mutating func turn(at origin: Origin, realm: String? = nil) -> Turn? {
     guard let index = index(of: realm, at: origin), let count = entries[origin]?[index].count else { return nil }
     guard count < .max else {
@@ -48,17 +49,17 @@ struct DigestSessions: Sendable {
     return current(at: origin, realm: realm)
   }
 
-  /// Notes that an origin responded to a request without credentials, and not by a challenge.
+  /// Records that an origin responded to a request without credentials and did not send a challenge.
   mutating func noteUnchallenged(_ origin: Origin) { unchallenged.insert(origin) }
 
-  /// Takes in a challenge, unless one of its realm is known that the refused request did not use: another call was
-  /// faster, and its nonce is as good. A nonce that comes again goes on with its count: servers take a count that comes
-  /// twice for a replay.
+  /// Stores a challenge. If a challenge of the same realm is known that the refused request did not use, that one is
+  /// kept: another call was faster, and its nonce is as good. A nonce that is offered again continues its count,
+  /// because servers treat a repeated count as a replay.
   ///
   /// - Parameters:
-  ///   - refused: the nonce that was refused; `nil` when the request had none.
-  ///   - clientNonce: what a `-sess` algorithm begins with.
-  ///   - count: number of requests sent with the nonce before.
+  ///   - refused: the nonce that was refused; `nil` if the request had none.
+  ///   - clientNonce: the client nonce with which the session of a `-sess` algorithm begins.
+  ///   - count: the number of requests already sent with the nonce.
   mutating func begin(
     _ challenge: DigestChallenge, at origin: Origin, refused: String?, clientNonce: String, count: UInt32 = 0
   ) {
@@ -79,7 +80,7 @@ struct DigestSessions: Sendable {
     known.insert(entry, at: 0)
   }
 
-  /// Goes over to the next nonce. A session keeps what it began with (RFC 7616 §3.4.2).
+  /// Replaces a nonce with the next one. A session keeps the nonces with which it began (RFC 7616 §3.4.2).
   mutating func advance(to nonce: String, from used: String, at origin: Origin, realm: String) {
     guard nonce != used, let index = index(of: realm, at: origin), entries[origin]?[index].challenge.nonce == used
     else { return }
@@ -87,7 +88,7 @@ struct DigestSessions: Sendable {
     entries[origin]?[index].count = 0
   }
 
-  /// Answers no more with a nonce that was used in vain.
+  /// Stops using a nonce that the server refused.
   mutating func end(_ nonce: String, at origin: Origin, realm: String) {
     guard let index = index(of: realm, at: origin), entries[origin]?[index].challenge.nonce == nonce else { return }
     entries[origin]?[index].isOver = true

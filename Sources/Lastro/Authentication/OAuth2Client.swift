@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The client that asks a token endpoint, and the endpoint's URL (RFC 6749 §2, §3.2).
+/// The client of a token endpoint, and the endpoint's URL (RFC 6749 §2, §3.2).
 public struct OAuth2Client: Sendable, Hashable {
-  /// How the client proves who it is (RFC 6749 §2.3).
+  /// The method by which the client authenticates (RFC 6749 §2.3).
   public enum Authentication: Sendable, Hashable {
-    /// By HTTP Basic, id and secret form-encoded first (RFC 6749 §2.3.1). What every endpoint has to support.
+    /// HTTP Basic, with the form-encoded id and secret (RFC 6749 §2.3.1). Every endpoint must support it.
     case basic(Secret)
-    /// By `client_id` and `client_secret` in the body, for endpoints that do not take Basic.
+    /// `client_id` and `client_secret` in the body, for endpoints that do not support Basic.
     case body(Secret)
-    /// Not: only `client_id` is sent. For public clients (RFC 6749 §3.2.1), and for proofs that extra parameters hold,
-    /// such as `client_assertion` (RFC 7523).
+    /// No authentication: only `client_id` is sent. For public clients (RFC 6749 §3.2.1), and for credentials in extra
+    /// parameters, such as `client_assertion` (RFC 7523).
     case none
 
     var secret: Secret? {
@@ -20,22 +20,23 @@ public struct OAuth2Client: Sendable, Hashable {
     }
   }
 
-  /// Where tokens are asked for.
+  /// The URL of the token endpoint.
   public let tokenURL: String
-  /// The client identifier, `client_id` in the request (RFC 6749 §2.2).
+  /// The client identifier, sent as `client_id` (RFC 6749 §2.2).
   public let id: String
-  /// How the client proves who it is.
+  /// The method by which the client authenticates.
   public let authentication: Authentication
 
-  /// Makes a client.
+  /// Creates a client.
   ///
   /// - Parameters:
-  ///   - tokenURL: the token endpoint: absolute, without fragment (RFC 6749 §3.2), `https` or on loopback.
-  ///   - id: visible ASCII and spaces (RFC 6749 appendix A.1); not empty.
-  ///   - authentication: the secret must not be empty.
-  ///   - allowsInsecureTokenURL: whether an `http` endpoint other than loopback is accepted, where everyone on the way
-  ///     can read the secrets. Default false.
-  /// - Throws: ``ConfigurationError`` when one of these is not so.
+  ///   - tokenURL: the URL of the token endpoint: absolute, without a fragment (RFC 6749 §3.2), and `https` or
+  ///     loopback.
+  ///   - id: the client identifier: visible ASCII and spaces (RFC 6749 appendix A.1); not empty.
+  ///   - authentication: the method of authentication. A secret must not be empty.
+  ///   - allowsInsecureTokenURL: whether an `http` endpoint other than loopback is accepted, where anyone on the
+  ///     network path can read the secrets. Default `false`.
+  /// - Throws: ``ConfigurationError`` if one of these requirements is violated.
   public init(
     tokenURL: String, id: String, authentication: Authentication, allowsInsecureTokenURL: Bool = false
   ) throws(ConfigurationError) {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Gets access tokens for the client itself (RFC 6749 §4.4).
+/// A source of access tokens for the client itself (RFC 6749 §4.4).
 public struct OAuth2ClientCredentials: AccessTokenSource {
   private let request: OAuth2TokenRequest
   private let stack: (any HTTPNetworkStack)?
 
-  /// Makes a source.
+  /// Creates a source.
   ///
   /// - Parameters:
-  ///   - client: the client that asks, and the endpoint.
-  ///   - scope: what the token is to be good for: names, separated by spaces. Default: what the endpoint thinks.
-  ///   - parameters: goes into the body besides, such as `audience` or `resource`.
-  ///   - stack: carries the request. Redirects are not followed, and a request that may have been sent is not repeated.
-  ///     Default: the stack whose call needs the token, and which has the authenticator among its interceptors.
-  /// - Throws: ``ConfigurationError`` when a parameter has no name, or one that is taken.
+  ///   - client: the client, and the URL of the token endpoint.
+  ///   - scope: the requested scope: names, separated by spaces. Default: the endpoint's default.
+  ///   - parameters: additional parameters of the body, such as `audience` or `resource`.
+  ///   - stack: the stack that sends the request. Redirects are not followed, and a request that may have been sent is
+  ///     not repeated. Default: the stack whose call needs the token; it must have the authenticator among its
+  ///     interceptors.
+  /// - Throws: ``ConfigurationError`` if the name of a parameter is empty or reserved.
   public init(
     client: OAuth2Client, scope: String? = nil, parameters: KeyValuePairs<String, Secret> = [:],
     stack: (any HTTPNetworkStack)? = nil
@@ -27,7 +28,7 @@ public struct OAuth2ClientCredentials: AccessTokenSource {
     self.stack = stack
   }
 
-  /// Asks the endpoint for a token.
+  /// Requests a token from the endpoint.
   ///
   /// - Throws: ``OAuth2Error``.
   public func token(replacing old: AccessToken?) async throws -> AccessToken { try await request.send(over: stack) }

@@ -2,22 +2,23 @@
 
 public import HTTPTypes
 
-/// Why a token endpoint gave no token. It has no secrets in it: neither those that were sent nor those that came.
+/// The reason why a token endpoint did not provide a token. It never contains secrets, neither those that were sent nor
+/// those that were received.
 @nonexhaustive
 public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
-  /// The endpoint refused (RFC 6749 §5.2).
+  /// The refusal of a token endpoint (RFC 6749 §5.2).
   public struct Refusal: Sendable, Hashable {
     /// `error`: `invalid_request`, `invalid_client`, `invalid_grant`, `unauthorized_client`, `unsupported_grant_type`,
-    /// `invalid_scope`, or a word of the endpoint's own.
+    /// `invalid_scope`, or another word that the endpoint uses.
     public var error: String
-    /// `error_description`, for developers; at most 500 characters.
+    /// `error_description`, a text for developers; at most 500 characters.
     public var errorDescription: String?
     /// `error_uri`, a page about the error.
     public var errorURI: String?
-    /// The status of the answer.
+    /// The status of the response.
     public var status: HTTPResponse.Status
 
-    /// Makes a refusal; for tests.
+    /// Creates a refusal, for tests.
     public init(
       error: String, errorDescription: String? = nil, errorURI: String? = nil,
       status: HTTPResponse.Status = .badRequest
@@ -29,18 +30,19 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The endpoint refused.
+  /// The endpoint refused the request.
   case refused(Refusal)
-  /// A 2xx answer that is not a token response (RFC 6749 §5.1), and why.
+  /// A 2xx response is not a token response (RFC 6749 §5.1), for the given reason.
   case invalidAnswer(String)
-  /// The token is of another type than `Bearer`.
+  /// The type of the token is not `Bearer`.
   case unsupportedTokenType(String)
-  /// There is no refresh token to ask with.
+  /// No refresh token is available.
   case noRefreshToken
-  /// The exchange failed, or brought another status without an OAuth 2 error. The error is without the answer's body.
+  /// The exchange failed, or the response had another status and no OAuth 2 error. The error does not have the body of
+  /// the response.
   case fetch(HTTPFetchError<any Error>)
 
-  /// The refusal, where it is one.
+  /// The refusal, if the endpoint refused the request.
   public var refusal: Refusal? {
     if case .refused(let refusal) = self { refusal } else { nil }
   }
@@ -48,7 +50,7 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
   /// The error on one line, without secrets.
   public var description: String { cause + (failedFetch?.hint.map { " (\($0))" } ?? "") }
 
-  /// The description without the hint of the fetch that failed.
+  /// The description without the hint of the failed fetch.
   var cause: String {
     switch self {
     case .refused(let refusal):

@@ -2,16 +2,16 @@
 
 internal import LastroSupport
 
-/// Gets access tokens for a refresh token (RFC 6749 §6), and keeps the one that replaces it.
+/// A source of access tokens that uses a refresh token (RFC 6749 §6), and keeps the refresh token that replaces it.
 ///
-/// To be asked one call at a time, as ``BearerAuthenticator`` does: endpoints that rotate refresh tokens take one that
-/// comes twice for stolen.
+/// Make one call at a time, as ``BearerAuthenticator`` does: endpoints that rotate refresh tokens treat a token that is
+/// sent twice as stolen.
 public final class OAuth2RefreshToken: AccessTokenSource {
   private struct State {
     var current: Secret?
-    /// The latest that were replaced.
+    /// The latest refresh tokens that were replaced.
     var spent: [Secret] = []
-    /// Counts what ``forget()`` ended: an answer to an earlier request is dropped.
+    /// The number of calls of ``forget()``. A response to a request from before the latest call is dropped.
     var generation: UInt64 = 0
   }
 
@@ -22,19 +22,20 @@ public final class OAuth2RefreshToken: AccessTokenSource {
   private let onRotation: @Sendable (Secret) async -> Void
   private let state: Lock<State>
 
-  /// Makes a source.
+  /// Creates a source.
   ///
   /// - Parameters:
-  ///   - client: the client that asks, and the endpoint.
-  ///   - refreshToken: the one to begin with. Default: that of the token to replace.
-  ///   - scope: not more than was granted at first. Default: the same.
-  ///   - parameters: goes into the body besides.
-  ///   - stack: carries the request. Redirects are not followed, and a request that may have been sent is not repeated.
-  ///     Default: the stack whose call needs the token, and which has the authenticator among its interceptors.
-  ///   - onRotation: called with every refresh token that replaces another, before the access token that came with it
-  ///     is used: the place to persist it. Counts for the authenticator's timeout. Default: nothing.
-  /// - Throws: ``ConfigurationError`` when the refresh token is empty, or a parameter has no name, or one that is
-  ///   taken.
+  ///   - client: the client, and the URL of the token endpoint.
+  ///   - refreshToken: the initial refresh token. Default: that of the token to replace.
+  ///   - scope: the requested scope, at most the one that was originally granted. Default: the same scope.
+  ///   - parameters: additional parameters of the body.
+  ///   - stack: the stack that sends the request. Redirects are not followed, and a request that may have been sent is
+  ///     not repeated. Default: the stack whose call needs the token; it must have the authenticator among its
+  ///     interceptors.
+  ///   - onRotation: a closure that is called with every new refresh token, before the access token that came with it
+  ///     is used. Use it to persist the refresh token. Its duration counts towards the authenticator's timeout.
+  ///     Default: does nothing.
+  /// - Throws: ``ConfigurationError`` if the refresh token is empty, or the name of a parameter is empty or reserved.
   public init(
     client: OAuth2Client, refreshToken: Secret? = nil, scope: String? = nil,
     parameters: KeyValuePairs<String, Secret> = [:], stack: (any HTTPNetworkStack)? = nil,
@@ -52,12 +53,13 @@ public final class OAuth2RefreshToken: AccessTokenSource {
     try OAuth2TokenRequest.check(self.parameters)
   }
 
-  /// Asks the endpoint for a token, with the latest refresh token: that of `old`, unless it has been replaced.
+  /// Requests a token from the endpoint, with the latest refresh token: that of `old`, unless it has been replaced.
   ///
-  /// - Throws: ``OAuth2Error``; `CancellationError` when the token was forgotten meanwhile (``forget()``).
+  /// - Throws: ``OAuth2Error``; `CancellationError` if the task was cancelled, or the token was forgotten in the
+  ///   meantime (``forget()``).
   public func token(replacing old: AccessToken?) async throws -> AccessToken {
     let (refreshToken, generation) = try state.withLock { state in
-      // Cancelled before it began: `old` may be from before a `forget()`.
+      // If the task was cancelled before this point, `old` may be from before a `forget()`.
       try Task.checkCancellation()
       if let known = old?.refreshToken, !state.spent.contains(known) { state.current = known }
       return (state.current, state.generation)
@@ -86,8 +88,8 @@ public final class OAuth2RefreshToken: AccessTokenSource {
     return token
   }
 
-  /// Forgets the refresh token, the one that it was made with included: the next is that of the token to replace. An
-  /// answer that comes later is dropped, and `onRotation` not called for it.
+  /// Forgets the refresh token, including the initial one. The next call uses the refresh token of the token to
+  /// replace. A response that arrives later is dropped, and `onRotation` is not called for it.
   public func forget() {
     state.withLock { state in
       state.current = nil

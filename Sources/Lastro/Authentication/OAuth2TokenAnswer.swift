@@ -8,7 +8,7 @@ import HTTPTypes
   import Foundation
 #endif
 
-/// What a token endpoint says (RFC 6749 §5.1, §5.2).
+/// The response of a token endpoint (RFC 6749 §5.1, §5.2).
 struct OAuth2TokenAnswer: Decodable {
   private(set) var accessToken: String?
   private var tokenType: String?
@@ -29,13 +29,13 @@ struct OAuth2TokenAnswer: Decodable {
     case errorURI = "error_uri"
   }
 
-  /// `nil` for what is no JSON object.
+  /// Reads a response. Returns `nil` if the body is not a JSON object.
   init?(_ body: Data) {
     guard let answer = try? JSONDecoder().decode(Self.self, from: body) else { return nil }
     self = answer
   }
 
-  /// Members of a wrong type count as missing.
+  /// Reads the members. A member of a wrong type counts as missing.
   init(from decoder: any Decoder) throws {
     let members = try decoder.container(keyedBy: CodingKeys.self)
     func text(_ key: CodingKeys) -> String? { try? members.decode(String.self, forKey: key) }
@@ -46,16 +46,18 @@ struct OAuth2TokenAnswer: Decodable {
     error = text(.error)
     errorDescription = text(.errorDescription)
     errorURI = text(.errorURI)
-    // Some endpoints write the number as a string.
+    // Some endpoints send the number as a string.
     expiresIn = (try? members.decode(Double.self, forKey: .expiresIn)) ?? text(.expiresIn).flatMap(Double.init)
   }
 
-  /// - Parameter requested: the scope that was asked for.
+  /// Returns the token of the response.
+  ///
+  /// - Parameter requested: the scope that was requested.
   func token(scope requested: String?) throws(OAuth2Error) -> AccessToken {
     guard let accessToken else { throw .invalidAnswer("its response has no access_token") }
     guard let tokenType else { throw .invalidAnswer("its response has no token_type") }
     guard AccessToken.isBearer(tokenType) else { throw .unsupportedTokenType(tokenType.line(40)) }
-    // Some thirty years: `Duration` traps on what it cannot hold.
+    // Limit the lifetime to about thirty years: `Duration` traps on values that it cannot represent.
     let lifetime = expiresIn.map { $0.isNaN ? .zero : Duration.seconds(min(max($0, 0), 1e9)) }
     do {
       return try AccessToken(
@@ -66,7 +68,7 @@ struct OAuth2TokenAnswer: Decodable {
     }
   }
 
-  /// Throws the refusal, where it is one.
+  /// Throws the refusal if the response is one.
   func throwRefusal(status: HTTPResponse.Status, hiding secrets: [String]) throws(OAuth2Error) {
     guard let error else { return }
     func shown(_ text: String) -> String {
@@ -80,6 +82,6 @@ struct OAuth2TokenAnswer: Decodable {
 }
 
 extension String {
-  /// The beginning, on one line.
+  /// Returns the beginning of the text on one line.
   fileprivate func line(_ limit: Int) -> String { String(prefix(limit)).escapedForDisplay }
 }

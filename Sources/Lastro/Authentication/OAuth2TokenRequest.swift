@@ -8,19 +8,19 @@ import HTTPTypes
   import Foundation
 #endif
 
-/// One exchange with a token endpoint.
+/// A single exchange with a token endpoint.
 struct OAuth2TokenRequest {
   let client: OAuth2Client
-  /// The body, without what authenticates the client.
+  /// The fields of the body, without the client's credentials.
   var fields: [(String, Secret)]
-  /// What the token is for where the answer does not say (RFC 6749 §5.1).
+  /// The scope of the token if the response does not name one (RFC 6749 §5.1).
   var scope: String?
 
   private static let maximumAnswerBytes = 256 * 1024
 
-  /// Asks for a token, once.
+  /// Requests a token with a single request.
   ///
-  /// - Parameter stack: default: that of the call that the current task is a hook of.
+  /// - Parameter stack: the stack to use. Default: the stack of the call whose hook the current task runs.
   func send(over stack: (any HTTPNetworkStack)?) async throws(OAuth2Error) -> AccessToken {
     guard let stack = stack ?? TransportNetworkStack.calling else {
       throw .fetch(
@@ -40,7 +40,7 @@ struct OAuth2TokenRequest {
       throw .fetch(error.withoutBody)
     }
     guard let parsed = OAuth2TokenAnswer(answer.value) else { throw .invalidAnswer("its body is not a JSON object") }
-    // Some endpoints answer 200 with an error in it.
+    // Some endpoints send an error with status 200.
     if parsed.accessToken == nil { try parsed.throwRefusal(status: answer.response.status, hiding: secrets) }
     return try parsed.token(scope: scope)
   }
@@ -49,7 +49,8 @@ struct OAuth2TokenRequest {
     var options = RequestOptions()
     options.operation = "oauth2_token"
     options.secrets = Set(secrets.map { Secret($0) })
-    // Neither an Idempotency-Key that an interceptor adds nor a redirect may send the secrets a second time.
+    // Neither an Idempotency-Key that an interceptor adds nor a redirect may cause the secrets to be sent a second
+    // time.
     options.idempotency = .notIdempotent
     options.redirects = RedirectPolicy.none
     options.maximumBodyBytes = Self.maximumAnswerBytes
@@ -65,23 +66,23 @@ struct OAuth2TokenRequest {
       method: .post, url: client.tokenURL, headers: headers, body: .form(fields), options: options)
   }
 
-  /// What an endpoint that echoes its request could bring into an error.
+  /// The secrets that an endpoint could repeat in an error.
   private var secrets: [String] {
     let harmless: Set = ["grant_type", "scope"]
     let sent = fields.filter { !harmless.contains($0.0) }.map(\.1) + [client.authentication.secret].compactMap(\.self)
     let texts = sent.filter { !$0.isEmpty }.map { $0.reveal() }
-    // The longest first, lest a part of it be masked before it is found.
+    // Sort them by length, the longest first, so that a shorter secret does not mask part of a longer one.
     return (texts + texts.map(\.formEncoded) + [client.authentication.secret.map(basic)].compactMap(\.self))
       .sorted { $0.utf8.count > $1.utf8.count }
   }
 
-  /// What stands behind `Basic` (RFC 6749 §2.3.1).
+  /// Returns the credentials that follow `Basic` (RFC 6749 §2.3.1).
   private func basic(_ secret: Secret) -> String {
     let pair = client.id.formEncoded + ":" + secret.reveal().formEncoded
     return Data(pair.utf8).base64EncodedString()
   }
 
-  /// Checks parameters that the application adds.
+  /// Checks the parameters that the application adds.
   static func check(_ parameters: [(String, Secret)]) throws(ConfigurationError) {
     for (name, _) in parameters {
       guard !name.isEmpty, !reserved.contains(name) else {
@@ -97,7 +98,7 @@ struct OAuth2TokenRequest {
 }
 
 extension String {
-  /// As in a form (RFC 6749 appendix B).
+  /// The text as encoded in a form (RFC 6749 appendix B).
   fileprivate var formEncoded: String {
     let kept = ByteSet.form.union(ByteSet(" "))
     return String(decoding: percentEncoded(keeping: kept).utf8.map { $0 == 0x20 ? 0x2B : $0 }, as: UTF8.self)
@@ -105,7 +106,7 @@ extension String {
 }
 
 extension HTTPFetchError where APIError == any Error {
-  /// The same failure without what the server sent as a body: it may hold tokens.
+  /// The same failure without the response's body, which may contain tokens.
   fileprivate var withoutBody: Self {
     let state = record.retryState?.mapErrors { ($0 as? Self)?.withoutBody ?? $0 }
     return Self(

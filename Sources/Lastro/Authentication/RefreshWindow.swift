@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension BearerAuthenticator {
-  /// How many refreshes are too many.
+  /// A limit for the number of refreshes in a period of time.
   public struct RefreshWindow: Sendable, Hashable {
-    /// Most refreshes within ``duration``.
+    /// The maximum number of refreshes within ``duration``.
     public let count: Int
-    /// The length of the window, which slides.
+    /// The length of the sliding window.
     public let duration: Duration
 
-    /// 5 refreshes within 30 s.
+    /// A window of 5 refreshes within 30 s.
     public static let standard = RefreshWindow(unchecked: 5, per: .seconds(30))
 
-    /// Makes a window.
+    /// Creates a window.
     ///
-    /// - Throws: ``ConfigurationError`` when the count is less than 1 or the duration is not positive.
+    /// - Throws: ``ConfigurationError`` if the count is less than 1 or the duration is not positive.
     public init(count: Int, per duration: Duration) throws(ConfigurationError) {
       guard count >= 1, duration > .zero else {
         throw ConfigurationError(

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Signs requests: sees what is about to be sent, and the hash of its body.
+/// Signs requests that are about to be sent. A signer also receives the hash of the body.
 ///
-/// Signers come after all interceptors, in array order, for every attempt and every redirect followed. What they return
-/// is checked once more, and sent.
+/// Signers run after all interceptors, in array order, for every attempt and every redirect that is followed. The
+/// requests that they return are validated again and then sent.
 public protocol RequestSigner: Sendable {
-  /// Where requests are signed; others pass as they are.
+  /// The origins whose requests are signed. Other requests are left unchanged.
   var origins: [Origin] { get }
 
-  /// Signs a request: sets header fields, or adds to the query. Runs on the concurrent pool, or on the executor that
-  /// the caller's task prefers; may wait, such as for a key.
+  /// Signs a request: sets header fields, or adds query items. It runs on the concurrent pool, or on the task executor
+  /// that the caller prefers. It may wait, for example for a key.
   ///
-  /// Set fields rather than adding them: the request of a redirect has those of the one before it. Fields that a signer
-  /// sets or changes count as ``RequestOptions/sensitiveHeaders``: they are redacted, and stay behind on a redirect to
-  /// another origin. The body stays what it is, whatever is returned, for its hash is known to other signers.
+  /// Set fields instead of adding them: the request of a redirect still has the fields of the request before it. Fields
+  /// that a signer sets or changes count as ``RequestOptions/sensitiveHeaders``: they are redacted, and are removed on
+  /// a redirect to another origin. A change to the body is ignored, because other signers already use its hash.
   ///
   /// - Parameters:
-  ///   - request: final but for the signatures; its origin is one of ``origins``.
-  ///   - bodyDigest: of the body as it is sent.
-  ///   - context: where in the call this is.
-  /// - Returns: the request, to the same origin.
-  /// - Throws: when it cannot be signed; the attempt fails with it, before anything is sent.
+  ///   - request: the request, complete except for the signatures; its origin is one of ``origins``.
+  ///   - bodyDigest: the hash of the body as it is sent.
+  ///   - context: the current attempt of the call.
+  /// - Returns: the signed request, which must have the same origin.
+  /// - Throws: an error if the request cannot be signed. The attempt fails with it before anything is sent.
   func sign(_ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext) async throws -> ResourceRequest
 }

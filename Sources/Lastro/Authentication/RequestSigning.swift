@@ -2,11 +2,11 @@
 
 internal import HTTPTypes
 
-/// A request with the signatures of those signers that are for its origin, in array order. The body is hashed once, and
-/// not at all where no signer signs.
+/// Returns a request with the signatures of all signers for its origin, applied in array order. The body is hashed
+/// once, or not at all if there is no such signer.
 ///
-/// - Throws: what a signer throws; code `invalid_url` when one changed where the request goes; as
-///   ``BodyDigest/computed(of:)``.
+/// - Throws: the errors of a signer; an error with code `invalid_url` if a signer changed the origin of the request;
+///   the errors of ``BodyDigest/computed(of:)``.
 package func signed(
   _ request: ResourceRequest, by signers: [any RequestSigner], context: AttemptContext
 ) async throws -> ResourceRequest {
@@ -31,7 +31,7 @@ package func signed(
 }
 
 extension HTTPFields {
-  /// The names whose values are not the same in both.
+  /// Returns the names of the fields whose values differ from those in `other`.
   fileprivate func names(differingFrom other: HTTPFields) -> Set<HTTPField.Name> {
     Set(map(\.name)).filter { self[fields: $0].map(\.value) != other[fields: $0].map(\.value) }
   }

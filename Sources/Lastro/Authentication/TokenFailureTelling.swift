@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The stage is that of the cause, so that a count by stage shows the network where the network failed; the code says
-// that it was a token which was wanted, and not the request itself.
+// The stage is that of the cause, so that statistics by stage attribute network failures to the network. The code says
+// that the token request failed, and not the request itself.
 
 extension OAuth2Error: FailureTelling {
   var failure: TransportError {
-    // No colon behind "token": what follows one is masked.
+    // Do not put a colon after "token": the redaction masks the text after it.
     let message = "the access token is missing, as \(cause)"
     switch self {
     case .fetch(let error): return error.failure(.tokenUnavailable, message)
@@ -22,7 +22,7 @@ extension OAuth2Error: FailureTelling {
 }
 
 extension OAuth2Error.Refusal {
-  /// The remedy of the refusals that have a usual one (RFC 6749 §5.2).
+  /// The usual remedy for the refusal, if there is one (RFC 6749 §5.2).
   fileprivate var hint: String? {
     switch error {
     case "invalid_client":

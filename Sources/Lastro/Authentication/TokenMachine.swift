@@ -2,63 +2,65 @@
 
 internal import LastroSupport
 
-/// What ``BearerAuthenticator`` knows, and what it decides from that. Neither time nor tasks: those are told.
+/// The state and the decisions of ``BearerAuthenticator``. It has no clock and starts no tasks: its callers pass the
+/// time and carry out the decisions.
 struct TokenMachine {
-  /// What to do for a request that needs a token.
+  /// The decision for a request that needs a token.
   enum Decision {
-    /// A valid token is there.
+    /// Use this valid token.
     case use(AccessToken)
-    /// There is no token to be had.
+    /// Fail: no token is available.
     case fail(any Error)
-    /// A refresh runs: wait for it.
+    /// Wait for the current refresh.
     case join
-    /// Begin a refresh; go on with a token that still is valid, or wait.
+    /// Start a refresh. Use the token if there is a valid one, and otherwise wait.
     case begin(using: AccessToken?)
   }
 
-  /// The refresh that runs, if any.
+  /// The kind of the current refresh, if any.
   enum Refresh {
     case none
-    /// Nothing says that the token is not good any more, if there is one.
+    /// The refresh was not caused by a refusal, so the current token, if there is one, may still be valid.
     case ahead
-    /// The token was refused, or is being replaced.
+    /// A server refused the token, or the token is being replaced.
     case refused
   }
 
   private struct Credential {
     var token: AccessToken
     var expiry: Duration?
-    /// From when on it is refreshed.
+    /// The time from which the token is due for a refresh.
     var due: Duration?
   }
 
   private struct Failure {
     var error: any Error
-    /// The version of the credential that could not be replaced.
+    /// The version of the credential that the refresh should have replaced.
     var version: UInt64
-    /// The last call that had asked for a token by then.
+    /// The latest call that had asked for a token before the failure.
     var lastCall: UInt64
     var time: Duration
-    /// How long it answers every request.
+    /// The time for which every request fails with this error.
     var pause: Duration
-    /// Whether asking again may help, and sends nothing twice: also for the calls that had begun by then.
+    /// Whether a retry may succeed without sending anything twice. If so, calls that had already begun may also refresh
+    /// again.
     var mayPass: Bool
   }
 
-  /// How long the failure of a refresh is the answer to all: without it, every request asks a token server that is
-  /// down.
+  /// The time for which a failed refresh is the result for all requests. Without it, every request would contact a
+  /// token server that is down.
   static let failurePause = Duration.seconds(1)
-  /// The same for the first failure to reach the source's server: a retry is to find it when it is back. Each further
-  /// one doubles it, up to ``failurePause``.
+  /// The pause after the first failure to reach the source's server. It is short, so that retries detect early that the
+  /// server is back. Each further failure doubles it, up to ``failurePause``.
   static let firstPassingPause = Duration.milliseconds(10)
 
   let leeway: Duration
   let window: BearerAuthenticator.RefreshWindow?
   private var credential: Credential?
   private var failure: Failure?
-  /// Counts credentials.
+  /// The number of changes of the credential.
   private(set) var version: UInt64 = 0
-  /// Beginnings of the refreshes that count for the window.
+  /// The start times of the refreshes that count towards the window.
   private var refreshes: [Duration] = []
   private var lastCall: UInt64 = 0
 
@@ -67,7 +69,7 @@ struct TokenMachine {
     self.window = window
   }
 
-  /// The token with what is left of its lifetime.
+  /// Returns the token with its remaining lifetime.
   func current(at now: Duration) -> AccessToken? {
     credential.map { credential in
       AccessToken(
@@ -76,29 +78,29 @@ struct TokenMachine {
     }
   }
 
-  /// A token that needs no refresh. `call` is 0 where it is not known.
+  /// Returns the token if it does not need a refresh. `call` is 0 if it is not known.
   ///
-  /// - Parameter isRefused: whether a refresh runs because the token was refused.
+  /// - Parameter isRefused: whether a refresh is running because the token was refused.
   mutating func ready(for call: UInt64, isRefused: Bool, at now: Duration) -> AccessToken? {
     lastCall = max(lastCall, call)
     guard !isRefused, let credential, credential.due.map({ now < $0 }) ?? true else { return nil }
     return credential.token
   }
 
-  /// The token as long as it has not expired.
+  /// Returns the token if it has not expired.
   func valid(at now: Duration) -> AccessToken? {
     guard let credential, credential.expiry.map({ now < $0 }) ?? true else { return nil }
     return credential.token
   }
 
-  /// For a request that is to be sent.
+  /// Decides for a request that is about to be sent.
   ///
-  /// A refresh ahead of time holds no request up: servers take the token until it expires, and what was sent a moment
-  /// ago went out with it too. Only a refusal tells that it is worthless; then requests wait.
+  /// A refresh ahead of expiry does not delay requests: servers accept the token until it expires, and recent requests
+  /// used it too. Only a refusal proves that the token is invalid; requests wait in that case.
   ///
   /// - Parameters:
-  ///   - hasFailed: whether an earlier attempt of the call failed for want of a token, or was refused.
-  ///   - refresh: what runs.
+  ///   - hasFailed: whether an earlier attempt of the call had no token, or was refused.
+  ///   - refresh: the current refresh.
   mutating func decide(for call: UInt64, hasFailed: Bool, refresh: Refresh, at now: Duration) -> Decision {
     if refresh == .refused { return .join }
     if let token = ready(for: call, isRefused: false, at: now) { return .use(token) }
@@ -109,19 +111,19 @@ struct TokenMachine {
     return begin(at: now)
   }
 
-  /// For a request that was refused with the current token in it.
+  /// Decides for a request with the current token that a server refused.
   mutating func decide(refused call: UInt64, refresh: Refresh, at now: Duration) -> Decision {
     if refresh != .none { return .join }
     if let error = knownFailure(of: call, at: now) { return .fail(error) }
     return begin(at: now)
   }
 
-  /// Whether a token is the current one.
+  /// Returns whether a token is the current one.
   func isCurrent(_ value: Secret) -> Bool { credential?.token.value == value }
 
-  /// A refresh ended.
+  /// Stores the result of a refresh.
   ///
-  /// - Parameter start: when it began; a lifetime counts from there.
+  /// - Parameter start: the time when the refresh began. The lifetime of the token counts from this time.
   mutating func finish(_ result: Result<AccessToken, any Error>, start: Duration, now: Duration) {
     switch result {
     case .success(let token):
@@ -154,15 +156,16 @@ struct TokenMachine {
     return .begin(using: nil)
   }
 
-  /// The failure of a refresh that ended a moment ago, or that this call, having begun before, waited for or came too
-  /// late for.
+  /// Returns the error of a failed refresh if it applies to this call: the refresh ended within its pause, or the call
+  /// had asked for a token before the refresh failed.
   private func knownFailure(of call: UInt64, at now: Duration) -> (any Error)? {
     guard let failure, failure.version == version else { return nil }
     let isOld = call != 0 && call <= failure.lastCall && !failure.mayPass
     return isOld || now - failure.time < failure.pause ? failure.error : nil
   }
 
-  /// Whether a refresh ahead of time failed a moment ago: while its source is down, not every call waits for it.
+  /// Returns whether the last refresh failed a short time ago. While the source is down, not every call should start
+  /// another refresh ahead of expiry.
   private func isPausing(at now: Duration) -> Bool {
     guard let failure, failure.version == version else { return false }
     return now - failure.time < leeway / 10

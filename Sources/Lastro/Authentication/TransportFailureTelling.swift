@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Tells failures on the way from answers.
+/// Distinguishes failures of the transport from responses.
 protocol TransportFailureTelling {
-  /// Whether no answer came.
+  /// Whether the exchange failed before a valid response was received.
   var isTransportFailure: Bool { get }
 }
 

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the completion of a callback form runs.
+/// A queue on which the completion of a callback form is called.
 public struct CallbackQueue: Sendable {
-  /// Runs one piece of work, once, now or later.
+  /// Runs a closure exactly once, now or later.
   package let run: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-  /// Runs completions elsewhere, such as on a dispatch queue: `CallbackQueue { queue.async(execute: $0) }`.
+  /// Makes a queue that runs completions elsewhere, such as on a dispatch queue: `CallbackQueue { queue.async(execute:
+  /// $0) }`.
   ///
-  /// - Parameter run: must run what it is given exactly once.
+  /// - Parameter run: a closure that must run its argument exactly once.
   public init(_ run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
     self.run = run
   }
 
-  /// On a thread of the concurrent pool, the one on which the work ended. A completion must not block it.
+  /// A queue that runs completions on the thread of the concurrent pool on which the work ended. A completion must not
+  /// block it.
   public static let concurrent = CallbackQueue { $0() }
 
-  /// On the main actor.
+  /// A queue that runs completions on the main actor.
   public static let mainActor = CallbackQueue { work in
     Task { @MainActor in work() }
   }

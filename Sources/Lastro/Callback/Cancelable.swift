@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Work under way that can be given up: what the callback forms of `fetch` return.
+/// A handle of running work that can be cancelled. The callback forms of `fetch` return one.
 ///
-/// Cancelling more than once is harmless. It may be called from any thread.
+/// Cancelling more than once is harmless. The handle may be used on any thread.
 public protocol Cancelable: AnyObject, Sendable {
   /// Whether the work was cancelled.
   var isCancelled: Bool { get }
-  /// Gives the work up. Returns at once; the work's completion, if it has one, is still called.
+  /// Cancels the work. Returns at once; the work's completion, if it has one, is still called.
   func cancel()
 }

@@ -2,12 +2,12 @@
 
 internal import LastroSupport
 
-/// Several cancelables that are cancelled together.
+/// A collection of cancelables that are cancelled together.
 ///
-/// Adding and cancelling may race on different threads: whatever is added is cancelled exactly once, either with the
-/// others or, when the bag already is cancelled, on the spot. The bag keeps what is added until it is cancelled.
+/// Adding and cancelling may race on different threads. Each member is cancelled exactly once: together with the others
+/// or, if the bag is already cancelled, when it is added. The bag retains its members until it is cancelled.
 public final class CancelableBag: Cancelable {
-  /// `nil` once cancelled, so that one look under the lock tells where an addition belongs.
+  /// The members; `nil` once cancelled, so that a single access under the lock decides about an addition.
   private let members: Lock<[any Cancelable]?>
 
   /// Makes an empty bag.
@@ -19,9 +19,9 @@ public final class CancelableBag: Cancelable {
   /// Whether ``cancel()`` was called.
   public var isCancelled: Bool { members.withLock { $0 == nil } }
 
-  /// Cancels all members in the order they were added, once, on the calling thread, and lets go of them.
+  /// Cancels all members once, in the order in which they were added, on the calling thread, and releases them.
   public func cancel() {
-    // Outside the lock: a member may be a bag, or may come back to this one.
+    // Cancel outside the lock: a member may be a bag, or may call this one.
     let cancelled = members.withLock { members -> [any Cancelable]? in
       defer { members = nil }
       return members
@@ -29,7 +29,7 @@ public final class CancelableBag: Cancelable {
     for member in cancelled ?? [] { member.cancel() }
   }
 
-  /// Adds a member, or cancels it at once when the bag is cancelled.
+  /// Adds a member, or cancels it at once if the bag is cancelled.
   public func add(cancelable: any Cancelable) {
     let wasAdded = members.withLock { members in
       members?.append(cancelable)

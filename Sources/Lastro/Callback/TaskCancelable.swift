@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The handle that callback forms return: cancels the task behind them.
+/// The handle that callback forms return. It cancels their task.
 final class TaskCancelable: Cancelable {
   private let task: Task<Void, Never>
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cancels something without keeping it alive.
+/// A cancelable that refers weakly to another, so that it does not keep the target alive.
 public final class WeakCancelable: Cancelable {
   private weak let target: (any Cancelable)?
 
-  /// Wraps `target` weakly.
+  /// Makes a cancelable with a weak reference to `target`.
   public init(_ target: any Cancelable) { self.target = target }
 
-  /// What the target says; true when it is gone.
+  /// Whether the target is cancelled; true if the target was released.
   public var isCancelled: Bool { target?.isCancelled ?? true }
 
-  /// Cancels the target, if it is still there and not cancelled yet.
+  /// Cancels the target, if it still exists and is not cancelled yet.
   public func cancel() {
     guard let target, !target.isCancelled else { return }
     target.cancel()

@@ -6,15 +6,15 @@ package enum HashAlgorithm: String, Sendable, Hashable, CaseIterable, CustomStri
   case sha256 = "SHA-256"
   /// SHA-512 (FIPS 180-4): 64 bytes.
   case sha512 = "SHA-512"
-  /// SHA-512/256 (FIPS 180-4): 32 bytes, with initial values of its own.
+  /// SHA-512/256 (FIPS 180-4): 32 bytes, with its own initial values.
   case sha512_256 = "SHA-512/256"
-  /// MD5 (RFC 1321): 16 bytes. Broken (RFC 6151); only for protocols that know nothing better.
+  /// MD5 (RFC 1321): 16 bytes. It is broken (RFC 6151), and only for protocols that offer nothing better.
   case md5 = "MD5"
 
-  /// Such as `SHA-256`.
+  /// The name of the algorithm, such as `SHA-256`.
   package var description: String { rawValue }
 
-  /// The name that `EVP_MD_fetch` knows.
+  /// The name for `EVP_MD_fetch`.
   var nameInOpenSSL: String {
     switch self {
     case .sha256: "SHA256"

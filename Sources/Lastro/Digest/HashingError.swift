@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// OpenSSL could not compute a hash.
+/// The error if OpenSSL cannot compute a hash.
 package struct HashingError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The algorithm that libcrypto does not provide.
   package var algorithm: HashAlgorithm
 
-  /// Makes an error.
+  /// Creates an error.
   package init(_ algorithm: HashAlgorithm) { self.algorithm = algorithm }
 
-  /// What failed, and the usual reason.
+  /// The failure and its usual reason.
   package var description: String { error.description }
 
-  /// The error that callers of the public functions get.
+  /// The error that the public functions throw.
   var error: ConfigurationError {
     ConfigurationError(
       "OpenSSL cannot compute \(algorithm)",

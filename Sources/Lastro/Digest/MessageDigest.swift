@@ -8,18 +8,18 @@ internal import CLastroCrypto
   public import Foundation
 #endif
 
-/// What SHA-256, or HMAC with it, makes of a message: for signers of requests.
+/// The digest of a message, such as its SHA-256 hash or HMAC, for signers of requests.
 public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {
-  /// The most bytes a hash function gives, and more.
+  /// The maximum length of a digest in bytes.
   static let maximumLength = 64
 
-  /// The bytes of the digest, as many as its algorithm gives.
+  /// The bytes of the digest. Their number depends on the algorithm.
   public let bytes: [UInt8]
 
-  /// Wraps bytes that were computed elsewhere.
+  /// Wraps a digest that was computed elsewhere.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Two lower-case digits a byte.
+  /// The digest in hexadecimal, two lower-case digits per byte.
   public var hexadecimal: String {
     String(unsafeUninitializedCapacity: 2 * bytes.count) { buffer in
       var count = 0
@@ -33,22 +33,22 @@ public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Base64 with padding (RFC 4648 §4).
+  /// The digest in Base64 with padding (RFC 4648 §4).
   public var base64: String { Data(bytes).base64EncodedString() }
 
-  /// As ``hexadecimal``.
+  /// The same text as ``hexadecimal``.
   public var description: String { hexadecimal }
 
-  /// Whether all bytes are equal; takes as long for the first that differs as for the last.
+  /// Returns whether all bytes are equal. The comparison takes the same time wherever the first difference is.
   public static func == (lhs: Self, rhs: Self) -> Bool {
     lhs.bytes.count == rhs.bytes.count && zip(lhs.bytes, rhs.bytes).reduce(0) { $0 | $1.0 ^ $1.1 } == 0
   }
 }
 
 extension MessageDigest {
-  /// SHA-256 (FIPS 180-4) of a message that is in memory, over OpenSSL's `EVP_Digest` calls.
+  /// Computes the SHA-256 hash (FIPS 180-4) of a message in memory, with OpenSSL's `EVP_Digest` functions.
   ///
-  /// - Throws: ``ConfigurationError`` when OpenSSL has no SHA-256 or no memory.
+  /// - Throws: ``ConfigurationError`` if OpenSSL has no SHA-256 or no memory.
   public init(of message: some ContiguousBytes) throws(ConfigurationError) {
     do throws(HashingError) {
       try self.init(of: message, .sha256)
@@ -57,19 +57,19 @@ extension MessageDigest {
     }
   }
 
-  /// The digest of a message by any of the functions.
+  /// Computes the digest of a message with any of the hash functions.
   package init(of message: some ContiguousBytes, _ algorithm: HashAlgorithm) throws(HashingError) {
     let hasher = try MessageHasher(algorithm)
     hasher.update(message)
     self = try hasher.digest()
   }
 
-  /// HMAC-SHA-256 (RFC 2104, RFC 4231) of a message, over OpenSSL's `EVP_Q_mac`.
+  /// Returns the HMAC-SHA-256 (RFC 2104, RFC 4231) of a message, computed with OpenSSL's `EVP_Q_mac`.
   ///
   /// - Parameters:
-  ///   - message: in memory.
-  ///   - key: bytes of any number. RFC 2104 §3 discourages fewer than 32.
-  /// - Throws: ``ConfigurationError`` when OpenSSL has no SHA-256 or no memory.
+  ///   - message: the message, in memory.
+  ///   - key: the key, of any length. RFC 2104 §3 discourages fewer than 32 bytes.
+  /// - Throws: ``ConfigurationError`` if OpenSSL has no SHA-256 or no memory.
   public static func hmacSHA256(
     of message: some ContiguousBytes, key: some ContiguousBytes
   ) throws(ConfigurationError) -> MessageDigest {
@@ -87,9 +87,9 @@ extension MessageDigest {
     return MessageDigest(bytes)
   }
 
-  /// The same with the UTF-8 bytes of a secret as key.
+  /// Returns the HMAC-SHA-256 of a message, with the UTF-8 bytes of a secret as the key.
   ///
-  /// - Throws: ``ConfigurationError`` when OpenSSL has no SHA-256 or no memory.
+  /// - Throws: ``ConfigurationError`` if OpenSSL has no SHA-256 or no memory.
   public static func hmacSHA256(
     of message: some ContiguousBytes, key: Secret
   ) throws(ConfigurationError) -> MessageDigest {

@@ -8,22 +8,23 @@ internal import CLastroCrypto
   package import Foundation
 #endif
 
-/// A hash function that is fed piece by piece, over OpenSSL's `EVP_Digest` calls. For one thread at a time.
+/// An incremental hash function, computed with OpenSSL's `EVP_Digest` functions. It must not be used by several threads
+/// at the same time.
 package final class MessageHasher {
   /// The algorithm of the digest.
   package let algorithm: HashAlgorithm
   private let context: OpaquePointer
   private var isBroken = false
 
-  /// Starts with no bytes.
+  /// Creates a hasher that has received no bytes.
   ///
-  /// - Parameter algorithm: default SHA-256.
-  /// - Throws: ``HashingError`` when OpenSSL has no such function, as under FIPS no MD5, or no memory.
+  /// - Parameter algorithm: the hash function. Default SHA-256.
+  /// - Throws: ``HashingError`` if OpenSSL does not have the function (MD5 under FIPS, for example), or has no memory.
   package convenience init(_ algorithm: HashAlgorithm = .sha256) throws(HashingError) {
     try self.init(algorithm, named: algorithm.nameInOpenSSL)
   }
 
-  /// The same by the name that OpenSSL is asked for.
+  /// Creates a hasher with the given OpenSSL name for the function.
   init(_ algorithm: HashAlgorithm, named name: String) throws(HashingError) {
     guard let context = clastro_digest_new(name) else { throw HashingError(algorithm) }
     self.context = context
@@ -32,15 +33,15 @@ package final class MessageHasher {
 
   deinit { clastro_digest_free(context) }
 
-  /// Adds bytes.
+  /// Adds bytes to the message.
   package func update(_ bytes: some ContiguousBytes) {
     let isTaken = bytes.withUnsafeBytes { clastro_digest_update(context, $0.baseAddress, $0.count) }
     if !isTaken { isBroken = true }
   }
 
-  /// The digest of all bytes so far; more may follow.
+  /// Returns the digest of all bytes so far. More bytes may be added afterwards.
   ///
-  /// - Throws: ``HashingError`` when OpenSSL failed, now or at an earlier ``update(_:)``.
+  /// - Throws: ``HashingError`` if OpenSSL failed, now or in an earlier ``update(_:)``.
   package func digest() throws(HashingError) -> MessageDigest {
     guard !isBroken else { throw HashingError(algorithm) }
     let bytes = [UInt8](unsafeUninitializedCapacity: MessageDigest.maximumLength) { buffer, count in

@@ -8,18 +8,21 @@ import HTTPTypes
   import Foundation
 #endif
 
-/// The beginning of a body as it may stand in an error: bounded, with the values of secret-looking fields masked.
+/// The beginning of a body, safe to show in an error: bounded in size, with the values of secret-looking fields masked.
 public struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
   /// The text; `<n bytes, not text>` for a body that is not UTF-8.
   public let text: String
-  /// Number of bytes of the whole body.
+  /// The number of bytes of the whole body.
   public let byteCount: Int
 
-  /// `text`, and how much was left out.
+  /// The text. If the body was cut, it ends with the size of the whole body.
   public var description: String { text }
 
-  /// Type of a body that is not of JSON, and the beginning of a page in its place; `nil` of one that may be. Of text
-  /// that is no page only the type is told: it may be a token, or what is personal.
+  /// Describes a body that is not JSON by its content type. Returns `nil` if the body is empty, has no content type, or
+  /// may be JSON.
+  ///
+  /// For markup, the description also quotes the first 40 characters. For any other text it names only the type: the
+  /// text may be a token or personal data.
   func foreign(to fields: HTTPFields) -> String? {
     guard let type = fields[.contentType]?.prefix(while: { $0 != ";" }).prefix(60),
       !type.lowercased().contains("json"), byteCount > 0
@@ -33,7 +36,7 @@ public struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
     byteCount = body.count
     var head = Array(body.prefix(max(0, limit)))
     let isCut = head.count < body.count
-    // A cut in the middle of a character must not make text look binary.
+    // If the cut splits a character, drop the partial character: otherwise text would look binary.
     if isCut, let lead = head.lastIndex(where: { $0 & 0xC0 != 0x80 }), head[lead] >= 0xC0,
       head.count - lead < (head[lead] >= 0xF0 ? 4 : head[lead] >= 0xE0 ? 3 : 2)
     {

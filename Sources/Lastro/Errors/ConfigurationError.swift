@@ -6,14 +6,14 @@
   public import Foundation
 #endif
 
-/// A configuration value that cannot work, found when it is made and not when it is used.
+/// A configuration value that cannot work. It is reported when the configuration is made, not when it is used.
 public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What is wrong, in one sentence, with the value and the range that is allowed.
+  /// A sentence that names the fault, the rejected value and the allowed range.
   public var message: String
-  /// How to fix it.
+  /// A suggested fix.
   public var hint: String?
 
-  /// Makes an error.
+  /// Creates an error.
   public init(_ message: String, hint: String? = nil) {
     self.message = message
     self.hint = hint
@@ -24,21 +24,21 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
 }
 
 extension ConfigurationError: LocalizedError {
-  /// As ``description``: what `localizedDescription` says.
+  /// The same text as ``description``; `localizedDescription` returns it.
   public var errorDescription: String? { description }
 }
 
 extension TransportError: LocalizedError {
-  /// As ``description``: what `localizedDescription` says.
+  /// The same text as ``description``; `localizedDescription` returns it.
   public var errorDescription: String? { description }
 }
 
 extension DecodeFailure: LocalizedError {
-  /// As ``description``: what `localizedDescription` says.
+  /// The same text as ``description``; `localizedDescription` returns it.
   public var errorDescription: String? { description }
 }
 
 extension FetchAndDecodeError: LocalizedError {
-  /// As ``description``: what `localizedDescription` says.
+  /// The same text as ``description``; `localizedDescription` returns it.
   public var errorDescription: String? { description }
 }

@@ -9,26 +9,26 @@ internal import LastroSupport
   import Foundation
 #endif
 
-/// A payload that does not decode into the model: what it was, and where it went wrong.
+/// A payload that does not decode into the model, with the place of the first fault.
 public struct DecodeFailure: Error, CustomStringConvertible {
-  /// What the decoder threw.
+  /// The error that the decoder threw.
   public let underlying: any Error
-  /// Where in the payload, such as `items[2].name`; empty at its top, or where the decoder did not say. At most 200
-  /// characters, on one line.
+  /// The path of the fault in the payload, such as `items[2].name`; empty if the fault is at the top level or the
+  /// decoder did not report a path. At most 200 characters, on one line.
   public let codingPath: String
-  /// What is wrong, in one line; no values of the payload.
+  /// A one-line description of the fault, without values from the payload.
   public let message: String
-  /// Status of the answer; `nil` where the stack's responses have none.
+  /// The status of the response; `nil` if the stack's responses have none.
   public let status: HTTPResponse.Status?
-  /// Header fields of the answer; empty where the stack's responses have none.
+  /// The header fields of the response; empty if the stack's responses have none.
   public let headerFields: HTTPFields
-  /// The beginning of the payload, masked; `nil` where the payload is not data.
+  /// The beginning of the payload, masked; `nil` if the payload is not `Data`.
   public let snippet: BodySnippet?
-  /// The byte at which a payload stops being JSON that did not decode for that reason.
+  /// The first byte that makes the payload invalid JSON; `nil` if decoding failed for another reason.
   private let fault: JSONFaultPlace?
 
-  /// Describes a failure. What is known about the answer is taken from `payload` and `metadata` where they are `Data`
-  /// and ``ResourceResponse``.
+  /// Describes a failure. Details of the response are read from `payload` if it is `Data`, and from `metadata` if it is
+  /// a ``ResourceResponse``.
   public init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata) {
     self.init(underlying, payload: payload, metadata: metadata, snippetBytes: 512)
   }
@@ -47,7 +47,8 @@ public struct DecodeFailure: Error, CustomStringConvertible {
       snippetBytes > 0 ? (payload as? Data).map { BodySnippet($0, limit: snippetBytes, redaction: redaction) } : nil
   }
 
-  /// One line: path, message, status; of a body that is no JSON, its type and its beginning.
+  /// The path, the message and the status on one line. If the payload is not JSON, the line also has its content type,
+  /// or the byte at which it stops being JSON.
   public var description: String {
     let place = codingPath.isEmpty ? "" : "at \(codingPath): "
     let detail = (foreign.map { "it is \($0)" } ?? fault?.words).map { ": \($0)" }
@@ -55,10 +56,10 @@ public struct DecodeFailure: Error, CustomStringConvertible {
       + (status.map { " (status \($0.code))" } ?? "")
   }
 
-  /// What came in place of JSON.
+  /// A description of the payload that was received in place of JSON.
   private var foreign: String? { message == Self.noJSON ? snippet?.foreign(to: headerFields) : nil }
 
-  /// How to fix it.
+  /// A suggested fix.
   var hint: String {
     foreign == nil
       ? "compare the model with the payload"
@@ -67,7 +68,8 @@ public struct DecodeFailure: Error, CustomStringConvertible {
 
   private static let noJSON = "the payload is not valid JSON"
 
-  /// One line on what a decoder threw: no more of the payload than names, and those bounded.
+  /// Returns one line about an error that a decoder threw. From the payload it includes only names of keys, bounded in
+  /// length.
   package static func line(_ error: any Error) -> String {
     let (path, message) = explain(error)
     return path.isEmpty ? message : "at \(path): \(message)"
@@ -79,7 +81,7 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     case .keyNotFound(let key, let context):
       return (path(context.codingPath), "the key \"\(bounded(key.stringValue))\" is missing")
     case .valueNotFound(let type, let context):
-      // The end of an array has no value either.
+      // Foundation also reports the end of an array as a missing value.
       let found = context.debugDescription.contains(" at end") ? "missing" : "null"
       return (path(context.codingPath), "the value is \(found), \(type) was expected")
     case .typeMismatch(let type, let context):
@@ -92,7 +94,7 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     }
   }
 
-  /// A decoder's sentence up to where it quotes the payload.
+  /// Returns a decoder's message up to the point where it quotes the payload.
   private static func withoutValues(_ text: String) -> String {
     var text = text[...]
     for mark in [" from invalid ", "Parsed JSON number"] {
@@ -102,15 +104,15 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     return text.isEmpty ? "the value cannot be decoded" : bounded(text)
   }
 
-  /// At most 200 characters, on one line.
+  /// Returns at most 200 scalars of a text, with control characters escaped.
   private static func bounded(_ text: some StringProtocol) -> String {
-    // A `Character` may be long, a scalar is not.
+    // Count scalars: a single `Character` may be arbitrarily long.
     let head = text.unicodeScalars.prefix(200)
     return head.map { $0.isControl ? $0.escaped(asASCII: true) : String($0) }.joined()
       + (head.endIndex < text.unicodeScalars.endIndex ? "…" : "")
   }
 
-  /// Keys of dictionaries are payload.
+  /// Returns a coding path as text. The path is bounded, because keys of dictionaries come from the payload.
   private static func path(_ keys: [any CodingKey]) -> String {
     var path = ""
     for key in keys.prefix(64) {

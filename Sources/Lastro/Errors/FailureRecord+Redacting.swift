@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FailureRecord.Kind {
-  /// With the texts of transports, engines and servers as they may be seen. What an application threw stays as it is.
+  /// Returns the failure with the texts of transports, engines and servers masked. An error that the application threw
+  /// is left unchanged.
   func redacted(by redaction: Redaction) -> Self {
     switch self {
     case .transport(let error): .transport(error.redacted(by: redaction))
@@ -15,7 +16,7 @@ extension FailureRecord.Kind {
 }
 
 extension TransportError {
-  /// With message and hint as they may be seen.
+  /// Returns the error with its message and hint masked.
   func redacted(by redaction: Redaction) -> Self {
     var result = self
     result.message = redaction.text(message, of: self)
@@ -25,20 +26,20 @@ extension TransportError {
 }
 
 extension TrustFailure {
-  /// Whether its texts are Lastro's own, of hosts, ports, dates and keys.
+  /// Whether the failure's texts come from Lastro itself. They then consist of hosts, ports, dates and keys.
   fileprivate var isInOwnWords: Bool { if case .refused = reason { false } else { true } }
 }
 
 extension Redaction {
-  /// A text of an error, as it may be seen.
+  /// Returns a text of an error with its secrets masked.
   ///
-  /// What is said of hosts and pins is masked by value only: `token-service:8443` reads like a name and its secret, and
-  /// the person who mends a policy needs it.
+  /// In texts about hosts and pins, secrets are masked by value only. `token-service:8443` looks like a name and its
+  /// secret, but a reader needs it to correct a policy.
   package func text(_ text: String, of error: TransportError?) -> String {
     error?.trustFailure?.isInOwnWords == true ? secretsMasked(in: text) : self.text(text)
   }
 
-  /// A text of an error, as it may be seen.
+  /// Returns a text of an error with its secrets masked.
   package func text(_ text: String, of error: HTTPFetchError<any Error>) -> String {
     self.text(text, of: error.record.transportError)
   }

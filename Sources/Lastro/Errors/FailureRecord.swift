@@ -8,8 +8,8 @@ import HTTPTypes
   import Foundation
 #endif
 
-/// All that is known about a failed fetch. ``HTTPFetchError`` is a typed face over a reference to it, so that the error
-/// stays one word.
+/// The details of a failed fetch. ``HTTPFetchError`` is a typed wrapper around a reference to it, so the error is one
+/// word in size.
 final class FailureRecord: Sendable {
   enum Kind: Sendable {
     case noRequest(any Error)
@@ -23,7 +23,7 @@ final class FailureRecord: Sendable {
   }
 
   let kind: Kind
-  /// Method and URL, the values of its query masked.
+  /// The method and the URL, with the values of its query masked.
   let request: String?
   let response: ResourceResponse?
   let apiError: (any Error)?
@@ -31,9 +31,9 @@ final class FailureRecord: Sendable {
   let bodySnippet: BodySnippet?
   let body: Data?
   let ledger: AttemptLedger
-  /// Every failure of the call, where a policy ended it.
+  /// All failures of the call, if a policy ended it.
   let retryState: Retry.State?
-  /// What its texts mask.
+  /// The redaction that masks the texts of the record.
   let redaction: Redaction
 
   init(
@@ -62,26 +62,26 @@ final class FailureRecord: Sendable {
       bodySnippet: bodySnippet, body: body, ledger: ledger, retryState: retryState, redaction: redaction)
   }
 
-  /// The same failure as the end of the call: with the account of all attempts.
+  /// Returns the same failure as the result of the call, with the ledger of all attempts.
   func ending(ledger: AttemptLedger, retryState: Retry.State? = nil) -> FailureRecord {
     var response = response
     response?.ledger = ledger
     return with(ledger, retryState, in: response, apiError, body)
   }
 
-  /// The same failure with another API error, and other failures before it.
+  /// Returns the same failure with another API error and other preceding failures.
   func replacing(apiError: (any Error)?, retryState: Retry.State?) -> FailureRecord {
     with(ledger, retryState, in: response, apiError, body)
   }
 
-  /// The same failure without what is large: body and ledger.
+  /// The same failure without its large parts: the body and the ledger.
   var abridged: FailureRecord {
     var response = response
     response?.ledger = .empty
     return with(.empty, nil, in: response, apiError, nil)
   }
 
-  /// The transport's error, or one that describes the failure as if it were; what attempts keep.
+  /// The transport's error, or an equivalent error for a failure of another kind. Attempts store it.
   var transportError: TransportError? {
     switch kind {
     case .transport(let error), .badResponse(let error), .redirect(let error), .cancelled(let error): error
@@ -101,7 +101,7 @@ final class FailureRecord: Sendable {
 }
 
 extension TransportError {
-  /// The failure of a 2xx answer that lacks the body which the resource requires.
+  /// Returns the failure for a 2xx response that lacks the body that the resource requires.
   static func noData(_ status: HTTPResponse.Status) -> Self {
     Self(
       stage: .response, code: .noData,

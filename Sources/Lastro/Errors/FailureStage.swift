@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The step of a fetch at which it failed.
+/// The step of a fetch that failed.
 ///
-/// The raw value is a stable word: logs, `lastro fetch --report` and its exit status use it.
+/// The raw value is a stable word, used in logs, by `lastro fetch --report` and for its exit status.
 @nonexhaustive
 public enum FailureStage: String, Sendable, Hashable, CaseIterable, Codable {
   /// The request could not be built, or was refused before anything was sent.
@@ -25,13 +25,13 @@ public enum FailureStage: String, Sendable, Hashable, CaseIterable, Codable {
   case decode
   /// A configured size or count was exceeded.
   case limit
-  /// A deadline passed; the code names which.
+  /// A deadline passed; the code says which.
   case timeout
   /// A redirect could not be followed.
   case redirect
-  /// A policy of this side let nothing out: an open circuit, a limit of concurrency or of rate.
+  /// A local policy refused to send the request: an open circuit, a concurrency limit or a rate limit.
   case policy
-  /// The caller cancelled, or the stack was shut down.
+  /// The caller cancelled the call, or the stack was shut down.
   case cancelled
   /// The server answered with a status outside 200–299.
   case http

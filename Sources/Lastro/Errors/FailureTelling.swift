@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An error of a request maker, interceptor or signer that knows its own stage and cause, so that the failure of the
-/// attempt is told as what it is, and not only as a request that could not be made.
+/// An error of a request maker, interceptor or signer that knows its own stage and cause. The attempt's failure then
+/// reports that cause, instead of only saying that the request could not be made.
 protocol FailureTelling: Error {
-  /// As the failure of an attempt that sent nothing of its request.
+  /// The error as the failure of an attempt that sent nothing of its request.
   var failure: TransportError { get }
-  /// The fetch that failed, where it was one.
+  /// The fetch that failed, if the error came from a fetch.
   var failedFetch: HTTPFetchError<any Error>? { get }
 }
 
 extension FailureTelling {
-  /// Whether asking again may help, and sends nothing twice: the fetch was one of a request that must not be repeated,
-  /// and nothing of it was sent.
+  /// Whether the failed fetch may be retried without sending anything twice, even if its request is not idempotent: no
+  /// part of that request was sent.
   var mayPass: Bool { failedFetch.map(RetryInterceptor.isEligibleUnsent) ?? false }
 
-  /// Whether a retry policy has had its say about the failed fetch: another layer that retries would multiply attempts.
+  /// Whether a retry policy has already decided about the failed fetch. A second layer of retries would multiply
+  /// attempts.
   var wasRetried: Bool { failedFetch?.wasRetried ?? false }
 }
 
@@ -25,9 +26,9 @@ extension HTTPFetchError: FailureTelling {
 
   var failedFetch: HTTPFetchError<any Error>? { erased }
 
-  /// The failure of an attempt that wanted the answer of this fetch. The message is without the hint.
+  /// Returns the failure of an attempt that needed the response of this fetch. The message does not include the hint.
   func failure(_ code: FailureCode, _ message: String) -> TransportError {
-    // Cancelled is only what the caller of the attempt cancelled.
+    // Only the caller of the attempt itself may cause a failure of the stage `cancelled`.
     var failure = TransportError(stage: isCancelled ? .request : stage, code: code, message: message, hint: hint)
     failure.engineCode = engineCode
     failure.trustFailure = trustFailure
@@ -35,17 +36,17 @@ extension HTTPFetchError: FailureTelling {
     return failure
   }
 
-  /// Whether there was more than one attempt, or a reason against another one: of this fetch, or of one that it needed.
+  /// Whether this fetch, or a fetch that it needed, had several attempts or a reason not to retry.
   fileprivate var wasRetried: Bool {
     attempts.count > 1 || retryEnd != nil || needsRetriedFetch
   }
 
-  /// Whether it failed for want of another fetch that was retried already.
+  /// Whether the fetch failed because it needed another fetch that had already been retried.
   var needsRetriedFetch: Bool {
     if case .noRequest(let error as any FailureTelling) = record.kind { error.wasRetried } else { false }
   }
 
-  /// What failed at first: of an attempt that failed because of another fetch, that fetch.
+  /// The original failure: if an attempt failed because of another fetch, the failure of that fetch.
   var root: HTTPFetchError<any Error> {
     guard case .noRequest(let error as any FailureTelling) = record.kind, let fetch = error.failedFetch else {
       return erased

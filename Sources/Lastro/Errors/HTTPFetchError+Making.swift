@@ -7,17 +7,17 @@
 #endif
 
 extension HTTPFetchError {
-  /// Makes an error: for other implementations of ``HTTPNetworkStack``, and for tests of interceptors and features.
+  /// Creates an error, for other implementations of ``HTTPNetworkStack`` and for tests of interceptors and features.
   ///
   /// - Parameters:
-  ///   - reason: the failure by kind.
-  ///   - request: method and URL, without secrets. Default `nil`.
-  ///   - response: the answer, where there was one. Default `nil`.
-  ///   - apiError: the API's own error. Default: that of `reason`, where it has one.
-  ///   - body: the answer's body; ``bodySnippet`` is made of it. Default `nil`.
-  ///   - attempts: every attempt, the last one last. Default none.
-  ///   - retryEnd: why there was no further attempt. Default `nil`.
-  ///   - retryState: every failure of the call, this one last; for ``retryFailure``. Default none.
+  ///   - reason: the kind of failure.
+  ///   - request: the method and the URL, without secrets. Default `nil`.
+  ///   - response: the response, if the server sent one. Default `nil`.
+  ///   - apiError: the API's own error. Default: the API error in `reason`, if it has one.
+  ///   - body: the body of the response, from which ``bodySnippet`` is made. Default `nil`.
+  ///   - attempts: all attempts, in order. Default none.
+  ///   - retryEnd: the reason why the call was not retried again. Default `nil`.
+  ///   - retryState: all failures of the call, including this one, in order; for ``retryFailure``. Default none.
   public init(
     _ reason: Reason, request: String? = nil, response: ResourceResponse? = nil, apiError: APIError? = nil,
     body: Data? = nil, attempts: [Attempt] = [], retryEnd: Retry.End? = nil, retryState: Retry.State = .empty
@@ -54,18 +54,18 @@ extension HTTPFetchError {
         redaction: redaction))
   }
 
-  /// Makes the error of a stream that failed after it was opened.
+  /// Creates the error of a stream that failed after it was opened.
   ///
-  /// The ledger is that of the stream's call, up to the failure; without a response it is empty.
+  /// The ledger is that of the stream's call, including the failure. Without a response, the ledger is empty.
   ///
   /// - Parameters:
-  ///   - reason: the failure by kind.
-  ///   - response: the answer that opened the stream.
-  ///   - body: the part of the body that the failure is about. Default `nil`.
-  ///   - snippetBytes: the most bytes of `body` that the error shows.
-  ///   - cause: the failure of the attempt, where `reason` has none. Default `nil`.
-  ///   - age: the time for which the stream was open; `nil` where the attempt itself did not fail.
-  ///   - facts: those of the whole transfer, where they are known. Default `nil`.
+  ///   - reason: the kind of failure.
+  ///   - response: the response that opened the stream.
+  ///   - body: the part of the body that caused the failure. Default `nil`.
+  ///   - snippetBytes: the maximum number of bytes of `body` that the error shows.
+  ///   - cause: the failure of the attempt, used if `reason` has none. Default `nil`.
+  ///   - age: the time for which the stream was open; `nil` if the attempt itself did not fail.
+  ///   - facts: the facts of the whole transfer, if they are known. Default `nil`.
   package init(
     _ reason: Reason, of response: ResourceResponse?, body: Data? = nil, snippetBytes: Int,
     cause: TransportError? = nil, openFor age: Duration?, facts: TransferFacts? = nil
@@ -84,7 +84,7 @@ extension HTTPFetchError {
     self.init(error.record.ending(ledger: ledger))
   }
 
-  /// The same failure, with its ledger and without the answer's body: for states that are kept.
+  /// The same failure with its ledger but without the body of the response, for storing in states.
   package var bodiless: Self {
     Self(
       FailureRecord(
@@ -92,9 +92,9 @@ extension HTTPFetchError {
         ledger: record.ledger, redaction: record.redaction))
   }
 
-  /// The same failure with another API error; also of the failures before it (``retryFailure``).
+  /// Returns the same failure with another API error. The preceding failures (``retryFailure``) are converted as well.
   ///
-  /// - Parameter transform: makes the other error; `nil` drops it. Not called where there is none.
+  /// - Parameter transform: returns the new error, or `nil` to drop it. It is not called if there is no API error.
   public func mapAPIError<E: Error>(_ transform: (APIError) -> E?) -> HTTPFetchError<E> {
     let state = record.retryState?.mapErrors { failure in
       switch failure {

@@ -8,12 +8,12 @@ public import HTTPTypes
   public import Foundation
 #endif
 
-/// Why an HTTP fetch failed: where in its flow, why, what was sent and what came back, and every attempt.
+/// The failure of an HTTP fetch: the step that failed, the reason, the request and the response, and every attempt.
 ///
-/// `APIError` is the API's own error, decoded from an answer outside 200–299.
+/// `APIError` is the API's own error type, decoded from responses with a status outside 200–299.
 ///
-/// After retries it is the last attempt's failure, the same as without a retry policy: ``reason-swift.property``,
-/// ``stage`` and ``code`` name that, and ``retryEnd`` says beside it why there was no further attempt.
+/// After retries, the error describes the last attempt's failure: ``reason-swift.property``, ``stage`` and ``code`` are
+/// the same as without a retry policy. ``retryEnd`` says why there was no further attempt.
 ///
 /// ```swift
 /// do throws(HTTPFetchError<GitHubError>) {
@@ -27,24 +27,24 @@ public import HTTPTypes
 /// }
 /// ```
 public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
-  /// The failure by kind. Other kinds may come: a `switch` needs an `@unknown default`.
+  /// The kind of a failure. Later versions may add kinds: a `switch` needs an `@unknown default`.
   @nonexhaustive
   public enum Reason: Sendable {
-    /// No request could be made, or it was refused, before anything was sent.
+    /// The request could not be made, or it was refused before anything was sent.
     case noRequest(any Error)
-    /// The answer's status is outside 200–299, with the API's own error where one was decoded.
+    /// The server responded with a status outside 200–299. The case has the API's own error if one was decoded.
     case http(HTTPResponse.Status, APIError?)
-    /// A 2xx answer without the body that the resource requires.
+    /// A 2xx response lacks the body that the resource requires.
     case noData(HTTPResponse.Status)
-    /// The exchange failed: name resolution, connection, TLS, trust, limits, timeouts.
+    /// The exchange failed, for example in name resolution, connecting, TLS or trust, or because of a limit or timeout.
     case transport(TransportError)
-    /// What came back is not a valid HTTP response.
+    /// The server's answer is not a valid HTTP response.
     case badResponse(TransportError)
     /// A redirect could not be followed.
     case redirect(TransportError)
-    /// The caller cancelled, or the stack was shut down.
+    /// The caller cancelled the call, or the stack was shut down.
     case cancelled
-    /// The body of a 2xx answer does not decode.
+    /// The body of a 2xx response does not decode.
     case decode(DecodeFailure)
   }
 
@@ -52,7 +52,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
 
   init(_ record: FailureRecord) { self.record = record }
 
-  /// The failure by kind.
+  /// The kind of failure.
   public var reason: Reason {
     switch record.kind {
     case .noRequest(let error): .noRequest(error)
@@ -66,7 +66,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     }
   }
 
-  /// The step at which it failed.
+  /// The step that failed.
   public var stage: FailureStage {
     switch record.kind {
     case .http: .http
@@ -74,10 +74,10 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     }
   }
 
-  /// What the transport said, unless the server answered.
+  /// The transport's error, or its equivalent; `nil` if the server responded with an unexpected status.
   package var transportError: TransportError? { record.transportError }
 
-  /// Why, as a stable word.
+  /// The reason of the failure, as a stable word.
   public var code: FailureCode {
     switch record.kind {
     case .http: .unexpectedStatus
@@ -85,7 +85,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     }
   }
 
-  /// One readable sentence, free of secrets that Lastro knows of.
+  /// A readable sentence, without any secrets that Lastro knows of.
   public var message: String {
     switch record.kind {
     case .http(let status):
@@ -96,16 +96,16 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     }
   }
 
-  /// How to fix it, where there is a usual remedy.
+  /// A suggested fix, if there is a usual remedy.
   public var hint: String? {
     switch record.kind {
     case .http(.unauthorized): "the credentials are missing, wrong or expired: look at the request's authenticator"
     case .http(.notModified): "ask with HTTPResource.ifModified(since:), whose value is nil where nothing changed"
     case .http: response?.headerFields[.retryAfter].map { "the server asks to wait: Retry-After: \(masked($0))" }
-    // Servers of TLS that are spoken to in the clear hang up without a word.
+    // A TLS server that receives plain HTTP usually closes the connection without a response.
     case .transport(let error) where error.code == .connectionLost && request?.contains(" http://") == true:
       "if the port is that of TLS, write https" + (error.hint.map { "; else \($0)" } ?? "")
-    // A server of HTTP/1.1 answers to prior knowledge with what is no frame.
+    // An HTTP/1.1 server answers the HTTP/2 preface with bytes that are not a frame.
     case .transport(let error) where error.code == .http2Failure && request?.contains(" http://") == true:
       "the server may not speak HTTP/2 without TLS: set httpVersion to .automatic"
         + (error.hint.map { "; else \($0)" } ?? "")
@@ -113,10 +113,10 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     }
   }
 
-  /// The answer, where there was one; after retries, the last one.
+  /// The response, if there was one; after retries, the last one.
   public var response: ResourceResponse? { record.response }
 
-  /// Status of ``response``; without one, that of the reason.
+  /// The status of ``response``; without a response, the status in the reason, if it has one.
   public var statusCode: HTTPResponse.Status? {
     if let response { return response.status }
     return switch record.kind {
@@ -125,38 +125,41 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     }
   }
 
-  /// The API's own error, where the answer held one that decoded.
+  /// The API's own error, if the response had one that decoded.
   public var apiError: APIError? { record.apiError as? APIError }
 
-  /// Why the body of an answer outside 200–299 did not decode into the API's error; `nil` when it did, or was empty.
+  /// The error that kept the body of a response outside 200–299 from decoding into the API's error. `nil` if the body
+  /// decoded or was empty.
   public var apiErrorDecodingFailure: (any Error)? { record.apiErrorDecodingFailure }
 
-  /// The beginning of the answer's body, bounded and masked.
+  /// The beginning of the response's body, bounded and masked.
   public var bodySnippet: BodySnippet? { record.bodySnippet }
 
-  /// The collected body of the answer, as it came, with whatever secrets it holds: at most
-  /// ``StackConfiguration/maximumErrorBodyBytes`` of an answer outside 200–299. No description prints it.
+  /// The collected body of the response, unchanged, including any secrets in it. For a response outside 200–299 it has
+  /// at most ``StackConfiguration/maximumErrorBodyBytes``. No description prints it.
   public var body: Data? { record.body }
 
-  /// Why ``body`` is not the whole body of an answer outside 200–299; `nil` where it is, as far as is known.
+  /// The reason why ``body`` is not the complete body of a response outside 200–299; `nil` if it is complete, as far as
+  /// is known.
   public var bodyCut: BodyCut? { response?.facts.bodyCut }
 
-  /// The account of the call: every attempt, the waits between them and why, and why there was not another.
+  /// The record of the call: every attempt, the waits between attempts with their reasons, and the reason why there was
+  /// no further attempt.
   public var ledger: AttemptLedger { record.ledger }
 
-  /// Every attempt of the call, the last one last.
+  /// All attempts of the call, in order.
   public var attempts: [Attempt] { record.ledger.attempts }
 
-  /// Method and URL of the last request, without values of its query that may be secret
-  /// (``Redaction/shownQueryItems``); `nil` when none could be made.
+  /// The method and URL of the last request, without query values that may be secret (``Redaction/shownQueryItems``);
+  /// `nil` if no request could be made.
   public var request: String? { record.request }
 
-  /// Why there was no further attempt; `nil` when the call was cancelled, or neither a policy nor a rule decided: no
-  /// interceptor wanted to retry, and none said to stop.
+  /// The reason why there was no further attempt. `nil` if the call was cancelled, or if neither a policy nor a rule
+  /// decided: no interceptor asked for a retry, and none asked to stop.
   public var retryEnd: Retry.End? { record.ledger.retryEnd }
 
-  /// What Alicerce's case `retry` holds: why a policy, or another interceptor, said to stop, and every failure of the
-  /// call, this one last. `nil` where none did.
+  /// The contents of Alicerce's case `retry`: the reason why a policy or another interceptor decided to stop, and all
+  /// failures of the call, including this one, in order. `nil` if none decided to stop.
   public var retryFailure: (error: Retry.Error, state: Retry.State)? {
     guard case .policy(let error) = retryEnd else { return nil }
     return (error, record.retryState ?? .empty)
@@ -165,25 +168,26 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// The engine's own code, such as a `CURLcode`.
   public var engineCode: Int32? { record.transportError?.engineCode }
 
-  /// What a trust judge refused; `nil` where none did. Its description is what one needs to mend a policy.
+  /// The trust judge's refusal; `nil` if no judge refused the server. Its description has the details needed to correct
+  /// a policy.
   public var trustFailure: TrustFailure? { record.transportError?.trustFailure }
 
-  /// The certificate that OpenSSL refused, before any judge was asked; see ``TransportError/refusedCertificate``.
+  /// The certificate that OpenSSL refused before any judge was called; see ``TransportError/refusedCertificate``.
   public var refusedCertificate: PeerCertificate? { record.transportError?.refusedCertificate }
 
-  /// Whether it is the cancelled error.
+  /// Whether the call was cancelled, by the caller or by a shutdown of the stack.
   public var isCancelled: Bool { if case .cancelled = record.kind { true } else { false } }
 
   /// The same failure with its API error type-erased.
   public var erased: HTTPFetchError<any Error> { HTTPFetchError<any Error>(record) }
 
-  /// What others wrote, as it may be seen.
+  /// Returns text from servers or applications with its secrets masked.
   fileprivate func masked(_ value: Any) -> String { record.redaction.text("\(value)") }
 }
 
 extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// One line: stage, code, message, the request where the message does not name its place, what the API said, number
-  /// of attempts, why not another, hint.
+  /// A line with the stage, the code, the message, the request if the message does not identify it, the API's error,
+  /// the number of attempts, the reason why there was no further attempt, and the hint.
   public var description: String { line + (hint.map { " (\($0))" } ?? "") }
 
   /// The description without the hint.
@@ -204,20 +208,21 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible,
     }
   }
 
-  /// The API's own error; where none was decoded, the beginning of what came in its place.
+  /// The API's own error. If none was decoded, the content type of a body that is not JSON.
   private var apiWords: String? {
     if let apiError { return "the API says: \(BodySnippet(masked(apiError).onOneLine.utf8, limit: 200).text)" }
     guard apiErrorDecodingFailure != nil, let response else { return nil }
     return bodySnippet?.foreign(to: response.headerFields).map { "the body is \($0)" }
   }
 
-  /// Several lines: the description, the ledger, what a trust judge refused, and what the body said.
+  /// Several lines: the description, the request, the ledger, the trust judge's refusal, the API error and the
+  /// beginning of the body.
   public var debugDescription: String {
     var lines = [description]
     if let request { lines.append("  request: \(request)") }
     if !attempts.isEmpty { lines.append("  \(ledger.description.replacing("\n", with: "\n  "))") }
     if let trustFailure {
-      // By value only: pins are no secrets, and a certificate's subject may well read like `key=…`.
+      // Mask by value only: pins are not secrets, and a certificate's subject may well look like `key=…`.
       let text = record.redaction.secretsMasked(in: "\(trustFailure)")
       lines.append("  \(text.replacing("\n", with: "\n  "))")
     }
@@ -231,13 +236,13 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible,
     return lines.joined(separator: "\n")
   }
 
-  /// What ``debugDescription`` has, and the answer; without the body.
+  /// The contents of ``debugDescription``, the response and the ledger, without the body.
   public var customMirror: Mirror {
     Mirror(self, children: ["error": debugDescription, "response": response as Any, "ledger": ledger])
   }
 }
 
 extension HTTPFetchError: LocalizedError {
-  /// As ``description``: what `localizedDescription` says.
+  /// The same text as ``description``; `localizedDescription` returns it.
   public var errorDescription: String? { description }
 }

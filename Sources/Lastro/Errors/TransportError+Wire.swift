@@ -3,7 +3,7 @@
 package import LastroWire
 
 extension HeadViolation {
-  /// The answer's fault, as the pipeline tells it. The one place where it is decided what a violation is called.
+  /// The response's fault as a transport error. The mapping from violations to codes is only here.
   package var transportError: TransportError {
     let (stage, code): (FailureStage, FailureCode) =
       switch kind {
@@ -27,7 +27,7 @@ extension HeadViolation {
 }
 
 extension RequestViolation {
-  /// A refusal of the request, before anything is sent.
+  /// The refusal of a request before anything is sent.
   package var transportError: TransportError {
     let (code, hint): (FailureCode, String) =
       switch kind {

@@ -2,9 +2,9 @@
 
 public import HTTPTypes
 
-/// Why one exchange over a ``Transport`` failed.
+/// The failure of one exchange over a ``Transport``.
 ///
-/// Transports throw it; the pipeline keeps it as an attempt's cause and wraps it in ``HTTPFetchError``.
+/// Transports throw it. The pipeline stores it as the cause of an attempt and wraps it in ``HTTPFetchError``.
 public struct TransportError: Error, Sendable, CustomStringConvertible {
   private struct Parts: Sendable {
     var stage: FailureStage
@@ -22,32 +22,32 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
 
   private var parts: CopyOnWrite<Parts>
 
-  /// Where in the flow it failed.
+  /// The step that failed.
   public var stage: FailureStage {
     get { parts.value.stage }
     _modify { yield &parts.value.stage }
   }
-  /// Why, as a stable word.
+  /// The reason of the failure, as a stable word.
   public var code: FailureCode {
     get { parts.value.code }
     _modify { yield &parts.value.code }
   }
-  /// One readable sentence, free of secrets.
+  /// A readable sentence, without secrets.
   public var message: String {
     get { parts.value.message }
     _modify { yield &parts.value.message }
   }
-  /// How to fix it, where there is a usual remedy.
+  /// A suggested fix, if there is a usual remedy.
   public var hint: String? {
     get { parts.value.hint }
     _modify { yield &parts.value.hint }
   }
-  /// The engine's own code, such as a `CURLcode`; `nil` where the engine was not asked.
+  /// The engine's own code, such as a `CURLcode`; `nil` if the engine was not involved.
   public var engineCode: Int32? {
     get { parts.value.engineCode }
     _modify { yield &parts.value.engineCode }
   }
-  /// The system's own reason, an `errno`, where it gave one. Default `nil`.
+  /// The `errno` that the system reported, if it reported one. Default `nil`.
   public var systemCode: Int32? {
     get { parts.value.systemCode }
     _modify { yield &parts.value.systemCode }
@@ -57,30 +57,30 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     get { parts.value.requestSent }
     _modify { yield &parts.value.requestSent }
   }
-  /// What is known about the transfer; `nil` when none was begun.
+  /// The facts about the transfer; `nil` if no transfer was started.
   public var facts: TransferFacts? {
     get { parts.value.facts }
     _modify { yield &parts.value.facts }
   }
-  /// Head of the final response, where it had come before the failure: of a body that is truncated, too large or
-  /// stalls. Default `nil`.
+  /// The head of the final response, if it was received before the failure: for example, the body was truncated, was
+  /// too large or stalled. Default `nil`.
   public var head: HTTPResponse? {
     get { parts.value.head }
     _modify { yield &parts.value.head }
   }
-  /// What a trust judge refused, where it did.
+  /// The trust judge's refusal, if a judge refused the server.
   public var trustFailure: TrustFailure? {
     get { parts.value.trustFailure }
     _modify { yield &parts.value.trustFailure }
   }
-  /// The certificate that OpenSSL refused: expired, for other names, or not trusted. Nothing in it is verified: anyone
-  /// may have written it. `nil` for failures of another kind.
+  /// The certificate that OpenSSL refused because it has expired, is for other names or is not trusted. None of its
+  /// contents is verified: anyone may have written it. `nil` for failures of another kind.
   public package(set) var refusedCertificate: PeerCertificate? {
     get { parts.value.refusedCertificate }
     _modify { yield &parts.value.refusedCertificate }
   }
 
-  /// Makes an error.
+  /// Creates an error.
   public init(
     stage: FailureStage, code: FailureCode, message: String, hint: String? = nil, engineCode: Int32? = nil,
     requestSent: Bool = false, facts: TransferFacts? = nil, head: HTTPResponse? = nil
@@ -91,12 +91,12 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         facts: facts, head: head))
   }
 
-  /// The cancelled error.
+  /// Returns the error of a cancelled fetch.
   public static func cancelled(requestSent: Bool = false) -> Self {
     Self(stage: .cancelled, code: .cancelled, message: "the fetch was cancelled", requestSent: requestSent)
   }
 
-  /// A refusal of the request, before anything is sent.
+  /// Returns the refusal of a request before anything is sent.
   public static func refused(_ code: FailureCode, _ message: String, hint: String? = nil) -> Self {
     Self(stage: .request, code: code, message: message, hint: hint)
   }
@@ -107,7 +107,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
 
   package static var cutHint: String { "the server or the network cut the connection: fetch again if that is safe" }
 
-  /// One line: stage, code and message.
+  /// The stage, the code, the message and the hint on one line.
   public var description: String {
     "\(stage.rawValue)/\(code): \(message)" + (hint.map { " (\($0))" } ?? "")
   }

@@ -1,33 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An interceptor that can say, without doing it, what it would do: for ``TransportNetworkStack/explain(_:asStream:)``.
+/// An interceptor that can describe its effects without causing them, for
+/// ``TransportNetworkStack/explain(_:asStream:)``.
 ///
-/// None of it may wait, show a secret, or have an effect; a policy with jitter draws a random number.
+/// Its requirements must not wait, reveal a secret, or have side effects; a policy with jitter draws a random number.
 public protocol ExplainableInterceptor: HTTPResourceInterceptor {
-  /// What it does and with which settings, in one line.
+  /// A description of the interceptor and its settings, on one line.
   var explanation: String { get }
 
-  /// The request as it would adapt it, as far as that can be said beforehand. Default: as it is.
+  /// Returns the request as the interceptor would adapt it, as far as that is known beforehand. Default: the request
+  /// unchanged.
   func explainedRequest(_ request: ResourceRequest) -> ResourceRequest
 
-  /// What it would want done after a failure of a first attempt. Default: ``Retry/Action/none``.
+  /// Returns the action that the interceptor would choose after a failure of a first attempt. Default:
+  /// ``Retry/Action/none``.
   ///
-  /// - Returns: `nil` for what only the real failure can tell.
+  /// - Returns: the action; `nil` if it depends on details of the real failure.
   func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action?
 }
 
 extension ExplainableInterceptor {
-  /// The default: the request as it is.
+  /// The default: returns the request unchanged.
   public func explainedRequest(_ request: ResourceRequest) -> ResourceRequest { request }
 
-  /// The default: it wants no retry, and does not forbid one.
+  /// The default: returns ``Retry/Action/none``, which neither requests nor forbids a retry.
   public func explainedAction(
     after error: HTTPFetchError<any Error>, to request: ResourceRequest
   ) -> Retry.Action? { Retry.Action.none }
 }
 
 extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetadata {
-  /// The policy and its numbers.
+  /// The kind of the policy, with its limits and delays.
   public var explanation: String {
     switch self {
     case .maxRetries(let limit): "retries whatever is not vetoed, at once, at most \(limit) times"
@@ -38,7 +41,7 @@ extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetada
     }
   }
 
-  /// Asks the policy, with the failure as its first.
+  /// Returns the policy's decision, with the failure as the first.
   public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     shouldRetry(
       with: error, state: .empty,
@@ -47,12 +50,12 @@ extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetada
 }
 
 extension RetryInterceptor: ExplainableInterceptor {
-  /// The policy's, and which failures it is asked about.
+  /// The policy's explanation, and the failures that it is asked about.
   public var explanation: String {
     policy.explanation + (eligibility == .standard ? ", where a retry may help" : "")
   }
 
-  /// Asks the policy where the failure is eligible.
+  /// Returns the policy's decision if the failure is eligible; otherwise returns no opinion.
   public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     action(
       after: error, state: .empty,
@@ -61,6 +64,6 @@ extension RetryInterceptor: ExplainableInterceptor {
 }
 
 extension LoggingInterceptor: ExplainableInterceptor {
-  /// Says only that it logs, which changes nothing.
+  /// The explanation that the interceptor logs; logging changes nothing.
   public var explanation: String { "logs" }
 }

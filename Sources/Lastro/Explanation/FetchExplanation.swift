@@ -1,68 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a fetch would do, worked out without a network: ``description`` is a page for people.
+/// An explanation of what a fetch would do, made without a network. Its ``description`` is a page for people.
 public struct FetchExplanation: Sendable, Encodable {
-  /// An interceptor, in the order in which all are asked.
+  /// An interceptor of the fetch.
   public struct Interceptor: Sendable, Encodable {
     /// The name of the interceptor's type.
     public var name: String
-    /// What it does, where it says so (``ExplainableInterceptor``).
+    /// The description of its effects, if it provides one (``ExplainableInterceptor``).
     public var explanation: String?
-    /// Origins to which its credentials may go after a redirect.
+    /// The origins to which its credentials may be sent after a redirect.
     public var credentialOrigins: [String]
   }
 
-  /// What would become of a first attempt that ended in a certain way.
+  /// The consequence of a failure of a first attempt.
   public struct RetryVerdict: Sendable, Encodable {
     /// The failure, such as `status 503`.
     public var failure: String
     /// Whether there would be another attempt.
     public var isRetried: Bool
-    /// When, or why not.
+    /// The time of the next attempt, or the reason why there would be none.
     public var reason: String
-    /// Interceptors that do not say beforehand, and may decide otherwise.
+    /// The interceptors that cannot decide beforehand. They may change the outcome.
     public var undecided: [String]
   }
 
-  /// Something said by the transport, such as `proxy` and its URL.
+  /// A fact, such as `proxy` and its URL.
   public struct Fact: Sendable, Hashable, Encodable {
-    /// What it is about.
+    /// The name of the fact.
     public var name: String
-    /// What is the case.
+    /// The value of the fact.
     public var value: String
 
-    /// Makes a fact. It must hold no secret.
+    /// Makes a fact. It must contain no secret.
     public init(_ name: String, _ value: String) {
       self.name = name
       self.value = value
     }
   }
 
-  /// Method and URL as far as they are known beforehand, without the values of the query; `nil` when no request could
+  /// The method and URL as far as they are known beforehand, without the values of the query; `nil` if no request could
   /// be made.
   public var request: String?
-  /// Why none could be made, or why it would be refused.
+  /// The reason why no request could be made, or why the request would be refused.
   public var refusal: String?
-  /// ``RequestOptions/operation``.
+  /// The operation's name (``RequestOptions/operation``).
   public var operation: String?
-  /// Whether it may be sent more than once, and why.
+  /// Whether the request may be sent more than once, and the reason.
   public var idempotency: String
-  /// In the order of asking.
+  /// The interceptors, in the order in which they are asked.
   public var interceptors: [Interceptor]
-  /// Signers for the request's origin, after the interceptors.
+  /// The signers for the request's origin, which run after the interceptors.
   public var signers: [String]
-  /// The limits in time that hold.
+  /// The timeouts that apply.
   public var timeouts: [Fact]
-  /// Redirects, sizes, attempts, waits, quota.
+  /// The limits on redirects, sizes, attempts, delays and quota.
   public var limits: [Fact]
-  /// For each kind of failure.
+  /// The consequences of each kind of failure.
   public var retries: [RetryVerdict]
-  /// Proxy, trust, versions, connections.
+  /// The transport's facts: proxy, trust, versions and connections.
   public var transport: [Fact]
 }
 
 extension FetchExplanation: CustomStringConvertible {
-  /// A page of text.
+  /// The explanation as a page of text.
   public var description: String {
     var lines = [(request ?? "no request") + (operation.map { " [\($0)]" } ?? "")]
     if let refusal { lines.append("  refused: \(refusal)") }

@@ -3,7 +3,8 @@
 import HTTPTypes
 
 extension FetchPlan {
-  /// Works out what a call would do. Runs the base request maker, and nothing else that is not Lastro's.
+  /// Returns an explanation of what a call would do. Of the application's code, it runs only the base request maker and
+  /// the explanations of interceptors.
   func explanation() async -> FetchExplanation {
     var request: ResourceRequest?
     var refusal: String?
@@ -11,13 +12,13 @@ extension FetchPlan {
       var made = try await core.coding { [baseRequestMaking] in try await baseRequestMaking.make() }
       try core.complete(&made, by: baseRequestMaking)
       made.options = options.overriding(made.options)
-      // Their hooks are not run, since those may wait or fetch tokens: an interceptor says beforehand what it would
+      // The hooks are not run, because they may wait or fetch tokens. An interceptor returns beforehand what it would
       // add.
       for case let interceptor as any ExplainableInterceptor in interceptors.all {
         made = interceptor.explainedRequest(made)
       }
       request = made
-      // What an attempt checks before it sends, so that a refusal is found here too.
+      // Run the checks of an attempt, so that a refusal is found here too.
       try checkLimits(of: made.options)
       if case .key(let key) = made.options.idempotency { try RequestCheck.checkIdempotencyKey(key) }
       try RequestCheck.check(made)
@@ -25,7 +26,7 @@ extension FetchPlan {
       refusal = "\(error)"
     }
     let options = request?.options ?? options
-    // By the request where there is one: it has the credentials that interceptors would add.
+    // Prefer the request, if there is one: it has the credentials that interceptors would add.
     let redaction = request.map { Redaction.standard.adding($0) } ?? .standard.adding(options)
     return FetchExplanation(
       request: request.map { redaction.text($0.summary) }, refusal: refusal.map { redaction.text($0) },
@@ -99,8 +100,8 @@ extension FetchPlan {
     return facts
   }
 
-  /// What would become of an attempt that failed like this: the interceptors' opinions, and the decision that a call
-  /// would make of them.
+  /// Returns the consequence of a failed attempt: the interceptors' opinions, and the decision that a call would derive
+  /// from them.
   func verdict(
     on failed: FailedAttempt, named name: String, _ request: ResourceRequest
   ) -> FetchExplanation.RetryVerdict {
@@ -111,14 +112,14 @@ extension FetchPlan {
       if let opinion {
         action = retryActionPriority(action, opinion)
       } else {
-        // Not the same as no opinion: the real failure may make it want a retry.
+        // This differs from no opinion: the real failure may make the interceptor request a retry.
         undecided.append(Self.name(of: interceptor))
       }
     }
     let facts = RetryDecision.Facts(failed, action: action, rules: configuration, spread: 0)
     let decision = RetryDecision.on(facts)
     let isRetried = if case .again = decision { true } else { false }
-    // A veto stands whatever the undecided ones would say.
+    // A veto applies, regardless of the undecided interceptors.
     return FetchExplanation.RetryVerdict(
       failure: name, isRetried: isRetried, reason: Self.words(for: decision, facts.veto),
       undecided: facts.veto == nil ? undecided : [])
@@ -127,7 +128,7 @@ extension FetchPlan {
   private static func words(for decision: RetryDecision, _ veto: RetryVeto?) -> String {
     switch decision {
     case .end(let end?): "\(end)"
-    // No interceptor asks, and it would not be granted.
+    // No interceptor asks for a retry. If it would be vetoed anyway, give the veto as the reason.
     case .end(nil): veto.map { "\($0.end)" } ?? "no interceptor asks for a retry"
     case .again(let delay, let source, _):
       delay > .zero

@@ -2,20 +2,20 @@
 
 import HTTPTypes
 
-/// A failure that a first attempt may end with, for asking what would follow.
+/// A failure of a first attempt, used to explain its consequence.
 struct HypotheticalFailure {
   var name: String
   var error: HTTPFetchError<any Error>
   var requestSent: Bool
 
-  /// As the first attempt of a call that no time has passed for.
+  /// Returns the failure as that of the first attempt of a call, before any time has passed.
   func attempt(_ request: ResourceRequest, total: Duration?) -> FailedAttempt {
     FailedAttempt(
       error: error, request: request, firstRequest: request, requestSent: requestSent,
       isBodyConsumed: requestSent && !request.body.isReplayable, timeLeft: total)
   }
 
-  /// One of each kind.
+  /// A failure of each kind.
   static let all: [HypotheticalFailure] =
     [
       transport("name not found", .resolve, .hostNotFound, sent: false),
@@ -34,7 +34,7 @@ struct HypotheticalFailure {
         requestSent: true)
     ]
 
-  /// That of a call which needs an access token.
+  /// The failure of a call that needs an access token and cannot get one.
   static let noToken: HypotheticalFailure = {
     let down = TransportError(stage: .connect, code: .connectFailed, message: "down")
     let error = OAuth2Error.fetch(HTTPFetchError(FailureRecord(.transport(down))))

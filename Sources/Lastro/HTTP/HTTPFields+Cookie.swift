@@ -3,10 +3,10 @@
 package import HTTPTypes
 
 extension HTTPFields {
-  /// The same fields, with all cookies in one `Cookie` field, where the first of them stood.
+  /// The fields with all cookies joined into one `Cookie` field, at the position of the first.
   ///
-  /// swift-http-types keeps one field for each cookie, which is HTTP/2's way of compressing them; a request of HTTP/1.1
-  /// may have no more than one (RFC 6265 §5.4, RFC 9113 §8.2.3), and in HTTP/2 one is right as well.
+  /// swift-http-types keeps one field for each cookie, as HTTP/2 does for compression. An HTTP/1.1 request may have at
+  /// most one (RFC 6265 §5.4, RFC 9113 §8.2.3). One field is valid in HTTP/2 as well.
   package var withOneCookieField: HTTPFields {
     guard contains(.cookie) else { return self }
     let cookies = self[fields: .cookie]

@@ -4,10 +4,10 @@ package import HTTPTypes
 package import LastroWire
 
 extension HTTPField {
-  /// A field as it came.
+  /// Makes a field from a received one.
   ///
-  /// - Throws: stage `response`, code `malformed_response`, for a name that no field can have: the answer is refused,
-  ///   for one that leaves the field out sees another answer than one that takes it.
+  /// - Throws: stage `response`, code `malformed_response`, if the name is not a valid field name. The response is
+  ///   refused because recipients that skip such a field would see a different response from those that accept it.
   package init(_ field: ResponseHead.Field) throws(TransportError) {
     guard let name = HTTPField.Name(field.name) else {
       throw HeadViolation(.fieldName, "the name of a response field is not valid").transportError
@@ -17,9 +17,9 @@ extension HTTPField {
 }
 
 extension HTTPResponse {
-  /// A head as it came, in the shared vocabulary.
+  /// Makes a response from a received head.
   ///
-  /// - Throws: stage `response`, code `malformed_response`, for a field that cannot be.
+  /// - Throws: stage `response`, code `malformed_response`, if a field's name is not valid.
   package init(_ head: ResponseHead) throws(TransportError) {
     var fields: [HTTPField] = []
     fields.reserveCapacity(head.fields.count)

@@ -2,23 +2,24 @@
 
 public import HTTPTypes
 
-/// Scheme, host and port: the server that a request goes to, and that credentials are for (RFC 6454 §4).
+/// A scheme, host and port. They identify the server that a request is sent to, and that credentials belong to (RFC
+/// 6454 §4).
 public struct Origin: Sendable, Hashable, CustomStringConvertible {
-  /// `http` or `https`.
+  /// The scheme: `http` or `https`.
   public let scheme: String
-  /// Host in lower case; an IPv6 address stands in brackets.
+  /// The host in lower case, with an IPv6 address in brackets.
   public let host: String
-  /// The effective port: the scheme's default where none is written.
+  /// The effective port: the scheme's default, if the URL has none.
   public let port: Int
 
-  /// Reads an absolute `http` or `https` URL; path, query and fragment are ignored.
+  /// Makes the origin of an absolute `http` or `https` URL. Path, query and fragment are ignored.
   ///
   /// ```swift
   /// let origin = try Origin("https://api.example.com")
   /// ```
   ///
-  /// - Throws: ``ConfigurationError``, which says why not: another scheme, user information, a missing or malformed
-  ///   host, a port outside 1…65535.
+  /// - Throws: ``ConfigurationError``, with the reason: another scheme, user information, a missing or malformed host,
+  ///   or a port outside 1…65535.
   public init(_ url: String) throws(ConfigurationError) {
     do throws(TransportError) {
       let target = try RequestTarget(url)
@@ -28,7 +29,7 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The origin of a request; `nil` where it has no `http` or `https` URL.
+  /// Makes the origin of a request; `nil` if the request has no `http` or `https` URL.
   public init?(_ request: HTTPRequest) {
     guard let scheme = request.scheme?.lowercased(), scheme == "https" || scheme == "http",
       let text = request.authority, let authority = try? Authority(text[...])
@@ -44,7 +45,7 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
 
   private static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
 
-  /// `scheme://host`, with the port where it is not the scheme's default.
+  /// The origin as `scheme://host`, with the port if it is not the scheme's default.
   public var description: String {
     "\(scheme)://\(host)" + (port == Self.defaultPort(of: scheme) ? "" : ":\(port)")
   }

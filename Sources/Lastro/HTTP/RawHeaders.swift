@@ -2,28 +2,28 @@
 
 public import HTTPTypes
 
-/// Header fields as the caller wrote them: in order, a name as often as wished, not checked yet.
+/// Header fields as the caller wrote them: ordered, unchecked, and with repeated names allowed.
 ///
-/// `HTTPField` silently makes spaces of CR, LF and NUL. Here the strings stay what they are until ``checkedFields()``
-/// refuses what RFC 9110 §5.5 forbids, so that an injected header field is an error and not a surprise.
+/// `HTTPField` silently replaces CR, LF and NUL by spaces. This type keeps the strings unchanged until
+/// ``checkedFields()`` rejects those that RFC 9110 §5.5 forbids. An injected header field is thus an error.
 ///
 /// ```swift
 /// let headers: RawHeaders = [.accept: "application/json", "X-Trace": id]
 /// ```
 public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
-  /// A field name: a string literal, or one of the usual ones.
+  /// A field name: a string literal, or one of the predefined names.
   public struct Name: Sendable, Hashable, ExpressibleByStringLiteral {
-    /// The name as it was written, in upper or lower case.
+    /// The name as it was written, with its case.
     public let rawName: String
-    /// Wraps a string, unchecked.
+    /// Makes a name from a string, unchecked.
     public init(_ name: String) { rawName = name }
-    /// Wraps a name that is known to be valid.
+    /// Makes a name from one that is known to be valid.
     public init(_ name: HTTPField.Name) { rawName = name.rawName }
-    /// Wraps a literal, unchecked.
+    /// Makes a name from a literal, unchecked.
     public init(stringLiteral name: String) { rawName = name }
   }
 
-  /// One field as written.
+  /// A field as it was written.
   public struct Field: Sendable, Hashable {
     /// The name of the field as it was written.
     public var name: String
@@ -31,33 +31,34 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
     public var value: String
   }
 
-  /// All of them, in order.
+  /// The fields, in order.
   public private(set) var fields: [Field] = []
 
   /// Makes an empty list.
   public init() {}
 
-  /// Makes a list of names and values.
+  /// Makes a list from names and values.
   public init(_ fields: some Sequence<(String, String)>) {
     self.fields = fields.map { Field(name: $0.0, value: $0.1) }
   }
 
-  /// Takes over checked fields.
+  /// Makes a list from checked fields.
   public init(_ fields: HTTPFields) {
     self.fields = fields.map { Field(name: $0.name.rawName, value: $0.value) }
   }
 
-  /// Makes a list; a name may come more than once.
+  /// Makes a list from a literal, in which a name may occur more than once.
   public init(dictionaryLiteral elements: (Name, String)...) {
     fields = elements.map { Field(name: $0.rawName, value: $1) }
   }
 
-  /// Adds a field at the end.
+  /// Appends a field.
   public mutating func append(_ name: Name, _ value: String) {
     fields.append(Field(name: name.rawName, value: value))
   }
 
-  /// The first value of a name, in any case; setting replaces all its values, and `nil` removes them.
+  /// The first value of a name, compared without regard to case. Setting a value replaces all values of the name;
+  /// setting `nil` removes them.
   public subscript(name: Name) -> String? {
     get { fields.first { $0.name.isSameFieldName(as: name.rawName) }?.value }
     set {
@@ -67,11 +68,11 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
     }
   }
 
-  /// The fields for a request.
+  /// Returns the fields, checked for use in a request.
   ///
-  /// - Throws: stage `request`, code `invalid_header`, naming the field but not its value, when a name is not a token
-  ///   (RFC 9110 §5.6.2) or a value has a control character (RFC 9110 §5.5). Blanks around a value are dropped: they
-  ///   are no part of it.
+  /// - Throws: stage `request`, code `invalid_header`, if a name is not a token (RFC 9110 §5.6.2), a value contains a
+  ///   control character (RFC 9110 §5.5), or there are more than 999 fields. The message names the field but not its
+  ///   value. Spaces and tabs around a value are removed: they are not part of it.
   public func checkedFields() throws(TransportError) -> HTTPFields {
     guard fields.count < 1000 else {
       throw .refused(
@@ -83,7 +84,7 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
     return result
   }
 
-  /// The names alone: values may be secret.
+  /// The names only, because values may be secret.
   public var description: String { "[" + fields.map(\.name).joined(separator: ", ") + "]" }
 }
 
@@ -92,17 +93,17 @@ extension RawHeaders.Name {
   public static let accept: Self = "Accept"
   /// `Accept-Language`.
   public static let acceptLanguage: Self = "Accept-Language"
-  /// `Authorization`. Redacted in logs, and not sent across origins.
+  /// `Authorization`. Redacted in logs and not sent to other origins.
   public static let authorization: Self = "Authorization"
   /// `Cache-Control`.
   public static let cacheControl: Self = "Cache-Control"
   /// `Content-Encoding`.
   public static let contentEncoding: Self = "Content-Encoding"
-  /// `Content-Type`. A body that knows its type sets it by itself.
+  /// `Content-Type`. A body that has a type sets this field.
   public static let contentType: Self = "Content-Type"
-  /// `Cookie`. Redacted in logs, and not sent across origins.
+  /// `Cookie`. Redacted in logs and not sent to other origins.
   public static let cookie: Self = "Cookie"
-  /// `Idempotency-Key`. A request that has one may be retried whatever its method.
+  /// `Idempotency-Key`. A request with this field may be retried, even if its method is not idempotent.
   public static let idempotencyKey: Self = "Idempotency-Key"
   /// `If-Match`.
   public static let ifMatch: Self = "If-Match"
@@ -123,9 +124,9 @@ extension RawHeaders.Name {
 }
 
 extension HTTPField {
-  /// A field of raw strings.
+  /// Makes a field from raw strings.
   ///
-  /// - Throws: code `invalid_header`.
+  /// - Throws: code `invalid_header`, if name or value is not allowed.
   init(checkedName name: String, value: String) throws(TransportError) {
     guard let fieldName = HTTPField.Name(name) else {
       throw .refused(
@@ -138,7 +139,7 @@ extension HTTPField {
 }
 
 extension String {
-  /// Whether both are the same header field name (RFC 9110 §5.1).
+  /// Returns whether both are the same header field name (RFC 9110 §5.1).
   func isSameFieldName(as other: String) -> Bool {
     utf8.elementsEqual(other.utf8) { $0.lowercasedASCII == $1.lowercasedASCII }
   }

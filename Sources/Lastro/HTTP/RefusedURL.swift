@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A URL that could not be read, for messages.
+/// Formats URLs that could not be parsed, for error messages.
 enum RefusedURL {
   private static let maximumLength = 200
 
-  /// Returns the URL without what may be secret in it, on one line, in ASCII.
+  /// Returns the URL on one line, in ASCII, with possible secrets masked.
   ///
-  /// Nothing is known of the parts of a URL that breaks the rules: everything before an `@` counts as user information,
-  /// and what stands in the place of a port and is no number as a password that lost its host.
+  /// The parts of a malformed URL are uncertain. Everything before an `@` is therefore treated as user information. A
+  /// port that is not a number is treated as a password whose host is missing.
   static func shown(_ url: String) -> String {
     let start = self.start(of: url)
     var rest = url[start...]
@@ -16,7 +16,7 @@ enum RefusedURL {
       shown += Redaction.mask
       rest = rest[at...]
     }
-    // A fragment is not sent, and may be a token.
+    // The fragment is not sent, and may contain a token.
     rest = rest.prefix { $0 != "#" }
     let authority = rest.prefix { !"/?".contains($0) }
     shown += self.authority(authority)
@@ -25,7 +25,7 @@ enum RefusedURL {
     return text.count > maximumLength ? "\(text.prefix(maximumLength))…" : text
   }
 
-  /// The place behind the scheme, if there is one.
+  /// Returns the index after the scheme, or the start of the URL if it has no scheme.
   private static func start(of url: String) -> String.Index {
     let head = url.prefix { !"/?#".contains($0) }
     if head.hasSuffix(":"), url[head.endIndex...].hasPrefix("//") { return url.index(head.endIndex, offsetBy: 2) }

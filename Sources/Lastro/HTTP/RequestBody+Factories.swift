@@ -12,15 +12,15 @@
 #endif
 
 extension RequestBody {
-  /// `value` as JSON, of type `application/json`.
+  /// Returns a body that is `value` as JSON, of type `application/json`.
   ///
-  /// Every ``Secret`` in it is encoded as it is, and joins ``secrets``.
+  /// Every ``Secret`` in the value is encoded unmasked, and is added to ``secrets``.
   ///
   /// - Parameters:
-  ///   - value: what to encode.
-  ///   - encoder: its settings must not change any more. Default: the stack's, while a call makes its request; else one
-  ///     with default settings.
-  /// - Throws: what `encoder` throws, unchanged.
+  ///   - value: the value to encode.
+  ///   - encoder: the encoder; its settings must not change any more. Default: the stack's encoder, while a call makes
+  ///     its request; else an encoder with default settings.
+  /// - Throws: the errors of `encoder`, unchanged.
   public static func json(_ value: some Encodable, encoder: JSONEncoder? = nil) throws -> RequestBody {
     let encoder = encoder ?? JSONCoders.current?.encoder ?? JSONEncoder()
     let collector = SecretCollector()
@@ -28,8 +28,9 @@ extension RequestBody {
     return RequestBody(source: .bytes(data), contentType: "application/json", secrets: collector.secrets)
   }
 
-  /// Names and values in order, of type `application/x-www-form-urlencoded`, by the serializer of the WHATWG URL
-  /// standard: UTF-8, a space is `+`, `A–Z a–z 0–9 * - . _` stay, anything else is percent-encoded.
+  /// Returns a body of names and values in order, of type `application/x-www-form-urlencoded`. It follows the
+  /// serializer of the WHATWG URL standard: UTF-8, a space is `+`, `A–Z a–z 0–9 * - . _` stay unchanged, anything else
+  /// is percent-encoded.
   public static func form(_ fields: [(String, String)]) -> RequestBody { form(fields, secrets: []) }
 
   private static func form(_ fields: [(String, String)], secrets: [Secret]) -> RequestBody {
@@ -42,12 +43,13 @@ extension RequestBody {
       source: .bytes(Data(text.utf8)), contentType: "application/x-www-form-urlencoded", secrets: secrets)
   }
 
-  /// The same, from a literal: `.form(["grant_type": "refresh_token", "scope": "a b"])`. Order and repeated names stay.
+  /// Returns a form body from a literal: `.form(["grant_type": "refresh_token", "scope": "a b"])`. Order and repeated
+  /// names are kept.
   public static func form(_ fields: KeyValuePairs<String, String>) -> RequestBody {
     form(fields.map { ($0.key, $0.value) })
   }
 
-  /// The same, and then fields with secret values, which join ``secrets``:
+  /// Returns a form body with fields, followed by fields with secret values, which are added to ``secrets``:
   /// `.form(["grant_type": "password", "username": "ann"], secrets: ["password": password])`.
   public static func form(
     _ fields: KeyValuePairs<String, String>, secrets: KeyValuePairs<String, Secret>
@@ -55,25 +57,26 @@ extension RequestBody {
     form(fields.map { ($0.key, $0.value) } + secrets.map { ($0.key, $0.value.reveal()) }, secrets: secrets.map(\.value))
   }
 
-  /// Bytes as they are. Default `nil`: no type is sent.
+  /// Returns a body of the given bytes. Default `contentType`: `nil`; no `Content-Type` is sent.
   public static func raw(_ data: Data, contentType: String? = nil) -> RequestBody {
     RequestBody(source: .bytes(data), contentType: contentType)
   }
 
-  /// Bytes as they are. Default `nil`: no type is sent.
+  /// Returns a body of the given bytes. Default `contentType`: `nil`; no `Content-Type` is sent.
   public static func raw(_ bytes: [UInt8], contentType: String? = nil) -> RequestBody {
     raw(Data(bytes), contentType: contentType)
   }
 
-  /// Text in UTF-8, by default of type `text/plain; charset=utf-8`.
+  /// Returns a body of text in UTF-8, by default of type `text/plain; charset=utf-8`.
   public static func raw(_ text: String, contentType: String = "text/plain; charset=utf-8") -> RequestBody {
     raw(Data(text.utf8), contentType: contentType)
   }
 
-  /// A file, read while it is sent and not before. It must not change until the fetch is over; a retry or redirect
-  /// reads it again. `contentType` is `nil` by default: none is sent.
+  /// Returns a body that is a file, which is read only while it is sent. The file must not change until the fetch has
+  /// ended; a retry or redirect reads it again. `contentType` is `nil` by default: no `Content-Type` is sent.
   ///
-  /// - Throws: stage `request`, code `invalid_body`, when it does not exist, is not a regular file or cannot be read.
+  /// - Throws: stage `request`, code `invalid_body`, if the file does not exist, is not a regular file or cannot be
+  ///   read.
   public static func file(path: String, contentType: String? = nil) throws(TransportError) -> RequestBody {
     guard !path.utf8.contains(0) else {
       throw .refused(.invalidBody, "the body's file name has a NUL in it", hint: "remove it")
@@ -88,16 +91,18 @@ extension RequestBody {
     return RequestBody(source: .file(path: path, length: Int64(status.st_size)), contentType: contentType)
   }
 
-  /// Chunks from an asynchronous sequence, asked for as the connection takes them. An error it throws ends the fetch.
+  /// Returns a body of chunks from an asynchronous sequence, which is iterated as fast as the connection accepts the
+  /// chunks. An error that the sequence throws ends the fetch.
   ///
   /// - Parameters:
-  ///   - sequence: the chunks; iterated once for each sending. Iteration is cancelled with the fetch.
-  ///   - length: number of bytes in total, sent as `Content-Length`; another number fails the fetch with
-  ///     `request/invalid_body`. Default `nil`: not known, sent chunked over HTTP/1.1.
-  ///   - isReplayable: whether the sequence gives the same again when it is iterated again. Default false: a retry or a
-  ///     redirect that needs the body fails.
-  ///   - contentType: default `nil`: no type is sent.
-  ///   - trailers: fields to send behind the last chunk; ``trailers`` tells what holds. Default: none.
+  ///   - sequence: the chunks; iterated once each time the body is sent. Iteration is cancelled with the fetch.
+  ///   - length: the total number of bytes, sent as `Content-Length`. If the sequence produces another number, the
+  ///     fetch fails with `request/invalid_body`. Default `nil`: the length is unknown, and HTTP/1.1 sends the body
+  ///     chunked.
+  ///   - isReplayable: whether the sequence produces the same chunks when it is iterated again. Default false: a retry
+  ///     or a redirect that needs the body fails.
+  ///   - contentType: the type of the body. Default `nil`: no `Content-Type` is sent.
+  ///   - trailers: fields to send after the last chunk; see ``trailers`` for their rules. Default: none.
   public static func stream<Chunks: AsyncSequence & Sendable>(
     _ sequence: Chunks, length: Int64? = nil, isReplayable: Bool = false, contentType: String? = nil,
     trailers: (@Sendable () async throws -> RawHeaders)? = nil

@@ -6,7 +6,7 @@
   public import Foundation
 #endif
 
-/// The body of a request: where its bytes come from, and whether they can be had again.
+/// The body of a request: the source of its bytes, its type, and whether it can be sent again.
 ///
 /// ```swift
 /// let issue = try RequestBody.json(NewIssue(title: "It works"))
@@ -14,31 +14,31 @@
 /// let file = try RequestBody.file(path: "/etc/hostname", contentType: "text/plain")
 /// ```
 public struct RequestBody: Sendable {
-  /// Gives the next chunk, or `nil` at the end. Called by one task at a time.
+  /// Returns the next chunk, or `nil` at the end. Called by one task at a time.
   public typealias NextChunk = () async throws -> Data?
 
-  /// Where the bytes come from.
+  /// The source of the bytes.
   public enum Source: Sendable {
     /// No body.
     case empty
     /// Bytes in memory.
     case bytes(Data)
-    /// A file, read in chunks while it is sent. It must not change meanwhile.
+    /// A file, read in chunks while it is sent. The file must not change in the meantime.
     case file(path: String, length: Int64)
     /// Chunks from an asynchronous sequence.
     case stream(length: Int64?, isReplayable: Bool, open: @Sendable () -> NextChunk)
   }
 
-  /// Where the bytes come from.
+  /// The source of the bytes.
   public let source: Source
-  /// Set as `Content-Type` where the request has none.
+  /// The type of the body. It is sent as `Content-Type` if the request has no such field.
   public let contentType: String?
-  /// The secrets in it, which are then masked in all that tells of the request. Default none.
+  /// The secrets in the body, which are masked wherever the request is described. Default none.
   public let secrets: [Secret]
-  /// Fields to send behind a stream whose length is not known (RFC 9110 §6.5): asked for once its last chunk was
-  /// given. Name them in the request's `Trailer`. An error ends the fetch, and so does a field that means something in
-  /// a head only. A body of known length with trailers is refused (`invalid_body`), and so are trailers over libcurl's
-  /// transfers (`unsupported`). Default: none.
+  /// Returns the fields to send after a stream of unknown length (RFC 9110 §6.5). It is called after the last chunk was
+  /// produced. Name the fields in the request's `Trailer`. An error that it throws ends the fetch, and so does a field
+  /// that is only allowed in a head. A body of known length with trailers is refused (`invalid_body`), and so are
+  /// trailers sent by libcurl's own transfers (`unsupported`). Default: none.
   public let trailers: (@Sendable () async throws -> RawHeaders)?
 
   /// Makes a body.
@@ -52,10 +52,10 @@ public struct RequestBody: Sendable {
     self.trailers = trailers
   }
 
-  /// A request without a body.
+  /// An absent body.
   public static let empty = RequestBody(source: .empty)
 
-  /// Whether it can be sent again, after a redirect or for a retry.
+  /// Whether the body can be sent again, after a redirect or for a retry.
   public var isReplayable: Bool {
     switch source {
     case .empty, .bytes, .file: true
@@ -63,10 +63,10 @@ public struct RequestBody: Sendable {
     }
   }
 
-  /// Whether there is a body at all. A body of zero bytes is one.
+  /// Whether there is no body. A body of zero bytes is a body.
   public var isEmpty: Bool { if case .empty = source { true } else { false } }
 
-  /// Number of bytes; `nil` for a stream that does not know.
+  /// The number of bytes; `nil` for a stream of unknown length.
   public var length: Int64? {
     switch source {
     case .empty: 0

@@ -3,20 +3,21 @@
 internal import HTTPTypes
 internal import LastroWire
 
-/// Refuses requests that must not reach the wire. libcurl checks none of it.
+/// Refuses requests that must not be sent. libcurl checks none of these rules.
 package enum RequestCheck {
-  /// Looks at the whole request once; no allocation where nothing is wrong.
+  /// Checks the whole request once. It allocates nothing if the request is valid.
   ///
-  /// Refused are, with stage `request`:
-  /// - `invalid_method`: CONNECT, which is the engine's own business (methods are tokens by their type);
-  /// - `unsupported_scheme`, `invalid_url`: anything but `http` and `https`, an authority that ``RequestTarget`` would
-  ///   not produce (upper case may stay, and a default port), a path that it would not, `*` as a path;
-  /// - `invalid_header`: control characters in a value or in the body's type; `Host` other than the authority (virtual
-  ///   hosts on another address are what ``ConnectionOptions/resolutions`` is for: the certificate is checked against
-  ///   the URL's host, and so must be the server that the request is for);
-  /// - `conflicting_framing`: `Transfer-Encoding`, `Content-Length` other than the body's, `Connection` beyond `close`
-  ///   and `keep-alive`, `Upgrade`, `HTTP2-Settings`, `Keep-Alive`, `Proxy-Connection`, `TE` beyond `trailers`;
-  /// - `invalid_body`: a body with HEAD or TRACE, a negative length, trailers behind a known length.
+  /// It refuses, with stage `request`:
+  /// - `invalid_method`: CONNECT, which only the engine sends (methods are tokens by their type);
+  /// - `unsupported_scheme`, `invalid_url`: schemes other than `http` and `https`, an authority that ``RequestTarget``
+  ///   would not produce (upper case and a default port are allowed), a path that it would not produce, `*` as a path;
+  /// - `invalid_header`: control characters in a value or in the body's type; a `Host` that differs from the authority
+  ///   (to reach a virtual host at another address, use ``ConnectionOptions/resolutions``: the certificate is checked
+  ///   against the URL's host, so the request must be for that host too);
+  /// - `conflicting_framing`: `Transfer-Encoding`, a `Content-Length` that differs from the body's, `Connection` other
+  ///   than `close` and `keep-alive`, `Upgrade`, `HTTP2-Settings`, `Keep-Alive`, `Proxy-Connection`, `TE` other than
+  ///   `trailers`;
+  /// - `invalid_body`: a body with HEAD or TRACE, a negative length, trailers with a known length.
   package static func check(_ request: ResourceRequest) throws(TransportError) {
     guard !request.isChecked else { return }
     try checkMethod(request)
@@ -43,7 +44,7 @@ package enum RequestCheck {
     case connection, contentLength, host, te, forbidden
 
     init?(_ name: String) {
-      // The length tells nearly every other name apart without a comparison of texts.
+      // The length rules out nearly every other name without comparing text.
       switch (name.utf8.count, name) {
       case (10, "connection"): self = .connection
       case (14, "content-length"): self = .contentLength
@@ -160,7 +161,7 @@ package enum RequestCheck {
 }
 
 extension Int64 {
-  /// Digits and nothing else; `nil` where they do not fit.
+  /// Parses text that consists only of digits; `nil` if it has another character or the number does not fit.
   init?(digits text: String) {
     guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit), let value = Int64(text) else { return nil }
     self = value
@@ -168,7 +169,9 @@ extension Int64 {
 }
 
 extension RequestCheck {
-  /// - Throws: code `invalid_option`.
+  /// Checks that an idempotency key is not empty and consists of visible ASCII characters.
+  ///
+  /// - Throws: code `invalid_option`, if it does not.
   static func checkIdempotencyKey(_ key: String) throws(TransportError) {
     guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw .refused(

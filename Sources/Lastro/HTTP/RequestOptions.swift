@@ -2,7 +2,7 @@
 
 public import HTTPTypes
 
-/// What one request asks of the stack beyond HTTP itself; each `nil` leaves the stack's default.
+/// Options of a request that HTTP itself does not define. Each option that is `nil` leaves the stack's default.
 ///
 /// ```swift
 /// var options = RequestOptions()
@@ -11,22 +11,23 @@ public import HTTPTypes
 /// options.timeouts = .streaming
 /// ```
 public struct RequestOptions: Sendable {
-  /// The limit of a collected body where nothing else is said: 10 MiB.
+  /// The default limit of a collected body: 10 MiB.
   public static let defaultMaximumBodyBytes = 10 * 1024 * 1024
 
   /// Whether the request may be sent more than once.
   public enum Idempotency: Sendable, Hashable {
-    /// By the method (RFC 9110 §9.2.2): GET, HEAD, OPTIONS, TRACE, PUT, DELETE are, and QUERY
-    /// (draft-ietf-httpbis-safe-method-w-body); an `Idempotency-Key` header field makes any request so.
+    /// Determined by the method (RFC 9110 §9.2.2): GET, HEAD, OPTIONS, TRACE, PUT, DELETE and QUERY
+    /// (draft-ietf-httpbis-safe-method-w-body) are idempotent. An `Idempotency-Key` header field makes any request
+    /// idempotent.
     case byMethod
-    /// Yes, whatever the method: the explicit word that lets a POST be retried.
+    /// Idempotent, regardless of the method. This explicitly allows retries of a POST.
     case idempotent
-    /// No, whatever the method.
+    /// Not idempotent, regardless of the method.
     case notIdempotent
-    /// Yes, by an `Idempotency-Key` that is made once for a call: all its attempts carry the same. A key that the
-    /// request has already stays. ``AttemptLedger/idempotencyKey`` tells it.
+    /// Idempotent, by a generated `Idempotency-Key`. It is generated once for each call, and all attempts of the call
+    /// send it. If the request already has a key, that one is kept. ``AttemptLedger/idempotencyKey`` returns the key.
     case generatedKey
-    /// Yes, by this `Idempotency-Key`: one that the caller keeps, to repeat the call later.
+    /// Idempotent, by this `Idempotency-Key`. The caller can store the key to repeat the call later.
     case key(String)
   }
 
@@ -49,102 +50,105 @@ public struct RequestOptions: Sendable {
     var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   }
 
-  /// That most requests have no options of their own costs them nothing.
+  /// Shared storage: options that were never changed cost no allocation.
   private static let defaults = CopyOnWrite(Values())
   private var storage = Self.defaults
 
-  /// A name for logs and metrics, of few distinct values, such as `getRepository`. Default `nil`.
+  /// The operation's name for logs and metrics, with few distinct values, such as `getRepository`. Default `nil`.
   public var operation: String? {
     get { storage.value.operation }
     _modify { yield &storage.value.operation }
   }
-  /// Limits in time. Default `nil`: the stack's.
+  /// The timeouts. Default `nil`: the stack's.
   public var timeouts: Timeouts? {
     get { storage.value.timeouts }
     _modify { yield &storage.value.timeouts }
   }
-  /// Most bytes of a collected body, after decompression. Stack default: 10 MiB. A negative number is refused.
+  /// The maximum size of a body in bytes, after decompression. Default `nil`: the stack's limit for a fetch, which is
+  /// 10 MiB by default, and no limit for a stream. A request with a negative number is refused.
   public var maximumBodyBytes: Int? {
     get { storage.value.maximumBodyBytes }
     _modify { yield &storage.value.maximumBodyBytes }
   }
-  /// How redirects are treated. Default `nil`: as the stack says.
+  /// The redirect policy. Default `nil`: the stack's.
   public var redirects: RedirectPolicy? {
     get { storage.value.redirects }
     _modify { yield &storage.value.redirects }
   }
-  /// Default ``Idempotency/byMethod``.
+  /// Whether the request may be sent more than once. Default ``Idempotency/byMethod``.
   public var idempotency: Idempotency {
     get { storage.value.idempotency }
     _modify { yield &storage.value.idempotency }
   }
-  /// How connections are made. Default `nil`: as the engine says.
+  /// The options of connections. Default `nil`: the engine's.
   public var connection: ConnectionOptions? {
     get { storage.value.connection }
     _modify { yield &storage.value.connection }
   }
-  /// Header fields whose values are secret, besides those that ``Redaction/standard`` masks, such as `Authorization`,
-  /// `Cookie` and `X-Api-Key`: redacted in logs, not sent across origins, and part of the keys of a cache. Default
-  /// none.
+  /// The header fields whose values are secret, in addition to those that ``Redaction/standard`` masks, such as
+  /// `Authorization`, `Cookie` and `X-Api-Key`. They are redacted in logs, not sent to other origins, and part of a
+  /// cache's keys. Default none.
   public var sensitiveHeaders: Set<HTTPField.Name> {
     get { storage.value.sensitiveHeaders }
     _modify { yield &storage.value.sensitiveHeaders }
   }
-  /// Query items whose values are secret, besides the usual ones (`token`, `key`, `sig`, `password` …). Default none.
+  /// The query items whose values are secret, in addition to the usual ones (`token`, `key`, `sig`, `password` …).
+  /// Default none.
   public var sensitiveQueryItems: Set<String> {
     get { storage.value.sensitiveQueryItems }
     _modify { yield &storage.value.sensitiveQueryItems }
   }
-  /// Query items whose values errors and ledgers show, besides ``Redaction/shownQueryItems``: for names whose values
-  /// are never personal, and no secrets. Default none.
+  /// The query items whose values errors and ledgers show, in addition to ``Redaction/shownQueryItems``. Use only names
+  /// whose values are never personal or secret. Default none.
   public var shownQueryItems: Set<String> {
     get { storage.value.shownQueryItems }
     _modify { yield &storage.value.shownQueryItems }
   }
-  /// Is told how far the call has come. One for each call. Default `nil`.
+  /// The reporter of the call's progress. Use a new one for each call. Default `nil`.
   public var progress: TransferProgressReporter? {
     get { storage.value.progress }
     _modify { yield &storage.value.progress }
   }
-  /// Texts that are masked wherever they turn up in logs, `curl` commands, errors and descriptions: as they are,
-  /// percent-encoded, escaped, in base64. Default none.
+  /// The secrets that are masked wherever they occur in logs, `curl` commands, errors and descriptions: verbatim,
+  /// percent-encoded, escaped, or in base64. Default none.
   ///
-  /// For secrets that no name gives away, such as one in a path, or one that the server repeats in its answer. Those of
-  /// fewer than 4 bytes are masked by name only: their value would be found in every text. The secrets of the body
-  /// (``RequestBody/secrets``) need not be named again, nor need a proxy's password and a client key's.
+  /// Use it for secrets that no name identifies, such as one in a path, or one that the server repeats in its response.
+  /// A secret of fewer than 4 bytes is masked by name only, because its value would occur in every text. The secrets of
+  /// the body (``RequestBody/secrets``), a proxy's password and a client key's password are masked without being listed
+  /// here.
   public var secrets: Set<Secret> {
     get { storage.value.secrets }
     _modify { yield &storage.value.secrets }
   }
-  /// Whether a 2xx answer without a body is a failure (`no_data`), except to HEAD and for 204 and 205. A stream fails
-  /// when its body ends without a byte. Default false.
+  /// Whether a 2xx response without a body is a failure (`no_data`), except for HEAD, 204 and 205. A stream fails if
+  /// its body ends without a byte. Default false.
   public var requiresBody: Bool {
     get { storage.value.requiresBody }
     _modify { yield &storage.value.requiresBody }
   }
-  /// The `Host` that is sent in place of the URL's: of a server behind a front that is reached, and checked, by another
-  /// name.
+  /// The value that the request's `Host` field may have instead of the URL's host, for a server behind a front. The
+  /// connection is made to the front, and its certificate is checked, by the URL's host.
   package var hostField: String? {
     get { storage.value.hostField }
     _modify { yield &storage.value.hostField }
   }
 
-  /// The body that an authenticator has withheld: the request is sent without it, only to obtain a challenge. Whatever
-  /// its response is, the call does not end with a success.
+  /// The body that an authenticator has withheld. The request is sent without it, only to obtain a challenge. The call
+  /// does not end with a success, regardless of the response.
   var withheldBody: RequestBody? {
     get { storage.value.withheldBody }
     _modify { yield &storage.value.withheldBody }
   }
 
-  /// What the stack's layers are asked to do with the request: values that they know.
+  /// The request's settings for the stack's layers, each of a type that its layer defines.
   package var layerUses: ByLayerPlace<any Sendable> {
     get { storage.value.layerUses }
     _modify { yield &storage.value.layerUses }
   }
 
-  /// Is told of each interim response (RFC 9110 §15.2) as it comes, such as 103 (Early Hints, RFC 8297), but not of
-  /// 100 and 101: in every attempt, on every redirect hop. Called on the engine's thread, so it must return at once.
-  /// Default: `nil`.
+  /// A closure that is called for each interim response (RFC 9110 §15.2) when it arrives, such as 103 (Early Hints, RFC
+  /// 8297), except 100 and 101. It is called in every attempt and for every redirect hop, on the engine's thread, so it
+  /// must return at once. Default: `nil`.
   public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
     get { storage.value.onInterimResponse }
     _modify { yield &storage.value.onInterimResponse }
@@ -153,12 +157,12 @@ public struct RequestOptions: Sendable {
   /// Makes the default options.
   public init() {}
 
-  /// False for options that were never changed.
+  /// Whether the options may differ from the defaults; false if they were never changed.
   var mayDifferFromDefaults: Bool { !storage.isIdentical(to: Self.defaults) }
 }
 
 extension ResourceRequest {
-  /// Whether the server may answer that nothing has changed (RFC 9110 §15.4.5).
+  /// Whether the server may respond with 304 Not Modified (RFC 9110 §15.4.5).
   var isConditional: Bool {
     head.headerFields[.ifNoneMatch] != nil || head.headerFields[.ifModifiedSince] != nil
   }
@@ -178,7 +182,7 @@ extension ResourceRequest {
 }
 
 extension HTTPField.Name {
-  // Forced: letters and a hyphen are a field name (RFC 9110 §5.6.2), and no other name could stand in.
+  // Forced: letters and a hyphen always form a valid field name (RFC 9110 §5.6.2), and there is no fallback.
   // swift-format-ignore: NeverForceUnwrap
   /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
   public static let idempotencyKey = HTTPField.Name("Idempotency-Key")!

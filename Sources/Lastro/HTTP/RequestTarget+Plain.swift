@@ -3,7 +3,7 @@
 internal import LastroWire
 
 extension RequestTarget {
-  /// Takes a URL apart whose parts go on the wire as they are written, in one pass; `nil` for any other.
+  /// Parses, in one pass, a URL whose parts can be sent as they are written; returns `nil` for any other URL.
   static func plain(_ url: UnsafeBufferPointer<UInt8>) -> RequestTarget? {
     guard let scheme = plainScheme(url) else { return nil }
     let start = scheme.utf8.count + 3
@@ -37,12 +37,12 @@ extension RequestTarget {
     }
     let hostEnd = start + plain.hostLength
     guard let port = plain.port, port != defaultPort else { return text(url, start, hostEnd) }
-    // The port's zeros in front are not sent.
+    // Leading zeros of a port are not sent, so the general parser must remove them.
     return url[hostEnd + 1] == UInt8(ascii: "0") ? nil : text(url, start, end)
   }
 
-  /// Where a part ends: at the first byte that is neither in `kept` nor percent-encoding; `nil` where that is one that
-  /// would have to be encoded.
+  /// Returns the end of a part: the index of the `?` or `#` that ends it, or the end of the URL. Returns `nil` if the
+  /// part contains a byte that must be percent-encoded.
   private static func plainPartEnd(_ url: UnsafeBufferPointer<UInt8>, _ start: Int, in kept: ByteSet) -> Int? {
     var index = start
     while index < url.count {

@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What of an absolute URL goes on the wire: scheme, authority, path with query.
+/// The parts of an absolute URL that are sent: scheme, authority, path and query.
 ///
-/// The one place where URLs are read. RFC 3986 with these rules:
+/// This is the only URL parser. It follows RFC 3986 with these rules:
 ///
-/// - `http` and `https` only, with a host; user information, control characters and spaces are refused.
-/// - The default port is left out, and so is an empty one; others are 1…65535.
-/// - Host names become what ``HostName`` makes of them: lower case, international names in their `xn--` form. What
-///   normalization would turn into something else (full-width digits, ideographic stops) is refused. Percent-encoding
-///   in them is undone; a final dot stays. A host whose last label is a number must be an IPv4 address in the usual
-///   form: `127.1` and `0x7f.0.0.1` are refused, because not every reader sees the same address in them.
-/// - In path and query what RFC 3986 allows stays as written, valid percent-encoding included. The rest, a stray `%`
-///   too, is percent-encoded. Dot segments are not resolved.
-/// - The fragment is dropped.
+/// - Only `http` and `https` URLs with a host are accepted. User information, control characters and spaces are
+///   refused.
+/// - The default port and an empty port are removed. Other ports must be in 1…65535.
+/// - Host names are normalized as ``HostName`` does: lower case, international names in their `xn--` form. Characters
+///   that normalization would replace by others (full-width digits, ideographic stops) are refused. Percent-encoding is
+///   decoded. A final dot is kept. A host whose last label is a number must be an IPv4 address in the usual form:
+///   `127.1` and `0x7f.0.0.1` are refused, because parsers disagree on the address that they denote.
+/// - In path and query, characters that RFC 3986 allows are kept as written, including valid percent-encoding. All
+///   others, including a stray `%`, are percent-encoded. Dot segments are not resolved.
+/// - The fragment is removed.
 package struct RequestTarget: Sendable, Hashable {
-  /// `http` or `https`.
+  /// The scheme: `http` or `https`.
   package var scheme: String
-  /// Host and, unless it is the scheme's default, port.
+  /// The host, and the port unless it is the scheme's default.
   package var authority: String
-  /// Begins with `/`; percent-encoded.
+  /// The percent-encoded path, which begins with `/`.
   package var path: String
-  /// Without `?`, percent-encoded; `nil` where the URL has no `?`.
+  /// The percent-encoded query, without `?`; `nil` if the URL has no `?`.
   package var query: String?
 
-  /// Stands for the host of the stack's base URL. No resolver knows it (RFC 6761 §6.4), and nothing is sent there.
+  /// A placeholder for the host of the stack's base URL. No resolver resolves it (RFC 6761 §6.4), and no request is
+  /// sent to it.
   static let stacksHost = "stack.invalid"
-  /// Stands for the stack's base URL.
+  /// A placeholder for the stack's base URL.
   static let stacksBase = "https://" + stacksHost
 
-  /// Path and query as HTTP wants them.
+  /// The path and query, as HTTP's request target has them.
   package var pathAndQuery: String { query.map { path + "?" + $0 } ?? path }
 
-  /// Takes an absolute URL apart.
+  /// Parses an absolute URL.
   ///
   /// - Throws: stage `request`, code `invalid_url` or `unsupported_scheme`. The message ends with the URL, in which
   ///   user information and the values of the query are masked.
@@ -63,7 +65,8 @@ package struct RequestTarget: Sendable, Hashable {
     self.query = query
   }
 
-  /// The long way, for what is to be written otherwise. Control characters and spaces were refused before.
+  /// Parses a URL that may need normalization, which is slower. Control characters and spaces must have been refused
+  /// before.
   package static func general(_ url: String) throws(TransportError) -> RequestTarget {
     var (scheme, rest) = try splitScheme(url)
     let authorityEnd = rest.utf8.firstIndex { [0x2F, 0x3F, 0x23].contains($0) } ?? rest.endIndex
@@ -105,14 +108,14 @@ package struct RequestTarget: Sendable, Hashable {
 }
 
 extension TransportError {
-  /// Returns the same error with the URL that it is about at the end of its message.
+  /// Returns the error with the URL appended to its message.
   package func naming(_ url: String) -> Self {
     var error = self
     error.message += ": \"\(RefusedURL.shown(url))\""
     return error
   }
 
-  /// Stage `request`, code `invalid_url`.
+  /// Returns an error of stage `request`, code `invalid_url`.
   package static func invalidURL(_ message: String, hint: String? = nil) -> Self {
     .refused(.invalidURL, message, hint: hint)
   }

@@ -9,7 +9,7 @@ internal import LastroSupport
   import Foundation
 #endif
 
-/// A streamed body that fails with `no_data` where it ends without a byte.
+/// A streamed body that fails with `no_data` if it ends without a byte.
 private final class RequiredBody: ResponseBodySource {
   private let body: ResponseBody
   private let status: HTTPResponse.Status
@@ -28,7 +28,7 @@ private final class RequiredBody: ResponseBodySource {
       isEmpty.withLock { $0 = false }
       return chunk
     }
-    // An error ends the body, so that it is thrown once.
+    // An error ends the body, so it is thrown only once.
     guard
       isEmpty.withLock({ isEmpty in
         defer { isEmpty = false }
@@ -44,7 +44,7 @@ private final class RequiredBody: ResponseBodySource {
 }
 
 extension ResponseBody {
-  /// The same body, which has to have a byte: of a 2xx answer to a request that requires a body.
+  /// Returns a body that must have at least one byte: for a 2xx response to a request that requires a body.
   func required(of status: HTTPResponse.Status) -> ResponseBody {
     bytes == nil && upgraded == nil ? ResponseBody(source: RequiredBody(self, of: status)) : self
   }

@@ -3,12 +3,11 @@
 public import HTTPTypes
 
 extension ResourceRequest {
-  /// Makes a request to an absolute URL: a GET with no fields, no body and default options, unless said otherwise.
+  /// Makes a request to an absolute URL. By default it is a GET with no fields, no body and default options.
   ///
-  /// The URL is read as ``HTTPResourceEndpoint`` describes: percent-encoding is kept, what a URL may not contain is
-  /// percent-encoded, the fragment is dropped. The raw string is checked first: control characters, spaces and user
-  /// information are refused, and so are other schemes than `http` and `https`, a missing host, and a port outside
-  /// 1…65535.
+  /// The URL is parsed as ``HTTPResourceEndpoint`` describes: percent-encoding is kept, characters that a URL may not
+  /// contain are percent-encoded, the fragment is removed. These are refused: control characters, spaces, user
+  /// information, schemes other than `http` and `https`, a missing host, and a port outside 1…65535.
   ///
   /// - Throws: stage `request`, with the code `invalid_url`, `unsupported_scheme` or `invalid_header`.
   public init(
@@ -22,9 +21,9 @@ extension ResourceRequest {
     self.init(head: head, body: body, options: options)
   }
 
-  /// Makes a request to an absolute URL, with a method that was not checked yet.
+  /// Makes a request to an absolute URL, with an unchecked method.
   ///
-  /// - Throws: as the other form, and the code `invalid_method` when `method` is not a token (RFC 9110 §9.1).
+  /// - Throws: the errors of the other form; and the code `invalid_method` if `method` is not a token (RFC 9110 §9.1).
   @_disfavoredOverload
   public init(
     method: String, url: String, headers: RawHeaders = [:], body: RequestBody = .empty,
@@ -38,17 +37,17 @@ extension ResourceRequest {
     try self.init(method: checked, url: url, headers: headers, body: body, options: options)
   }
 
-  /// Sets a header field to one value, in place of all it had.
+  /// Sets a header field to one value, replacing all its values.
   ///
-  /// - Throws: stage `request`, code `invalid_header`, when name or value are not allowed (RFC 9110 §5.1, §5.5).
+  /// - Throws: stage `request`, code `invalid_header`, if the name or value is not allowed (RFC 9110 §5.1, §5.5).
   public mutating func setHeader(_ name: String, _ value: String) throws(TransportError) {
     let field = try HTTPField(checkedName: name, value: value)
     head.headerFields[fields: field.name] = [field]
   }
 
-  /// Adds a header field, besides those of the same name.
+  /// Adds a header field, and keeps those of the same name.
   ///
-  /// - Throws: stage `request`, code `invalid_header`, when name or value are not allowed (RFC 9110 §5.1, §5.5).
+  /// - Throws: stage `request`, code `invalid_header`, if the name or value is not allowed (RFC 9110 §5.1, §5.5).
   public mutating func addHeader(_ name: String, _ value: String) throws(TransportError) {
     head.headerFields.append(try HTTPField(checkedName: name, value: value))
   }

@@ -2,7 +2,7 @@
 
 public import HTTPTypes
 
-/// A request as interceptors see it: head, body, options.
+/// A request with its body and options, as interceptors see it.
 ///
 /// ```swift
 /// var request = try ResourceRequest(url: "https://api.example.com/notes")
@@ -15,10 +15,10 @@ public struct ResourceRequest: Sendable {
     var options: RequestOptions
   }
 
-  // Requests pass through many hands, and are rarely changed by them.
+  // Requests are copied often and rarely changed.
   private var parts: CopyOnWrite<Parts>
 
-  /// Method, scheme, authority, path with query, header fields.
+  /// The method, scheme, authority, path with query, and header fields.
   public var head: HTTPRequest {
     get { parts.value.head }
     _modify { yield &parts.value.head }
@@ -28,13 +28,13 @@ public struct ResourceRequest: Sendable {
     get { parts.value.body }
     _modify { yield &parts.value.body }
   }
-  /// What the request asks of the stack.
+  /// The options of the request.
   public var options: RequestOptions {
     get { parts.value.options }
     _modify { yield &parts.value.options }
   }
 
-  /// Whether it has been found fit to be sent (``RequestCheck``). The same value need not be looked at again.
+  /// Whether the request has passed ``RequestCheck``. The same value need not be checked again.
   var isChecked: Bool { parts.isMarked }
 
   func noteChecked() { parts.mark() }

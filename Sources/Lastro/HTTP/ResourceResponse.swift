@@ -2,12 +2,12 @@
 
 public import HTTPTypes
 
-/// A response without its body: status, header fields, and how it came about.
+/// A response without its body: its status and header fields, and the history of the call.
 public struct ResourceResponse: Sendable {
   private struct Parts: Sendable {
     var head: HTTPResponse
-    /// The request that was answered, as far as it may be kept. The URL and the account are made of it when they are
-    /// read: most never are.
+    /// The request that this responds to, without the parts that must not be kept. The URL and the ledger are made from
+    /// it only when they are read, which is rare.
     var request: ResourceRequest?
     var url: String?
     var redirects: [String]
@@ -23,7 +23,7 @@ public struct ResourceResponse: Sendable {
         ?? .empty
     }
 
-    /// Before anything changes that they are made of.
+    /// Makes the URL and the ledger, before a value changes that they are made from.
     mutating func write() {
       if url == nil { url = writtenURL }
       if ledger == nil { ledger = writtenLedger }
@@ -32,7 +32,7 @@ public struct ResourceResponse: Sendable {
 
   private var parts: CopyOnWrite<Parts>
 
-  /// Status and header fields.
+  /// The status and header fields.
   public var head: HTTPResponse {
     get { parts.value.head }
     _modify {
@@ -40,7 +40,7 @@ public struct ResourceResponse: Sendable {
       yield &parts.value.head
     }
   }
-  /// URL of the request that was answered: the last one, after redirects and as interceptors left it.
+  /// The URL of the request that this responds to: the last one, after redirects, as interceptors changed it.
   public var url: String {
     get { parts.value.writtenURL }
     set {
@@ -48,7 +48,7 @@ public struct ResourceResponse: Sendable {
       parts.value.url = newValue
     }
   }
-  /// URLs redirected to, in order; the last equals ``url``, unless an interceptor rewrote its request. Empty
+  /// The URLs of the redirects, in order. The last equals ``url``, unless an interceptor changed that request. Empty
   /// without redirects.
   public var redirects: [String] {
     get { parts.value.redirects }
@@ -57,12 +57,12 @@ public struct ResourceResponse: Sendable {
       yield &parts.value.redirects
     }
   }
-  /// The account of the call: every attempt, the successful one last, and the waits between them.
+  /// The history of the call: every attempt, the successful one last, and the delays between them.
   public var ledger: AttemptLedger {
     get { parts.value.writtenLedger }
     set { parts.value.ledger = newValue }
   }
-  /// What happened on the wire during the last transfer.
+  /// The facts of the last transfer, such as its protocol, connection, bytes and timings.
   public var facts: TransferFacts {
     get { parts.value.facts }
     _modify {
@@ -70,14 +70,14 @@ public struct ResourceResponse: Sendable {
       yield &parts.value.facts
     }
   }
-  /// Completes the facts of the last transfer, also in the ledger, by those of the whole transfer. `nil` changes
+  /// Replaces the facts of the last transfer, also in the ledger, by those of the whole transfer. `nil` changes
   /// nothing.
   package mutating func complete(by whole: TransferFacts?) {
     guard whole != nil else { return }
     facts.complete(by: whole)
     ledger = ledger.replacingLastFacts(by: facts)
   }
-  /// What its descriptions mask: the usual names, and what the call named as secret.
+  /// The secrets that its descriptions mask: the usual names, and those that the call declared as secret.
   var redaction: Redaction {
     get { parts.value.redaction }
     _modify { yield &parts.value.redaction }
@@ -92,9 +92,9 @@ public struct ResourceResponse: Sendable {
       Parts(head: head, url: url, redirects: redirects, ledger: ledger, facts: facts, redaction: .standard))
   }
 
-  /// The answer to a call's request.
+  /// Makes the response to a call's request.
   ///
-  /// - Parameter url: where it is not the request's.
+  /// - Parameter url: the URL, if it is not the request's.
   init(
     head: HTTPResponse, to request: ResourceRequest, url: String?, redirects: [String], facts: TransferFacts,
     redaction: Redaction
@@ -104,10 +104,10 @@ public struct ResourceResponse: Sendable {
         head: head, request: request.kept, url: url, redirects: redirects, facts: facts, redaction: redaction))
   }
 
-  /// Accounts for the call, which succeeded.
+  /// Stores the account of the call, which succeeded.
   mutating func account(for account: SuccessAccount) { parts.value.account = account }
 
-  /// Every attempt, the successful one last.
+  /// All attempts, the successful one last.
   public var attempts: [Attempt] { ledger.attempts }
   /// The status of the response.
   public var status: HTTPResponse.Status { head.status }
@@ -116,7 +116,7 @@ public struct ResourceResponse: Sendable {
 }
 
 extension ResourceRequest {
-  /// What a response may keep: neither bytes, nor what the application hung on its request.
+  /// The parts of the request that a response may keep. The body and changed options are dropped.
   fileprivate var kept: ResourceRequest {
     guard body.isEmpty, !options.mayDifferFromDefaults else { return ResourceRequest(head: head) }
     return self

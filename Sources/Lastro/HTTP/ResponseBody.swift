@@ -6,22 +6,22 @@
   public import Foundation
 #endif
 
-/// What feeds a streamed ``ResponseBody``; implemented by transports.
+/// The source of a streamed ``ResponseBody``, implemented by transports.
 public protocol ResponseBodySource: AnyObject, Sendable {
-  /// The next chunk, or `nil` at the proper end. Called by one task at a time.
+  /// Returns the next chunk, or `nil` at the regular end. Called by one task at a time.
   ///
-  /// - Throws: ``TransportError``: why the rest does not come.
+  /// - Throws: ``TransportError`` with the reason why the rest cannot be read.
   func next() async throws(TransportError) -> Data?
-  /// Gives the rest up: the transfer ends and its connection is released. May be called at any time, more than once.
+  /// Cancels the transfer and releases its connection. May be called at any time, and more than once.
   func cancel()
-  /// Facts of the whole transfer; `nil` until it has ended.
+  /// The facts of the whole transfer; `nil` until it has ended.
   var finalFacts: TransferFacts? { get }
 }
 
-/// The body of a response: bytes in memory, or a stream with back-pressure that one reader consumes once.
+/// The body of a response: bytes in memory, or a stream with back-pressure that a single reader consumes once.
 ///
-/// No more is read from the network than the reader takes, up to a small buffer. Dropping the body, or leaving the
-/// loop over it, cancels the transfer.
+/// Apart from a small buffer, the transfer reads only as much from the network as the reader consumes. Releasing the
+/// body, or leaving the loop over it, cancels the transfer.
 ///
 /// ```swift
 /// let archive = try await github.stream(.archive(of: "apple/swift")).value
@@ -30,7 +30,7 @@ public protocol ResponseBodySource: AnyObject, Sendable {
 public struct ResponseBody: AsyncSequence, Sendable {
   /// A piece of the body, never empty.
   public typealias Element = Data
-  /// Why the rest did not come.
+  /// The error that ends the body early.
   public typealias Failure = TransportError
 
   fileprivate enum Storage: Sendable {
@@ -39,7 +39,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     case upgraded(any ByteStream)
   }
 
-  /// Cancels the transfer when the last copy of the body, and of its iterators, is gone.
+  /// The owner of a source. It cancels the transfer when the last copy of the body, and of its iterators, is released.
   fileprivate final class Owner: Sendable {
     let source: any ResponseBodySource
     init(_ source: any ResponseBodySource) { self.source = source }
@@ -48,62 +48,62 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
   private let storage: Storage
 
-  /// A body in memory.
+  /// Makes a body in memory.
   public init(_ bytes: Data) { storage = .bytes(bytes) }
 
-  /// A streamed body.
+  /// Makes a streamed body.
   public init(source: any ResponseBodySource) { storage = .source(Owner(source)) }
 
-  /// Of an answer that ended HTTP on its stream (101): the stream, with the bytes that came behind.
+  /// Makes the body of a response that switched protocols (101). The stream includes bytes received after the response.
   package init(upgraded stream: any ByteStream) { storage = .upgraded(stream) }
 
-  /// The stream of an answer that ended HTTP on it, which is the caller's from here on.
+  /// The stream of a response that switched protocols. The caller owns it.
   package var upgraded: (any ByteStream)? { if case .upgraded(let stream) = storage { stream } else { nil } }
 
-  /// The bytes when they are in memory; `nil` for a stream.
+  /// The bytes, if they are in memory; `nil` for a stream.
   public var bytes: Data? { if case .bytes(let data) = storage { data } else { nil } }
 
-  /// Whether it is in memory, and no longer than that.
+  /// Returns whether the body is in memory and has at most `limit` bytes.
   func isCollected(upTo limit: Int) -> Bool {
     if case .bytes(let data) = storage { data.count <= limit } else { false }
   }
 
-  /// Facts of the whole transfer, once a streamed body has ended; `nil` before that, and for a body in memory (whose
-  /// facts the response has).
+  /// The facts of the whole transfer, once a streamed body has ended. They are `nil` before that, and for a body in
+  /// memory, whose facts the response has.
   public var finalFacts: TransferFacts? {
     if case .source(let owner) = storage { owner.source.finalFacts } else { nil }
   }
 
-  /// Gives the rest up. The transfer ends and its connection is released or closed.
+  /// Cancels the transfer. Its connection is released or closed.
   public func cancel() {
     if case .source(let owner) = storage { owner.source.cancel() }
   }
 
-  /// Ends the body as its reader judges it, and gives up what is left of the transfer. Observers see that end: a
-  /// failure that the reader found, and not a caller who left.
+  /// Ends the body with the reader's verdict, and cancels the rest of the transfer. Observers see that verdict, rather
+  /// than a cancellation by the caller.
   ///
-  /// - Parameter error: the reason why the body is not what its reader needs. Default `nil`: the body is whole.
+  /// - Parameter error: the reason why the body is not valid for its reader. Default `nil`: the body is complete.
   package func finish(failing error: TransportError? = nil) {
     guard case .source(let owner) = storage else { return }
     if let observed = owner.source as? ObservedBody { observed.finish(failing: error) } else { owner.source.cancel() }
   }
 
-  /// Reports the proper end of a body that its reader has read to the end and found to be whole.
+  /// Reports the regular end of a body that its reader has read to the end and found to be complete.
   package func conclude() {
     if case .source(let owner) = storage { (owner.source as? ObservedBody)?.finish(failing: nil) }
   }
 
-  /// Keeps a proper end of the body from observers until ``finish(failing:)`` or ``conclude()`` judges it: for readers
-  /// that know better than HTTP whether a body is whole.
+  /// Hides a regular end of the body from observers until ``finish(failing:)`` or ``conclude()`` is called. For readers
+  /// that know better than HTTP whether a body is complete.
   package func awaitVerdict() {
     if case .source(let owner) = storage { (owner.source as? ObservedBody)?.awaitVerdict() }
   }
 
-  /// Reads all of it into memory.
+  /// Reads the whole body into memory.
   ///
-  /// - Parameter limit: most bytes to take.
-  /// - Throws: stage `limit`, code `body_too_large`, when there are more; the transfer is then cancelled. Else what
-  ///   reading throws.
+  /// - Parameter limit: the maximum number of bytes.
+  /// - Throws: stage `limit`, code `body_too_large`, if the body is longer; the transfer is then cancelled. Else the
+  ///   errors of reading.
   public func collect(upTo limit: Int) async throws(TransportError) -> Data {
     if let bytes, bytes.count <= limit { return bytes }
     var collected = Data()
@@ -120,7 +120,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     return collected
   }
 
-  /// Reads the body chunk by chunk.
+  /// An iterator that reads the body chunk by chunk.
   public struct AsyncIterator: AsyncIteratorProtocol {
     private var remaining: Data?
     private let owner: Owner?
@@ -137,18 +137,20 @@ public struct ResponseBody: AsyncSequence, Sendable {
       }
     }
 
-    /// The next chunk, or `nil` at the end.
+    /// Returns the next chunk, or `nil` at the end.
     ///
-    /// - Throws: ``TransportError``: why the rest does not come, such as code `truncated_body` or stage `cancelled`.
+    /// - Throws: ``TransportError`` with the reason why the rest cannot be read, such as code `truncated_body` or stage
+    ///   `cancelled`.
     public mutating func next() async throws(TransportError) -> Data? {
       if let owner { return try await owner.source.next() }
       defer { remaining = nil }
       return remaining
     }
 
-    /// The next chunk, or `nil` at the end.
+    /// Returns the next chunk, or `nil` at the end.
     ///
-    /// - Throws: ``TransportError``: why the rest does not come, such as code `truncated_body` or stage `cancelled`.
+    /// - Throws: ``TransportError`` with the reason why the rest cannot be read, such as code `truncated_body` or stage
+    ///   `cancelled`.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> Data? {
       if let owner { return try await owner.source.next() }
       defer { remaining = nil }
@@ -156,6 +158,6 @@ public struct ResponseBody: AsyncSequence, Sendable {
     }
   }
 
-  /// Makes the iterator. A stream has one reader: a second one sees what the first left.
+  /// Returns an iterator. A stream has a single reader: a second iterator continues where the first stopped.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }

@@ -2,21 +2,22 @@
 
 internal import LastroWire
 
-/// Host and port of a URL, checked.
+/// The checked host and port of a URL.
 package struct Authority: Sendable, Hashable {
-  /// Lower case and ASCII, as ``HostName`` has it, but for a final dot, which stays; an IPv6 address in brackets.
+  /// The host in lower case and ASCII, as ``HostName`` normalizes it, except that a final dot is kept; an IPv6 address
+  /// is in brackets.
   package var host: String
-  /// `nil` where none is written.
+  /// The port; `nil` if the URL has none.
   package var port: Int?
 
-  /// Host and port; the port only where it is another than `defaultPort`.
+  /// Returns the host, and the port if it differs from `defaultPort`.
   package func text(defaultPort: Int) -> String {
     if let port, port != defaultPort { "\(host):\(port)" } else { host }
   }
 
-  /// Reads `host`, `host:port`, `[address]` or `[address]:port`.
+  /// Parses `host`, `host:port`, `[address]` or `[address]:port`.
   ///
-  /// - Throws: code `invalid_url`, for the reasons given at ``RequestTarget``.
+  /// - Throws: code `invalid_url`, for the reasons listed at ``RequestTarget``.
   package init(_ text: Substring) throws(TransportError) {
     if let plain = text.utf8.withContiguousStorageIfAvailable(Self.plain) ?? nil {
       self = plain
@@ -36,7 +37,7 @@ package struct Authority: Sendable, Hashable {
     self.port = port
   }
 
-  /// The long way, for what may be written in any form.
+  /// Parses an authority that may need normalization, which is slower.
   package static func general(_ text: Substring) throws(TransportError) -> Authority {
     guard !text.utf8.contains(UInt8(ascii: "@")) else {
       throw .invalidURL(
@@ -54,7 +55,7 @@ package struct Authority: Sendable, Hashable {
     return Authority(host: try name(text[..<colon]), port: try port(text[colon...]))
   }
 
-  /// `""`, `":"` or `":"` and digits.
+  /// Parses `""`, `":"` or `":"` and digits.
   private static func port(_ text: Substring) throws(TransportError) -> Int? {
     guard let colon = text.utf8.first else { return nil }
     let digits = text[text.utf8.index(after: text.startIndex)...]
@@ -62,7 +63,7 @@ package struct Authority: Sendable, Hashable {
     guard colon == UInt8(ascii: ":"), digits.utf8.count <= 5, digits.utf8.allSatisfy(\.isDigit),
       let port = Int(digits), (1...65_535).contains(port)
     else {
-      // What is no number may be a password that lost its host.
+      // Text that is not a number may be a password whose host is missing, so it is not shown.
       let shown = digits.utf8.allSatisfy(\.isDigit) ? "port \(digits.prefix(20)) in the URL" : "the URL's port"
       throw .invalidURL("\(shown) is not a number from 1 to 65535", hint: "write HOST:PORT, or leave the port out")
     }
@@ -83,7 +84,7 @@ package struct Authority: Sendable, Hashable {
       throw .invalidURL(
         "the percent-encoding in the URL's host is not valid UTF-8", hint: "write the letters themselves")
     }
-    // Kept: it tells resolvers not to look in their search domains.
+    // Keep the final dot: it keeps resolvers from using their search domains.
     let isAbsolute = bytes.count > 1 && bytes.last == UInt8(ascii: ".")
     if isAbsolute { name.unicodeScalars.removeLast() }
     do throws(HostProblem) {

@@ -2,12 +2,12 @@
 
 internal import LastroWire
 
-/// A host in its one canonical form: a name in lower case, its labels in ASCII (A-labels, RFC 5890 §2.3.2.1), without a
-/// final dot; or an IP address.
+/// A host in canonical form: a name in lower case, with ASCII labels (A-labels, RFC 5890 §2.3.2.1) and without a final
+/// dot; or an IP address.
 ///
-/// Requests and policies are read by the same rules, so that what is pinned is what is connected to. International
-/// names may be written in Unicode; what would have to be mapped to other letters first (full-width forms, ligatures,
-/// characters that are not seen), and what RFC 5892 and RFC 5893 do not allow, is refused.
+/// Requests and policies use the same rules, so a pin applies to the host that is connected to. International names may
+/// be written in Unicode. Characters that would first be mapped to others (full-width forms, ligatures, invisible
+/// characters) are refused, and so are those that RFC 5892 and RFC 5893 do not allow.
 ///
 /// ```swift
 /// let host = try HostName("Bücher.example.")
@@ -15,15 +15,15 @@ internal import LastroWire
 /// print(host.isSubdomain(of: try HostName("example")))    // true
 /// ```
 public struct HostName: Sendable, Hashable, CustomStringConvertible {
-  /// The canonical text, ASCII. IPv4 addresses are dotted decimal, IPv6 addresses as in RFC 5952 and without brackets.
-  /// `::ffff:10.0.0.1` (RFC 4291 §2.5.5.2) is read as `10.0.0.1`: it is the same host.
+  /// The canonical text, in ASCII. IPv4 addresses are dotted decimal; IPv6 addresses are as in RFC 5952, without
+  /// brackets. `::ffff:10.0.0.1` (RFC 4291 §2.5.5.2) becomes `10.0.0.1`, because it denotes the same host.
   public let text: String
-  /// Whether it is an IP address. Such a host is below no domain.
+  /// Whether the host is an IP address. An IP address is not a subdomain of any domain.
   public let isIPAddress: Bool
 
-  /// Reads a name, an IPv4 address, or an IPv6 address with or without brackets.
+  /// Parses a name, an IPv4 address, or an IPv6 address with or without brackets.
   ///
-  /// A label has 1 to 63 bytes in ASCII, a name at most 253; one dot at the end is dropped.
+  /// A label must have 1 to 63 bytes in ASCII, a name at most 253. A dot at the end is removed.
   ///
   /// - Throws: ``ConfigurationError`` for text that is not a host, such as a URL, a host with a port, or a pattern with
   ///   `*`.
@@ -35,7 +35,7 @@ public struct HostName: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The end of a name that was read before.
+  /// Makes a name from the end of a parsed name.
   init(suffix: Substring) {
     text = String(suffix)
     isIPAddress = false
@@ -66,16 +66,16 @@ public struct HostName: Sendable, Hashable, CustomStringConvertible {
   private static func address(_ text: Substring) throws(HostProblem) -> String {
     let canonical = try HostReader.ipv6(String(text))
     guard canonical.utf8.starts(with: mappedPrefix.utf8) else { return canonical }
-    // Only mapped ones are written with dots behind that prefix; `::ffff:0:a00:1` is another network.
+    // Only mapped addresses are written with dots after that prefix; `::ffff:0:a00:1` is in another network.
     let rest = canonical.dropFirst(mappedPrefix.count)
     return rest.utf8.contains(UInt8(ascii: ".")) ? String(rest) : canonical
   }
 
   private static let mappedPrefix = "::ffff:"
 
-  /// Whether this name is below `domain`: `a.example.com` is below `example.com` and `com`.
+  /// Returns whether this name is a subdomain of `domain`: `a.example.com` is one of `example.com` and `com`.
   ///
-  /// Label by label; a name is not below itself, and an IP address neither has nor is a subdomain.
+  /// Whole labels are compared. A name is not a subdomain of itself, and an IP address neither has nor is a subdomain.
   public func isSubdomain(of domain: HostName) -> Bool {
     !isIPAddress && !domain.isIPAddress && text.utf8.count > domain.text.utf8.count && text.hasSuffix(domain.text)
       && text.utf8.dropLast(domain.text.utf8.count).last == UInt8(ascii: ".")
@@ -92,9 +92,9 @@ public struct HostName: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension HostName: Codable {
-  /// Reads a string, as ``init(_:)`` does.
+  /// Decodes a string, as ``init(_:)`` does.
   ///
-  /// - Throws: `DecodingError.dataCorrupted` with message and hint.
+  /// - Throws: `DecodingError.dataCorrupted`, with message and hint.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -105,7 +105,7 @@ extension HostName: Codable {
     }
   }
 
-  /// Writes ``text``.
+  /// Encodes ``text``.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)

@@ -9,11 +9,12 @@ package import LastroWire
   internal import Darwin
 #endif
 
-/// Reads hosts, for requests and policies alike, into the one form that is compared, logged and sent.
+/// The parser of hosts, for requests and policies alike. It returns the canonical form that is compared, logged and
+/// sent.
 package enum HostReader {
-  /// A name, or an IPv4 address in its usual form.
+  /// Parses a name, or an IPv4 address in its usual form.
   ///
-  /// - Parameter text: without final dot and percent-encoding.
+  /// - Parameter text: the host, without final dot and percent-encoding.
   package static func name(_ text: String) throws(HostProblem) -> (text: String, isAddress: Bool) {
     if let plain = PlainAuthority(text), plain.hostLength == text.utf8.count {
       return (plain.isLowerCase ? text : text.lowercased(), plain.isAddress)
@@ -21,9 +22,9 @@ package enum HostReader {
     return try generalName(text)
   }
 
-  /// The long way, for what may be written in Unicode.
+  /// Parses a name that may contain Unicode, which is slower.
   package static func generalName(_ text: String) throws(HostProblem) -> (text: String, isAddress: Bool) {
-    // Twice the length that a name may have: lower case and composition never take as much away.
+    // About twice the maximum length of a name. This limits the work that a long text causes.
     guard text.utf8.count <= 512 else {
       throw HostProblem("the host has \(text.utf8.count) bytes, above the maximum of 253", hint: "shorten it")
     }
@@ -37,13 +38,13 @@ package enum HostReader {
     return (name, true)
   }
 
-  /// An IPv6 address without brackets, as RFC 5952 wants it.
+  /// Parses an IPv6 address without brackets, and returns it as in RFC 5952.
   static func ipv6(_ text: String) throws(HostProblem) -> String {
     guard !text.utf8.contains(UInt8(ascii: "%")) else {
       throw HostProblem(
         "the IPv6 address has a zone", hint: "leave it out, and choose the interface in ConnectionOptions")
     }
-    // `inet_pton` would read no further than a NUL.
+    // `inet_pton` would stop at a NUL.
     guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
       throw HostProblem(
         "the IPv6 address has a space, a control character, or one that is not ASCII", hint: "remove it")
@@ -53,12 +54,12 @@ package enum HostReader {
       throw HostProblem("the host is not an IPv6 address", hint: "write it as in 2001:db8::1")
     }
     return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
-      // Cannot fail: the buffer holds any address.
+      // This cannot fail: the buffer is large enough for any address.
       inet_ntop(AF_INET6, &address, buffer.baseAddress, socklen_t(buffer.count)).map { String(cString: $0) } ?? text
     }
   }
 
-  /// As the WHATWG URL standard decides that a host must be an IPv4 address.
+  /// Returns whether a host must be an IPv4 address, by the rule of the WHATWG URL standard.
   private static func endsInNumber(_ host: String) -> Bool {
     guard let last = host.utf8.split(separator: UInt8(ascii: ".")).last else { return false }
     return last.allSatisfy(\.isDigit)

@@ -8,21 +8,21 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// Under which names anyone can register a name (publicsuffix.org): `com`, `co.uk`, `github.io`.
+/// A list of public suffixes: names under which anyone can register a name (publicsuffix.org), such as `com`, `co.uk`,
+/// `github.io`.
 ///
-/// Rules of registries (ICANN) and of companies (private) count alike. International rules are compared as A-labels.
-/// A name that no rule is about has its last label for a public suffix, as the list's own rules say.
+/// Rules of registries (ICANN) and of companies (private) are treated alike. International rules are compared as
+/// A-labels. If no rule matches a name, its last label is the public suffix, as the list's own rules define.
 ///
 /// ```swift
 /// let list = PublicSuffixList.system
 /// list.registrableDomain(of: try HostName("www.example.co.uk"))    // example.co.uk
 /// ```
 package struct PublicSuffixList: Sendable {
-  /// The machine's list, from ``systemPath``: Debian's package `publicsuffix`. Read once, when it is first asked for,
-  /// which takes some milliseconds.
+  /// The machine's list, from ``systemPath``: Debian's package `publicsuffix`. It is read once, at the first use, which
+  /// takes some milliseconds.
   ///
-  /// Where the file is missing the list ``isEmpty``: only single labels are public suffixes then, and `co.uk` is not
-  /// one.
+  /// If the file is missing, the list ``isEmpty``. Only single labels are public suffixes then, and `co.uk` is not.
   package static let system: PublicSuffixList = {
     guard let data = try? Data(contentsOf: URL(filePath: systemPath)) else { return PublicSuffixList(text: "") }
     return data.withUnsafeBytes { bytes in
@@ -30,18 +30,18 @@ package struct PublicSuffixList: Sendable {
     }
   }()
 
-  /// Where ``system`` is read from: `/usr/share/publicsuffix/public_suffix_list.dat`.
+  /// The path of the file of ``system``: `/usr/share/publicsuffix/public_suffix_list.dat`.
   package static let systemPath = "/usr/share/publicsuffix/public_suffix_list.dat"
 
-  /// How many rules it has.
+  /// The number of rules.
   package let ruleCount: Int
-  /// Whether it has no rule. Of ``system``: whether the file is missing.
+  /// Whether the list has no rule. For ``system``, this means that the file is missing.
   package var isEmpty: Bool { ruleCount == 0 }
-  /// Rules that could not be read.
+  /// The rules that could not be parsed.
   package let skipped: [String]
   private let rules: [String: PublicSuffixRule]
 
-  /// Reads a list in the format of publicsuffix.org. Lines that are not rules are left out.
+  /// Parses a list in the format of publicsuffix.org. Lines that are not rules are skipped.
   package init(text: String) {
     var text = text
     self = text.withUTF8 { PublicSuffixList(reading: $0) }
@@ -57,15 +57,15 @@ package struct PublicSuffixList: Sendable {
     rules = parser.rules
   }
 
-  /// Whether `host` is a public suffix itself. An IP address never is.
+  /// Returns whether `host` is itself a public suffix. An IP address never is.
   package func isPublicSuffix(_ host: HostName) -> Bool {
     !host.isIPAddress && suffix(of: host.text).utf8.count == host.text.utf8.count
   }
 
-  /// Whether a rule is for that very name.
+  /// Returns whether there is a rule for exactly this name.
   func hasRule(for host: HostName) -> Bool { rules[host.text] != nil }
 
-  /// The public suffix of `host` with one more label; `nil` where `host` is a public suffix or an IP address.
+  /// Returns the public suffix of `host` with one more label; `nil` if `host` is a public suffix or an IP address.
   package func registrableDomain(of host: HostName) -> HostName? {
     guard !host.isIPAddress else { return nil }
     let text = host.text
@@ -76,7 +76,8 @@ package struct PublicSuffixList: Sendable {
     return HostName(suffix: text[(start ?? text.startIndex)...])
   }
 
-  /// An exception prevails, without its first label; then the rule with the most labels; then `*`.
+  /// Returns the public suffix of a name. An exception rule prevails; its suffix is the name of the rule without the
+  /// first label. Otherwise the rule with the most labels applies; if no rule matches, the suffix is the last label.
   private func suffix(of name: String) -> Substring {
     var longest: Substring?
     var child: Substring?

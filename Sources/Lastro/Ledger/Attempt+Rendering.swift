@@ -14,7 +14,7 @@ extension Attempt: Encodable, CustomStringConvertible {
     var message: String
   }
 
-  /// Times in seconds, by names with `_s`; what is not known is null.
+  /// Writes times in seconds, under names with `_s`. Unknown values are null.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(number, forKey: .number)

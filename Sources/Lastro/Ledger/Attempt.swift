@@ -2,7 +2,7 @@
 
 public import HTTPTypes
 
-/// What became of one attempt of a call.
+/// The record of one attempt of a call.
 public struct Attempt: Sendable {
   private struct Parts: Sendable {
     var number: Int
@@ -23,44 +23,44 @@ public struct Attempt: Sendable {
 
   private var parts: CopyOnWrite<Parts>
 
-  /// How an attempt ended.
+  /// The result of an attempt.
   public enum Outcome: String, Sendable, Hashable, Codable {
-    /// A 2xx answer.
+    /// The server responded with a 2xx status.
     case succeeded
-    /// An answer outside 200–299.
+    /// The server responded with a status outside 200–299.
     case status
-    /// No usable answer.
+    /// There was no usable response.
     case failed
-    /// The caller cancelled.
+    /// The caller cancelled the call.
     case cancelled
   }
 
-  /// What the wait before an attempt follows from.
+  /// The source of the wait before an attempt.
   public enum DelaySource: String, Sendable, Hashable, Codable {
     /// There was no wait before the attempt.
     case none
-    /// The action that interceptors agreed on.
+    /// The wait is the result of the interceptors.
     case policy
-    /// The server's `Retry-After`, which was longer than what interceptors wanted.
+    /// The wait is the server's `Retry-After`, which was longer than the wait of the interceptors.
     case retryAfter = "retry_after"
   }
 
-  /// Its number in the call; 1 for the first.
+  /// The number of the attempt in the call; 1 for the first.
   public var number: Int {
     get { parts.value.number }
     _modify { yield &parts.value.number }
   }
-  /// How it ended.
+  /// The result of the attempt.
   public var outcome: Outcome {
     get { parts.value.outcome }
     _modify { yield &parts.value.outcome }
   }
-  /// Status of the answer, where there was one.
+  /// The status of the response, if there was one.
   public var status: HTTPResponse.Status? {
     get { parts.value.status }
     _modify { yield &parts.value.status }
   }
-  /// Why it failed; `nil` when it succeeded.
+  /// The reason of the failure; `nil` if the attempt succeeded.
   public var error: TransportError? {
     get { parts.value.error }
     _modify { yield &parts.value.error }
@@ -75,51 +75,51 @@ public struct Attempt: Sendable {
     get { parts.value.delay }
     _modify { yield &parts.value.delay }
   }
-  /// What ``delay`` follows from.
+  /// The source of ``delay``.
   public var delaySource: DelaySource {
     get { parts.value.delaySource }
     _modify { yield &parts.value.delaySource }
   }
-  /// Why there is such an attempt: `first`, or the reason of the retry, such as `status 503`.
+  /// The reason for the attempt: `first`, or the reason of the retry, such as `status 503`.
   public var reason: String {
     get { parts.value.reason }
     _modify { yield &parts.value.reason }
   }
-  /// What was left in the quota of retries of its origin, after this attempt was paid for; `nil` where nothing was
-  /// paid.
+  /// The balance of the origin's retry quota after the cost of this attempt was deducted; `nil` if it had no cost.
   public var quotaLeft: Int? {
     get { parts.value.quotaLeft }
     _modify { yield &parts.value.quotaLeft }
   }
-  /// When it began, since the call began.
+  /// The start of the attempt, relative to the start of the call.
   public var start: Duration {
     get { parts.value.start }
     _modify { yield &parts.value.start }
   }
-  /// How long it took, from making the request to the decoded answer.
+  /// The duration of the attempt, from making the request to the decoded response.
   public var duration: Duration {
     get { parts.value.duration }
     _modify { yield &parts.value.duration }
   }
-  /// How long making and adapting its requests took, waits for tokens included: part of ``duration``.
+  /// The time spent on making and adapting the attempt's requests, including waits for tokens. It is part of
+  /// ``duration``.
   public var preparation: Duration {
     get { parts.value.preparation }
     _modify { yield &parts.value.preparation }
   }
-  /// URLs redirected to during the attempt.
+  /// The URLs of the redirects followed during the attempt.
   public var redirects: [String] {
     get { parts.value.redirects }
     _modify { yield &parts.value.redirects }
   }
-  /// What happened on the wire in its last transfer; `nil` when none was begun.
+  /// The facts of the attempt's last transfer; `nil` if no transfer was started.
   public var facts: TransferFacts? {
     get { parts.value.facts }
     _modify { yield &parts.value.facts }
   }
-  /// What its descriptions mask: the usual names, and what the call named as secret.
+  /// The redaction for its descriptions: the usual names, and the secrets named by the call.
   var redaction = Redaction.standard
 
-  /// Adds what was noted before its last transfer.
+  /// Adds notes that were made before the attempt's last transfer.
   mutating func note(_ earlier: [TransferFacts.Note]) {
     guard !earlier.isEmpty else { return }
     var facts = facts ?? TransferFacts()
@@ -127,7 +127,7 @@ public struct Attempt: Sendable {
     self.facts = facts
   }
 
-  /// Makes an attempt.
+  /// Creates an attempt.
   public init(
     number: Int = 1, outcome: Outcome, status: HTTPResponse.Status? = nil, error: TransportError? = nil,
     requestSent: Bool = false, delay: Duration = .zero, delaySource: DelaySource = .none, reason: String = "first",

@@ -8,10 +8,11 @@ public import HTTPTypes
   import Foundation
 #endif
 
-/// The account of one call: every attempt with its cause and times, the waits between them and why, and how it ended.
+/// The record of one call: every attempt with its cause and times, the waits between attempts with their reasons, and
+/// the result.
 ///
-/// Every result and every error of a fetch has one. ``description`` is a page of text for people, ``json()`` the same
-/// for programs. Neither shows secrets that Lastro knows of.
+/// Every result and every error of a fetch has a ledger. ``description`` is a multi-line text for people, and
+/// ``json()`` has the same contents for programs. Neither shows secrets that Lastro knows of.
 public struct AttemptLedger: Sendable {
   private struct Account: Sendable {
     let callID: UInt64
@@ -29,19 +30,19 @@ public struct AttemptLedger: Sendable {
   private var storage: CopyOnWrite<Account>
   private var account: Account { _read { yield storage.value } }
 
-  /// Makes a ledger.
+  /// Creates a ledger.
   ///
   /// - Parameters:
-  ///   - callID: names the call within the process. Default 0.
-  ///   - method: method of the last request. Default `nil`: none could be made.
-  ///   - url: URL of the last request; shown only as ``request`` shows it.
-  ///   - redaction: what is masked.
+  ///   - callID: the identifier of the call within the process. Default 0.
+  ///   - method: the method of the last request. Default `nil`: no request could be made.
+  ///   - url: the URL of the last request; shown only in the form of ``request``.
+  ///   - redaction: the rules for masking.
   ///   - operation: the name of the operation.
-  ///   - idempotencyKey: the key that all attempts carry.
+  ///   - idempotencyKey: the key that all attempts sent.
   ///   - limit: the total time limit of the call.
-  ///   - elapsed: how long the call took.
-  ///   - attempts: every attempt, the last one last.
-  ///   - retryEnd: why there was no further attempt.
+  ///   - elapsed: the duration of the call.
+  ///   - attempts: all attempts, in order.
+  ///   - retryEnd: the reason why there was no further attempt.
   public init(
     callID: UInt64 = 0, method: HTTPRequest.Method? = nil, url: String? = nil, redaction: Redaction = .standard,
     operation: String? = nil, idempotencyKey: String? = nil, limit: Duration? = nil, elapsed: Duration = .zero,
@@ -53,7 +54,7 @@ public struct AttemptLedger: Sendable {
         idempotencyKey: idempotencyKey, limit: limit, elapsed: elapsed, attempts: attempts, retryEnd: retryEnd))
   }
 
-  /// With what was noted of its last attempt before the last transfer.
+  /// Returns the ledger with additional notes, made before the last transfer of its last attempt.
   func noting(_ earlier: [TransferFacts.Note]) -> AttemptLedger {
     var result = self
     if let last = result.attempts.indices.last { result.storage.value.attempts[last].note(earlier) }
@@ -67,12 +68,12 @@ public struct AttemptLedger: Sendable {
     return result
   }
 
-  /// The same account of a stream that failed while it was open.
+  /// Returns the ledger for a stream that failed while it was open.
   ///
   /// - Parameters:
   ///   - error: the failure.
   ///   - age: the time for which the stream was open.
-  ///   - facts: those of the whole transfer, where they are known.
+  ///   - facts: the facts of the whole transfer, if they are known.
   func failing(with error: TransportError, openFor age: Duration, facts: TransferFacts?) -> AttemptLedger {
     var result = self
     result.storage.value.elapsed += age
@@ -86,32 +87,33 @@ public struct AttemptLedger: Sendable {
     return result
   }
 
-  /// An empty account.
+  /// An empty ledger.
   static let empty = AttemptLedger()
 
-  /// Names the call within the process, as ``AttemptContext/callID`` does.
+  /// The identifier of the call within the process, as in ``AttemptContext/callID``.
   public var callID: UInt64 { account.callID }
-  /// Method and URL of the last request, without values of its query that may be secret; `nil` when none could be made.
+  /// The method and URL of the last request, without query values that may be secret; `nil` if no request could be
+  /// made.
   public var request: String? {
     guard let method = account.method, let url = account.url else { return nil }
     let shown = redaction.maskingQueryValues(ofURL: redaction.secretsMasked(in: url))
     return "\(method.rawValue) \(redaction.text(shown))"
   }
-  /// ``RequestOptions/operation`` of the resource.
+  /// The operation of the resource (``RequestOptions/operation``).
   public var operation: String? { account.operation }
-  /// The key that every attempt carried (``RequestOptions/Idempotency-swift.enum/generatedKey``): to be kept by a
-  /// caller that wants to repeat the call later, without its being acted on twice.
+  /// The key that every attempt sent (``RequestOptions/Idempotency-swift.enum/generatedKey``). A caller can store it to
+  /// repeat the call later without the server acting on it twice.
   public var idempotencyKey: String? { account.idempotencyKey }
   /// The total time limit of the call.
   public var limit: Duration? { account.limit }
-  /// The duration of the call: of a stream, until it was open, or until it failed.
+  /// The duration of the call; for a stream, the time until it was open or until it failed.
   public var elapsed: Duration { account.elapsed }
-  /// Every attempt, the last one last.
+  /// All attempts of the call, in order.
   public var attempts: [Attempt] { account.attempts }
-  /// Why there was no further attempt; `nil` when the call succeeded or was cancelled, or neither a policy nor a rule
-  /// decided.
+  /// The reason why there was no further attempt. `nil` if the call succeeded or was cancelled, or if neither a policy
+  /// nor a rule decided.
   public var retryEnd: Retry.End? { account.retryEnd }
-  /// Sum of the waits between attempts.
+  /// The sum of the waits between attempts.
   public var totalDelay: Duration { attempts.reduce(.zero) { $0 + $1.delay } }
 
   package var redaction: Redaction { account.redaction }
@@ -120,7 +122,7 @@ public struct AttemptLedger: Sendable {
 }
 
 extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// A page of text: the call on the first lines, then a paragraph for each attempt.
+  /// A multi-line text: the call first, then a line for each attempt, then the reason why there was no further attempt.
   public var description: String {
     var lines = ["call \(callID): \(request ?? "no request")" + (operation.map { " [\($0)]" } ?? "")]
     var sum = "\(attempts.count) \(attempts.count == 1 ? "attempt" : "attempts") in \(elapsed.brief)"
@@ -137,10 +139,10 @@ extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, 
     return lines.joined(separator: "\n")
   }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// What may be seen.
+  /// The identifier of the call, and the masked request and attempts.
   public var customMirror: Mirror {
     Mirror(self, children: ["callID": callID, "request": request as Any, "attempts": attempts.map(\.description)])
   }
@@ -152,7 +154,7 @@ extension AttemptLedger: Encodable {
     case elapsed = "elapsed_s", attempts, retryEnd = "retry_end"
   }
 
-  /// Times in seconds, by names with `_s`; what is not known is null.
+  /// Writes times in seconds, under names with `_s`. Unknown values are null.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(callID, forKey: .callID)
@@ -165,17 +167,17 @@ extension AttemptLedger: Encodable {
     try container.encode(retryEnd.map { ["code": $0.code, "message": redaction.text("\($0)")] }, forKey: .retryEnd)
   }
 
-  /// One JSON object on one line, its keys sorted.
+  /// Returns the ledger as one JSON object on one line, with sorted keys.
   public func json() -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // Its numbers are finite and its keys are texts: nothing in it fails to encode.
+    // The numbers are finite and the keys are strings, so encoding cannot fail.
     return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
   }
 }
 
 extension Retry.End {
-  /// What descriptions say of it.
+  /// Returns the clause about the end of retries for descriptions.
   func clause(attempts: Int, by redaction: Redaction) -> String {
     "not retried\(attempts > 1 ? " again" : ""): \(redaction.text("\(self)"))"
   }

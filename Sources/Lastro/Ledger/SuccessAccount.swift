@@ -2,20 +2,21 @@
 
 import HTTPTypes
 
-/// Why there is another attempt, and what came before it.
+/// The reason for another attempt, with the wait before it.
 struct AttemptCause {
-  /// The wait.
+  /// The wait before the attempt.
   var delay: Duration
   var delaySource: Attempt.DelaySource
   var reason: String
-  /// What was left in the quota of retries, where it was paid for.
+  /// The balance of the retry quota, if the attempt had a cost.
   var quotaLeft: Int?
 }
 
-/// What is known of a call that succeeded, and not of its response: the ledger and the last attempt are made of both.
+/// The facts about a successful call that its response does not have. The ledger and the last attempt are made from
+/// both.
 struct SuccessAccount: Sendable {
   let callID: UInt64
-  /// The attempts before the last.
+  /// The attempts before the last one.
   let earlier: [Attempt]
   let operation: String?
   let idempotencyKey: String?

@@ -23,7 +23,7 @@ extension TransferFacts {
     }
   }
 
-  /// One line: connection, protocol, trust, times.
+  /// The connection, the protocol, the trust verdict and the times on one line.
   var summary: String {
     var parts: [String] = []
     if connectionID != nil || remote != nil {
@@ -45,7 +45,7 @@ extension TransferFacts.Timings: Encodable {
     case requestStart = "request_start_s", firstByte = "first_byte_s", total = "total_s"
   }
 
-  /// In seconds; phases that did not happen are left out.
+  /// Writes times in seconds. Phases that did not happen are left out.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(queued.inRoundedSeconds, forKey: .queued)
@@ -57,7 +57,7 @@ extension TransferFacts.Timings: Encodable {
     try container.encode(total.inRoundedSeconds, forKey: .total)
   }
 
-  /// Those that took any time, in the order of their happening.
+  /// The phases that took any time, in chronological order.
   fileprivate var phases: [(String, Duration)] {
     let all: [(String, Duration?)] = [
       ("queued", queued), ("looked up", nameLookup), ("connected", connect), ("secured", tls),

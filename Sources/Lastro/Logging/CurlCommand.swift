@@ -8,22 +8,22 @@ import HTTPTypes
   import Foundation
 #endif
 
-/// A request as a `curl` command line: to read in a log, and to try by hand.
+/// Renders a request as a `curl` command line, for logs and for manual tests.
 public enum CurlCommand {
-  /// Renders a request on one line, quoted for `bash`, `zsh` and other shells that know `$'…'`.
+  /// Returns a request on one line, quoted for `bash`, `zsh` and other shells that support `$'…'`.
   ///
   /// - Parameters:
   ///   - request: the request.
-  ///   - redaction: what is masked; a masked command has to be completed before it works.
-  ///   - maximumBodyBytes: most bytes of a body in memory that are shown. A larger body, one that is not text, and
-  ///     one that comes from a stream are to be given on standard input: `--data-binary @-`.
+  ///   - redaction: the rules for masking. A masked command must be completed before it works.
+  ///   - maximumBodyBytes: the maximum number of bytes of a body in memory to show. For a larger body, for one that is
+  ///     not text, and for a stream, the command reads standard input: `--data-binary @-`.
   public static func render(
     _ request: ResourceRequest, redaction: Redaction = .standard, maximumBodyBytes: Int = 4096
   ) -> String {
     let redaction = redaction.adding(request)
     let url = redaction.url(request.url)
     var words = ["curl"]
-    // curl reads brackets and braces as patterns, and resolves dot segments, unless told not to.
+    // By default, curl treats brackets and braces as patterns, and resolves dot segments.
     if url.contains(where: { "[]{}".contains($0) }) { words.append("--globoff") }
     if url.contains("/.") { words.append("--path-as-is") }
     switch request.head.method {
@@ -38,7 +38,7 @@ public enum CurlCommand {
     }
     if !request.body.isEmpty {
       if request.head.headerFields[.contentType] == nil {
-        // Without a word of ours curl would add one of its own.
+        // Without an explicit field, curl would add its own `Content-Type`.
         words += ["-H", quoted("Content-Type:" + (request.body.contentType.map { " " + redaction.text($0) } ?? ""))]
       }
       words += bodyWords(request.body, redaction, limit: maximumBodyBytes)
@@ -59,7 +59,8 @@ public enum CurlCommand {
     }
   }
 
-  /// One word for the shell: plain where nothing in it is special, else in single quotes, else in `$'…'`.
+  /// Returns a text as one word for the shell: unchanged if it has no special characters, otherwise in single quotes,
+  /// or in `$'…'` if it has control characters.
   static func quoted(_ word: String) -> String {
     let plain = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/:@%+,=")
     if !word.isEmpty, word.utf8.allSatisfy(plain.contains) { return word }
@@ -73,7 +74,7 @@ public enum CurlCommand {
       case "\n": result += "\\n"
       case "\r": result += "\\r"
       case "\t": result += "\\t"
-      // Three octal digits, so that a digit after it stays one.
+      // Use three octal digits, so that a following digit is not read as part of the escape.
       case _ where scalar.isControl:
         for byte in String(scalar).utf8 {
           let digits = String(byte, radix: 8)

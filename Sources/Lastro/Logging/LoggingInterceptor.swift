@@ -9,14 +9,14 @@ public import Logging
   public import Foundation
 #endif
 
-/// Logs what becomes of requests, over swift-log. Secrets are masked unless that is switched off.
+/// Logs requests and their results with swift-log. Secrets are masked unless that is switched off.
 ///
-/// Messages are constant texts, good to count and to filter by; what is particular stands in the metadata: `call` and
-/// `attempt` (the same for all that belongs together), `hop`, `operation`, `method`, `url`, `status`, `duration_ms`,
-/// `bytes`, `http_version`, `remote`, `reused`, `stage`, `code`, `error`, `hint`, `engine_code` (what the engine calls
-/// the failure); and `headers`, `body` and `curl` where asked for. Every value is on one line.
+/// Messages are constant texts, suitable for counting and filtering. Details are in the metadata: `call` and `attempt`
+/// (the same for all related messages), `hop`, `operation`, `method`, `url`, `status`, `duration_ms`, `bytes`,
+/// `http_version`, `remote`, `reused`, `stage`, `code`, `error`, `hint` and `engine_code` (the engine's own code of the
+/// failure). `headers`, `body` and `curl` are included if requested. Every value is on one line.
 ///
-/// It adapts nothing and wants no retry. Put it last to see requests as they are sent.
+/// The interceptor changes no request and asks for no retry. Put it last to log requests as they are sent.
 ///
 /// ```swift
 /// configuration.interceptors = [
@@ -25,28 +25,28 @@ public import Logging
 /// ]
 /// ```
 public struct LoggingInterceptor: HTTPResourceInterceptor {
-  /// How much is logged.
+  /// The amount of detail to log.
   public enum Verbosity: Sendable, Hashable {
-    /// Method, URL, status, times, failures.
+    /// Logs the method, the URL, the status, times and failures.
     case basic
     /// Adds the header fields, with secret values masked.
     case headers
-    /// Header fields, and of every body in memory at most so many bytes, where it is text.
+    /// Adds the header fields, and for every body in memory that is text, at most the given number of bytes.
     case bodies(limit: Int)
   }
 
-  /// At which level what is logged.
+  /// The log levels of the messages.
   public struct Levels: Sendable, Hashable {
-    /// A request is handed to the transport. Default debug.
+    /// The level for a request that is passed to the transport. Default debug.
     public var scheduled: Logger.Level = .debug
-    /// A success. Default info.
+    /// The level for a success. Default info.
     public var succeeded: Logger.Level = .info
-    /// An attempt failed; it may be retried. Default warning.
+    /// The level for a failed attempt, which may be retried. Default warning.
     public var failed: Logger.Level = .warning
-    /// The caller cancelled. Default debug.
+    /// The level for a cancellation by the caller. Default debug.
     public var cancelled: Logger.Level = .debug
 
-    /// Makes the default levels.
+    /// Creates the default levels.
     public init() {}
   }
 
@@ -56,15 +56,15 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
   private let redaction: Redaction
   private let rendersCurlCommands: Bool
 
-  /// Makes an interceptor.
+  /// Creates an interceptor.
   ///
   /// - Parameters:
-  ///   - logger: where to log to; its own level decides what is worked out at all.
-  ///   - verbosity: how much.
-  ///   - levels: at which levels.
-  ///   - redaction: what is masked, besides what a request's options name.
-  ///   - rendersCurlCommands: whether scheduled requests are also logged as `curl` commands; their bodies only where
-  ///     `verbosity` shows bodies.
+  ///   - logger: the logger. Its own level determines which messages are computed at all.
+  ///   - verbosity: the amount of detail.
+  ///   - levels: the levels of the messages.
+  ///   - redaction: the rules for masking, in addition to the secrets named by a request's options.
+  ///   - rendersCurlCommands: whether scheduled requests are also logged as `curl` commands. Their bodies are shown
+  ///     only if `verbosity` includes bodies.
   public init(
     logger: Logger, verbosity: Verbosity = .basic, levels: Levels = Levels(), redaction: Redaction = .standard,
     rendersCurlCommands: Bool = false
@@ -76,7 +76,7 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
     self.rendersCurlCommands = rendersCurlCommands
   }
 
-  /// False: it only logs.
+  /// Always `false`: the interceptor only logs.
   public var hooksWait: Bool { false }
 
   /// Logs "request scheduled".
@@ -106,7 +106,7 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
     logger.log(level: levels.succeeded, "request succeeded", metadata: metadata)
   }
 
-  /// Logs "request failed", or "request cancelled", or "request not made" where nothing was handed to the transport.
+  /// Logs "request failed", "request cancelled", or "request not made" if no request was passed to the transport.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext

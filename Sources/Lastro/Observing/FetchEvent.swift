@@ -6,53 +6,53 @@
   public import Foundation
 #endif
 
-/// Something that happened in a call, as a ``FetchObserver`` is told.
+/// An event in a call, as reported to a ``FetchObserver``.
 public struct FetchEvent: Sendable {
-  /// What happened. Other kinds may come: a `switch` needs an `@unknown default`.
+  /// The kind of an event. Later versions may add kinds: a `switch` needs an `@unknown default`.
   @nonexhaustive
   public enum Kind: Sendable {
     /// The call began.
     case callStarted
     /// An attempt began.
     case attemptStarted(number: Int)
-    /// A request, final and checked, is handed to the transport. It holds credentials.
+    /// The complete and validated request is passed to the transport. It contains credentials.
     case transferStarted(ResourceRequest)
-    /// The transport answered, with the collected body where it is not streamed; or failed.
+    /// The transport responded, with the collected body unless it is streamed; or it failed.
     case transferEnded(Result<Answer, TransportError>)
     /// An attempt ended.
     case attemptEnded(Attempt)
-    /// There will be another attempt, after a delay.
+    /// Another attempt will follow after a delay.
     case retryScheduled(delay: Duration, source: Attempt.DelaySource, reason: String)
-    /// The call ended: with the response, or the error, that the caller gets.
+    /// The call ended with the response or the error that the caller receives.
     case callEnded(Result<ResourceResponse, HTTPFetchError<any Error>>)
-    /// The body of a stream ended: read to its end, failed, or given up.
+    /// The body of a stream ended: it was read to its end, failed, or was abandoned.
     case bodyEnded(BodyEnd)
   }
 
-  /// What the transport brought.
+  /// The response of the transport.
   public struct Answer: Sendable {
-    /// Head, URL, facts.
+    /// The head, the URL and the facts.
     public var response: ResourceResponse
-    /// The body, where it was collected; `nil` for one that is streamed.
+    /// The body if it was collected; `nil` if it is streamed.
     public var body: Data?
 
-    /// Makes an answer.
+    /// Creates an answer.
     public init(response: ResourceResponse, body: Data?) {
       self.response = response
       self.body = body
     }
   }
 
-  /// How the body of a stream ended.
+  /// The end of a stream's body.
   public struct BodyEnd: Sendable {
-    /// Bytes that the reader got.
+    /// The number of bytes that the reader received.
     public var bytes: Int64
-    /// Why it did not come to its end; the cancelled error when it was given up.
+    /// The reason why the body is not complete; the cancelled error if it was abandoned.
     public var error: TransportError?
-    /// Facts of the whole transfer, where they are known.
+    /// The facts of the whole transfer, if they are known.
     public var facts: TransferFacts?
 
-    /// Makes an end.
+    /// Creates the end of a body.
     public init(bytes: Int64, error: TransportError? = nil, facts: TransferFacts? = nil) {
       self.bytes = bytes
       self.error = error
@@ -60,24 +60,24 @@ public struct FetchEvent: Sendable {
     }
   }
 
-  /// What happened, with the values that belong to it.
+  /// The kind of event, with its values.
   public var kind: Kind
-  /// Names the call within the process.
+  /// The identifier of the call within the process.
   public var callID: UInt64
-  /// Number of the attempt; 0 before the first.
+  /// The number of the attempt; 0 before the first.
   public var attempt: Int
-  /// Number of redirects followed in the attempt.
+  /// The number of redirects followed in the attempt.
   public var hop: Int
-  /// ``RequestOptions/operation`` of the resource.
+  /// The operation of the resource (``RequestOptions/operation``).
   public var operation: String?
   /// Whether the body is streamed.
   public var isStream: Bool
-  /// When it happened, on the stack's clock (``TimeSource/now``).
+  /// The time of the event on the stack's clock (``TimeSource/now``).
   public var time: Duration
-  /// When it happened, since 1970 (``TimeSource/sinceEpoch``).
+  /// The time of the event since 1970 (``TimeSource/sinceEpoch``).
   public var sinceEpoch: Duration
 
-  /// Makes an event; for tests of observers.
+  /// Creates an event, for tests of observers.
   public init(
     _ kind: Kind, callID: UInt64 = 0, attempt: Int = 1, hop: Int = 0, operation: String? = nil, isStream: Bool = false,
     time: Duration = .zero, sinceEpoch: Duration = .zero

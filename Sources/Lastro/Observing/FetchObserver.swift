@@ -2,9 +2,10 @@
 
 public import HTTPTypes
 
-/// Watches calls, and can break none: it returns nothing that a call depends on, but fields that propagate a trace.
+/// Observes calls. An observer cannot break a call: it returns nothing that a call depends on, except fields that
+/// propagate a trace.
 ///
-/// The events of one call come one after another, in this order; those of different calls mingle.
+/// The events of one call are reported sequentially in this order; the events of different calls are interleaved.
 ///
 /// ```
 /// callStarted
@@ -17,19 +18,20 @@ public import HTTPTypes
 /// bodyEnded                             of a stream that was opened
 /// ```
 ///
-/// Every start gets its end, whatever happens: failure, cancellation, a deadline, a body that is never read. A call
-/// that ended well has a successful attempt; one that is cancelled after that attempt ended fails nonetheless.
+/// Every start event is followed by its end event, also after a failure, a cancellation or a deadline, and if a body is
+/// never read. A call that succeeded has a successful attempt. A call that is cancelled after that attempt ended still
+/// fails.
 public protocol FetchObserver: Sendable {
-  /// Told of an event, on the task of the call (of ``FetchEvent/Kind-swift.enum/bodyEnded(_:)``: on any thread). The
-  /// call waits for it, so that what takes long is to be handed over.
+  /// Receives an event, on the task of the call; ``FetchEvent/Kind-swift.enum/bodyEnded(_:)`` may be reported on any
+  /// thread. The call waits for the return, so pass long work to another task.
   func observe(_ event: FetchEvent)
 
-  /// Header fields that carry a trace on, such as `traceparent`: set on the request whose start was told last, as it
-  /// goes out, behind interceptors and signers. Default: none.
+  /// Returns header fields that propagate a trace, such as `traceparent`. They are set on the request that was most
+  /// recently reported as started, before it is sent and after all interceptors and signers. Default: none.
   func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields
 }
 
 extension FetchObserver {
-  /// The default: no fields are added to requests.
+  /// Returns no fields, by default.
   public func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields { HTTPFields() }
 }

@@ -8,17 +8,17 @@ internal import LastroSupport
   import Foundation
 #endif
 
-/// The body of a stream, whose end is reported to observers: once, and not before ``begin()``.
+/// The body of a stream whose end is reported to observers: once, and not before ``begin()``.
 final class ObservedBody: ResponseBodySource {
   private struct State {
-    /// `nil` while a read has it.
+    /// The iterator of the body; `nil` while a read uses it.
     var iterator: ResponseBody.AsyncIterator?
     var hasFailed = false
     var bytes: Int64 = 0
     var end: FetchEvent.BodyEnd?
     var hasBegun = false
     var isTold = false
-    /// Whether a proper end is reported only when the reader has judged it.
+    /// Whether a normal end is reported only after the reader has judged the body.
     var awaitsVerdict = false
   }
 
@@ -49,7 +49,7 @@ final class ObservedBody: ResponseBodySource {
 
   var finalFacts: TransferFacts? { body.finalFacts }
 
-  /// The call has ended well: from now on the body is its reader's.
+  /// Marks the call as successful. From this point on the body belongs to its reader.
   func begin() {
     state.withLock { $0.hasBegun = true }
     tell()
@@ -58,7 +58,7 @@ final class ObservedBody: ResponseBodySource {
   func next() async throws(TransportError) -> Data? {
     let (taken, hasFailed) = state.withLock { ($0.iterator.take(), $0.hasFailed) }
     if hasFailed { return nil }
-    // An end would be a lie: the other reader has what comes.
+    // Do not report an end: the other reader is receiving the data.
     guard var iterator = taken else { throw .twoReaders }
     do throws(TransportError) {
       let chunk = try await iterator.next()
@@ -77,18 +77,18 @@ final class ObservedBody: ResponseBodySource {
 
   func cancel() {
     body.cancel()
-    // A body that has ended is not given up any more.
+    // A body that has already ended normally must not be reported as abandoned: report its end now.
     state.withLock { $0.awaitsVerdict = false }
     end(.cancelled(requestSent: true))
   }
 
-  /// Holds the report of a proper end back until ``finish(failing:)`` or ``cancel()`` is called.
+  /// Delays the report of a normal end until ``finish(failing:)`` or ``cancel()`` is called.
   func awaitVerdict() { state.withLock { $0.awaitsVerdict = true } }
 
-  /// Ends the body as its reader judges it, and gives up what is left of the transfer.
+  /// Ends the body with the judgement of its reader, and cancels the rest of the transfer.
   ///
-  /// - Parameter error: the reason why the body is not what its reader needs; `nil` when it is whole. It replaces a
-  ///   proper end, and no failure.
+  /// - Parameter error: the reason why the reader rejects the body; `nil` if the body is complete. It replaces a normal
+  ///   end, but not a failure.
   func finish(failing error: TransportError?) {
     let hasEnded = state.withLock { state in
       state.awaitsVerdict = false
@@ -96,7 +96,7 @@ final class ObservedBody: ResponseBodySource {
         if end.error == nil { state.end?.error = error }
         return true
       }
-      // Before the transfer is cancelled: a read that waits would end as cancelled.
+      // Set the end before the transfer is cancelled: otherwise a waiting read would report a cancellation.
       state.end = FetchEvent.BodyEnd(bytes: state.bytes, error: error)
       return false
     }

@@ -8,9 +8,9 @@ import HTTPTypes
   import Foundation
 #endif
 
-// The stages from the transport on, in their order.
+// The stages after the transport's response, in the order in which they run.
 
-/// What the last transfer of an attempt brought.
+/// The result of an attempt's last transfer.
 struct Exchange: Sendable {
   let request: ResourceRequest
   let status: Int
@@ -19,7 +19,8 @@ struct Exchange: Sendable {
 }
 
 extension AttemptRun {
-  /// Whether the transport left a body to be read that is the value, or that the value is made of.
+  /// Returns whether the body still has to be collected: the transport returned it as a stream, but the value of the
+  /// call needs it in memory.
   func leavesBody(_ answer: TransferResponse, to request: ResourceRequest) -> Bool {
     guard !plan.isStream, !answer.body.isCollected(upTo: limit(of: request)) else { return false }
     let status = answer.statusCode
@@ -32,7 +33,8 @@ extension AttemptRun {
     request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes
   }
 
-  /// Reads the body into memory: the answer is then as a transport that collects gives it, or fails to.
+  /// Reads the body into memory. The response is then the same as from a transport that collects bodies, and failures
+  /// are reported in the same way.
   func collect(_ answer: inout TransferResponse, to request: ResourceRequest) async throws(TransportError) {
     let body = answer.body
     do throws(TransportError) {
@@ -63,7 +65,7 @@ extension AttemptRun {
 
   func failure(of error: TransportError, _ request: ResourceRequest) -> AttemptFailure {
     var error = error
-    // The error must not claim that nothing was sent when an earlier hop of the attempt sent something.
+    // The error must not report that nothing was sent if an earlier hop of the attempt sent a request.
     requestSent = requestSent || error.requestSent
     error.requestSent = requestSent
     call.emit(.transferEnded(.failure(error.redacted(by: redaction))), of: self)
@@ -71,7 +73,7 @@ extension AttemptRun {
     return failure(kind(of: error), request, response, facts: error.facts)
   }
 
-  /// The request that an answer redirects to, if it does.
+  /// Returns the request for the redirect if the response is one.
   func redirect(_ exchange: Exchange) throws(AttemptFailure) -> ResourceRequest? {
     guard (300...308).contains(exchange.status) else { return nil }
     var tracker = redirects ?? RedirectTracker()
@@ -93,7 +95,7 @@ extension AttemptRun {
     }
   }
 
-  /// Tells failures of the answer from success: that nothing has changed is the answer to a request that asked so.
+  /// Returns whether the response is a success. A 304 is a success if the request was conditional.
   func isSuccess(_ exchange: Exchange) -> Bool {
     (200...299).contains(exchange.status) || plan.acceptance == .upgrade && exchange.status == 101
       || exchange.status == 304 && exchange.request.isConditional
@@ -105,7 +107,7 @@ extension AttemptRun {
     [204, 205, 304].contains(status) || method == .head
   }
 
-  /// Makes the value of a 2xx answer, and accounts for the attempt.
+  /// Makes the value from a successful response, and records the attempt.
   func finish(
     _ exchange: inout Exchange, _ decode: FetchCall.Decode, _ decodeError: FetchCall.DecodeError
   ) throws(AttemptFailure) {
@@ -122,7 +124,7 @@ extension AttemptRun {
     do {
       try decode(exchange.body, exchange.response)
     } catch {
-      // A model that has no place for nothing is told the status.
+      // If the model cannot represent an unchanged resource, report the status instead of a decoding error.
       guard exchange.status != 304 else {
         throw failure(.http(.notModified), exchange.request, exchange.response, facts: exchange.response.facts)
       }
@@ -142,7 +144,7 @@ extension AttemptRun {
         callID: call.callID, earlier: call.attempts, operation: options.operation, idempotencyKey: idempotencyKey,
         limit: plan.timeouts(for: options).total, elapsed: now - call.start, start: start - call.start,
         duration: now - start, preparation: preparation, cause: cause, requestSent: requestSent))
-    // Written at once, which is rare, so that no account has a place for it.
+    // Redirect notes are rare. Build the ledger here, so that `SuccessAccount` needs no storage for them.
     guard let notes = redirects?.notes, !notes.isEmpty else { return }
     exchange.response.ledger = exchange.response.ledger.noting(notes)
   }
@@ -156,7 +158,8 @@ extension AttemptRun {
     return ResponseBody(source: observed)
   }
 
-  /// The failure of an answer that is a value if no interceptor wants another attempt: whole, or to be streamed.
+  /// Returns the failure for a response that becomes the value of the call if no interceptor asks for another attempt.
+  /// Its body is complete, or is streamed.
   func unsettled(_ exchange: Exchange) -> AttemptFailure {
     var exchange = exchange
     if isEmpty(exchange) {
@@ -168,7 +171,7 @@ extension AttemptRun {
       facts: exchange.response.facts, answer: exchange)
   }
 
-  /// Hands over the answer that a call ended with.
+  /// Returns the response with which the call ended, and reports the end of the call.
   func settle(_ answer: Exchange, _ error: HTTPFetchError<any Error>) -> Exchange {
     var answer = answer
     answer.response.ledger = error.ledger
@@ -194,8 +197,8 @@ extension AttemptRun {
       decodingFailure: decodingFailure, facts: exchange.response.facts)
   }
 
-  /// The body of an answer outside 200–299, and why it is not whole, where it is not. The status is what matters: a
-  /// body that cannot be read does not hide it.
+  /// Returns the body of a response outside 200–299 and, if the body is incomplete, the reason. A body that cannot be
+  /// read does not hide the status, which is more important.
   private func errorBody(of exchange: Exchange) async -> (body: Data, cut: BodyCut?) {
     if exchange.request.head.method == .head {
       exchange.body.cancel()
@@ -226,7 +229,7 @@ extension AttemptRun {
     let body = exchange.body.bytes ?? Data()
     let decodeFailure = DecodeFailure(
       error, payload: body, metadata: exchange.response, snippetBytes: plan.configuration.bodySnippetBytes)
-    // Some APIs answer 200 with an error in the body.
+    // Some APIs respond with status 200 and an error in the body.
     let apiError = try? decodeError(body, exchange.response)
     return failure(
       .decode(decodeFailure), exchange.request, exchange.response, body: body, apiError: apiError,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The stages that run other people's code: request makers, interceptors and signers may wait for long, and may ignore
-// cancellation. The call goes on without those that overstay.
+// The stages that run code from outside the library: request makers, interceptors and signers. That code may take long
+// and may ignore cancellation. When its time is over, the call continues without it.
 
 extension AttemptRun {
-  /// How long hooks have to return that are told of a failure when the caller is gone, or the deadline has passed.
+  /// The time that hooks get to handle a success or a failure if the deadline has passed, or a failure if the caller
+  /// has cancelled.
   private static var grace: Duration { .seconds(1) }
 
-  /// The base request, where its maker may wait.
+  /// Returns the base request from a maker that may wait.
   func makeBaseInTime() async throws(AttemptFailure) -> Result<ResourceRequest, any Error> {
     let making = plan.baseRequestMaking
     let core = plan.core
@@ -23,7 +24,7 @@ extension AttemptRun {
     do { return .success(try based(on: made.get())) } catch { return .failure(error) }
   }
 
-  /// Lets every interceptor adapt the request.
+  /// Lets all interceptors adapt the request.
   func adapt(_ base: Result<ResourceRequest, any Error>) async throws(AttemptFailure) -> ResourceRequest {
     let interceptors = plan.interceptors
     let context = context
@@ -45,7 +46,7 @@ extension AttemptRun {
     }
   }
 
-  /// A request, and what was learned while it was adapted.
+  /// A request with the redirects and the redaction after it was adapted.
   private typealias Adapted = (
     result: Result<ResourceRequest, any Error>, redirects: RedirectTracker?, redaction: Redaction
   )
@@ -59,7 +60,7 @@ extension AttemptRun {
     var redaction = redaction
     for interceptor in interceptors.having(.makeRequest) {
       let adapted = await interceptor.interceptMakeRequest(result, context: context)
-      // Whatever the next interceptor throws about it.
+      // Add the request's secrets now: the next interceptor may throw an error that contains them.
       if case .success(let request) = adapted { redaction = redaction.adding(request) }
       guard redirects?.hasLeftOrigin == true, case .success(let request) = adapted else {
         result = adapted
@@ -72,7 +73,7 @@ extension AttemptRun {
     return (result, redirects, redaction)
   }
 
-  /// Lets the signers sign what is about to be sent.
+  /// Lets the signers sign the request that is about to be sent.
   func sign(_ request: ResourceRequest) async throws(AttemptFailure) -> ResourceRequest {
     let signers = plan.configuration.signers
     let context = context
@@ -95,7 +96,7 @@ extension AttemptRun {
     }
   }
 
-  /// Tells the interceptors that a request is about to be handed over.
+  /// Calls the `scheduled` hooks of interceptors before a request is passed to the transport.
   func tellScheduled(_ request: ResourceRequest) async throws(AttemptFailure) {
     try checkCancellation(request)
     wasScheduled = true
@@ -115,7 +116,7 @@ extension AttemptRun {
     }
   }
 
-  /// Tells the interceptors of a success, which stands whatever they do.
+  /// Calls the `succeeded` hooks of interceptors. They cannot change the success.
   func tellSucceeded(_ exchange: Exchange) async {
     let interceptors = plan.interceptors
     let context = context
@@ -136,7 +137,7 @@ extension AttemptRun {
     }
   }
 
-  /// What the interceptors want done about a failure; `nil` when they did not say in time.
+  /// Returns the action of the interceptors for a failure; `nil` if they did not return in time.
   func opinion(
     on failure: AttemptFailure, _ error: HTTPFetchError<any Error>, _ context: AttemptContext
   ) async -> Retry.Action? {
@@ -166,24 +167,24 @@ extension AttemptRun {
         opinion = await interceptor.interceptFailed(
           failure.request, response: error.response, body: failure.body, error: error, context: context)
       }
-      // Also interceptors without an opinion: a resource's own priority may make something of that.
+      // Include interceptors without an opinion: a resource's own priority function may treat `none` in a special way.
       action = priority(action, opinion)
     }
     return action
   }
 
-  /// Runs hooks, one of which may ask through the stack.
+  /// Runs hooks with access to the stack, because one of them may send requests with it.
   private func lendingStack<Value: Sendable>(_ hooks: () async -> Value) async -> Value {
     guard plan.usesStack else { return await hooks() }
     return await CallingStack.$current.withValue(CallingStack(plan.core)) { await hooks() }
   }
 
-  /// Waits for other people's code for as long as the attempt may take.
+  /// Waits for code from outside the library, at most for the remaining time of the attempt.
   private func inTime<Value: Sendable>(
     _ name: String, _ request: ResourceRequest? = nil, _ operation: @escaping @Sendable () async -> Value
   ) async throws(AttemptFailure) -> Value {
     let limit = deadline(at: now())
-    // When the time is over already, a race between a hook and a timer must not decide.
+    // If the time is already over, do not start a race between a hook and a timer.
     let isOver = limit.map { $0.left <= .zero } ?? false
     let answer: Result<Value, Interruption> =
       isOver

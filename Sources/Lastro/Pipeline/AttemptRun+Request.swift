@@ -2,7 +2,8 @@
 
 import HTTPTypes
 
-// The stages up to the transport, in their order; those that wait are in `AttemptRun+Hooks.swift`.
+// The stages before the transport, in the order in which they run. The stages that wait are in
+// `AttemptRun+Hooks.swift`.
 
 extension AttemptRun {
   func begin() throws(AttemptFailure) {
@@ -13,7 +14,7 @@ extension AttemptRun {
     try check(deadline(at: start))
   }
 
-  /// Returns the base request, as interceptors get it.
+  /// Returns the base request for the interceptors.
   func makeBase(by make: () throws -> ResourceRequest) -> Result<ResourceRequest, any Error> {
     do {
       if let request = plan.baseRequestMaking.constant { return .success(try based(on: request)) }
@@ -24,13 +25,13 @@ extension AttemptRun {
     }
   }
 
-  /// The same, with what the call adds.
+  /// Returns a request with the stack's defaults, the call's options and the idempotency key.
   func based(on made: ResourceRequest) throws(TransportError) -> ResourceRequest {
     var request = made
     try plan.core.complete(&request, by: plan.baseRequestMaking)
     if plan.options.mayDifferFromDefaults { request.options = plan.options.overriding(request.options) }
     var options = request.options
-    // Until interceptors have had their say again, what they said of limits the last time holds.
+    // Until the interceptors run again, keep the timeouts and the progress reporter that they set last.
     if let latest = self.request?.options {
       if let timeouts = latest.timeouts { options.timeouts = timeouts }
       if let progress = latest.progress { options.progress = progress }
@@ -38,13 +39,13 @@ extension AttemptRun {
     self.options = options
     if options.mayDifferFromDefaults || !request.body.secrets.isEmpty { redaction = redaction.adding(request) }
     try addIdempotencyKey(to: &request)
-    // Where nothing comes of it, this is what could not be sent.
+    // If no later request is made, errors describe this one.
     if self.request == nil { self.request = request }
     return request
   }
 
-  /// A key belongs to the call. An endpoint that makes a new one whenever it is asked would have the server act on
-  /// every attempt, so that the first attempt's stays.
+  /// Adds the idempotency key. The key belongs to the call: the one of the first attempt is kept, because the server
+  /// would act on every attempt if an endpoint made a new key each time. Only the option `key` replaces it.
   private func addIdempotencyKey(to request: inout ResourceRequest) throws(TransportError) {
     let own = request.head.headerFields[.idempotencyKey].flatMap { $0.isEmpty ? nil : $0 }
     switch request.options.idempotency {
@@ -59,7 +60,7 @@ extension AttemptRun {
     request.head.headerFields[.idempotencyKey] = idempotencyKey
   }
 
-  /// The base request where no interceptor has a say.
+  /// Returns the base request if no interceptor adapts requests.
   func made(_ base: Result<ResourceRequest, any Error>) throws(AttemptFailure) -> ResourceRequest {
     switch base {
     case .success(let request): return request
@@ -67,10 +68,10 @@ extension AttemptRun {
     }
   }
 
-  /// Adds what the body says of itself, and checks what came out.
+  /// Completes the request with the content type and the secrets of its body, and validates it.
   func complete(_ request: inout ResourceRequest) throws(AttemptFailure) {
     if !request.isChecked {
-      // Asked for one by one: a look-up by name would build an index, and a change copies the request.
+      // Search the fields one by one: a lookup by name would build an index, and a change would copy the request.
       if request.head.headerFields.contains(where: { $0.name == .cookie }) {
         request.head.headerFields = request.head.headerFields.withOneCookieField
       }
@@ -84,7 +85,7 @@ extension AttemptRun {
     try check(request)
   }
 
-  /// Nothing reaches the transport that could be read in two ways, or asks for what makes no sense.
+  /// Refuses ambiguous requests and meaningless options before they reach the transport.
   func check(_ request: ResourceRequest) throws(AttemptFailure) {
     do throws(TransportError) {
       try plan.checkLimits(of: request.options)
@@ -111,7 +112,7 @@ extension AttemptRun {
       request)
   }
 
-  /// The request as the transport gets it, with what is left of the time.
+  /// Returns the request for the transport, with the remaining time.
   func handOver(_ request: ResourceRequest) throws(AttemptFailure) -> TransferRequest {
     try checkCancellation(request)
     wasScheduled = true

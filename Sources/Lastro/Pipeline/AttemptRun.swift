@@ -8,44 +8,45 @@ import HTTPTypes
   import Foundation
 #endif
 
-/// One attempt of a call, with everything that is its own: two can run at once. `Stages.swift` has its plot.
+/// A single attempt of a call with its own state, so that two attempts can run concurrently. `Stages.swift` shows the
+/// sequence of its stages.
 ///
-/// No access to a variable spans a call of a function, so that none overlaps another. The compiler sees that of most;
-/// the others are unchecked.
+/// No access to a variable extends over a function call, so accesses never overlap. The compiler can prove that for
+/// most variables; the others are marked as unchecked.
 final class AttemptRun {
   let call: FetchCall
-  /// Number of attempts before it.
+  /// The number of attempts before this one.
   let earlier: Int
   /// The reason for this attempt; `nil` for the first.
   let cause: AttemptCause?
-  /// The quota that it cost, until it is given back.
+  /// The quota that the attempt cost, until it is refunded.
   var payment: Payment?
-  /// The time at which it began.
+  /// The start time of the attempt.
   var start: Duration
-  /// The time at which making its latest request began; `nil` once the request is made.
+  /// The time when making the latest request began; `nil` once the request is made.
   var preparationStart: Duration?
   /// The time spent on making requests.
   var preparation = Duration.zero
-  /// `nil` until an answer redirects.
+  /// The redirects of the attempt; `nil` until a response redirects.
   @exclusivity(unchecked) var redirects: RedirectTracker?
   @exclusivity(unchecked) var redirectedFrom: ResourceResponse?
-  /// The first request handed to the transport: retrying means sending that again.
+  /// The first request passed to the transport. A retry would send it again.
   var firstRequest: ResourceRequest?
-  /// The latest request, as far as it was made; of an earlier attempt until there is one.
+  /// The latest request, possibly incomplete. Until this attempt makes one, it is the request of the previous attempt.
   @exclusivity(unchecked) var request: ResourceRequest?
-  /// The options of the latest request: those of the resource where none could be made yet.
+  /// The options of the latest request; those of the resource if no request could be made yet.
   @exclusivity(unchecked) var options: RequestOptions
-  /// The `Idempotency-Key` that all attempts carry.
+  /// The `Idempotency-Key` that all attempts send.
   @exclusivity(unchecked) var idempotencyKey: String?
   var wasScheduled = false
-  /// Whether the latest request was handed to the transport: what fails before is not the server's fault.
+  /// Whether the latest request was passed to the transport. Earlier failures are not the server's fault.
   var wasTransferred = false
-  /// Whether a byte of any of its requests may have left.
+  /// Whether a byte of any request of the attempt may have been sent.
   var requestSent = false
   var consumption: BodyConsumption?
-  /// The body of the opened stream, where it is observed.
+  /// The body of the opened stream, if it is observed.
   var observedBody: ObservedBody?
-  /// The names that texts of the call mask: the usual ones, and those that its requests named so far.
+  /// The redaction for texts of the call: the usual names, and those that its requests have named so far.
   @exclusivity(unchecked) var redaction: Redaction
 
   struct Payment {
@@ -69,10 +70,10 @@ final class AttemptRun {
     idempotencyKey = previous?.idempotencyKey
   }
 
-  /// The call's, of which no copy is made.
+  /// The plan of the call, accessed without a copy.
   var plan: FetchPlan { _read { yield call.plan } }
 
-  /// Number of redirects followed.
+  /// The number of redirects followed.
   var hops: Int { redirects?.hops ?? 0 }
 
   var context: AttemptContext {
@@ -85,10 +86,10 @@ final class AttemptRun {
 
   func now() -> Duration { call.plan.configuration.timeSource.now() }
 
-  /// Time until the total deadline; `nil` when there is none.
+  /// The time until the total deadline; `nil` if there is none.
   var timeLeft: Duration? { plan.timeouts(for: options).total.map { $0 - (now() - call.start) } }
 
-  /// The time left for the attempt, the code of the failure when it passes, and the timeout that it belongs to.
+  /// The remaining time of the attempt, the code of the failure when it passes, and the timeout that defines it.
   struct Deadline {
     var left: Duration
     var code: FailureCode
@@ -112,7 +113,7 @@ final class AttemptRun {
     preparationStart = nil
   }
 
-  /// A failure of this attempt. Once the task is cancelled, every failure is the cancelled one.
+  /// Returns a failure of this attempt. If the task is cancelled, the failure is always the cancellation error.
   func failure(
     _ kind: FailureRecord.Kind, _ request: ResourceRequest? = nil, _ response: ResourceResponse? = nil,
     body: Data? = nil, apiError: (any Error)? = nil, decodingFailure: (any Error)? = nil, facts: TransferFacts? = nil,
@@ -126,7 +127,7 @@ final class AttemptRun {
     return AttemptFailure(record: record, request: request, body: body, facts: facts, answer: answer)
   }
 
-  /// The attempt as it is accounted for once it has failed.
+  /// Returns the record of the attempt after it failed.
   func describe(_ failure: AttemptFailure) -> Attempt {
     let outcome: Attempt.Outcome =
       switch failure.record.kind {
@@ -148,14 +149,14 @@ final class AttemptRun {
   }
 }
 
-/// Why one attempt failed, with what its interceptors are told. An object, so that it takes one word in the frames of
-/// all that may throw it.
+/// The failure of one attempt, with the values for its interceptors. It is an object, so that it takes only one word in
+/// the stack frames of functions that may throw it.
 final class AttemptFailure: Error, Sendable {
   let record: FailureRecord
   let request: ResourceRequest?
   let body: Data?
   let facts: TransferFacts?
-  /// The answer where it is a value unless there is another attempt.
+  /// The response, if it becomes the value of the call unless there is another attempt.
   let answer: Exchange?
 
   init(record: FailureRecord, request: ResourceRequest?, body: Data?, facts: TransferFacts?, answer: Exchange?) {

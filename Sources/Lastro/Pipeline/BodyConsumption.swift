@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Watches over a body that can be read only once: it is opened, or it is given up for a retry, never both.
+/// Guards a body that can be read only once. The body is either opened, or withdrawn for a retry, but never both.
 final class BodyConsumption: Sendable {
   private static let fresh: UInt8 = 0
   private static let opened: UInt8 = 1
@@ -10,9 +10,9 @@ final class BodyConsumption: Sendable {
 
   private let state = Atomic(fresh)
 
-  /// Takes the body from the attempt it was given to: from now on that can no longer open it.
+  /// Withdraws the body from the attempt that has it: afterwards that attempt can no longer open it.
   ///
-  /// - Returns: false when it has been opened, so that it cannot be sent again.
+  /// - Returns: `false` if the body has already been opened, so that it cannot be sent again.
   func seal() -> Bool {
     let before = state.compareExchange(
       expected: Self.fresh, desired: Self.sealed, ordering: .acquiringAndReleasing
@@ -20,14 +20,14 @@ final class BodyConsumption: Sendable {
     return before != Self.opened
   }
 
-  /// The same body, watched.
+  /// Returns the same body with this guard.
   func watching(_ body: RequestBody) -> RequestBody {
     guard case .stream(let length, false, let open) = body.source else { return body }
     let source = RequestBody.Source.stream(length: length, isReplayable: false) {
       let before = self.state.compareExchange(
         expected: Self.fresh, desired: Self.opened, ordering: .acquiringAndReleasing
       ).original
-      // A transfer that ended may still come to open it, when the body belongs to the next attempt already.
+      // A transfer that has ended may still try to open the body after it was withdrawn for the next attempt.
       guard before != Self.sealed else { return { throw CancellationError() } }
       return open()
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the maker of a base request may know of its call: it is asked anew for every attempt.
+/// The identity of a call, for the maker of its base request, which runs again for every attempt.
 package enum CallContext {
-  /// Names the call while its base request is made: the same for all its attempts. `nil` anywhere else.
+  /// The identifier of the call while its base request is made, the same for all attempts. `nil` at any other time.
   @TaskLocal package static var callID: UInt64?
 }

@@ -2,11 +2,12 @@
 
 import HTTPTypes
 
-// The stages after a failed attempt, in their order.
+// The stages after a failed attempt, in the order in which they run.
 
 extension FetchCall {
-  /// Asks the interceptors, and returns when it is time for the next attempt, which is then in the place of the last;
-  /// or the answer that is the call's value, because nothing asks for another attempt.
+  /// Asks the interceptors about a failure, and waits until the next attempt is due. Returns `nil` in that case, with
+  /// the new attempt in `attempt`. If nothing asks for another attempt and the response is the value of the call, it
+  /// returns the response.
   func recover(
     from failure: AttemptFailure, of attempt: inout AttemptRun
   ) async throws(HTTPFetchError<any Error>) -> Exchange? {
@@ -32,7 +33,7 @@ extension FetchCall {
     let account = attempt.describe(failure)
     attempts.append(account)
     emit(.attemptEnded(account), of: attempt)
-    // What was paid for was not made.
+    // Refund the quota if the retry was paid for but no request was sent.
     if attempt.firstRequest == nil { refund(attempt) }
     let error = HTTPFetchError<any Error>(failure.record.ending(ledger: ledger(of: attempt)))
     switch error.reason {
@@ -43,8 +44,8 @@ extension FetchCall {
     return error
   }
 
-  /// The state keeps every failure, but the body of the last one only: a hundred retries are not to hold a hundred
-  /// bodies.
+  /// Removes the large parts of the latest failure before another one is added: a hundred retries must not retain a
+  /// hundred bodies.
   private func abridgeLastError() {
     guard let last = retryState.errors.popLast() else { return }
     retryState.errors.append(
@@ -84,7 +85,7 @@ extension FetchCall {
     }
   }
 
-  /// The failure as the end of the call.
+  /// Returns the failure as the result of the call.
   private func ending(
     _ error: HTTPFetchError<any Error>, _ attempt: AttemptRun, because end: Retry.End?
   ) -> HTTPFetchError<any Error> {
@@ -93,7 +94,8 @@ extension FetchCall {
     return HTTPFetchError(error.record.ending(ledger: ledger(of: attempt, retryEnd: end), retryState: state))
   }
 
-  /// The cancelled error as the end of the call. A stack that was shut down says so, in its own.
+  /// Returns the cancellation error as the result of the call. If the failure is already a cancellation, such as by the
+  /// shutdown of a stack, its own error is kept.
   func cancelled(_ error: HTTPFetchError<any Error>?, _ attempt: AttemptRun) -> HTTPFetchError<any Error> {
     if let error, error.isCancelled { return ending(error, attempt, because: nil) }
     let wasSent = attempts.contains(where: \.requestSent) || attempt.requestSent
@@ -103,7 +105,7 @@ extension FetchCall {
         redaction: attempt.redaction))
   }
 
-  /// Tells of the end of the call.
+  /// Reports the end of the call.
   func ended(_ error: HTTPFetchError<any Error>, _ attempt: AttemptRun) -> HTTPFetchError<any Error> {
     attempt.options.progress?.finish()
     emit(.callEnded(.failure(error)), of: attempt)
@@ -112,9 +114,9 @@ extension FetchCall {
 }
 
 extension FetchCall {
-  /// Pays for a retry.
+  /// Deducts the cost of a retry from the quota.
   ///
-  /// - Throws: the failure, when other calls have spent meanwhile what there was.
+  /// - Throws: the failure, if other calls have used up the quota in the meantime.
   private func pay(
     _ price: RetryDecision.Price?, after error: HTTPFetchError<any Error>, of attempt: AttemptRun
   ) throws(HTTPFetchError<any Error>) -> AttemptRun.Payment? {
@@ -125,14 +127,14 @@ extension FetchCall {
     return AttemptRun.Payment(origin: price.origin, amount: price.amount, left: left)
   }
 
-  /// Gives back what an attempt cost: it succeeded, or was not made.
+  /// Refunds the cost of an attempt that succeeded or was not made.
   private func refund(_ attempt: AttemptRun) {
     guard let payment = attempt.payment else { return }
     plan.configuration.retryQuota?.refund(payment.amount, for: payment.origin)
     attempt.payment = nil
   }
 
-  /// A success gives the origin credit again, and so does an answer that shows no distress, such as a 404.
+  /// Restores quota for the origin after a success, or after a response that is not a sign of overload, such as a 404.
   func settleQuota(after attempt: AttemptRun) {
     guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
     if attempt.payment != nil {
@@ -144,7 +146,7 @@ extension FetchCall {
 }
 
 extension RetryQuota {
-  /// What a retry after a failure costs; `nil` where the failure shows no server in distress.
+  /// Returns the quota cost of a retry after a failure; `nil` if the failure is not a sign of overload.
   func price(of error: HTTPFetchError<any Error>) -> Int? {
     switch error.reason {
     case .http(let status, _):

@@ -3,15 +3,16 @@
 import HTTPTypes
 import Synchronization
 
-/// One call: what outlasts its attempts. `Stages.swift` has its plot. One task has it, and no access to a variable
-/// spans a call of a function: so some are unchecked.
+/// The state of one call that outlives its attempts. `Stages.swift` shows the sequence of its stages. It is used by one
+/// task only, and no access to a variable extends over a function call. Therefore, exclusivity is unchecked for some
+/// variables.
 final class FetchCall {
   let plan: FetchPlan
   let callID = CallCounter.next()
-  /// When the call began, on the plan's clock.
+  /// The start time of the call on the plan's clock.
   let start: Duration
   @exclusivity(unchecked) var retryState = Retry.State.empty
-  /// The attempts that ended.
+  /// The attempts that have ended.
   @exclusivity(unchecked) var attempts: [Attempt] = []
 
   init(_ plan: consuming FetchPlan) {
@@ -19,12 +20,13 @@ final class FetchCall {
     self.plan = plan
   }
 
-  /// The call succeeded, unless its caller has cancelled: that one never gets a value.
+  /// Ends the call successfully, unless its caller has cancelled it: a cancelled caller always gets the cancellation
+  /// error.
   func end(
     with response: ResourceResponse, of attempt: AttemptRun
   ) throws(HTTPFetchError<any Error>) -> ResourceResponse {
     settleQuota(after: attempt)
-    // Nothing has waited since the attempt looked, but hooks.
+    // Since the attempt checked for cancellation, only `succeeded` hooks can have waited.
     guard !plan.hooks.contains(.succeeded) || !Task.isCancelled else {
       attempts = response.attempts
       throw ended(cancelled(nil, attempt), attempt)
@@ -34,7 +36,7 @@ final class FetchCall {
     return response
   }
 
-  /// The account of the call up to now.
+  /// Returns the ledger of the call so far.
   func ledger(of attempt: AttemptRun, retryEnd: Retry.End? = nil) -> AttemptLedger {
     AttemptLedger(
       callID: callID, method: attempt.request?.head.method, url: attempt.request?.url, redaction: attempt.redaction,
@@ -43,9 +45,9 @@ final class FetchCall {
       attempts: attempts, retryEnd: retryEnd)
   }
 
-  /// Tells observers.
+  /// Reports an event to the observers.
   ///
-  /// - Parameter attempt: the one that is running, or has ended last; `nil` before the first.
+  /// - Parameter attempt: the attempt that is running or ended last; `nil` before the first.
   func emit(_ kind: @autoclosure () -> FetchEvent.Kind, of attempt: AttemptRun?) {
     guard !plan.configuration.observers.isEmpty else { return }
     let event = event(kind(), of: attempt)
@@ -53,7 +55,7 @@ final class FetchCall {
   }
 
   private func event(_ kind: FetchEvent.Kind, of attempt: AttemptRun?) -> FetchEvent {
-    // A successful attempt is in the response's account only.
+    // A successful attempt is recorded only in the ledger of the response.
     let number =
       switch kind {
       case .attemptStarted, .transferStarted, .transferEnded: attempts.count + 1
@@ -69,7 +71,7 @@ final class FetchCall {
   }
 }
 
-/// Numbers the calls of the process.
+/// Assigns numbers to the calls of the process.
 private enum CallCounter {
   private static let last = Atomic<UInt64>(0)
 

@@ -9,17 +9,17 @@ import Synchronization
   import Foundation
 #endif
 
-/// What all calls of a stack have in common.
+/// The state that all calls of a stack share.
 final class StackCore: Sendable {
   /// The transport that the stack was made with.
   let base: any Transport
-  /// The same, with the stack's layers around it.
+  /// The same transport, wrapped in the layers of the stack.
   private let transport: any Transport
   let configuration: StackConfiguration
   let interceptors: InterceptorChain
-  /// Whether the limits of the configuration mean something, so that only those of a call need be checked.
+  /// Whether the limits of the configuration are valid, so that only those of a call must be checked.
   let hasMeaningfulLimits: Bool
-  /// What is added to requests, or why it cannot be.
+  /// The defaults that are added to requests, or the reason why they cannot be added.
   private let defaults: Result<StackDefaults?, TransportError>
   private let coders: JSONCoders?
 
@@ -40,13 +40,13 @@ final class StackCore: Sendable {
     }
   }
 
-  /// Returns the transport for a request: with the layers that the request brings along, where the stack has none.
+  /// Returns the transport for a request, with the layers that the request requires in addition to those of the stack.
   func transport(for request: TransferRequest) -> any Transport {
     let uses = request.layerUses
     guard !uses.isEmpty else { return transport }
     var layers = configuration.layers
     var hasMore = false
-    // Telemetry has no layer.
+    // Telemetry does not have a layer.
     for place in TransportLayerPlace.allCases where place != .telemetry {
       if let use = uses[place] as? any TransportLayerUse, use.complete(&layers) { hasMore = true }
     }
@@ -56,7 +56,7 @@ final class StackCore: Sendable {
     return configuration.layered(base)
   }
 
-  /// Adds the stack's defaults to what a resource made.
+  /// Adds the stack's defaults to a request that a resource made.
   func complete(
     _ request: inout ResourceRequest, by making: BaseRequestMaking<ResourceRequest>
   ) throws(TransportError) {
@@ -64,31 +64,33 @@ final class StackCore: Sendable {
     if let error = StackDefaults.lacksBase(request) { throw error }
   }
 
-  /// With the stack's coders.
+  /// Runs `body` with the stack's JSON coders.
   func coding<Value>(_ body: () throws -> Value) rethrows -> Value {
-    // Those of the stack whose hook asks this one are not this one's.
+    // If a hook of another stack uses this one, that stack's coders must not apply here.
     guard coders != nil || JSONCoders.areOthers else { return try body() }
     return try JSONCoders.$current.withValue(coders) { try body() }
   }
 
-  /// The same, for what may wait.
+  /// Runs an asynchronous `body` with the stack's JSON coders.
   func coding<Value: Sendable>(_ body: @Sendable () async throws -> Value) async rethrows -> Value {
     guard coders != nil || JSONCoders.areOthers else { return try await body() }
     return try await JSONCoders.$current.withValue(coders) { try await body() }
   }
 }
 
-/// What does not change during a call. It knows nothing of the model's type, so that one piece of code runs every call.
+/// The parts of a call that do not change. It does not depend on the model's type, so that the same code runs all
+/// calls.
 ///
-/// A value within its ``FetchCall``. Functions of it that every call asks are inlined: others are handed a copy.
+/// It is stored as a value in its ``FetchCall``. Functions that every call uses are inlined, because other functions
+/// would receive a copy of the plan.
 struct FetchPlan: Sendable {
   let core: StackCore
-  /// The stack's, then the resource's.
+  /// The interceptors of the stack, followed by those of the resource.
   let interceptors: InterceptorChain
-  /// The hooks that any of them has, and those of them that may wait.
+  /// The hooks that any interceptor has, and those of them that may wait.
   let hooks: HookSet
   let waitingHooks: HookSet
-  /// Whether one of them asks through the stack.
+  /// Whether an interceptor sends requests through the stack.
   let usesStack: Bool
   let baseRequestMaking: BaseRequestMaking<ResourceRequest>
   let options: RequestOptions
@@ -96,12 +98,12 @@ struct FetchPlan: Sendable {
   let isStream: Bool
   let acceptance: Acceptance
 
-  /// Which statuses are successes.
+  /// The statuses that count as a success.
   enum Acceptance {
     case successful
-    /// 101 too: the transport hands on the connection.
+    /// 2xx statuses and 101, after which the transport hands over the connection.
     case upgrade
-    /// What follows on another status is asked as ever, but the last answer is a value.
+    /// All statuses. Interceptors are asked about a failure as usual, but the last response is the value of the call.
     case all
   }
 
@@ -126,8 +128,8 @@ struct FetchPlan: Sendable {
     options.timeouts ?? (isStream ? configuration.streamTimeouts : configuration.timeouts)
   }
 
-  /// The request as the transport gets it, with what is left of the time, the code to fail with when that has passed,
-  /// and the timeout that it is left of.
+  /// Returns the request for the transport, with the remaining time, the code of the failure when that has passed, and
+  /// the timeout that defines it.
   @inline(__always)
   func transferRequest(
     _ request: ResourceRequest, left: Duration?, code: FailureCode = .totalTimeout, of whole: Duration? = nil
@@ -146,7 +148,7 @@ struct FetchPlan: Sendable {
   @inline(__always)
   private func delivery(for options: RequestOptions) -> TransferRequest.Delivery {
     let maximum = options.maximumBodyBytes ?? (isStream ? nil : configuration.maximumBodyBytes)
-    // Collecting cuts the bodies of errors.
+    // Do not collect: that would truncate the bodies of error responses.
     if acceptance == .all { return .streamed(maximumBytes: maximum.map { max(0, $0) }) }
     return isStream
       ? .streamedOnSuccess(
@@ -154,9 +156,9 @@ struct FetchPlan: Sendable {
       : .collected(maximumBytes: max(0, maximum ?? 0))
   }
 
-  /// Refuses limits that mean nothing.
+  /// Refuses limits that are not valid.
   ///
-  /// - Throws: code `invalid_option`.
+  /// - Throws: an error with code `invalid_option`.
   @inline(__always)
   func checkLimits(of options: RequestOptions) throws(TransportError) {
     guard !core.hasMeaningfulLimits || options.mayDifferFromDefaults else { return }
@@ -171,10 +173,10 @@ struct FetchPlan: Sendable {
     try configuration.checkLimits()
   }
 
-  /// What an error keeps of the body of an answer outside 200–299.
+  /// Returns the part of a response's body that errors keep for statuses outside 200–299.
   func kept(_ body: Data?) -> Data? {
     guard let body, body.count > configuration.maximumErrorBodyBytes else { return body }
-    // A copy: a slice would hold the whole.
+    // Copy the bytes: a slice would retain the whole body.
     return Data(Array(body.prefix(max(0, configuration.maximumErrorBodyBytes))))
   }
 
@@ -185,8 +187,8 @@ struct FetchPlan: Sendable {
 }
 
 extension HTTPResource {
-  /// Returns the plan of a call. An initializer would be handed a copy of the resource: a reference to each of its
-  /// closures.
+  /// Returns the plan of a call. This is not an initializer, because that would receive a copy of the resource and
+  /// retain each of its closures.
   @inline(__always)
   func plan(by core: StackCore, isStream: Bool, acceptance: FetchPlan.Acceptance = .successful) -> FetchPlan {
     FetchPlan(

@@ -3,7 +3,7 @@
 internal import LastroSupport
 import Synchronization
 
-/// Some of the four hooks of an interceptor.
+/// A set of an interceptor's hooks, of which there are four.
 struct HookSet: OptionSet, Sendable {
   let rawValue: UInt8
 
@@ -14,22 +14,22 @@ struct HookSet: OptionSet, Sendable {
   static let all: HookSet = [.makeRequest, .scheduled, .succeeded, .failed]
 }
 
-/// Which hooks a type of interceptor has, as far as that is known.
+/// The hooks that a type of interceptor implements, as far as is known.
 ///
-/// Swift does not tell whether a type has an implementation of its own or the protocol's, which does nothing. The
-/// protocol's can tell: it runs only for types that have no other, and reports them. Which one a type has never
-/// changes. So every hook is called until the protocol's implementation has been seen in its place, and a hook of one's
-/// own always is.
+/// Swift cannot report whether a type implements a requirement itself or uses the protocol's default, which does
+/// nothing. The default can report it: it runs only for types without their own implementation, and notes that the hook
+/// is missing. This never changes for a type. Therefore, every hook is called until its default was seen to run, and a
+/// hook that the type implements is always called.
 final class KnownHooks: Sendable {
   private static let types = Lock<[ObjectIdentifier: KnownHooks]>([:])
 
   private let lacking = Atomic<UInt8>(0)
-  /// Whether it asks through the stack.
+  /// Whether the interceptor sends requests through the stack.
   let usesStack: Bool
 
   private init(_ type: any HTTPResourceInterceptor.Type) { usesStack = type is any StackUser.Type }
 
-  /// What is known of a type: one object for each.
+  /// Returns the known hooks of a type. There is one object for each type.
   static func of(_ type: any HTTPResourceInterceptor.Type) -> KnownHooks {
     types.withLock { types in
       let identifier = ObjectIdentifier(type)
@@ -40,9 +40,9 @@ final class KnownHooks: Sendable {
     }
   }
 
-  /// The hooks that have to be called: those of the type's own, and those of which it is not known yet.
+  /// The hooks that must be called: those that the type implements, or might implement.
   var present: HookSet { HookSet.all.subtracting(HookSet(rawValue: lacking.load(ordering: .relaxed))) }
 
-  /// Told by the protocol's implementation of a hook.
+  /// Notes that the type does not implement a hook. The protocol's default implementation of the hook calls this.
   func lacks(_ hook: HookSet) { lacking.bitwiseOr(hook.rawValue, ordering: .relaxed) }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Interceptors in the order in which they are asked, with the hooks that each has.
+/// A list of interceptors in the order in which they are called, with the hooks of each.
 struct InterceptorChain: Sendable {
   let all: [any HTTPResourceInterceptor]
-  /// The hooks of each, at its index. Apart from them, so that a chain is made, and looked through, without a copy of
-  /// an interceptor, which every call would pay for.
+  /// The hooks of the interceptor at the same index. They are stored separately, so that a chain can be created and
+  /// searched without copying interceptors in every call.
   private let known: [KnownHooks]
 
   init(_ interceptors: [any HTTPResourceInterceptor]) {
@@ -16,16 +16,16 @@ struct InterceptorChain: Sendable {
     self.known = known
   }
 
-  /// Returns the chain with others behind these.
+  /// Returns the chain with other interceptors added at its end.
   func followed(by others: Self) -> Self {
     if others.all.isEmpty { return self }
     return all.isEmpty ? others : Self(all + others.all, known + others.known)
   }
 
-  /// Whether one of them asks through the stack.
+  /// Whether an interceptor sends requests through the stack.
   var usesStack: Bool { known.contains(where: \.usesStack) }
 
-  /// The hooks that some interceptor has, and those of them that may wait.
+  /// The hooks that any interceptor has, and those of them that may wait.
   var hooks: (present: HookSet, waiting: HookSet) {
     var present: HookSet = []
     var waiting: HookSet = []
@@ -37,10 +37,10 @@ struct InterceptorChain: Sendable {
     return (present, waiting)
   }
 
-  /// Whether an interceptor has a hook.
+  /// Returns whether the interceptor at an index has a hook.
   func has(_ hook: HookSet, at index: Int) -> Bool { known[index].present.contains(hook) }
 
-  /// Returns the interceptors that have a hook, in their order.
+  /// Returns the interceptors that have a hook, in order.
   func having(_ hook: HookSet) -> some Sequence<any HTTPResourceInterceptor> { WithHook(chain: self, hook: hook) }
 }
 

@@ -2,26 +2,28 @@
 
 private import LastroWire
 
-/// Where a `Location` leads: a reference resolved against the URL that was asked (RFC 3986 §5.2, RFC 9110 §10.2.2).
+/// The target of a `Location`: a reference resolved against the URL of the request (RFC 3986 §5.2, RFC 9110 §10.2.2).
 package struct RedirectTarget: Equatable {
   package var target: RequestTarget
-  /// The reference's own, else the one that came along.
+  /// The fragment of the reference, or else the inherited one.
   var fragment: String?
 
-  /// With the fragment.
+  /// The URL with its fragment.
   var url: String { urlWithoutFragment + (fragment.map { "#" + $0 } ?? "") }
 
-  /// What is requested: URLs that differ in their fragments only are one resource.
+  /// The URL to request. URLs that differ only in their fragments are the same resource.
   package var urlWithoutFragment: String { target.absolute }
 
   /// Resolves a reference.
   ///
-  /// Stricter than browsers: exactly `://` after a scheme, no control characters, no user info. A raw space and
-  /// characters outside ASCII are percent-encoded, because servers send them.
+  /// The rules are stricter than in browsers: a scheme must be followed by exactly `://`, and control characters and
+  /// user information are not allowed. A raw space and characters outside ASCII are percent-encoded, because servers
+  /// send them.
   ///
-  /// - Throws: stage `request`, for what is no `http` or `https` URL that may be followed.
+  /// - Throws: an error with stage `request` if the result is not an `http` or `https` URL that may be followed.
   package init(_ location: String, base: RequestTarget, fragment inherited: String?) throws(TransportError) {
-    // By bytes: a combining mark makes another `Character` of a delimiter, but no other delimiter.
+    // Work on bytes: a combining mark forms a new `Character` with a delimiter, but the delimiter's byte stays the
+    // same.
     var reference = location.trimmedWithoutSpaces[...]
     guard reference.utf8.allSatisfy({ !$0.isControl && $0 != 0x20 }) else {
       throw .refused(.invalidURL, "the location has a control character or a space", hint: "percent-encode it")
@@ -52,7 +54,7 @@ extension RequestTarget {
   /// The URL as one string, without the fragment.
   var absolute: String { "\(scheme)://\(authority)\(pathAndQuery)" }
 
-  /// Takes path and query of a reference that has neither scheme nor authority.
+  /// Applies the path and the query of a reference that has neither scheme nor authority.
   fileprivate mutating func resolve(_ reference: Substring) {
     let mark = reference.utf8.firstIndex(of: UInt8(ascii: "?"))
     let referencePath = reference[..<(mark ?? reference.endIndex)].sanitized(keeping: .path)
@@ -71,7 +73,7 @@ extension RequestTarget {
 }
 
 extension String {
-  /// Without spaces and tabs at both ends, and with `%20` for those inside.
+  /// The text without spaces and tabs at both ends, and with `%20` in place of other spaces.
   fileprivate var trimmedWithoutSpaces: String {
     var result = ""
     for scalar in self[...].withoutBlanks.unicodeScalars {

@@ -2,39 +2,40 @@
 
 import HTTPTypes
 
-/// The redirects of one attempt: which answers are followed, where to, and which credentials go along
-/// (RFC 9110 §15.4, Fetch §4.4).
+/// The redirects of one attempt: decides which responses are followed, to which URL, and with which credentials (RFC
+/// 9110 §15.4, Fetch §4.4).
 struct RedirectTracker {
   private struct Visit: Hashable {
     var method: String
     var url: String
   }
 
-  /// URLs redirected to, in order.
+  /// The URLs of the redirects, in order.
   private(set) var urls: [String] = []
-  /// What was noted of the transfers that were redirected.
+  /// The notes about the transfers that were redirected.
   var notes: [TransferFacts.Note] = []
-  /// Whether an origin was left; credentials then stay behind for the rest of the attempt.
+  /// Whether the request has left an origin. From then on, credentials are removed for the rest of the attempt.
   private(set) var hasLeftOrigin = false
   private var visited: Set<Visit> = []
   /// The fields that any request of the attempt declared as secret.
   private var declared: Set<HTTPField.Name> = []
   private var fragment: String?
 
-  /// Number of redirects followed.
+  /// The number of redirects followed.
   var hops: Int { urls.count }
 
-  /// The URL that a request asks for, with the fragment of the redirect that led to it.
+  /// Returns the URL of a request, with the fragment of the redirect that led to it.
   func url(ofRequestTo asked: String) -> String {
-    // Not where an interceptor rewrote the request: the fragment was that of another place.
+    // If an interceptor rewrote the request, the fragment does not apply, because it was for another URL.
     guard let last = urls.last, let fragment, last == asked + "#" + fragment else { return asked }
     return last
   }
 
-  /// The request that an answer redirects to; `nil` when the answer is the response.
+  /// Returns the request for a redirect; `nil` if the response is not a redirect to follow.
   ///
-  /// - Parameter changesCookies: whether it changed those that go along: a place may answer otherwise then.
-  /// - Throws: stage `redirect` when it may not be followed.
+  /// - Parameter changesCookies: whether the response changed the cookies to send. A URL that was visited before may
+  ///   then respond differently.
+  /// - Throws: an error with stage `redirect` if the redirect may not be followed.
   mutating func next(
     after head: HTTPResponse, to request: ResourceRequest, policy: RedirectPolicy, changesCookies: Bool = false
   ) throws(TransportError) -> ResourceRequest? {
@@ -76,12 +77,12 @@ struct RedirectTracker {
     return next
   }
 
-  /// Takes back the credentials that an interceptor put on a request that has left its origin, unless it is meant to.
-  /// To be asked once ``hasLeftOrigin``.
+  /// Removes credentials that an interceptor added to a request that has left its origin, unless the interceptor has
+  /// credentials for the new origin. Call this only once ``hasLeftOrigin`` is `true`.
   ///
   /// - Parameters:
-  ///   - adapted: what the interceptor made.
-  ///   - previous: what it got; `nil` when that was a failure.
+  ///   - adapted: the request that the interceptor returned.
+  ///   - previous: the request that the interceptor received; `nil` if it received a failure.
   ///   - trusted: the origins that the interceptor has credentials for.
   mutating func guarding(_ adapted: ResourceRequest, previous: ResourceRequest?, trusted: [Origin]) -> ResourceRequest {
     declared.formUnion(adapted.options.sensitiveHeaders)
@@ -116,7 +117,7 @@ struct RedirectTracker {
         hint: "give a replayable body: bytes, a file, or a sequence that can be opened anew")
     }
     declared.formUnion(request.options.sensitiveHeaders)
-    // A field of the application's own would name the old authority.
+    // A `Host` field set by the application would name the old authority.
     if let host = HTTPField.Name("Host") { next.head.headerFields[host] = nil }
     if (target.target.scheme, target.target.authority) != (base.scheme, base.authority) { hasLeftOrigin = true }
     if hasLeftOrigin {

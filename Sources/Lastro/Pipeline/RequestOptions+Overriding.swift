@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RequestOptions {
-  /// These options where they say something, `base` elsewhere. Sets are united.
+  /// Returns these options, with the values of `base` for those that are not set. Sets are merged.
   func overriding(_ base: RequestOptions) -> RequestOptions {
     guard mayDifferFromDefaults else { return base }
     guard base.mayDifferFromDefaults else { return self }

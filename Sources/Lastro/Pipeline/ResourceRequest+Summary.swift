@@ -3,11 +3,11 @@
 import HTTPTypes
 
 extension ResourceRequest {
-  /// The absolute URL, as far as the head has it.
+  /// The absolute URL, from the parts that the head has.
   package var url: String {
     let (scheme, authority, path) = (head.scheme ?? "", head.authority ?? "", head.path ?? "/")
     let length = scheme.utf8.count + 3 + authority.utf8.count + path.utf8.count
-    // In one piece: every call has it made, and appending reads and checks all of it again and again.
+    // Write the string in one pass: every call needs it, and repeated appending would validate it each time.
     return String(unsafeUninitializedCapacity: length) { buffer in
       var end = buffer[...].update(fromContentsOf: scheme.utf8)
       end = buffer[end...].update(fromContentsOf: "://".utf8)
@@ -16,19 +16,19 @@ extension ResourceRequest {
     }
   }
 
-  /// Method and URL without user information, values of the query that may be secret and the request's secrets: what
-  /// may stand in errors.
+  /// The method and the URL, for errors: without user information, query values that may be secret, and the request's
+  /// secrets.
   var summary: String { summary(Redaction.standard) }
 
-  /// The same, with the secrets of a redaction masked too.
+  /// Returns the same text, with the secrets of a redaction masked as well.
   func summary(_ redaction: Redaction) -> String { head.summary(redaction.adding(self)) }
 }
 
 extension HTTPRequest {
-  /// Method and URL without user information, what `redaction` does not show of the query, and its secrets: what may
-  /// stand in errors. An item without `=` counts as a value.
+  /// Returns the method and the URL, for errors: without user information, the query values that `redaction` does not
+  /// show, and its secrets. An item without `=` counts as a value.
   func summary(_ redaction: Redaction) -> String {
-    // A request with user information is refused, but its refusal is described.
+    // A request with user information is refused, but the error still describes it.
     var place = redaction.secretsMasked(in: authority ?? "")
     if let at = place.utf8.lastIndex(of: UInt8(ascii: "@")) { place.replaceSubrange(..<at, with: Redaction.mask) }
     let path = redaction.maskingQueryValues(ofURL: redaction.secretsMasked(in: path ?? "/"))

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What follows on a failed attempt: a value made of values. Recovery performs it and an explanation prints it, so that
-/// what is foretold is what happens.
+/// The decision after a failed attempt, computed from values only. Recovery executes it and an explanation prints it,
+/// so an explanation always predicts the actual behaviour.
 enum RetryDecision {
-  /// The call ends with the failure; with why, where a policy or a rule of the stack decided it.
+  /// The call ends with the failure, and with the reason if a policy or a rule of the stack decided it.
   case end(Retry.End?)
-  /// There is another attempt.
+  /// There will be another attempt.
   case again(after: Retry.Delay, source: Attempt.DelaySource, price: Price?)
 
-  /// What a retry costs at the quota of an origin.
+  /// The cost of a retry for the quota of an origin.
   struct Price {
     var origin: Origin
     var amount: Int
-    /// What the quota holds.
+    /// The current balance of the quota.
     var tokens: Int
   }
 
-  /// Everything that the decision depends on.
+  /// The inputs of the decision.
   struct Facts {
-    /// What the interceptors want; `nil` when they did not say in time.
+    /// The action of the interceptors; `nil` if they did not return in time.
     var action: Retry.Action?
     var veto: RetryVeto?
-    /// Number of attempts made.
+    /// The number of attempts made.
     var attempts: Int
     var maximumAttempts: Int
-    /// The wait that the server asks for.
+    /// The wait that the server requested.
     var demand: Retry.Delay?
     var longestDemand: Retry.Delay
-    /// How much of the spread is added to such a wait: from 0 up to 1.
+    /// The share of the spread that is added to such a wait, from 0 up to 1.
     var spread: Double
-    /// Time until the total deadline.
+    /// The time until the total deadline.
     var timeLeft: Duration?
     var price: Price?
   }
 
-  /// The decision that facts lead to.
+  /// Returns the decision for the given facts.
   static func on(_ facts: Facts) -> RetryDecision {
     guard let action = facts.action else { return .end(.deadlinePassed) }
     var delay: Retry.Delay
@@ -55,7 +55,7 @@ enum RetryDecision {
       let wait = demand + facts.spread(of: demand)
       if wait > delay { (delay, source) = (wait, .retryAfter) }
     }
-    // No wait is begun that cannot end before the deadline.
+    // Do not start a wait that cannot end before the deadline.
     if delay > .zero, let left = facts.timeLeft, delay >= left {
       return .end(.deadlineTooClose(wait: delay, left: left, isDemanded: source == .retryAfter))
     }
@@ -65,21 +65,21 @@ enum RetryDecision {
 }
 
 extension RetryDecision.Facts {
-  /// A little more than the server asks for, so that the clients it asked do not come back together.
+  /// Returns a small addition to the requested wait, so that clients do not all return at the same time.
   fileprivate func spread(of demand: Retry.Delay) -> Retry.Delay {
-    // What the stack itself adds must not end the call.
+    // The stack's own addition must not end the call.
     let room = timeLeft.map { max($0 - demand, .zero) / 2 } ?? .seconds(1)
     let longest = min(.seconds(1), demand / 10, room)
     return longest * spread
   }
 
-  /// Gathers the facts about a failed attempt, by the rules of a stack.
+  /// Collects the facts about a failed attempt according to the rules of a stack.
   ///
   /// - Parameters:
   ///   - failed: the attempt.
-  ///   - action: what the interceptors want; `nil` when they did not say in time.
-  ///   - rules: limits, quota and date.
-  ///   - spread: asked only where the server asks for a wait.
+  ///   - action: the action of the interceptors; `nil` if they did not return in time.
+  ///   - rules: the configuration with the limits, the quota and the clock.
+  ///   - spread: the share of the spread, evaluated only if the server requested a wait.
   init(_ failed: FailedAttempt, action: Retry.Action?, rules: StackConfiguration, spread: @autoclosure () -> Double) {
     let demand = failed.error.response.flatMap {
       RetryAfter.wait($0.headerFields, sinceEpoch: rules.timeSource.sinceEpoch)
@@ -91,25 +91,25 @@ extension RetryDecision.Facts {
   }
 }
 
-/// A failed attempt as the decision about a retry sees it: one that was made, or one that is asked about beforehand.
+/// The facts about a failed attempt for the decision about a retry. The attempt was made, or is hypothetical.
 struct FailedAttempt {
   var error: HTTPFetchError<any Error>
   var number = 1
-  /// The last request; `nil` when none could be made.
+  /// The last request; `nil` if no request could be made.
   var request: ResourceRequest?
-  /// The first request that was handed to the transport: retrying means sending that again.
+  /// The first request passed to the transport. A retry would send it again.
   var firstRequest: ResourceRequest?
-  /// Whether the last request was handed to the transport: what fails before is not the server's fault.
+  /// Whether the last request was passed to the transport. Earlier failures are not the server's fault.
   var wasTransferred = true
-  /// Whether a byte of any of its requests may have left.
+  /// Whether a byte of any request of the attempt may have been sent.
   var requestSent: Bool
   var hops = 0
-  /// Whether the body has been read and cannot be had again.
+  /// Whether the body has been read and cannot be read again.
   var isBodyConsumed: Bool
-  /// Time until the total deadline.
+  /// The time until the total deadline.
   var timeLeft: Duration?
 
-  /// What a retry of what a server's distress may have caused costs.
+  /// Returns the quota cost of retrying this attempt; `nil` if the failure is not a sign of overload.
   fileprivate func price(at quota: RetryQuota?) -> RetryDecision.Price? {
     guard wasTransferred, let quota, let origin = request.flatMap({ Origin($0.head) }),
       let amount = quota.price(of: error)

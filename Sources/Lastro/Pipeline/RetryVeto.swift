@@ -2,7 +2,7 @@
 
 import HTTPTypes
 
-/// Why a retry is out of the question, whatever interceptors say.
+/// The reason why a retry is not possible, regardless of the interceptors.
 enum RetryVeto {
   case trust
   case deadlinePassed
@@ -10,7 +10,7 @@ enum RetryVeto {
   case notIdempotent(HTTPRequest.Method)
   case retriedBefore
 
-  /// The veto of a retry; `nil` where there is none.
+  /// Returns the veto against a retry; `nil` if there is none.
   static func judge(_ failed: FailedAttempt) -> RetryVeto? {
     let error = failed.error
     let root = error.root
@@ -19,7 +19,7 @@ enum RetryVeto {
     if let timeLeft = failed.timeLeft, timeLeft <= .zero { return .deadlinePassed }
     if error.needsRetriedFetch { return .retriedBefore }
     if failed.isBodyConsumed { return .bodyConsumed }
-    // A refusal after a redirect is one of another request: the first was acted on.
+    // After a redirect, the refusal is for a later request, and the server has acted on the first one.
     let isRefusal = failed.hops == 0 && refusals.contains(error.statusCode?.code ?? 0)
     if let firstRequest = failed.firstRequest, failed.requestSent, !firstRequest.isIdempotent, !isRefusal {
       return .notIdempotent(firstRequest.head.method)
@@ -27,7 +27,7 @@ enum RetryVeto {
     return nil
   }
 
-  /// Whether it is told even where a `noRetry` has a reason of its own.
+  /// Whether the veto is reported even if an interceptor returned `noRetry` with another reason.
   var isFinal: Bool {
     switch self {
     case .trust, .deadlinePassed: true
@@ -46,12 +46,12 @@ enum RetryVeto {
     }
   }
 
-  /// Ordinary validation refused the certificate: as much a matter of trust as a pin.
+  /// The codes for certificates that ordinary validation refused. Like pins, they are a matter of trust.
   static let certificateRefusals: Set<FailureCode> = [
     .untrustedCertificate, .hostMismatch, .certificateExpired, .certificateStatusInvalid,
   ]
 
-  /// Statuses by which a server says that it did not act on the request: credentials missing (401, 407), wrong
+  /// The statuses by which a server reports that it did not act on the request: missing credentials (401, 407), wrong
   /// connection (421).
   static let refusals: Set<Int> = [401, 407, 421]
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The plot. What each stage does stands in `AttemptRun+….swift`, in the order in which they are named here, and in
-// `FetchCall+Recovery.swift`. Only what may wait is `async`, and is called only where there is something to wait for: a
-// fetch without hooks that wait suspends once, for the transport.
+// The sequence of stages. The stages are implemented in `AttemptRun+….swift`, in the order in which they are called
+// here, and in `FetchCall+Recovery.swift`. Only functions that may wait are `async`, and they are called only if there
+// is a reason to wait: a fetch without hooks that wait suspends once, for the transport.
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -11,12 +11,12 @@
 #endif
 
 extension FetchCall {
-  /// Makes the value of a success of the answer's body.
+  /// A closure that makes the value of the call from the body of a successful response.
   typealias Decode = (ResponseBody, ResourceResponse) throws -> Void
-  /// Makes the API's own error of another answer's body.
+  /// A closure that makes the API's own error from the body of another response.
   typealias DecodeError = (Data?, ResourceResponse) throws -> (any Error)?
 
-  /// A call: attempts until one succeeds, no interceptor wants another, or a rule ends it.
+  /// Runs the call: makes attempts until one succeeds, no interceptor asks for another, or a rule ends the call.
   func run(_ decode: Decode, _ decodeError: DecodeError) async throws(HTTPFetchError<any Error>) -> ResourceResponse {
     emit(.callStarted, of: nil)
     var attempt = AttemptRun(of: self)
@@ -26,7 +26,7 @@ extension FetchCall {
         response = try await attempt.run(decode, decodeError)
       } catch {
         guard let answer = try await recover(from: error, of: &attempt) else { continue }
-        // It takes any: what it throws would leave the call without a value.
+        // `decode` accepts every status here and does not throw.
         try? decode(answer.body, answer.response)
         return answer.response
       }
@@ -36,7 +36,8 @@ extension FetchCall {
 }
 
 extension AttemptRun {
-  /// An attempt: make the request, send it and follow redirects, judge the answer, decode it, tell.
+  /// Runs the attempt: makes the request, sends it, follows redirects, checks the response, decodes it and calls the
+  /// hooks.
   func run(
     _ decode: FetchCall.Decode, _ decodeError: FetchCall.DecodeError
   ) async throws(AttemptFailure) -> ResourceResponse {
@@ -70,8 +71,8 @@ extension AttemptRun {
     return exchange.response
   }
 
-  /// The sending half, which knows nothing of interceptors: what decides whether, where and how often a final request
-  /// goes out belongs here.
+  /// Sends a request. Interceptors are not involved in this half: code that decides whether, where and how often a
+  /// final request is sent belongs here.
   private func send(_ transfer: TransferRequest) async throws(TransportError) -> TransferResponse {
     try await call.plan.core.transport(for: transfer).execute(transfer)
   }

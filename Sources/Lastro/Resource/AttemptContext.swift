@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The point of a call at which an interceptor is asked.
+/// The state of a call when an interceptor's hook runs.
 public struct AttemptContext: Sendable {
-  /// Names the call within the process: the same for all its attempts and redirects.
+  /// The identifier of the call, unique within the process. All attempts and redirects of the call share it.
   public let callID: UInt64
-  /// Number of the attempt; 1 for the first.
+  /// The number of the attempt; 1 for the first.
   public let attempt: Int
-  /// What happened before this attempt. In the failure hook it does not hold the failure that the hook is told of.
+  /// The failures and delays before this attempt. In the failure hook, the failure that the hook is called for is not
+  /// included.
   public let retryState: Retry.State
-  /// Number of redirects followed in this attempt; 0 for the request that the resource made.
+  /// The number of redirects followed in this attempt; 0 for the request that the resource made.
   public let hop: Int
-  /// The answer that redirected here; `nil` when ``hop`` is 0.
+  /// The response that redirected to the current request; `nil` when ``hop`` is 0.
   public let redirectedFrom: ResourceResponse?
-  /// Whether interceptors were told that a request of this attempt is scheduled. False in the failure hook when the
-  /// request could not be made, was refused, or its time was over before.
+  /// Whether the `interceptScheduled` hook was called for a request of this attempt. In the failure hook it is false if
+  /// no request could be made, the request was refused, or the time limit passed first.
   public let wasScheduled: Bool
-  /// Whether the stack's limit of attempts allows no other after this one.
+  /// Whether this is the last attempt that the stack's limit of attempts allows.
   var isLast = false
 
   /// Makes a context; for tests of interceptors.

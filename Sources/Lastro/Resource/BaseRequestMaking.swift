@@ -6,34 +6,35 @@
   import Foundation
 #endif
 
-/// Makes the base request of a resource, anew for every attempt, before interceptors adapt it.
+/// Makes the base request of a resource. Each attempt makes a new request, which interceptors then adapt.
 public struct BaseRequestMaking<Request: Sendable>: Sendable {
-  /// Makes the request, where the fetch runs (``NetworkStack``). What it throws is told to interceptors, who may
-  /// recover or retry. When the deadline passes meanwhile, its task is cancelled, and the call goes on without it.
+  /// Makes the request, on the executor of the fetch (``NetworkStack``). An error that it throws is passed to the
+  /// interceptors, which may recover or retry. If the deadline passes first, its task is cancelled and the attempt
+  /// fails without waiting for it.
   public let make: @Sendable () async throws -> Request
-  /// The same where it waits for nothing.
+  /// The synchronous form of `make`, if there is one.
   let makeAtOnce: (@Sendable () throws -> Request)?
-  /// The request where it is the same every time: nothing runs that might ask for its call.
+  /// The request, if every attempt uses the same one. The pipeline then calls no closure, and sets no call ID for it.
   private(set) var constant: Request?
-  /// The base URL that it makes the request of, where that of a stack may take its place.
+  /// Returns the base URL that the request is made from, if the stack's base URL may replace it.
   var base: (@Sendable () -> String)?
 
-  /// Wraps a closure that waits for nothing: `BaseRequestMaking { try ResourceRequest(url: url) }`.
+  /// Wraps a synchronous closure: `BaseRequestMaking { try ResourceRequest(url: url) }`.
   ///
-  /// It runs on the call's own task, which is cheaper, and nothing interrupts it.
+  /// The closure runs on the call's own task, which is cheaper. Nothing can interrupt it.
   public init(make: @escaping @Sendable () throws -> Request) {
     makeAtOnce = make
     self.make = make
   }
 
-  /// Wraps a closure that may wait, such as for what another call gets. It runs in a task of its own.
+  /// Wraps an asynchronous closure, such as one that waits for another call. It runs in a task of its own.
   @_disfavoredOverload
   public init(make: @escaping @Sendable () async throws -> Request) {
     makeAtOnce = nil
     self.make = make
   }
 
-  /// The same, with a change to each request that is made.
+  /// Returns a copy that applies `change` to each request that is made.
   func changing(_ change: @escaping @Sendable (inout Request) -> Void) -> Self {
     @Sendable func changed(_ request: Request) -> Request {
       var request = request
@@ -47,7 +48,7 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
     return result
   }
 
-  /// Returns the making of the same request every time.
+  /// Returns a value that uses the same request for every attempt.
   public static func request(_ request: Request) -> Self {
     var making = Self { request }
     making.constant = request
@@ -56,7 +57,7 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
 }
 
 extension BaseRequestMaking where Request == ResourceRequest {
-  /// The request of an endpoint.
+  /// Returns a value that makes the request of an endpoint.
   public static func endpoint(_ endpoint: some HTTPResourceEndpoint) -> Self {
     var making = Self { try endpoint.makeRequest() }
     making.base = { endpoint.baseURL.absoluteString }

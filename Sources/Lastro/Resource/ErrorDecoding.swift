@@ -6,15 +6,16 @@
   public import Foundation
 #endif
 
-/// Turns the payload of an answer outside 200–299 into the API's own error.
+/// Turns the payload of a response outside 200–299 into the API's own error.
 ///
 /// ```swift
 /// let errors = ErrorDecoding<Problem, Data, ResourceResponse>.json()
 /// ```
 public struct ErrorDecoding<APIError: Error, Payload, Metadata>: Sendable {
-  /// Decodes; `nil` when there is nothing to decode.
+  /// Decodes the payload; returns `nil` if there is nothing to decode.
   ///
-  /// What it throws never hides the status: it stands beside it, in ``HTTPFetchError/apiErrorDecodingFailure``.
+  /// An error that it throws never hides the status: it is reported in addition, in
+  /// ``HTTPFetchError/apiErrorDecodingFailure``.
   public let decode: @Sendable (_ payload: Payload?, _ metadata: Metadata) throws -> APIError?
 
   /// Wraps a closure.
@@ -22,10 +23,10 @@ public struct ErrorDecoding<APIError: Error, Payload, Metadata>: Sendable {
     self.decode = decode
   }
 
-  /// Decodes nothing: a refused request has no error of the API.
+  /// A decoding that always returns `nil`: the API has no errors of its own.
   public static var dummy: Self { Self { _, _ in nil } }
 
-  /// Makes another error out of this one.
+  /// Returns a decoding that transforms the decoded error.
   public func map<Other: Error>(
     _ transform: @escaping @Sendable (APIError) throws -> Other
   ) -> ErrorDecoding<Other, Payload, Metadata> {
@@ -36,11 +37,12 @@ public struct ErrorDecoding<APIError: Error, Payload, Metadata>: Sendable {
 }
 
 extension ErrorDecoding where Payload == Data {
-  /// JSON; an absent or empty payload gives `nil`.
+  /// Returns a decoding of JSON. It returns `nil` for an absent or empty payload.
   ///
   /// - Parameters:
-  ///   - type: the error.
-  ///   - decoder: its settings must not change any more. Default: the stack's (``StackConfiguration/jsonDecoder``).
+  ///   - type: the type of the error.
+  ///   - decoder: the decoder; its settings must not change any more. Default: the stack's
+  ///     (``StackConfiguration/jsonDecoder``).
   public static func json(_ type: APIError.Type = APIError.self, decoder: JSONDecoder? = nil) -> Self
   where APIError: Decodable {
     Self { payload, _ in
@@ -51,14 +53,15 @@ extension ErrorDecoding where Payload == Data {
 }
 
 extension ErrorDecoding where APIError == RawAPIError, Payload == Data {
-  /// The bytes as they are; an absent or empty payload gives `nil`.
+  /// A decoding that keeps the bytes unchanged. It returns `nil` for an absent or empty payload.
   public static var raw: Self {
     Self { payload, _ in payload.flatMap { $0.isEmpty ? nil : RawAPIError(bytes: $0) } }
   }
 }
 
 extension ErrorDecoding where APIError == TextAPIError, Payload == Data {
-  /// UTF-8 text, such as an error page; an absent or empty payload gives `nil`, bytes that are not UTF-8 are a failure.
+  /// A decoding of UTF-8 text, such as an error page. It returns `nil` for an absent or empty payload, and throws if
+  /// the bytes are not UTF-8.
   public static var text: Self {
     Self { payload, metadata in
       guard let payload, !payload.isEmpty else { return nil }
@@ -70,7 +73,8 @@ extension ErrorDecoding where APIError == TextAPIError, Payload == Data {
 }
 
 extension ErrorDecoding where APIError == any Error, Payload == Data {
-  /// JSON of a concrete type, for resources whose errors are `any Error`. Default `decoder`: the stack's.
+  /// Returns a decoding of JSON into a concrete type, for resources whose errors are `any Error`. Default `decoder`:
+  /// the stack's.
   public static func json<E: Error & Decodable>(_ type: E.Type, decoder: JSONDecoder? = nil) -> Self {
     ErrorDecoding<E, Payload, Metadata>.json(type, decoder: decoder).map { $0 }
   }

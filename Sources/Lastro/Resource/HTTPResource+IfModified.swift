@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTPResource {
-  /// The same resource, asked for on the condition that it has changed since an answer: the model is `nil` where the
-  /// server says that it has not (304, RFC 9110 §15.4.5).
+  /// Returns a resource that is fetched only if it has changed since a response. Its model is `nil` if the server
+  /// responds that it has not changed (304, RFC 9110 §15.4.5).
   ///
   /// ```swift
   /// let octocat = HTTPResource.user("octocat")
@@ -10,8 +10,8 @@ extension HTTPResource {
   /// if let changed = try await stack.fetch(octocat.ifModified(since: first.response)).value { … }
   /// ```
   ///
-  /// `ETag` and `Last-Modified` of the answer become `If-None-Match` and `If-Modified-Since` (RFC 9110 §13.1); an
-  /// answer that had neither asks for all of it again.
+  /// The `ETag` and `Last-Modified` of the response become `If-None-Match` and `If-Modified-Since` (RFC 9110 §13.1). If
+  /// the response had neither, the request is unconditional.
   public func ifModified(since response: ResourceResponse) -> HTTPResource<Model?, APIError> {
     let (tag, date) = (response.headerFields[.eTag], response.headerFields[.lastModified])
     let decoding = decoding

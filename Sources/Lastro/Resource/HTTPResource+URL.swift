@@ -9,25 +9,26 @@ public import HTTPTypes
 #endif
 
 extension HTTPResource where Model: Decodable, APIError: Decodable {
-  /// Gets a URL; model and errors are JSON.
+  /// Returns a resource that gets a URL. Its model and errors are JSON.
   ///
   /// ```swift
   /// let user = try await stack.fetch(.get("https://api.example.com/me", as: User.self, or: Problem.self)).value
   /// ```
   ///
-  /// The URL is read when the resource is fetched, as
-  /// ``ResourceRequest/init(method:url:headers:body:options:)-(HTTPRequest.Method,_,_,_,_)`` reads it: one that is
-  /// malformed fails the fetch with stage `request`. Calls of an API that a program makes in several places are better
-  /// declared once, as an ``HTTPResourceEndpoint``.
+  /// The URL is parsed when the resource is fetched, by the rules of
+  /// ``ResourceRequest/init(method:url:headers:body:options:)-(HTTPRequest.Method,_,_,_,_)``. A malformed URL fails the
+  /// fetch with stage `request`. If a program makes the same call in several places, declare it once, as an
+  /// ``HTTPResourceEndpoint``.
   ///
   /// - Parameters:
-  ///   - url: absolute, `http` or `https`; or a path that begins with `/`, below ``StackConfiguration/baseURL``.
-  ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
+  ///   - url: an absolute `http` or `https` URL; or a path that begins with `/` and is appended to
+  ///     ``StackConfiguration/baseURL``.
+  ///   - query: items to append to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
   ///   - headers: header fields. Default none.
-  ///   - model: what the body of a 2xx answer is.
-  ///   - error: what the body of any other answer is.
-  ///   - decoder: for model and errors. Default: the stack's.
-  ///   - options: default: nothing set.
+  ///   - model: the type that the body of a 2xx response is decoded into.
+  ///   - error: the type that the body of any other response is decoded into.
+  ///   - decoder: the decoder of model and errors. Default: the stack's.
+  ///   - options: the request's options. Default: nothing set.
   public static func get(
     _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     as model: Model.Type = Model.self, or error: APIError.Type = APIError.self, decoder: JSONDecoder? = nil,
@@ -36,11 +37,11 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
     send(.get, url, query: query, headers: headers, as: model, or: error, decoder: decoder, options: options)
   }
 
-  /// Posts a value as JSON; model and errors are JSON too. The parameters are those of
+  /// Returns a resource that posts a value as JSON. Its model and errors are JSON. The parameters are those of
   /// ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   ///
-  /// The value is encoded anew for every attempt, by the stack's encoder unless another is given, whose settings must
-  /// not change any more. What encoding throws fails the fetch before anything is sent.
+  /// The value is encoded for every attempt, by `encoder` or else the stack's encoder. The encoder's settings must not
+  /// change any more. An error thrown by the encoder fails the fetch before anything is sent.
   public static func post(
     _ url: String, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil, headers: RawHeaders = [:],
     as model: Model.Type = Model.self, or error: APIError.Type = APIError.self, decoder: JSONDecoder? = nil,
@@ -51,19 +52,20 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
       decoder: decoder, options: options)
   }
 
-  /// Sends a request to a URL; model and errors are JSON.
+  /// Returns a resource that sends a request to a URL. Its model and errors are JSON.
   ///
   /// - Parameters:
-  ///   - method: such as `.put`.
-  ///   - url: absolute, `http` or `https`; or a path that begins with `/`, below ``StackConfiguration/baseURL``.
-  ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
+  ///   - method: the request method, such as `.put`.
+  ///   - url: an absolute `http` or `https` URL; or a path that begins with `/` and is appended to
+  ///     ``StackConfiguration/baseURL``.
+  ///   - query: items to append to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
   ///   - headers: header fields. Default none.
-  ///   - body: made anew for every attempt. What making it throws fails the fetch before anything is sent. Default: no
-  ///     body.
-  ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
-  ///   - error: what the body of any other answer is.
-  ///   - decoder: for model and errors. Default: the stack's.
-  ///   - options: default: nothing set.
+  ///   - body: an expression that makes the body; it is evaluated for every attempt. An error that it throws fails the
+  ///     fetch before anything is sent. Default: no body.
+  ///   - model: the type that the body of a 2xx response is decoded into; ``NoContent`` if the body is empty.
+  ///   - error: the type that the body of any other response is decoded into.
+  ///   - decoder: the decoder of model and errors. Default: the stack's.
+  ///   - options: the request's options. Default: nothing set.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, as model: Model.Type = Model.self,
@@ -76,7 +78,7 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
 }
 
 extension HTTPResource where Model: Decodable, APIError == TextAPIError {
-  /// Gets a URL; the model is JSON, and errors are kept as text.
+  /// Returns a resource that gets a URL. Its model is JSON; errors are kept as text.
   ///
   /// ```swift
   /// let user = try await stack.fetch(.get("https://api.example.com/me", as: User.self)).value
@@ -90,8 +92,8 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
     send(.get, url, query: query, headers: headers, as: model, decoder: decoder, options: options)
   }
 
-  /// Posts a value as JSON; the model is JSON too, and errors are kept as text. The parameters are those of
-  /// ``post(_:json:encoder:headers:as:or:decoder:options:)``.
+  /// Returns a resource that posts a value as JSON. Its model is JSON; errors are kept as text. The parameters are
+  /// those of ``post(_:json:encoder:headers:as:or:decoder:options:)``.
   public static func post(
     _ url: String, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil, headers: RawHeaders = [:],
     as model: Model.Type = Model.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
@@ -101,8 +103,8 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
       decoder: decoder, options: options)
   }
 
-  /// Sends a request to a URL; the model is JSON, and errors are kept as text. The parameters are those of
-  /// ``send(_:_:query:headers:body:as:or:decoder:options:)``.
+  /// Returns a resource that sends a request to a URL. Its model is JSON; errors are kept as text. The parameters are
+  /// those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, as model: Model.Type = Model.self,
@@ -115,7 +117,7 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
 }
 
 extension HTTPResource where Model == ResponseBody, APIError: Decodable {
-  /// Gets a URL, to be streamed; errors are JSON. The parameters are those of
+  /// Returns a resource that gets a URL and streams the response. Its errors are JSON. The parameters are those of
   /// ``get(_:query:headers:as:or:decoder:options:)``.
   public static func get(
     _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
@@ -124,8 +126,8 @@ extension HTTPResource where Model == ResponseBody, APIError: Decodable {
     send(.get, url, query: query, headers: headers, or: error, decoder: decoder, options: options)
   }
 
-  /// Posts a value as JSON, and streams the answer; errors are JSON. The parameters are those of
-  /// ``post(_:json:encoder:headers:as:or:decoder:options:)``.
+  /// Returns a resource that posts a value as JSON and streams the response. Its errors are JSON. The parameters are
+  /// those of ``post(_:json:encoder:headers:as:or:decoder:options:)``.
   public static func post(
     _ url: String, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil, headers: RawHeaders = [:],
     or error: APIError.Type = APIError.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
@@ -135,8 +137,8 @@ extension HTTPResource where Model == ResponseBody, APIError: Decodable {
       options: options)
   }
 
-  /// Sends a request to a URL, and streams the answer; errors are JSON. The parameters are those of
-  /// ``send(_:_:query:headers:body:as:or:decoder:options:)``.
+  /// Returns a resource that sends a request to a URL and streams the response. Its errors are JSON. The parameters are
+  /// those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, or error: APIError.Type = APIError.self,
@@ -149,7 +151,7 @@ extension HTTPResource where Model == ResponseBody, APIError: Decodable {
 }
 
 extension HTTPResource where Model == Data, APIError == any Error {
-  /// Gets the bytes at a URL, to fetch or to stream; errors are kept as ``TextAPIError``.
+  /// Returns a resource that gets the bytes at a URL, to fetch or to stream. Errors are kept as ``TextAPIError``.
   ///
   /// ```swift
   /// for try await chunk in try await stack.stream(.get("https://example.com/large")).value { … }
@@ -163,8 +165,8 @@ extension HTTPResource where Model == Data, APIError == any Error {
     send(.get, url, query: query, headers: headers, options: options)
   }
 
-  /// Sends a request to a URL, and takes the bytes of its answer; errors are kept as ``TextAPIError``.
-  /// The parameters are those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
+  /// Returns a resource that sends a request to a URL, and whose model is the bytes of the response. Errors are kept as
+  /// ``TextAPIError``. The parameters are those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, options: RequestOptions = RequestOptions()

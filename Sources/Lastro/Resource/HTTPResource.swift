@@ -6,10 +6,10 @@
   public import Foundation
 #endif
 
-/// One thing to fetch over HTTP: how its request is made, and what its answers mean.
+/// A resource to fetch over HTTP. It defines how its request is made and how responses are decoded.
 ///
-/// A value that does not change while it is fetched. The typed calls of an API are static factories, each declared
-/// once:
+/// A resource is a value, so it does not change while it is fetched. Declare each typed call of an API once, as a
+/// static factory:
 ///
 /// ```swift
 /// extension HTTPResource where Model == Repository, APIError == GitHubError {
@@ -18,33 +18,34 @@
 /// let repository = try await github.fetch(.repository("apple", "swift")).value
 /// ```
 public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
-  /// Makes the base request, for every attempt.
+  /// The maker of the base request, called for every attempt.
   public var baseRequestMaking: BaseRequestMaking<ResourceRequest>
-  /// Decodes the body of a 2xx answer.
+  /// The decoding of the body of a 2xx response.
   public var decoding: ModelDecoding<Model, Data, ResourceResponse>
-  /// Decodes the body of any other answer.
+  /// The decoding of the body of any other response.
   public var errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>
-  /// Interceptors, after those of the stack.
+  /// The resource's interceptors, which run after those of the stack.
   public var interceptors: [any HTTPResourceInterceptor] {
     get { chain.all }
     set { chain = InterceptorChain(newValue) }
   }
-  /// The same with the hooks that each has: a resource that is fetched often pays for them once.
+  /// The interceptors with the hooks that each has, determined once for a resource that is fetched often.
   private(set) var chain: InterceptorChain
-  /// Says which of the interceptors' actions prevails.
+  /// The function that decides which of the interceptors' actions prevails.
   public var retryActionPriority: Retry.Action.CompareClosure
-  /// Options that take precedence over those of the base request, where set.
+  /// The options of the resource. Each option that is set takes precedence over that of the base request.
   public var options: RequestOptions
 
   /// Makes a resource.
   ///
   /// - Parameters:
-  ///   - baseRequestMaking: makes the base request.
-  ///   - decoding: decodes the model.
-  ///   - errorDecoding: decodes the API's errors.
-  ///   - interceptors: interceptors, after those of the stack. Default none.
-  ///   - retryActionPriority: default ``Retry/Action/mostPrioritary(_:_:)``.
-  ///   - options: default: nothing set.
+  ///   - baseRequestMaking: the maker of the base request.
+  ///   - decoding: the decoding of the model.
+  ///   - errorDecoding: the decoding of the API's errors.
+  ///   - interceptors: interceptors that run after those of the stack. Default none.
+  ///   - retryActionPriority: the function that decides which action prevails. Default
+  ///     ``Retry/Action/mostPrioritary(_:_:)``.
+  ///   - options: the resource's options. Default: nothing set.
   public init(
     baseRequestMaking: BaseRequestMaking<ResourceRequest>, decoding: ModelDecoding<Model, Data, ResourceResponse>,
     errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>, interceptors: [any HTTPResourceInterceptor] = [],
@@ -59,14 +60,14 @@ public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
     self.options = options
   }
 
-  /// Makes a resource out of an endpoint.
+  /// Makes a resource from an endpoint.
   ///
   /// - Parameters:
-  ///   - endpoint: makes the base request.
-  ///   - decoding: decodes the model.
-  ///   - errorDecoding: decodes the API's errors.
-  ///   - interceptors: interceptors, after those of the stack. Default none.
-  ///   - options: default: nothing set.
+  ///   - endpoint: the endpoint that makes the base request.
+  ///   - decoding: the decoding of the model.
+  ///   - errorDecoding: the decoding of the API's errors.
+  ///   - interceptors: interceptors that run after those of the stack. Default none.
+  ///   - options: the resource's options. Default: nothing set.
   public init(
     _ endpoint: some HTTPResourceEndpoint, decoding: ModelDecoding<Model, Data, ResourceResponse>,
     errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>,
@@ -79,10 +80,10 @@ public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
 }
 
 extension HTTPResource where APIError: Decodable {
-  /// Makes a resource out of an endpoint whose errors are JSON.
+  /// Makes a resource from an endpoint whose errors are JSON.
   ///
-  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is the
-  /// stack's unless another is given.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``. Default `decoder`: the
+  /// stack's.
   public init(
     _ endpoint: some HTTPResourceEndpoint, decoding: ModelDecoding<Model, Data, ResourceResponse>,
     decoder: JSONDecoder? = nil, interceptors: [any HTTPResourceInterceptor] = [],
@@ -95,10 +96,10 @@ extension HTTPResource where APIError: Decodable {
 }
 
 extension HTTPResource where Model == ResponseBody, APIError: Decodable {
-  /// Makes a resource to stream out of an endpoint whose errors are JSON.
+  /// Makes a streamed resource from an endpoint whose errors are JSON.
   ///
-  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is the
-  /// stack's unless another is given.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``. Default `decoder`: the
+  /// stack's.
   public init(
     _ endpoint: some HTTPResourceEndpoint, decoder: JSONDecoder? = nil,
     interceptors: [any HTTPResourceInterceptor] = [], options: RequestOptions = RequestOptions()
@@ -110,10 +111,10 @@ extension HTTPResource where Model == ResponseBody, APIError: Decodable {
 }
 
 extension HTTPResource where Model: Decodable, APIError: Decodable {
-  /// Makes a resource out of an endpoint whose models and errors are JSON.
+  /// Makes a resource from an endpoint whose models and errors are JSON.
   ///
-  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is the
-  /// stack's unless another is given.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``. Default `decoder`: the
+  /// stack's.
   public init(
     _ endpoint: some HTTPResourceEndpoint, decoder: JSONDecoder? = nil,
     interceptors: [any HTTPResourceInterceptor] = [], options: RequestOptions = RequestOptions()

@@ -8,7 +8,7 @@ public import HTTPTypes
   public import Foundation
 #endif
 
-/// One endpoint of an API, usually a case of an enum: what its request is made of.
+/// An endpoint of an API, usually a case of an enum. It provides the parts of the endpoint's request.
 ///
 /// The URL is built by these rules (`h` is `https://h.com`):
 ///
@@ -30,7 +30,7 @@ public import HTTPTypes
 /// | `https://h.com:443` | nil | nil | `h/` | the default port is not sent |
 /// | `https://u:p@h.com` | | | refused | credentials belong in `Authorization` |
 ///
-/// Segments that are interpolated into `path` and are not yours are escaped with `String.pathSegment`.
+/// Escape segments that you interpolate into `path` and do not control with `String.pathSegment`.
 ///
 /// ```swift
 /// enum GitHub: HTTPResourceEndpoint {
@@ -45,59 +45,60 @@ public import HTTPTypes
 /// }
 /// ```
 public protocol HTTPResourceEndpoint: Sendable {
-  /// Request method. Default GET.
+  /// The request method. Default GET.
   var method: HTTPRequest.Method { get }
-  /// What `path` and `queryItems` are added to; absolute, `http` or `https`. Default: that of the stack
-  /// (``StackConfiguration/baseURL``), which takes the place of any other, too.
+  /// The base URL, to which `path` and `queryItems` are added. It must be absolute, `http` or `https`. Default: that of
+  /// the stack (``StackConfiguration/baseURL``), which, if set, also replaces any other base URL.
   var baseURL: URL { get }
-  /// Path, added to the base's. Default `nil`.
+  /// The path, which is appended to the base URL's path. Default `nil`.
   var path: String? { get }
-  /// Query items, added to the base's query. Names and values as they are, not encoded. Default `nil`.
+  /// The query items, which are appended to the base URL's query. Names and values are not encoded. Default `nil`.
   var queryItems: [URLQueryItem]? { get }
-  /// Header fields. Default `nil`.
+  /// The header fields. Default `nil`.
   var headers: RawHeaders? { get }
-  /// What the request asks of the stack. Default: nothing.
+  /// The options of the request. Default: nothing set.
   var options: RequestOptions { get }
-  /// Makes the body; called anew for every attempt. Default `nil`: no body.
+  /// Makes the body. Called for every attempt. Default `nil`: no body.
   ///
-  /// - Throws: why there can be no body; the attempt fails with it, before anything is sent.
+  /// - Throws: an error if the body cannot be made; the attempt fails with it, before anything is sent.
   func makeBody() throws -> RequestBody?
-  /// Adds what is secret, with ``ResourceRequest/setHeader(_:_:prefix:)``, ``ResourceRequest/appendQueryItem(_:_:)``
-  /// and ``ResourceRequest/appendPathSegment(_:)``; called by the default of ``makeRequest()``, last. Default: nothing.
+  /// Adds secrets, with ``ResourceRequest/setHeader(_:_:prefix:)``, ``ResourceRequest/appendQueryItem(_:_:)`` and
+  /// ``ResourceRequest/appendPathSegment(_:)``. The default implementation of ``makeRequest()`` calls it last. Default:
+  /// adds nothing.
   ///
-  /// - Throws: why a secret cannot be added; the attempt fails with it, before anything is sent.
+  /// - Throws: an error if a secret cannot be added; the attempt fails with it, before anything is sent.
   func addSecrets(to request: inout ResourceRequest) throws
-  /// Makes the request; called anew for every attempt. The default follows the rules above.
+  /// Makes the request. Called for every attempt. The default follows the rules above.
   ///
-  /// - Throws: stage `request`, with the code `invalid_url`, `unsupported_scheme` or `invalid_header`; and whatever
-  ///   ``makeBody()`` and ``addSecrets(to:)`` throw, unchanged.
+  /// - Throws: stage `request`, with the code `invalid_url`, `unsupported_scheme` or `invalid_header`; and the errors
+  ///   of ``makeBody()`` and ``addSecrets(to:)``, unchanged.
   func makeRequest() throws -> ResourceRequest
 }
 
 extension HTTPResourceEndpoint {
   /// The default: GET.
   public var method: HTTPRequest.Method { .get }
-  // Forced: a scheme and a name are a URL.
+  // Forced: a scheme and a host name always form a valid URL.
   // swift-format-ignore: NeverForceUnwrap
-  /// The default: stands for the stack's.
+  /// The default: a placeholder for the stack's base URL.
   public var baseURL: URL { URL(string: RequestTarget.stacksBase)! }
-  /// The default: nothing is added to the base URL's path.
+  /// The default: `nil`, which adds nothing to the base URL's path.
   public var path: String? { nil }
-  /// The default: nothing is added to the base URL's query.
+  /// The default: `nil`, which adds nothing to the base URL's query.
   public var queryItems: [URLQueryItem]? { nil }
   /// The default: no header fields beyond the stack's.
   public var headers: RawHeaders? { nil }
-  /// The default: the stack's options hold.
+  /// The default: nothing set, so the stack's options apply.
   public var options: RequestOptions { RequestOptions() }
   /// The default: the request has no body.
   public func makeBody() throws -> RequestBody? { nil }
   /// The default: the request has no secrets beyond those of its credentials.
   public func addSecrets(to request: inout ResourceRequest) throws {}
 
-  /// The request by the rules of the protocol.
+  /// Makes the request by the rules of the protocol.
   ///
-  /// - Throws: stage `request`, with the code `invalid_url`, `unsupported_scheme` or `invalid_header`; and what
-  ///   ``makeBody()`` and ``addSecrets(to:)`` throw, unchanged.
+  /// - Throws: stage `request`, with the code `invalid_url`, `unsupported_scheme` or `invalid_header`; and the errors
+  ///   of ``makeBody()`` and ``addSecrets(to:)``, unchanged.
   public func makeRequest() throws -> ResourceRequest {
     var target = try RequestTarget(baseURL.absoluteString)
     if let path { target.append(path: path) }
@@ -112,7 +113,7 @@ extension HTTPResourceEndpoint {
 }
 
 extension RequestTarget {
-  /// Adds a path, with exactly one slash between.
+  /// Appends a path, with exactly one slash at the join.
   mutating func append(path added: String) {
     guard !added.isEmpty else { return }
     let slash = UInt8(ascii: "/")
@@ -121,7 +122,7 @@ extension RequestTarget {
     path = path[..<end] + "/" + added[start...].sanitized(keeping: .path)
   }
 
-  /// Adds query items, encoded.
+  /// Appends query items, percent-encoded.
   mutating func append(queryItems: [(name: String, value: String?)]) {
     guard !queryItems.isEmpty else { return }
     var text = query ?? ""

@@ -6,19 +6,20 @@
   public import Foundation
 #endif
 
-/// Adapts requests, watches what becomes of them, and has a say in whether a failure is retried.
+/// Adapts requests, observes their outcomes, and advises whether to retry a failure.
 ///
-/// Order, for every event: the stack's interceptors, then the resource's, each in array order. Hooks of one call run
-/// one after another, on the concurrent pool or the executor that the caller's task prefers; calls run side by side.
+/// For every event, the stack's interceptors run first, then the resource's, each in array order. The hooks of a call
+/// run one after another, on the concurrent pool or on the executor that the caller's task prefers. Different calls run
+/// concurrently.
 ///
-/// A hook may wait, such as for a token. When the caller cancels or a time limit passes meanwhile, the hook's task is
-/// cancelled, and the call goes on at once, without what the hook would have said; it may then still be at work when
-/// the next hook runs. Hooks that are told of the end after that are given a second to return.
+/// A hook may wait, such as for a token. If the caller cancels or a time limit passes while a hook runs, its task is
+/// cancelled. The call continues at once, without the hook's result. The hook may then still be running when the next
+/// hook is called. Hooks that are called for the outcome after that have one second to return.
 ///
-/// A hook that a type does not implement costs nothing: it is called until that is found out, once as a rule, and then
-/// no more.
+/// A hook that a type does not implement costs nothing: the default implementation is usually called once for each
+/// type, and then no more.
 ///
-/// What has to wrap a whole exchange wraps the ``Transport`` instead.
+/// To wrap a whole exchange, wrap the ``Transport`` instead.
 ///
 /// ```swift
 /// struct TraceInterceptor: HTTPResourceInterceptor {
@@ -36,58 +37,62 @@
 /// }
 /// ```
 public protocol HTTPResourceInterceptor: Sendable {
-  /// Origins to which this interceptor may send credentials even after a redirect from elsewhere.
+  /// The origins to which this interceptor may send credentials even after a redirect from another origin.
   ///
   /// After a redirect to another origin, credential fields that an interceptor adds are dropped, unless the new origin
-  /// stands here. Default: none.
+  /// is in this list. Default: none.
   var credentialOrigins: [Origin] { get }
 
-  /// Whether a hook may suspend for long. Default true. One that never does may say false: it then runs on the call's
-  /// own task, which is cheaper, and nothing interrupts it.
+  /// Whether a hook may suspend for long. Default true. Return false if no hook ever does: hooks then run on the call's
+  /// own task, which is cheaper, and nothing can interrupt them.
   ///
-  /// A hook that may suspend begins on the call's thread, and is left behind from where it first suspends. One that
-  /// blocks its thread holds the call up, whatever it says here; Swift's concurrent pool forbids that anyway.
+  /// A hook that may suspend starts on the call's thread; the call can stop waiting for it once it first suspends. A
+  /// hook that blocks its thread delays the call, even if this is true; Swift's concurrent pool forbids blocking
+  /// anyway.
   var hooksWait: Bool { get }
 
-  /// Adapts a request before it is handed to the transport: once an attempt, and once more for every redirect followed.
+  /// Adapts a request before it is passed to the transport. Called once for each attempt, and once more for every
+  /// redirect followed.
   ///
-  /// The request of a redirect is made out of the one before it, which this interceptor has adapted already: set header
-  /// fields rather than adding them (``ResourceRequest/setHeader(_:_:)``), or look at ``AttemptContext/hop``, so that
-  /// they do not come twice.
+  /// The request of a redirect is made from the previous request, which this interceptor has already adapted. To avoid
+  /// duplicate header fields, set them instead of adding them (``ResourceRequest/setHeader(_:_:)``), or check
+  /// ``AttemptContext/hop``.
   ///
   /// - Parameters:
-  ///   - result: what the resource, or the interceptor before, made. A failure may be turned into a request.
-  ///   - context: where in the call this is.
-  /// - Returns: what the next interceptor gets. Default: `result`.
+  ///   - result: the request from the resource or the previous interceptor, or its failure. A hook may turn a failure
+  ///     into a request.
+  ///   - context: the state of the call.
+  /// - Returns: the result that is passed to the next interceptor. Default: `result`.
   func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error>
 
-  /// Told that a request, final and checked, is about to be handed to the transport. Default: nothing.
+  /// Called when a request, final and checked, is about to be passed to the transport. Default: does nothing.
   func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async
 
-  /// Told of a success: status 200–299, and for a typed resource a body that decoded. Default: nothing.
+  /// Called when an attempt succeeds: its status is 200–299, or 304 for a conditional request, and the body of a typed
+  /// resource was decoded. Default: does nothing.
   ///
   /// - Parameters:
   ///   - request: the last request, after redirects.
-  ///   - response: its answer.
-  ///   - body: the collected body; `nil` when it is streamed.
-  ///   - context: where in the call this is.
+  ///   - response: the response to that request.
+  ///   - body: the collected body; `nil` if it is streamed.
+  ///   - context: the state of the call.
   func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
   ) async
 
-  /// Told of a failure of an attempt, also of one before anything was scheduled, and asked what to do.
+  /// Called when an attempt fails, even if no request was scheduled. Returns whether to retry.
   ///
-  /// Every interceptor is asked, whatever those before said and even when a retry is out of the question.
+  /// Every interceptor is asked, regardless of the decisions before it, and even if no retry is possible.
   ///
   /// - Parameters:
-  ///   - request: the last request; `nil` when none could be made.
-  ///   - response: its answer, where there was one.
-  ///   - body: the collected body of that answer.
+  ///   - request: the last request; `nil` if none could be made.
+  ///   - response: the response to that request, if there was one.
+  ///   - body: the collected body of that response.
   ///   - error: the failure.
-  ///   - context: where in the call this is.
-  /// - Returns: what to do. Default: ``Retry/Action/none``.
+  ///   - context: the state of the call.
+  /// - Returns: the action to take. Default: ``Retry/Action/none``.
   func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
@@ -95,13 +100,13 @@ public protocol HTTPResourceInterceptor: Sendable {
 }
 
 extension HTTPResourceInterceptor {
-  /// The default: what it adds goes to the request's own origin alone.
+  /// The default: none, so that credentials are sent only to the request's own origin.
   public var credentialOrigins: [Origin] { [] }
 
-  /// The default: hooks may wait, so each phase of them runs in a task of its own.
+  /// The default: true, so that each phase of the hooks runs in a task of its own.
   public var hooksWait: Bool { true }
 
-  /// Passes the result on.
+  /// The default: returns `result` unchanged. It is not called again after the first time.
   public func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
@@ -109,19 +114,19 @@ extension HTTPResourceInterceptor {
     return result
   }
 
-  /// The default, which is not called after the first time.
+  /// The default: does nothing. It is not called again after the first time.
   public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
     KnownHooks.of(Self.self).lacks(.scheduled)
   }
 
-  /// The default, which is not called after the first time.
+  /// The default: does nothing. It is not called again after the first time.
   public func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
   ) async {
     KnownHooks.of(Self.self).lacks(.succeeded)
   }
 
-  /// The default: no opinion. It is not called after the first time.
+  /// The default: returns ``Retry/Action/none``. It is not called again after the first time.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext

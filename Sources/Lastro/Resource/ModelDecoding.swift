@@ -6,11 +6,12 @@
   public import Foundation
 #endif
 
-/// Turns the payload of a successful answer into a model.
+/// Turns the payload of a successful response into a model.
 ///
-/// For 204, 205 and answers to HEAD the payload is empty, whatever the server sent.
+/// For 204, 205, 304 and responses to HEAD, the payload is always empty, even if the server sent a body.
 public struct ModelDecoding<T: Sendable, Payload, Metadata>: Sendable {
-  /// Decodes, where the fetch runs: see ``NetworkStack``. What it throws becomes a ``DecodeFailure``.
+  /// Decodes the payload, on the executor of the fetch (``NetworkStack``). An error that it throws becomes a
+  /// ``DecodeFailure``.
   public let decode: @Sendable (_ payload: Payload, _ metadata: Metadata) throws -> T
 
   /// Wraps a closure.
@@ -18,7 +19,7 @@ public struct ModelDecoding<T: Sendable, Payload, Metadata>: Sendable {
     self.decode = decode
   }
 
-  /// Makes another model out of this one.
+  /// Returns a decoding that transforms the decoded model.
   public func map<U: Sendable>(_ transform: @escaping @Sendable (T) throws -> U) -> ModelDecoding<U, Payload, Metadata>
   {
     ModelDecoding<U, Payload, Metadata> { payload, metadata in try transform(try self.decode(payload, metadata)) }
@@ -26,28 +27,30 @@ public struct ModelDecoding<T: Sendable, Payload, Metadata>: Sendable {
 }
 
 extension ModelDecoding where T == NoContent {
-  /// Ignores the payload.
+  /// A decoding that ignores the payload.
   public static var empty: Self { Self { _, _ in NoContent() } }
 }
 
 extension ModelDecoding where T == Payload {
-  /// The payload as it is.
+  /// A decoding that returns the payload unchanged.
   public static var raw: Self { Self { payload, _ in payload } }
 }
 
 extension ModelDecoding where T == ResponseBody, Payload == Data {
-  /// The body to be read: of a stream as it comes, of a fetch from memory.
+  /// A decoding that returns the body to read: streamed from the network by `stream`, from memory by `fetch`.
   public static var streamed: Self { Self { payload, _ in ResponseBody(payload) } }
 }
 
 extension ModelDecoding where Payload == Data {
-  /// JSON.
+  /// Returns a decoding of JSON.
   ///
-  /// An empty payload gives `nil` where the model is an optional, and ``NoContent``; else it is a failure that says so.
+  /// An empty payload decodes to `nil` if the model is an optional, and to a value if it is ``NoContent``. For any
+  /// other model, it fails with an error that says so.
   ///
   /// - Parameters:
-  ///   - type: the model.
-  ///   - decoder: its settings must not change any more. Default: the stack's (``StackConfiguration/jsonDecoder``).
+  ///   - type: the type of the model.
+  ///   - decoder: the decoder; its settings must not change any more. Default: the stack's
+  ///     (``StackConfiguration/jsonDecoder``).
   public static func json(_ type: T.Type = T.self, decoder: JSONDecoder? = nil) -> Self where T: Decodable {
     Self { payload, _ in
       if payload.isEmpty {
@@ -63,7 +66,7 @@ extension ModelDecoding where Payload == Data {
 }
 
 extension ModelDecoding where T == String, Payload == Data {
-  /// UTF-8 text; bytes that are not UTF-8 are a failure.
+  /// A decoding of UTF-8 text. It throws if the bytes are not UTF-8.
   public static var text: Self {
     Self { payload, _ in
       guard let text = String(validating: payload, as: UTF8.self) else { throw NotUTF8() }

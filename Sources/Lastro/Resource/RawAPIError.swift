@@ -6,14 +6,14 @@
   public import Foundation
 #endif
 
-/// The error of an API as bytes that are not decoded; see ``ErrorDecoding/raw``.
+/// The error of an API as undecoded bytes; see ``ErrorDecoding/raw``.
 public struct RawAPIError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The body of the answer.
+  /// The body of the response.
   public var bytes: Data
 
   /// Wraps bytes.
   public init(bytes: Data) { self.bytes = bytes }
 
-  /// How many bytes there are; not which.
+  /// The number of bytes, without their content.
   public var description: String { "an error of \(bytes.count) bytes" }
 }

@@ -6,18 +6,19 @@
   public import Foundation
 #endif
 
-/// A resource whose model is the body itself: what ``NetworkStack/fetch(_:)`` of an HTTP stack takes.
+/// A resource whose model is the body itself. ``NetworkStack/fetch(_:)`` of an HTTP stack accepts it.
 public typealias RawHTTPResource = HTTPResource<Data, any Error>
 
 extension HTTPResource where Model == Data, APIError == any Error {
   /// Makes a raw resource.
   ///
   /// - Parameters:
-  ///   - baseRequestMaking: makes the base request.
-  ///   - errorDecoding: decodes the API's errors. Default: none are decoded.
-  ///   - interceptors: interceptors, after those of the stack. Default none.
-  ///   - retryActionPriority: default ``Retry/Action/mostPrioritary(_:_:)``.
-  ///   - options: default: nothing set.
+  ///   - baseRequestMaking: the maker of the base request.
+  ///   - errorDecoding: the decoding of the API's errors. Default: none are decoded.
+  ///   - interceptors: interceptors that run after those of the stack. Default none.
+  ///   - retryActionPriority: the function that decides which action prevails. Default
+  ///     ``Retry/Action/mostPrioritary(_:_:)``.
+  ///   - options: the resource's options. Default: nothing set.
   public init(
     baseRequestMaking: BaseRequestMaking<ResourceRequest>,
     errorDecoding: ErrorDecoding<any Error, Data, ResourceResponse> = .dummy,
@@ -30,12 +31,12 @@ extension HTTPResource where Model == Data, APIError == any Error {
       interceptors: interceptors, retryActionPriority: retryActionPriority, options: options)
   }
 
-  /// Makes a raw resource out of a request.
+  /// Makes a raw resource from a request.
   ///
   /// - Parameters:
   ///   - request: the base request of every attempt.
-  ///   - interceptors: interceptors, after those of the stack. Default none.
-  ///   - options: take precedence over those of the request, where set.
+  ///   - interceptors: interceptors that run after those of the stack. Default none.
+  ///   - options: options that take precedence over those of the request, if set.
   public init(
     request: ResourceRequest, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()
@@ -43,7 +44,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
     self.init(baseRequestMaking: .request(request), interceptors: interceptors, options: options)
   }
 
-  /// Makes a raw resource out of an endpoint. Default: no interceptors of its own, and options in which nothing is set.
+  /// Returns a raw resource that is made from an endpoint. Default: no interceptors of its own, and no options set.
   public static func raw(
     _ endpoint: some HTTPResourceEndpoint, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()
@@ -51,7 +52,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
     Self(baseRequestMaking: .endpoint(endpoint), interceptors: interceptors, options: options)
   }
 
-  /// Makes a raw resource out of a request. Default: no interceptors of its own, and options in which nothing is set.
+  /// Returns a raw resource that is made from a request. Default: no interceptors of its own, and no options set.
   public static func raw(
     _ request: ResourceRequest, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()
@@ -61,7 +62,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
 }
 
 extension HTTPResource {
-  /// The same resource without its decoding: the body as it is, API errors type-erased.
+  /// The same resource without its decoding. The model is the undecoded body, and the API's errors are type-erased.
   public var raw: RawHTTPResource {
     RawHTTPResource(
       baseRequestMaking: baseRequestMaking,
@@ -70,5 +71,5 @@ extension HTTPResource {
   }
 }
 
-/// The model decodings of HTTP resources, such as `HTTPModelDecoding<String>.text.map(\.count)`.
+/// A model decoding for HTTP resources, such as `HTTPModelDecoding<String>.text.map(\.count)`.
 public typealias HTTPModelDecoding<T: Sendable> = ModelDecoding<T, Data, ResourceResponse>

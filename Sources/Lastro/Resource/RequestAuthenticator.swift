@@ -6,18 +6,19 @@
   public import Foundation
 #endif
 
-/// Puts credentials on requests, and says what to do when they are refused.
+/// Adds credentials to requests, and decides whether to retry when they are refused.
 ///
 /// A type that declares conformance to this and to ``HTTPResourceInterceptor`` is an interceptor without more code. To
-/// keep credentials on a redirect to another origin, it says which ones in
-/// ``HTTPResourceInterceptor/credentialOrigins``.
+/// keep credentials on a redirect to another origin, list that origin in ``HTTPResourceInterceptor/credentialOrigins``.
 public protocol RequestAuthenticator: Sendable {
-  /// Authenticates a request. Called for every attempt and every redirect followed; may wait, such as for a token.
+  /// Returns the request with credentials. Called for every attempt and every redirect followed. It may wait, such as
+  /// for a token.
   ///
-  /// - Throws: when there are no credentials to be had; the attempt fails with it, before anything is sent.
+  /// - Throws: an error if no credentials are available; the attempt fails with it, before anything is sent.
   func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest
 
-  /// Looks at a failure. May wait, such as for a refreshed token, before it answers. Default: ``Retry/Action/none``.
+  /// Decides whether to retry after a failure. It may wait, such as for a refreshed token. Default:
+  /// ``Retry/Action/none``.
   func evaluateFailedRequest(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     retryState: Retry.State
@@ -25,7 +26,7 @@ public protocol RequestAuthenticator: Sendable {
 }
 
 extension RequestAuthenticator {
-  /// The default: no opinion, so that a refusal of the credentials stands.
+  /// The default: ``Retry/Action/none``, so that refused credentials fail the call.
   public func evaluateFailedRequest(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     retryState: Retry.State
@@ -33,14 +34,14 @@ extension RequestAuthenticator {
 }
 
 extension HTTPResourceInterceptor where Self: RequestAuthenticator {
-  /// Authenticates a request that was made; passes a failure on.
+  /// Authenticates the request; returns a failure unchanged.
   public func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
     await result.authenticated { try await authenticate($0) }
   }
 
-  /// Asks the authenticator what to do after the failure.
+  /// Returns the authenticator's decision on the failure.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
@@ -50,7 +51,7 @@ extension HTTPResourceInterceptor where Self: RequestAuthenticator {
 }
 
 extension Result<ResourceRequest, any Error> {
-  /// The request with credentials; a failure stays what it is.
+  /// Returns the request with credentials; returns a failure unchanged.
   func authenticated(_ put: (ResourceRequest) async throws -> ResourceRequest) async -> Self {
     guard case .success(let request) = self else { return self }
     do { return .success(try await put(request)) } catch { return .failure(error) }

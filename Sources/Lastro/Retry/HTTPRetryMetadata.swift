@@ -6,13 +6,13 @@
   public import Foundation
 #endif
 
-/// What a retry policy for HTTP knows about a failed attempt.
+/// The data about a failed attempt that a retry policy for HTTP is passed.
 public struct HTTPRetryMetadata: Sendable {
-  /// The last request; `nil` when none could be made.
+  /// The last request; `nil` if none could be made.
   public var request: ResourceRequest?
-  /// The collected body of the answer, where there was one.
+  /// The collected body of the response, if there was one.
   public var body: Data?
-  /// The answer, where there was one.
+  /// The response, if there was one.
   public var response: ResourceResponse?
 
   /// Makes metadata.
@@ -23,15 +23,15 @@ public struct HTTPRetryMetadata: Sendable {
   }
 }
 
-/// A retry policy for HTTP. It is an interceptor by itself: it then judges every failure that is not vetoed, of
-/// whatever kind; ``RetryInterceptor`` judges only those that a retry may help.
+/// A retry policy for HTTP. It is also an interceptor: used directly, it decides on every failure that is not vetoed.
+/// ``RetryInterceptor`` asks it only about failures that a retry may fix.
 public typealias HTTPRetryPolicy = Retry.Policy<HTTPRetryMetadata>
 
 extension Retry.Policy: HTTPResourceInterceptor where Metadata == HTTPRetryMetadata {
-  /// False: a policy decides at once.
+  /// Whether a hook may suspend: false, because a policy decides at once.
   public var hooksWait: Bool { false }
 
-  /// Asks the policy what to do after the failure.
+  /// Returns the policy's decision on the failure.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext

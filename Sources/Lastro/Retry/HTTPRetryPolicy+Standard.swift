@@ -3,21 +3,21 @@
 import HTTPTypes
 
 extension Retry.Policy where Metadata == HTTPRetryMetadata {
-  /// Three attempts in all, delayed with full jitter: up to 50 ms, then up to 100 ms; after 429, or 503 with
-  /// `Retry-After`, up to 1 s, then up to 2 s. The numbers are those of the AWS SDKs' standard mode.
+  /// Makes three attempts in total, with full jitter. The delays are random, up to 50 ms, then up to 100 ms; after 429,
+  /// or 503 with `Retry-After`, up to 1 s, then up to 2 s. The numbers are those of the AWS SDKs' standard mode.
   public static let standard = standard(
     retries: 2, baseDelay: .milliseconds(50), throttledBaseDelay: .seconds(1), cap: .seconds(20), random: .system)
 
-  /// The standard policy with other numbers. The delay of retry number `n` is random, from zero up to
-  /// `min(cap, base · 2^(n - 1))`.
+  /// Returns the standard policy with other numbers. The delay of retry number `n` is random, from zero up to `min(cap,
+  /// base · 2^(n - 1))`.
   ///
   /// - Parameters:
-  ///   - attempts: most attempts, the first included. Default 3.
-  ///   - baseDelay: default 50 ms.
-  ///   - throttledBaseDelay: after 429, and 503 with `Retry-After`. Default 1 s.
-  ///   - cap: longest delay. Default 20 s.
-  ///   - random: where randomness comes from. Default: the system's.
-  /// - Throws: ``ConfigurationError`` for fewer than one attempt, and delays that are negative.
+  ///   - attempts: the maximum number of attempts, including the first. Default 3.
+  ///   - baseDelay: the base of delays. Default 50 ms.
+  ///   - throttledBaseDelay: the base of delays after 429, and after 503 with `Retry-After`. Default 1 s.
+  ///   - cap: the longest delay. Default 20 s.
+  ///   - random: the source of randomness. Default: the system's.
+  /// - Throws: ``ConfigurationError`` for fewer than one attempt, or a negative delay.
   public static func standard(
     attempts: Int, baseDelay: Retry.Delay = .milliseconds(50), throttledBaseDelay: Retry.Delay = .seconds(1),
     cap: Retry.Delay = .seconds(20), random: RandomSource = .system
@@ -50,7 +50,7 @@ extension Retry.Policy where Metadata == HTTPRetryMetadata {
 }
 
 extension HTTPRetryMetadata {
-  /// Whether the server asked for patience.
+  /// Whether the server asked the client to slow down.
   fileprivate var isThrottled: Bool {
     switch response?.status.code {
     case 429: true

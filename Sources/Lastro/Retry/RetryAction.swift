@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Retry {
-  /// What to do after a failure.
+  /// An action to take after a failure.
   public enum Action: Sendable {
-    /// No opinion. When no interceptor has one, the failure stands.
+    /// No opinion. If no interceptor has one, the failure ends the call.
     case none
-    /// Do not retry, for this reason, whatever others say.
+    /// Do not retry, for this reason, regardless of other opinions.
     case noRetry(Retry.Error)
     /// Retry at once.
     case retry
     /// Retry after a delay. A delay that is not positive counts as ``retry``.
     case retryAfter(Delay)
 
-    /// Says which of two actions prevails. Called as `f(soFar, next)`, at first with `soFar` ``none``.
+    /// A function that returns which of two actions prevails. It is called as `f(soFar, next)`, first with `soFar`
+    /// ``none``.
     public typealias CompareClosure = @Sendable (_ lhs: Action, _ rhs: Action) -> Action
 
-    /// The more prioritary of two: `noRetry` (the first of two), then `retryAfter` (the longer of two), then `retry`,
-    /// then `none`.
+    /// Returns the action of higher priority: `noRetry` (the first of two), then `retryAfter` (the longer of two), then
+    /// `retry`, then `none`.
     @Sendable
     public static func mostPrioritary(_ lhs: Action, _ rhs: Action) -> Action {
       switch (lhs, rhs) {

@@ -3,27 +3,28 @@
 package import HTTPTypes
 private import LastroWire
 
-/// How long a server asks to wait (RFC 9110 §10.2.3).
+/// The parser of `Retry-After` (RFC 9110 §10.2.3).
 package enum RetryAfter {
-  /// The longest wait that is told from for ever: some thirty years.
+  /// The longest wait, in seconds: some thirty years. Longer waits are reduced to it.
   private static let longest: Int64 = 1_000_000_000
 
-  /// The wait that an answer asks for; `nil` where it asks for none. A date in the past, and one without a meaning, ask
-  /// for none.
+  /// Returns the wait that a response asks for; `nil` if it asks for none. A date in the past and an unreadable value
+  /// ask for none.
   ///
   /// - Parameters:
-  ///   - fields: the answer's fields. A date counts from the answer's own `Date`, so that the clocks need not agree.
-  ///   - sinceEpoch: the date, where the answer has none.
+  ///   - fields: the response's fields. A date is compared with the response's own `Date`, so that the clocks need not
+  ///     agree.
+  ///   - sinceEpoch: the current date, used if the response has no `Date`.
   package static func wait(_ fields: HTTPFields, sinceEpoch: @Sendable () -> Duration) -> Duration? {
     let values = fields[values: .retryAfter]
     guard !values.isEmpty else { return nil }
-    // Of several, the longest: none of them is to be undercut.
+    // Use the longest of several waits, so that none is violated.
     return values.flatMap(parts).compactMap { seconds($0, fields, sinceEpoch) }.max().flatMap {
       $0 > 0 ? .seconds($0) : nil
     }
   }
 
-  /// Proxies join fields of one name; a date has a comma of its own.
+  /// Returns the values that a proxy may have joined into one field. A date is not split, because it contains a comma.
   private static func parts(of value: String) -> [String] {
     guard value.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2C || $0 == 0x20 }) else { return [value] }
     return value.split(separator: ",").map { part in
@@ -36,7 +37,7 @@ package enum RetryAfter {
     if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
       return min(Int64(value) ?? longest, longest)
     }
-    // A clock that says otherwise is not one to reckon with.
+    // Limit the local clock to dates that HTTP can express.
     let here = min(max(sinceEpoch(), .zero), .seconds(HTTPDate.lastSecond)).components.seconds
     guard let date = HTTPDate.seconds(value, now: here) else { return nil }
     let now = fields[.date].flatMap { HTTPDate.seconds($0, now: here) } ?? here

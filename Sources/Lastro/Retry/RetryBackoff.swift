@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Retry {
-  /// How delays grow, and when they end.
+  /// A sequence of delays, and the condition that ends it.
   public enum Backoff: Sendable {
-    /// Gives the delay of a retry; `retry` is 1 for the first.
+    /// Returns the delay of a retry; `retry` is 1 for the first.
     public typealias Scale = @Sendable (_ baseDelay: Delay, _ retry: Retries) -> Delay
 
-    /// When to stop.
+    /// A condition that ends the retries.
     public enum Truncation: Sendable, Hashable, CustomStringConvertible {
-      /// After so many retries.
+      /// Ends after this number of retries.
       case maxRetries(Retries)
-      /// When the delays made so far sum up to this one. It looks back only, so that the last delay may overshoot; an
-      /// exponential delay is capped at this value.
+      /// Ends when the sum of the previous delays reaches this value. The next delay is not counted, so the last delay
+      /// may exceed the value. An exponential delay is limited to this value.
       case maxDelay(Delay)
-      /// Before the delays would sum up to more than this one: a budget that is never overshot.
+      /// Ends before the sum of the delays would exceed this value, so it is never exceeded.
       case budget(Delay)
 
-      /// In a few words, such as `3 retries`.
+      /// A short text, such as `3 retries`.
       public var description: String {
         switch self {
         case .maxRetries(let limit): "\(limit) retries"
@@ -61,13 +61,14 @@ extension Retry {
 }
 
 extension Retry.Backoff {
-  /// `baseDelay · 2^(retry - 1)`, without jitter; from the thirty-second retry on as for the thirty-first.
+  /// The scale `baseDelay · 2^(retry - 1)`, without jitter. From the thirty-second retry on, the delay is that of the
+  /// thirty-first.
   public static let doubling: Scale = { base, retry in
     min(max(base, .zero), Retry.longestDelay) * (1 << min(max(retry, 1) - 1, 30))
   }
 
-  /// A scale that computes with seconds as numbers. What is not a number counts as the longest delay, which a
-  /// truncation then cuts; see ``Retry/seconds(_:)`` for the others.
+  /// Returns a scale that computes with seconds as floating-point numbers. NaN counts as the longest delay, which a
+  /// truncation then limits. Other numbers are converted by ``Retry/seconds(_:)``.
   public static func scale(
     inSeconds scale: @escaping @Sendable (_ baseDelay: Double, _ retry: Retry.Retries) -> Double
   ) -> Scale {
@@ -77,12 +78,12 @@ extension Retry.Backoff {
     }
   }
 
-  /// Full jitter: a random delay from zero up to `min(cap, baseDelay · 2^(retry - 1))`, so that clients that failed
-  /// together do not come back together.
+  /// Returns a scale with full jitter: a random delay from zero up to `min(cap, baseDelay · 2^(retry - 1))`. Clients
+  /// that failed at the same time thus retry at different times.
   ///
   /// - Parameters:
-  ///   - cap: longest delay. Default 20 s.
-  ///   - random: where randomness comes from.
+  ///   - cap: the longest delay. Default 20 s.
+  ///   - random: the source of randomness. Default: the system's.
   public static func fullJitter(cap: Retry.Delay = .seconds(20), random: RandomSource = .system) -> Scale {
     { base, retry in min(cap, doubling(base, retry)) * random.unit() }
   }

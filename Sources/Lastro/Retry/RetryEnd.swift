@@ -3,40 +3,40 @@
 public import HTTPTypes
 
 extension Retry {
-  /// The reason why there was no further attempt, where a policy or a rule of the stack decided it.
+  /// The reason why there was no further attempt, if a policy or a rule of the stack decided it.
   ///
-  /// The failure itself stays what it is: the error (``HTTPFetchError/retryEnd``) and its ledger
-  /// (``AttemptLedger/retryEnd``) have the reason beside it.
+  /// The failure itself is unchanged. The error (``HTTPFetchError/retryEnd``) and its ledger
+  /// (``AttemptLedger/retryEnd``) report this reason in addition.
   @nonexhaustive
   public enum End: Sendable, CustomStringConvertible {
-    /// A policy, or another interceptor, said to stop (``Retry/Action/noRetry(_:)``), and why.
+    /// A policy or another interceptor decided to stop (``Retry/Action/noRetry(_:)``), for this reason.
     case policy(Retry.Error)
-    /// The stack's ``StackConfiguration/maximumAttempts`` have been made.
+    /// The stack's limit ``StackConfiguration/maximumAttempts`` is reached.
     case attemptLimit(Int)
-    /// The quota of retries to the origin is spent (``StackConfiguration/retryQuota``).
+    /// The quota of retries to the origin is exhausted (``StackConfiguration/retryQuota``).
     case quotaSpent(Origin)
-    /// What failed is a matter of trust, or of the egress policy: it does not pass by itself.
+    /// The failure concerns trust or the egress policy, so a retry would fail as well.
     case trust
-    /// The request may have been acted on, and is not idempotent (``ResourceRequest/isIdempotent``).
+    /// The server may have processed the request, which is not idempotent (``ResourceRequest/isIdempotent``).
     case notIdempotent(HTTPRequest.Method)
-    /// Another fetch, which the request needed, such as that of an access token, was retried already.
+    /// Another fetch that the request depends on, such as that of an access token, was already retried.
     case retriedBefore
-    /// The body has been read, and cannot be had again.
+    /// The body has been read, and cannot be read again.
     case bodyConsumed
     /// The total deadline has passed.
     case deadlinePassed
-    /// The wait would not end before the total deadline.
+    /// The delay would not end before the total deadline.
     ///
     /// - Parameters:
-    ///   - wait: its length.
+    ///   - wait: the length of the delay.
     ///   - left: the time until the deadline.
-    ///   - isDemanded: whether the server asked for it (`Retry-After`).
+    ///   - isDemanded: whether the server asked for the delay (`Retry-After`).
     case deadlineTooClose(wait: Duration, left: Duration, isDemanded: Bool)
     /// The server asks to wait longer than the stack's ``StackConfiguration/maximumRetryAfter``.
     case retryAfterTooLong(wait: Duration, limit: Duration)
 
-    /// A stable word, for logs and programs: `retries`, `delay` and `policy` (a policy's reasons), `attempts`, `quota`,
-    /// `trust`, `not_idempotent`, `retried_before`, `body_consumed`, `deadline`, `retry_after`.
+    /// A stable identifier, for logs and programs: `retries`, `delay` and `policy` (a policy's reasons), `attempts`,
+    /// `quota`, `trust`, `not_idempotent`, `retried_before`, `body_consumed`, `deadline`, `retry_after`.
     public var code: String {
       switch self {
       case .policy(.retries): "retries"
@@ -53,8 +53,8 @@ extension Retry {
       }
     }
 
-    /// One line, with the setting to look at where there is one. What an interceptor gave as its own reason is in it as
-    /// it is, unmasked.
+    /// A description on one line, which names the relevant setting, if there is one. A reason that an interceptor
+    /// supplied is included unmasked.
     public var description: String {
       switch self {
       case .policy(let error): "\(error)"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Retry {
-  /// Why an operation is not retried any more.
+  /// The reason of a policy not to retry an operation any more.
   @nonexhaustive
   public enum Error: Swift.Error, Sendable, CustomStringConvertible {
-    /// The configured number of retries has been made.
+    /// The configured number of retries is reached.
     case retries(Retries)
-    /// The configured sum of delays has been spent.
+    /// The configured sum of delays is reached.
     case delay(Delay)
-    /// Another reason, such as one that a ``Retry/Policy/custom(_:)`` rule gave.
+    /// Another reason, such as one from a ``Retry/Policy/custom(_:)`` rule.
     case custom(any Swift.Error)
 
     /// The reason on one line.

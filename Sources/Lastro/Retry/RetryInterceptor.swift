@@ -8,54 +8,55 @@ import HTTPTypes
   public import Foundation
 #endif
 
-/// Asks a retry policy about those failures that a retry may help.
+/// An interceptor that asks a retry policy about failures that a retry may fix.
 ///
-/// What holds for every retry, whatever asks for it, is the stack's: `Retry-After` is not undercut, no wait is begun
-/// that cannot end before the deadline, the quota of the origin pays, and what was vetoed stays vetoed.
+/// The stack applies further rules to every retry, regardless of the interceptor that asks for it: the delay is never
+/// shorter than `Retry-After`, no delay starts that cannot end before the deadline, the origin's quota is charged, and
+/// vetoed retries stay vetoed.
 ///
 /// ```swift
 /// configuration.interceptors = [RetryInterceptor.standard]
 /// let prompt = RetryInterceptor(policy: .maxRetries(2))
 /// ```
 public struct RetryInterceptor: HTTPResourceInterceptor {
-  /// Which failures the policy is asked about.
+  /// The set of failures that the policy is asked about.
   public enum Eligibility: Sendable, Hashable {
     /// - Any request: failures before a byte of it was sent (name resolution, connection, proxy, handshake, connect
-    ///   timeout); status 421, once; an access token that could not be asked for, for one of these reasons.
+    ///   timeout); status 421, once; an access token that could not be fetched, for one of these reasons.
     /// - Idempotent requests (``ResourceRequest/isIdempotent``): statuses 425, 429, 500, 502, 503, 504; 408, once; lost
     ///   or reset connections; truncated bodies, HTTP/2 failures; attempt and idle timeouts.
-    /// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which servers say that they
-    ///   still work on the first.
+    /// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which a server reports that it
+    ///   is still processing the first attempt.
     ///
-    /// Never trust and certificate failures, cancellation, the total deadline, limits, decoding, redirects, refused
-    /// requests, other statuses.
+    /// Never eligible: trust and certificate failures, cancellation, the total deadline, limits, decoding, redirects,
+    /// refused requests, and other statuses.
     case standard
-    /// All. What the stack vetoes stays vetoed: trust, cancellation, the deadline, consumed bodies, and non-idempotent
-    /// requests that may have been sent.
+    /// All failures. The stack still vetoes retries after these: trust failures, cancellation, the deadline, consumed
+    /// bodies, and non-idempotent requests that may have been sent.
     case any
   }
 
   /// The policy that is asked about eligible failures.
   public let policy: HTTPRetryPolicy
-  /// Which failures it is asked about. Default ``Eligibility/standard``.
+  /// The failures that the policy is asked about. Default ``Eligibility/standard``.
   public let eligibility: Eligibility
 
-  /// Wraps a policy; `eligibility` is ``Eligibility/standard`` by default.
+  /// Makes an interceptor from a policy. Default `eligibility`: ``Eligibility/standard``.
   public init(policy: HTTPRetryPolicy, eligibility: Eligibility = .standard) {
     self.policy = policy
     self.eligibility = eligibility
   }
 
-  /// ``Retry/Policy/standard`` for ``Eligibility/standard`` failures: what most stacks want.
+  /// An interceptor that asks ``Retry/Policy/standard`` about ``Eligibility/standard`` failures. It suits most stacks.
   public static let standard = RetryInterceptor(policy: .standard)
 
-  /// False: a policy decides at once.
+  /// Whether a hook may suspend: false, because a policy decides at once.
   public var hooksWait: Bool { false }
 
-  /// Asks the policy where the failure is eligible; has no opinion elsewhere.
+  /// Returns the policy's decision if the failure is eligible; otherwise returns no opinion.
   ///
-  /// With ``Eligibility/standard`` the policy counts eligible failures only: the replay after a 401 is not one of its
-  /// retries. ``Retry/State/totalDelay`` is that of all waits of the call.
+  /// With ``Eligibility/standard``, the policy counts eligible failures only: the retry after a 401 does not count as
+  /// one of its retries. ``Retry/State/totalDelay`` includes all delays of the call.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
@@ -65,7 +66,7 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
   }
 
   func action(after error: HTTPFetchError<any Error>, state: Retry.State, metadata: HTTPRetryMetadata) -> Retry.Action {
-    // Another policy, or this one, has retried what the request needed.
+    // The fetch that the request depends on has already been retried by a policy.
     if error.needsRetriedFetch { return .none }
     guard eligibility == .standard else { return policy.shouldRetry(with: error, state: state, metadata: metadata) }
     let earlier = state.errors.compactMap { $0 as? HTTPFetchError<any Error> }
@@ -75,7 +76,8 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
       return .none
     }
     var state = state
-    // What was retried might be sent twice, even where this attempt came to no request that says so.
+    // A failure that was retried was eligible as idempotent, even if no request could be made in this attempt to show
+    // that.
     state.errors = earlier.indices.lazy.filter {
       Self.isEligible(earlier[$0], earlier[..<$0], isIdempotent: true, hasKey: hasKey ?? true)
     }.map { earlier[$0] }
@@ -104,12 +106,12 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
     }
   }
 
-  /// Whether another fetch, which a request waited for, may be made again: it never got its request out.
+  /// Returns whether a fetch that a request depends on may be made again, because its own request was never sent.
   static func isEligibleUnsent(_ error: HTTPFetchError<any Error>) -> Bool {
     !error.attempts.contains(where: \.requestSent) && isEligible(error, [], isIdempotent: false, hasKey: false)
   }
 
-  /// Whether the failure is one that time may heal.
+  /// Returns whether the failure may be temporary.
   private static func mayPass(_ failure: TransportError) -> Bool {
     switch (failure.stage, failure.code) {
     case (.timeout, let code): code != .totalTimeout

@@ -3,35 +3,35 @@
 internal import LastroSupport
 import Synchronization
 
-/// What bounds the retries to one origin, of all calls together, so that an outage does not become a storm.
+/// A limit on the retries to each origin, shared by all calls, so that an outage does not cause a flood of retries.
 ///
-/// Each origin has a bucket of tokens, full at first. A retry pays when a server's distress may have caused it; a call
-/// that succeeds after a retry gets back what its last retry paid, one that succeeds at once puts in a single token; an
-/// answer that shows no distress, such as a 404, counts as a success. When a bucket is empty, failures end their calls
-/// at once. At the defaults some 35 retries without one success do that; a service whose calls succeed has them back
-/// soon.
+/// Each origin has a bucket of tokens, which is full at first. A retry is charged tokens if an overloaded server may
+/// have caused the failure. A call that succeeds after a retry gets back the tokens of its last retry. A call that
+/// succeeds at once adds one token. A response that does not indicate overload, such as a 404, counts as a success.
+/// While a bucket has too few tokens, failures end their calls at once. With the defaults, this happens after some 35
+/// retries without a success. A service whose calls succeed soon has a full bucket again.
 ///
-/// Share one among stacks that call the same servers. Any thread may use it. Full buckets take no memory: what stays is
-/// one number for each origin that failed and has not recovered.
+/// Share a quota among stacks that call the same servers. It may be used on any thread. Full buckets use no memory: the
+/// quota stores one number for each origin that failed and has not recovered.
 public final class RetryQuota: Sendable {
-  /// Most tokens of an origin.
+  /// The maximum number of tokens of an origin.
   public let capacity: Int
-  /// What a retry costs after a failure without an answer, or a 5xx one.
+  /// The cost of a retry after a failure without a usable response, or with a 408 or 5xx response.
   public let cost: Int
-  /// What a retry costs after the server asked for patience: 429, or 503 with `Retry-After`.
+  /// The cost of a retry after the server asked the client to slow down: 429, or 503 with `Retry-After`.
   public let throttledCost: Int
 
-  /// How far each bucket that is not full is from it.
+  /// The number of tokens that are missing from each bucket that is not full.
   private let spent = Lock<[Origin: Int]>([:])
-  /// Number of buckets that are not full, so that successes need no lock while all is well.
+  /// The number of buckets that are not full, so that successes need no lock while all buckets are full.
   private let open = Atomic(0)
 
   /// Makes a quota. The defaults are those of the AWS SDKs' standard mode.
   ///
   /// - Parameters:
-  ///   - capacity: most tokens of an origin. Default 500.
-  ///   - cost: of a retry. Default 14.
-  ///   - throttledCost: of a retry after the server asked for patience. Default 5.
+  ///   - capacity: the maximum number of tokens of an origin. Default 500.
+  ///   - cost: the cost of a retry. Default 14.
+  ///   - throttledCost: the cost of a retry after the server asked the client to slow down. Default 5.
   /// - Throws: ``ConfigurationError`` for a capacity below 1, or a negative cost.
   public convenience init(capacity: Int = 500, cost: Int = 14, throttledCost: Int = 5) throws(ConfigurationError) {
     guard capacity >= 1, cost >= 0, throttledCost >= 0 else {
@@ -48,15 +48,15 @@ public final class RetryQuota: Sendable {
     self.throttledCost = throttledCost
   }
 
-  /// A new quota with the defaults.
+  /// Returns a new quota with the defaults.
   public static func standard() -> RetryQuota { RetryQuota(unchecked: 500, cost: 14, throttledCost: 5) }
 
-  /// Tokens left for an origin.
+  /// Returns the number of tokens left for an origin.
   public func tokens(of origin: Origin) -> Int { spent.withLock { capacity - ($0[origin] ?? 0) } }
 
-  /// Pays for a retry.
+  /// Charges the bucket of an origin for a retry.
   ///
-  /// - Returns: what is left; `nil` when there was not enough, and nothing was paid.
+  /// - Returns: the number of tokens left; `nil` if there were too few, and nothing was charged.
   func pay(_ amount: Int, for origin: Origin) -> Int? {
     spent.withLock { spent in
       let before = spent[origin] ?? 0
@@ -69,7 +69,7 @@ public final class RetryQuota: Sendable {
     }
   }
 
-  /// Gives tokens back, up to the capacity.
+  /// Returns tokens to the bucket of an origin, up to the capacity.
   func refund(_ amount: Int, for origin: Origin) {
     spent.withLock { spent in
       guard let before = spent[origin] else { return }

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Retry {
-  /// What has happened to an operation so far.
+  /// The history of an operation so far.
   public struct State: Sendable {
-    /// Every failure, oldest first; for HTTP `HTTPFetchError<any Error>` values, the last alone with body and attempts.
+    /// All failures, oldest first. For HTTP they are `HTTPFetchError<any Error>` values, of which only the last has its
+    /// body and attempts.
     public var errors: [any Swift.Error]
-    /// Sum of the positive delays of the retries that were scheduled; not the time that passed.
+    /// The sum of the positive delays of the retries that were scheduled. It is not the elapsed time.
     public var totalDelay: Delay
-    /// Failures that are counted, and not kept.
+    /// The number of failures that are counted but not stored.
     package var forgotten = 0
 
-    /// Makes a state; by default that of an operation that has not failed yet.
+    /// Makes a state. Default: that of an operation that has not failed yet.
     public init(errors: [any Swift.Error] = [], totalDelay: Delay = .zero) {
       self.errors = errors
       self.totalDelay = totalDelay
     }
 
-    /// No failure, no delay.
+    /// The state of an operation that has not failed yet.
     public static let empty = State()
 
-    /// The same with other failures.
+    /// Returns a state with transformed failures.
     func mapErrors(_ transform: (any Swift.Error) -> any Swift.Error) -> State {
       State(errors: errors.map(transform), totalDelay: totalDelay)
     }
 
-    /// Number of failures. Within a failure hook, whose own failure is not counted yet, the number of retries made.
+    /// The number of failures. In a failure hook, whose own failure is not counted yet, it is the number of retries
+    /// made.
     public var retryCount: Retries { errors.count + forgotten }
-    /// Number of attempts, the current one included.
+    /// The number of attempts, including the current one.
     public var attemptCount: Int { retryCount + 1 }
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ResourceRequest {
-  /// Puts the secrets of body and connection into ``RequestOptions/secrets``: options go along with redirects, bodies
-  /// and client certificates do not always, and a server repeats what it got before.
+  /// Adds the secrets of the body and the connection to ``RequestOptions/secrets``. Redirects keep the options, but not
+  /// always the body and the client certificate, and a server may repeat secrets that it received before.
   mutating func nameCarriedSecrets() {
     if !body.secrets.isEmpty { options.secrets.formUnion(body.secrets) }
     if let connection = options.connection?.secrets, !connection.isEmpty { options.secrets.formUnion(connection) }
@@ -10,8 +10,8 @@ extension ResourceRequest {
 }
 
 extension ConnectionOptions {
-  /// The password of the client's key, and the proxy's user information, whole and its password alone. The user alone
-  /// is a name like others.
+  /// The password of the client's key, the proxy's user information as a whole, and the password in it. The user name
+  /// alone is not a secret.
   var secrets: Set<Secret> {
     var texts: [String] = []
     if let password = tls.identity?.keyPassword { texts.append(password) }

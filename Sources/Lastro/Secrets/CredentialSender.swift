@@ -3,15 +3,15 @@
 internal import HTTPTypes
 internal import LastroWire
 
-/// The way in which one field with a credential identifies the sender of its request.
+/// The way in which a header field with a credential identifies the sender of its request.
 enum CredentialSender: Equatable {
-  /// By its value, which stays the same.
+  /// The value, which is the same in every request, identifies the sender.
   case value
-  /// By a user name or key id; the rest of the value changes with each request.
+  /// A user name or key id identifies the sender; the rest of the value changes with each request.
   case named(String)
-  /// Not at all: it proves something about a session or token that another field carries.
+  /// The field does not identify the sender: it proves a fact about a session or token in another field.
   case companion
-  /// Not at all, though the value changes with each request.
+  /// The field does not identify the sender, although its value changes with each request.
   case unknown
 
   init(of field: HTTPField, in fields: HTTPFields) {
@@ -29,31 +29,31 @@ enum CredentialSender: Equatable {
     }
   }
 
-  /// Words in the names of fields that stand beside a signature or a login: times, hashes of the body, one-time codes.
+  /// Words in the names of fields that accompany a signature or a login: times, hashes of the body, one-time codes.
   private static let companionWords: Set<Substring> = [
     "date", "digest", "expires", "md5", "nonce", "otp", "sha256", "time", "timestamp", "totp",
   ]
   private static let signatureWords: Set<Substring> = ["hmac", "mac", "sig", "sign", "signed"]
 
-  /// Schemes whose value stays the same, whatever it looks like.
+  /// Schemes whose value is always the same in every request.
   private static let stableSchemes: Set = ["basic", "bearer", "dpop"]
-  /// Schemes whose value is another in every request, or on every connection, and cannot be read.
+  /// Schemes whose value changes with every request or connection and cannot be parsed.
   private static let opaqueSchemes: Set = ["hoba", "kerberos", "mutual", "negotiate", "ntlm", "privatetoken"]
-  /// Schemes of the form `KEY:SIGNATURE` whose name does not say that they sign.
+  /// Schemes of the form `KEY:SIGNATURE` whose names do not indicate that they sign.
   private static let signingSchemes: Set = [
     "acs", "aws", "cos", "nos", "obs", "oss", "qbox", "qiniu", "sharedkey", "sharedkeylite",
   ]
-  /// Parameters that are others in every request.
+  /// Parameters that change with every request.
   private static let changing: Set = [
     "cnonce", "mac", "nonce", "oauth_nonce", "oauth_signature", "oauth_timestamp", "p", "proof", "response", "sig",
     "signature", "timestamp", "ts",
   ]
-  /// Parameters that name the user or the key.
+  /// Parameters that identify the user or the key.
   private static let naming: Set = [
     "access_key", "access_key_id", "accesskey", "accesskeyid", "api_key", "apikey", "client_id", "client_token",
     "credential", "id", "k", "key_id", "keyid", "kid", "oauth_consumer_key", "username", "username*",
   ]
-  /// Parameters that narrow such a name down.
+  /// Parameters that make such an identification more specific.
   private static let narrowing: Set = ["access_token", "app", "oauth_token", "realm"]
 
   private static func of(authorization value: String) -> Self {
@@ -70,28 +70,29 @@ enum CredentialSender: Equatable {
     return key.isEmpty || key.endIndex == rest.endIndex ? .unknown : .named("\(scheme) \(key)")
   }
 
-  /// The sender by the parameters that name it. A name that stands there twice can be read in two ways, and counts as
-  /// none.
+  /// Returns the sender as identified by its parameters. Duplicate parameters are ambiguous, so such a field does not
+  /// identify the sender.
   private static func named(by parameters: CredentialParameters, _ scheme: String) -> Self {
     guard !parameters.hasDuplicates else { return .unknown }
     let names = parameters.names.filter(naming.contains)
     guard !names.isEmpty else { return .unknown }
     let texts = (names + parameters.names.filter(narrowing.contains)).sorted().map { name in
       let value = parameters[name] ?? ""
-      // The key's id stands before the day, the region and the service.
+      // The key id comes before the day, the region and the service.
       let text = name == "credential" ? String(value.prefix { $0 != "/" }) : value
       return "\(name)=\(text.utf8.count) \(text)"
     }
     return .named("\(scheme) \(texts.joined(separator: " "))")
   }
 
-  /// RFC 9421 has key ids in `Signature-Input`; the drafts before it have one in `Signature`.
+  /// Returns the sender of a signature. RFC 9421 has key ids in `Signature-Input`; earlier drafts have a key id in
+  /// `Signature`.
   private static func ofSignature(_ field: HTTPField, in fields: HTTPFields) -> Self {
     let inputs = fields.filter { $0.name.canonicalName == "signature-input" }
     guard inputs.isEmpty else {
       let text = inputs.map(\.value).joined(separator: ", ")
       guard let signatures = StructuredReader.dictionary(text.utf8), !signatures.names.isEmpty,
-        // A label or a parameter that comes again replaces the one before, which another reader may take.
+        // A repeated label or parameter replaces the earlier one, but another reader may use the earlier one.
         text.ranges(of: "keyid=").count == signatures.names.count
       else { return .unknown }
       var ids: [String] = []
@@ -105,13 +106,13 @@ enum CredentialSender: Equatable {
   }
 }
 
-/// The parameters of an `Authorization` field, which schemes separate by commas, semicolons or ampersands.
+/// The parameters of an `Authorization` field. Schemes separate them by commas, semicolons or ampersands.
 struct CredentialParameters {
-  /// In lower case, in order.
+  /// The names of the parameters, in lower case and in order.
   private(set) var names: [String] = []
   private var values: [String: String] = [:]
 
-  /// Whether a name stands there twice: two readers could take different ones.
+  /// Whether a name is repeated, so that two readers might use different values.
   var hasDuplicates: Bool { values.count != names.count }
 
   subscript(name: String) -> String? { values[name] }
@@ -135,7 +136,7 @@ struct CredentialParameters {
 
   private static let separators: Set<UInt8> = [UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "&")]
 
-  /// A value, without its quotes; what follows them up to the separator is skipped.
+  /// Reads a value without its quotes. Text between the closing quote and the separator is added to the value.
   private static func value(_ rest: inout Substring.UTF8View) -> String {
     var bytes: [UInt8] = []
     if rest.first == UInt8(ascii: "\"") {

@@ -2,18 +2,19 @@
 
 import HTTPTypes
 
-// Answers and failures in variables that people print, interpolate and `dump`: a server repeats what it was sent.
+// Responses and failures are printed, interpolated and passed to `dump`. They may contain secrets, because a server may
+// repeat the request.
 
 extension ResourceResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Status, URL and header fields, masked.
+  /// The status, the URL and the header fields, masked.
   public var description: String {
     "\(status.code) from \(redaction.url(url)), fields: \(redaction.values(of: headerFields))"
   }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Attempts and facts; head and URLs only masked.
+  /// The response as its description, with the attempts and the facts. URLs are masked.
   public var customMirror: Mirror {
     Mirror(
       self,
@@ -24,13 +25,14 @@ extension ResourceResponse: CustomStringConvertible, CustomDebugStringConvertibl
 }
 
 extension Attempt: CustomDebugStringConvertible, CustomReflectable {
-  /// All of it on one line; URLs masked.
+  /// The outcome, the status, the error, the wait, the reason, the redirects and the facts on one line, with URLs
+  /// masked.
   public var debugDescription: String {
     let children = customMirror.children.map { "\($0.label ?? ""): \($0.value)" }
     return "Attempt(\(children.joined(separator: ", ")))"
   }
 
-  /// All of it; URLs masked.
+  /// The outcome, the status, the error, the wait, the reason, the redirects and the facts, with URLs masked.
   public var customMirror: Mirror {
     Mirror(
       self,
@@ -44,10 +46,11 @@ extension Attempt: CustomDebugStringConvertible, CustomReflectable {
 }
 
 extension TransportError: CustomDebugStringConvertible, CustomReflectable {
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// All but the header fields of ``head``.
+  /// The description, the engine code, whether the request was sent, the facts, and the status of ``head`` without its
+  /// header fields.
   public var customMirror: Mirror {
     Mirror(
       self,
@@ -59,54 +62,54 @@ extension TransportError: CustomDebugStringConvertible, CustomReflectable {
 }
 
 extension DecodeFailure: CustomDebugStringConvertible, CustomReflectable {
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Description and snippet; not what the decoder threw, which may quote the payload.
+  /// The description and the snippet. It leaves out the decoder's error, which may quote the payload.
   public var customMirror: Mirror {
     Mirror(self, children: ["failure": description, "snippet": snippet?.text ?? "none"])
   }
 }
 
 extension TransferResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Status, names of the header fields, kind of the body.
+  /// The status, the names of the header fields, and the kind of body.
   public var description: String {
     "\(head.status.code), fields: [\(head.headerFields.map(\.name.rawName).joined(separator: ", "))], \(body)"
   }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// The facts; head and body only as ``description`` has them.
+  /// The facts, and the response as in ``description``.
   public var customMirror: Mirror { Mirror(self, children: ["response": description, "facts": facts]) }
 }
 
 extension ResponseBody: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Kind and length; not what is in it.
+  /// The kind and the length of the body, without its contents.
   public var description: String { bytes.map { "<\($0.count) bytes>" } ?? "<a stream>" }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Without children, so that `dump` and debuggers show no secret.
+  /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension FetchEvent.Answer: CustomStringConvertible, CustomReflectable {
-  /// The response, masked, and the number of bytes.
+  /// The masked response, and the number of bytes.
   public var description: String { "\(response)" + (body.map { ", <\($0.count) bytes>" } ?? "") }
 
-  /// The response; not what is in the body.
+  /// The response, without the contents of the body.
   public var customMirror: Mirror { Mirror(self, children: ["response": response]) }
 }
 
 extension TextAPIError: CustomReflectable {
-  /// Without children, so that `dump` and debuggers show no secret.
+  /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension RawAPIError: CustomReflectable {
-  /// Without children, so that `dump` and debuggers show no secret.
+  /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 

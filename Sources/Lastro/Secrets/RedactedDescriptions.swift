@@ -2,10 +2,10 @@
 
 import HTTPTypes
 
-// What hangs in variables that people print, interpolate and `dump`: descriptions and mirrors without the secrets.
+// People print, interpolate and `dump` these types. Their descriptions and mirrors leave out secrets.
 
 extension ProxyOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// The case; of an URL without user and password.
+  /// The name of the case. A URL is shown without user and password.
   public var description: String {
     switch self {
     case .environment: "environment"
@@ -15,13 +15,13 @@ extension ProxyOptions: CustomStringConvertible, CustomDebugStringConvertible, C
     }
   }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Without children, so that `dump` and debuggers show no secret.
+  /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 
-  /// The URL of a proxy without user and password. curl takes one without a scheme as well.
+  /// Returns the URL of a proxy without user and password. As in curl, the URL may have no scheme.
   package static func masked(_ url: String) -> String {
     guard let at = url.utf8.lastIndex(of: UInt8(ascii: "@")) else { return url }
     let scheme = url.firstRange(of: "://").map { url[..<$0.upperBound] } ?? ""
@@ -30,7 +30,7 @@ extension ProxyOptions: CustomStringConvertible, CustomDebugStringConvertible, C
 }
 
 extension TLSOptions.PEM: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// The path, or the number of bytes.
+  /// The path or the number of bytes.
   public var description: String {
     switch self {
     case .file(let path): "file(\(path))"
@@ -38,15 +38,15 @@ extension TLSOptions.PEM: CustomStringConvertible, CustomDebugStringConvertible,
     }
   }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Without children, so that `dump` and debuggers show no secret.
+  /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension TLSOptions.Roots: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// The case; of PEM text the number of bytes.
+  /// The name of the case. PEM text is shown as its number of bytes.
   public var description: String {
     switch self {
     case .system: "system"
@@ -56,37 +56,37 @@ extension TLSOptions.Roots: CustomStringConvertible, CustomDebugStringConvertibl
     }
   }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Without children, so that `dump` and debuggers show no secret.
+  /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension TLSOptions.Identity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Where certificate and key lie, and whether there is a password.
+  /// The sources of the certificate and the key, and whether there is a password.
   public var description: String {
     "certificate: \(certificate)" + (key.map { ", key: \($0)" } ?? "")
       + (keyPassword == nil ? "" : ", keyPassword: \(Redaction.mask)")
   }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Without children, so that `dump` and debuggers show no secret.
+  /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension RawHeaders: CustomDebugStringConvertible, CustomReflectable {
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Without children, so that `dump` and debuggers show no secret.
+  /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension RequestBody: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Kind and length; not what is in it.
+  /// The kind and the length of the body, without its contents.
   public var description: String {
     switch source {
     case .empty: "no body"
@@ -97,34 +97,34 @@ extension RequestBody: CustomStringConvertible, CustomDebugStringConvertible, Cu
     }
   }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Without children, so that `dump` and debuggers show no secret.
+  /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension ResourceRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Method, URL without the values of its query and the request's secrets, names of the header fields, length of the
-  /// body.
+  /// The method, the URL without the values of its query and the request's secrets, the names of the header fields, and
+  /// the length of the body.
   public var description: String { head.redactedDescription(body: body, Redaction.standard.adding(self)) }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// The options; head and body only as ``description`` has them.
+  /// The options, and the request as in ``description``.
   public var customMirror: Mirror { Mirror(self, children: ["request": description, "options": options]) }
 }
 
 extension TransferRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Method, URL without the values of its query and the request's secrets, names of the header fields, length of the
-  /// body.
+  /// The method, the URL without the values of its query and the request's secrets, the names of the header fields, and
+  /// the length of the body.
   public var description: String { head.redactedDescription(body: body, Redaction.standard.adding(secrets)) }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Limits and connection; head and body only as ``description`` has them.
+  /// The limits and the connection, and the request as in ``description``.
   public var customMirror: Mirror {
     Mirror(
       self,

@@ -3,17 +3,20 @@
 internal import LastroWire
 
 extension Redaction {
-  /// Text of any kind as it may be seen: after every secret name in JSON, form, query or header notation the value is
-  /// masked, and so are user information in URLs and, wherever they stand, ``secrets``.
+  /// Returns any kind of text with its secrets masked. The value after every secret name in JSON, form, query or header
+  /// notation is masked. User information in URLs, and all occurrences of ``secrets``, are masked as well.
   ///
-  /// It does not parse, so text that was cut off is handled as well: a value without an end is masked to the end.
+  /// The text is not parsed, so truncated text is handled too: a value without an end is masked up to the end of the
+  /// text.
   public func text(_ text: String) -> String { self.text(text, isCut: false) }
 
-  /// - Parameter isCut: whether the text goes on where it ends.
+  /// Returns text with its secrets masked.
+  ///
+  /// - Parameter isCut: whether the text is truncated at its end.
   package func text(_ text: String, isCut: Bool) -> String {
-    // By value first: a secret may have a delimiter in it, at which the search by name would stop.
+    // Mask by value first: a secret may contain a delimiter, which would end the search by name.
     let text = secretsMasked(in: text, isCut: isCut)
-    // By bytes: delimiters are ASCII, and a combining mark or CR LF makes one `Character` with its neighbour.
+    // Work on bytes: delimiters are ASCII, but a combining mark or CR LF forms one `Character` with its neighbour.
     let bytes = Array(Self.maskingUserInformation(text).utf8)
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count)
@@ -39,22 +42,22 @@ extension Redaction {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// Whether a value is the number of a Foundation error, as in `Error Domain=NSCocoaErrorDomain Code=3840`. Elsewhere
-  /// `code=` may be the code of an OAuth grant.
+  /// Returns whether a value is the number of a Foundation error, as in `Error Domain=NSCocoaErrorDomain Code=3840`. In
+  /// other places, `code=` may be an OAuth authorization code.
   private static func isErrorCode(_ value: Range<Int>, in bytes: [UInt8], after name: ArraySlice<UInt8>) -> Bool {
     guard name.elementsEqual("Code".utf8) else { return false }
-    // Not back to the beginning: that would take the square of a text of many such words.
+    // Limit the search backwards: searching from the start of the text each time would take quadratic time.
     let line = bytes[..<name.startIndex].suffix(128)
     guard let domain = line.split(separator: UInt8(ascii: " ")).last, domain.starts(with: "Domain=NS".utf8),
       line.dropLast().suffix(domain.count + 6).starts(with: "Error ".utf8)
     else { return false }
-    // The number ends before the message, at a blank.
+    // A blank ends the number, before the message.
     let number = bytes[value].prefix { $0 != UInt8(ascii: " ") }
     let digits = number.drop { $0 == UInt8(ascii: "-") }
     return (1...6).contains(digits.count) && digits.allSatisfy { (0x30...0x39).contains($0) }
   }
 
-  /// `user:password@` after every `://`, masked.
+  /// Returns the text with `user:password@` masked after every `://`.
   static func maskingUserInformation(_ text: String) -> String {
     guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
     var result = ""
@@ -71,7 +74,7 @@ extension Redaction {
     return result + rest
   }
 
-  /// The URL, or the end of one, with the values of its query masked that are not to be shown.
+  /// Returns a URL, or its last part, in which the values of the query that must not be shown are masked.
   func maskingQueryValues(ofURL url: String) -> String {
     guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
       return url

@@ -2,25 +2,25 @@
 
 public import HTTPTypes
 
-/// What must not be seen in logs, error texts and rendered commands, told by the names that values go by.
+/// The rules for hiding secrets in logs, error texts and rendered commands, by the names of the values.
 ///
-/// A name is secret when it contains one of ``words``, or is one of ``names``; case, `-` and `_` do not count. That
-/// goes for header fields, query items, and the keys of JSON and form bodies alike. The values of secret names come out
-/// as ``mask``; so does user information in URLs, wherever a URL stands.
+/// A name is secret if it contains one of ``words``, or is one of ``names``, ignoring case, `-` and `_`. This applies
+/// to header fields, query items, and the keys of JSON and form bodies. The values of secret names are replaced by
+/// ``mask``, and so is user information in URLs anywhere in a text.
 ///
-/// A header field is also secret when its last word is one of ``names``, as in `Fastly-Key`. A few keys that are no
-/// secrets are excepted, such as `Idempotency-Key`.
+/// A header field is also secret if its last word is one of ``names``, as in `Fastly-Key`. A few fields whose keys are
+/// not secret are excepted, such as `Idempotency-Key`.
 ///
-/// The standard rules, with what a request's options name, also decide which header fields are credentials for the
-/// rest of the library: such fields do not follow a redirect to another origin, and a cache keeps the responses to
-/// requests with different ones apart.
+/// The standard rules, together with the names in a request's options, also define which header fields are credentials
+/// in the rest of the library. Such fields are removed on a redirect to another origin, and a cache separates the
+/// responses to requests with different credentials.
 ///
-/// What no name gives away (a secret in a path segment, behind a harmless name, repeated in an answer) is masked by its
-/// value: ``RequestOptions/secrets``, or ``secrets`` here. Names are added by ``RequestOptions/sensitiveHeaders`` and
-/// ``RequestOptions/sensitiveQueryItems``, or here. Neither finds a secret in compressed or binary bytes, which are not
-/// rendered, nor one that was hashed.
+/// A secret without a telling name (in a path segment, under a harmless name, repeated in a response) is masked by its
+/// value: see ``RequestOptions/secrets``, and ``secrets`` here. Add names with ``RequestOptions/sensitiveHeaders`` and
+/// ``RequestOptions/sensitiveQueryItems``, or here. Neither method finds a secret in compressed or binary bytes, which
+/// are not rendered, or a secret that was hashed.
 public struct Redaction: Sendable, Hashable {
-  /// What stands in place of a secret.
+  /// The text that replaces a secret.
   public static let mask = "***"
 
   private struct Values: Sendable, Hashable {
@@ -38,39 +38,40 @@ public struct Redaction: Sendable, Hashable {
 
   private var storage: CopyOnWrite<Values>
 
-  /// Parts of secret names: lower case, without `-` and `_`.
+  /// Parts of secret names, in lower case, without `-` and `_`.
   public var words: Set<String> {
     _read { yield storage.value.words }
     _modify { yield &storage.value.words }
   }
-  /// Whole secret names: lower case, without `-` and `_`. They count as last words of header fields too.
+  /// Complete secret names, in lower case, without `-` and `_`. They also apply to the last words of header fields.
   public var names: Set<String> {
     _read { yield storage.value.names }
     _modify { yield &storage.value.names }
   }
-  /// Whole names that are secret in queries and forms only. In JSON a `code` is most often an error's, and
-  /// `pass` a result.
+  /// Complete names that are secret only in queries and forms. In JSON, `code` is usually an error code, and `pass` is
+  /// a result.
   public var queryNames: Set<String> {
     _read { yield storage.value.queryNames }
     _modify { yield &storage.value.queryNames }
   }
-  /// Header fields that are secret besides those with secret names.
+  /// Additional secret header fields, besides those with secret names.
   public var headers: Set<HTTPField.Name> {
     _read { yield storage.value.headers }
     _modify { yield &storage.value.headers }
   }
-  /// Query items whose values errors and ledgers show, the others being masked there: lower case, without `-` and `_`.
-  /// A secret name stays secret, and so does a value of more than 64 bytes, or of others than letters, digits and
-  /// `-._~,`. Default: those by which lists are paged, sorted and written, such as `page` and `per_page`.
+  /// The query items whose values are shown in errors and ledgers, in lower case, without `-` and `_`. All others are
+  /// masked there. An item with a secret name is masked in any case. So is a value of more than 64 bytes, or with
+  /// characters other than letters, digits and `-._~,`. Default: the usual items for paging, sorting and formats, such
+  /// as `page` and `per_page`.
   public var shownQueryItems: Set<String> {
     _read { yield storage.value.shownQueryItems }
     _modify { yield &storage.value.shownQueryItems }
   }
-  /// Texts that are secret wherever they stand, whatever their notation: as they are, percent-encoded (also twice),
-  /// with `+` for spaces, escaped as in JSON or HTML, in base64, in the middle of base64 as in Basic credentials.
+  /// Texts that are secret anywhere, in any notation: unchanged, percent-encoded (also twice), with `+` for spaces,
+  /// escaped as in JSON or HTML, in base64, or within base64 as in Basic credentials.
   ///
-  /// Those of fewer than 4 bytes of UTF-8 are not looked for: they stand in every text by chance. Without secrets this
-  /// costs nothing.
+  /// Secrets of fewer than 4 bytes of UTF-8 are ignored, because they occur in many texts by chance. Without secrets,
+  /// the search has no cost.
   public var secrets: Set<Secret> {
     get { matcher.secrets }
     set { matcher = SecretMatcher(newValue) }
@@ -81,7 +82,7 @@ public struct Redaction: Sendable, Hashable {
     _modify { yield &storage.value.matcher }
   }
 
-  /// Makes a redaction; by default the usual names.
+  /// Creates a redaction; by default with the usual names.
   public init(
     words: Set<String> = [
       "token", "secret", "passw", "passphrase", "pwd", "apikey", "accesskey", "privatekey", "authorization",
@@ -98,13 +99,14 @@ public struct Redaction: Sendable, Hashable {
     storage = CopyOnWrite(Values(words: words, names: names, queryNames: queryNames, headers: headers))
   }
 
-  /// The usual names.
+  /// The redaction with the usual names.
   public static let standard = Redaction()
 
-  /// Hides nothing but user information in URLs, and what a request names as secret. Not for production.
+  /// A redaction that hides only user information in URLs, and the secrets named by a request. Not for production.
   public static let off = Redaction(words: [], names: [], queryNames: [], headers: [])
 
-  /// With what the options of a request name besides: fields, items, secrets, the passwords of its connection.
+  /// Returns a redaction that also hides the fields, items and secrets named by a request's options, and the passwords
+  /// of its connection.
   public func adding(_ options: RequestOptions) -> Redaction {
     guard options.mayDifferFromDefaults else { return self }
     let connection = options.connection?.secrets ?? []
@@ -121,33 +123,33 @@ public struct Redaction: Sendable, Hashable {
     return result
   }
 
-  /// With what a request's options name besides, and the secrets of its body.
+  /// Returns a redaction that also hides the secrets named by a request's options and those of its body.
   public func adding(_ request: ResourceRequest) -> Redaction {
     var result = adding(request.options)
     if !request.body.secrets.isEmpty { result.matcher.add(Set(request.body.secrets)) }
     return result
   }
 
-  /// With these ``secrets`` too.
+  /// Returns a redaction that also hides the given ``secrets``.
   public func adding(_ secrets: some Sequence<Secret>) -> Redaction {
     var result = self
     result.matcher.add(Set(secrets))
     return result
   }
 
-  /// Text with ``secrets`` masked, and nothing else.
+  /// Returns a text in which only ``secrets`` are masked.
   ///
-  /// - Parameter isCut: whether the text goes on where it ends, so that half of a secret may stand there.
+  /// - Parameter isCut: whether the text is truncated at its end, so that it may end with a part of a secret.
   package func secretsMasked(in text: String, isCut: Bool = false) -> String { matcher.masking(text, isCut: isCut) }
 
-  /// Whether values of that name are secret.
+  /// Returns whether values of the given name are secret.
   public func isSecret(name: String, inQuery: Bool = false) -> Bool {
     let name = Self.normalized(name)
     return names.contains(name) || inQuery && queryNames.contains(name)
       || words.contains(where: name.contains(bytesOf:))
   }
 
-  /// Whether the values of that header field are secret.
+  /// Returns whether the values of the given header field are secret.
   public func isSecret(_ header: HTTPField.Name) -> Bool {
     headers.contains(header) || isSecret(name: header.canonicalName) || hasSecretLastWord(header.canonicalName)
   }
@@ -159,12 +161,12 @@ public struct Redaction: Sendable, Hashable {
     return names.contains(String(word)) && !(word == "key" && Self.openKeys.contains(before))
   }
 
-  /// The words before `-Key` in header fields that are no secrets.
+  /// Words before `-Key` in the names of header fields that are not secret.
   private static let openKeys: Set<Substring> = [
     "cache", "deduplication", "idempotency", "partition", "public", "routing", "surrogate", "websocket",
   ]
 
-  /// The value of a header field as it may be seen.
+  /// Returns the value of a header field with its secrets masked.
   public func value(of field: HTTPField) -> String {
     switch field.name {
     case .wwwAuthenticate, .proxyAuthenticate: matcher.masking(field.value)  // Asks for secrets, has none of its own.
@@ -172,7 +174,7 @@ public struct Redaction: Sendable, Hashable {
     }
   }
 
-  /// A URL as it may be seen: without user information, the values of secret items in query and fragment masked.
+  /// Returns a URL without user information, with the values of secret items in the query and the fragment masked.
   public func url(_ url: String) -> String {
     let masked = Self.maskingUserInformation(matcher.masking(url))
     guard let mark = masked.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
@@ -180,7 +182,7 @@ public struct Redaction: Sendable, Hashable {
     }
     var result = String(masked[..<mark])
     var rest = masked[mark...]
-    // Each round takes one separator and the item after it.
+    // Each iteration consumes one separator and the item after it.
     while let separator = rest.first {
       rest = rest.dropFirst()
       let item = rest.prefix { !"?&;#".contains($0) }
@@ -198,15 +200,15 @@ public struct Redaction: Sendable, Hashable {
     return isSecret(name: name, inQuery: true) ? "\(written)=\(Self.mask)" : String(item)
   }
 
-  /// An item of a query as errors show it. One without a value may be a value itself, unless it is a word that names a
-  /// part of a resource, as in `?uploads`.
+  /// Returns a query item as errors show it. An item without `=` may itself be a value, so it is masked, unless it is a
+  /// known name of a subresource, as in `?uploads`.
   func shown(queryItem item: Substring) -> String {
     guard let equals = item.utf8.firstIndex(of: UInt8(ascii: "=")) else {
       return Self.openFlags.contains(item) ? String(item) : Self.mask
     }
     let name = String(item[..<equals])
     let value = item[equals...].utf8.dropFirst()
-    // Nothing that a server may take for the beginning of another item.
+    // The value must not have characters that a server may treat as the beginning of another item.
     let isShown =
       shownQueryItems.contains(Self.normalized(name)) && !isSecret(name: name, inQuery: true) && value.count <= 64
       && value.allSatisfy { ByteSet.unreserved.contains($0) || $0 == UInt8(ascii: ",") }
@@ -227,7 +229,7 @@ public struct Redaction: Sendable, Hashable {
 }
 
 extension String {
-  /// Whether the bytes of another string stand in this one.
+  /// Returns whether this string contains the bytes of another string.
   fileprivate func contains(bytesOf word: String) -> Bool {
     var rest = utf8[...]
     while rest.count >= word.utf8.count {

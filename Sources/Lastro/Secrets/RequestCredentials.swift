@@ -2,22 +2,22 @@
 
 package import HTTPTypes
 
-/// The credentials in the header fields of a request, and the sender that they identify.
+/// The credentials in the header fields of a request, and the identity of their sender.
 ///
-/// ``Redaction/isCredential(_:)`` decides which fields count. The value of a field that stays the same identifies the
-/// sender as a whole. A signature, a nonce or a CSRF token is another in every request: such a field identifies the
-/// sender by the user or key id in it, or not at all.
+/// ``Redaction/isCredential(_:)`` decides which fields count. A field whose value is the same in every request
+/// identifies the sender by its whole value. A signature, a nonce or a CSRF token changes with every request: such a
+/// field identifies the sender only if it contains a user or key id.
 package struct RequestCredentials: Sendable, Hashable {
   /// The fields that identify the sender by their whole value.
   package private(set) var stable: [HTTPField.Name] = []
-  /// The fields that change with each request, and name the sender's user or key.
+  /// The fields that change with each request and contain the sender's user name or key id.
   package private(set) var keyed: [HTTPField.Name] = []
-  /// The fields that change with each request, and name neither a user nor a key.
+  /// The fields that change with each request and contain neither a user name nor a key id.
   package private(set) var unattributed: [HTTPField.Name] = []
-  /// A text that is equal for requests of the same sender, as far as the fields tell: a secret. Empty without
+  /// A text that is equal for requests of the same sender, as far as the fields show. It is a secret. Empty without
   /// credentials.
   package private(set) var identity = ""
-  /// Whether fields other than `Cookie` and `Proxy-Authorization` carry a credential.
+  /// Whether fields other than `Cookie` and `Proxy-Authorization` have a credential.
   package private(set) var isAuthorized = false
 
   package var isEmpty: Bool { stable.isEmpty && keyed.isEmpty && unattributed.isEmpty }
@@ -25,8 +25,8 @@ package struct RequestCredentials: Sendable, Hashable {
   /// Reads the credentials of a request.
   ///
   /// - Parameters:
-  ///   - fields: its header fields.
-  ///   - redaction: what is secret in them.
+  ///   - fields: the header fields of the request.
+  ///   - redaction: the rules for secrets in the fields.
   package init(of fields: HTTPFields, _ redaction: Redaction) {
     var lines: [String] = []
     var companions: [HTTPField.Name] = []
@@ -43,20 +43,20 @@ package struct RequestCredentials: Sendable, Hashable {
       case .unknown: unattributed.append(field.name)
       }
     }
-    // They are bound to the session or the token beside them.
+    // Companion fields are bound to the session or the token in another field.
     if !(stable + keyed).contains(where: { $0 != .proxyAuthorization }) { unattributed += companions }
     guard stable.isEmpty || !keyed.isEmpty || !unattributed.isEmpty else {
       identity = lines.sorted().joined()
       return
     }
     if !keyed.isEmpty { lines += Self.unsentSecrets(fields, redaction) }
-    // Equal for requests with the same values only.
+    // With these values, the identity is equal only for requests with the same values.
     for name in unattributed { lines += fields[values: name].map { "\(name.canonicalName)=\($0)\n" } }
     identity = lines.sorted().joined()
   }
 
-  /// The secrets that are not sent, such as the password behind a digest: they tell senders apart that claim the same
-  /// user name.
+  /// Returns the secrets that are not sent, such as the password behind a digest. They distinguish senders that use the
+  /// same user name.
   private static func unsentSecrets(_ fields: HTTPFields, _ redaction: Redaction) -> [String] {
     redaction.secrets.map { $0.reveal() }
       .filter { secret in !secret.isEmpty && !fields.contains { $0.value.contains(secret) } }
@@ -65,19 +65,19 @@ package struct RequestCredentials: Sendable, Hashable {
 }
 
 extension Redaction {
-  /// Whether a header field carries a credential: its name is secret, or a part of its value is masked.
+  /// Returns whether a header field has a credential: its name is secret, or a part of its value is masked.
   ///
-  /// This is the one rule for caches, redirects, uploads and logs.
+  /// Caches, redirects, uploads and logs all use this rule.
   func isCredential(_ field: HTTPField) -> Bool {
     isSecret(field.name) || text(field.value) != field.value
-      // Texts are not searched for short secrets.
+      // Compare whole values as well: short secrets are not searched for in texts.
       || secrets.contains { $0.reveal() == field.value }
   }
 }
 
 extension ResourceRequest {
-  /// The names of its fields that must not be sent to another origin: those that carry a credential, and those that
-  /// describe the relation to this origin.
+  /// The names of the fields that must not be sent to another origin: those with a credential, and those that describe
+  /// the relation to the current origin.
   package var fieldsBoundToOrigin: Set<HTTPField.Name> {
     let redaction = Redaction.standard.adding(self)
     return Set(
@@ -87,7 +87,7 @@ extension ResourceRequest {
 }
 
 extension TransferRequest {
-  /// The credentials in its header fields.
+  /// The credentials in the header fields of the request.
   package var credentials: RequestCredentials {
     RequestCredentials(of: head.headerFields, Redaction.standard.adding(resourceRequest))
   }

@@ -3,17 +3,17 @@
 import HTTPTypes
 
 extension ResourceRequest {
-  /// Sets a header field to a secret, in place of all it had.
+  /// Sets a header field to a secret, replacing all its values.
   ///
-  /// The name joins ``RequestOptions/sensitiveHeaders``, so that the field does not cross origins; the secret joins
-  /// ``RequestOptions/secrets``.
+  /// The name is added to ``RequestOptions/sensitiveHeaders``, so that the field is not sent to other origins. The
+  /// secret is added to ``RequestOptions/secrets``.
   ///
   /// - Parameters:
-  ///   - name: such as `Authorization` or `X-Api-Key`.
+  ///   - name: the name, such as `Authorization` or `X-Api-Key`.
   ///   - secret: the value.
-  ///   - prefix: what stands before it and is no secret, such as `"Bearer "`. Default none.
-  /// - Throws: stage `request`, code `invalid_header`, when name or value are not allowed (RFC 9110 §5.1, §5.5);
-  ///   nothing has changed then, and the error does not tell the value.
+  ///   - prefix: the part before the secret that is not secret, such as `"Bearer "`. Default none.
+  /// - Throws: an error with stage `request` and code `invalid_header` if the name or the value is not allowed (RFC
+  ///   9110 §5.1, §5.5). In that case nothing is changed, and the error does not include the value.
   public mutating func setHeader(_ name: String, _ secret: Secret, prefix: String = "") throws(TransportError) {
     let field = try HTTPField(checkedName: name, value: prefix + secret.reveal())
     head.headerFields[fields: field.name] = [field]
@@ -21,13 +21,13 @@ extension ResourceRequest {
     options.secrets.insert(secret)
   }
 
-  /// Adds an item with a secret value at the end of the query.
+  /// Adds an item with a secret value to the end of the query.
   ///
-  /// Name and value are percent-encoded as ``HTTPResourceEndpoint`` does. The name joins
-  /// ``RequestOptions/sensitiveQueryItems``, the secret ``RequestOptions/secrets``. Where an API takes a header field
-  /// instead, prefer that: URLs are kept in the logs of servers and proxies.
+  /// The name and the value are percent-encoded in the same way as by ``HTTPResourceEndpoint``. The name is added to
+  /// ``RequestOptions/sensitiveQueryItems``, and the secret to ``RequestOptions/secrets``. Prefer a header field if the
+  /// API accepts one: servers and proxies log URLs.
   ///
-  /// - Throws: stage `request`, when the request has no URL that may be fetched.
+  /// - Throws: an error with stage `request` if the URL of the request is not valid.
   public mutating func appendQueryItem(_ name: String, _ secret: Secret) throws(TransportError) {
     var target = try RequestTarget(url)
     target.append(queryItems: [(name, secret.reveal())])
@@ -38,11 +38,11 @@ extension ResourceRequest {
 
   /// Adds a secret as the last segment of the path, before the query.
   ///
-  /// It is encoded as `String.pathSegment` is, and joins ``RequestOptions/secrets``. For a secret inside a path, write
-  /// it there with ``Secret/reveal()`` and put it into ``RequestOptions/secrets``.
+  /// The secret is encoded like `String.pathSegment`, and is added to ``RequestOptions/secrets``. To put a secret in
+  /// the middle of a path, insert ``Secret/reveal()`` yourself and add the secret to ``RequestOptions/secrets``.
   ///
-  /// - Throws: stage `request`, when the request has no URL that may be fetched, and code `invalid_url` for an empty
-  ///   secret and for the segments `.` and `..`.
+  /// - Throws: an error with stage `request` if the URL of the request is not valid, and with code `invalid_url` for an
+  ///   empty secret and for the segments `.` and `..`.
   public mutating func appendPathSegment(_ secret: Secret) throws(TransportError) {
     guard !["", ".", ".."].contains(secret.reveal()) else {
       throw .invalidURL(

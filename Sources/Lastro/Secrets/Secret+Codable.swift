@@ -9,21 +9,21 @@ internal import LastroSupport
 #endif
 
 extension Secret: Decodable {
-  /// Takes a string.
+  /// Decodes a string.
   ///
-  /// - Throws: what the decoder throws where there is none; it names no value.
+  /// - Throws: the error of the decoder if there is no string. The error does not include a value.
   public init(from decoder: any Decoder) throws { self.init(try decoder.singleValueContainer().decode(String.self)) }
 }
 
 extension Secret: Encodable {
-  /// For the `userInfo` of an encoder: `true` there has secrets encoded as they are. `JSONEncoder` has
-  /// `revealsSecrets` for it.
+  /// The key in an encoder's `userInfo` that controls how secrets are encoded. With the value `true`, secrets are
+  /// encoded as plain text. `JSONEncoder` has the property `revealsSecrets` for it.
   public static let revealingKey = CodingUserInfoKey(rawValue: "Lastro.revealsSecrets")
 
-  /// Encodes ``Redaction/mask``, so that a model that is logged or stored as JSON gives nothing away.
+  /// Encodes ``Redaction/mask``, so that a model that is logged or stored as JSON reveals nothing.
   ///
-  /// The text itself is encoded by `RequestBody.json(_:encoder:)`, which is there to send it, and by encoders whose
-  /// `userInfo` has `true` for ``revealingKey``.
+  /// `RequestBody.json(_:encoder:)` encodes the plain text, because it must send it. Encoders whose `userInfo` has
+  /// `true` for ``revealingKey`` do so too.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     if let collector = SecretCollector.current {
@@ -37,7 +37,7 @@ extension Secret: Encodable {
 }
 
 extension JSONEncoder {
-  /// Whether secrets are encoded as they are. Default `false`: as ``Redaction/mask``.
+  /// Whether secrets are encoded as plain text. Default `false`: they are encoded as ``Redaction/mask``.
   public var revealsSecrets: Bool {
     get { Secret.revealingKey.flatMap { userInfo[$0] as? Bool } ?? false }
     set {
@@ -46,7 +46,8 @@ extension JSONEncoder {
   }
 }
 
-/// Keeps the secrets that are encoded into a body. Not the encoder's `userInfo`, for an encoder may be shared.
+/// Collects the secrets that are encoded into a body. The encoder's `userInfo` is not used for this, because an encoder
+/// may be shared.
 final class SecretCollector: Sendable {
   @TaskLocal static var current: SecretCollector?
 

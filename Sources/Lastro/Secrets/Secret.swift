@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text that must not be shown by accident: a token, a password, a key.
+/// A text that must not be shown by accident, such as a token, a password or a key.
 ///
-/// Printing, interpolating, dumping and reflecting it give ``Redaction/mask``. ``reveal()`` is the one way to its text,
-/// so that a search for the word finds every place that reads one. The secrets that a
-/// request carries are named by its options (``RequestOptions/secrets``) and its body (``RequestBody/secrets``); all
-/// texts about the request mask them by value.
+/// Printing, interpolating, dumping and reflecting a secret show ``Redaction/mask``. The text is available only from
+/// ``reveal()``, so a search for that name finds every use of the text. The options of a request
+/// (``RequestOptions/secrets``) and its body (``RequestBody/secrets``) name the secrets in the request. All texts about
+/// the request mask them by value.
 ///
-/// Two secrets are equal when their UTF-8 is.
+/// Two secrets are equal if their UTF-8 bytes are equal.
 public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {
   private let text: String
 
   /// Wraps a text.
   public init(_ text: String) { self.text = text }
 
-  /// Wraps a literal; for tests and examples. Real secrets do not stand in sources.
+  /// Wraps a literal, for tests and examples. Do not write real secrets in source code.
   public init(stringLiteral text: String) { self.text = text }
 
-  /// The text itself.
+  /// Returns the text.
   public func reveal() -> String { text }
 
-  /// Whether there is no text.
+  /// Whether the text is empty.
   public var isEmpty: Bool { text.isEmpty }
 
-  /// Whether both are the same bytes. Strings are equal in more cases, and then only one of the two would be masked.
+  /// Returns whether both secrets have the same bytes. Strings with different bytes can be equal as well; if secrets
+  /// were compared like that, only one of the two would be masked.
   public static func == (lhs: Self, rhs: Self) -> Bool { lhs.text.utf8.elementsEqual(rhs.text.utf8) }
 
   /// Hashes the bytes.
@@ -34,10 +35,10 @@ public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// ``Redaction/mask``, never the text.
+  /// The mask ``Redaction/mask``, never the text.
   public var description: String { Redaction.mask }
-  /// ``Redaction/mask``, never the text.
+  /// The mask ``Redaction/mask``, never the text.
   public var debugDescription: String { Redaction.mask }
-  /// Without children, so that `dump` and debuggers do not show the text.
+  /// A mirror without children, so that `dump` and debuggers do not show the text.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -2,13 +2,14 @@
 
 internal import LastroWire
 
-/// Finds registered secrets in text by their value, in whatever notation they stand there: as they are, escaped as
-/// `EscapeReader` reads it, mixed, in base64, or in the middle of what was encoded in base64.
+/// Finds registered secrets in text by their value, in any notation: unchanged, escaped in the ways that `EscapeReader`
+/// supports, in a mixture of these, in base64, or within text that was encoded in base64.
 struct SecretMatcher: Sendable, Hashable {
-  /// Shorter secrets are not looked for: they are in too many texts by chance, and masking those would show where.
+  /// The minimum length of the secrets to search for. Shorter secrets occur in many texts by chance, and masking them
+  /// would reveal their places.
   static let leastBytes = 4
 
-  /// What is looked for, and what was too short for that.
+  /// All registered secrets, including those that are too short to search for.
   private(set) var secrets: Set<Secret> = []
   private var matcher = PatternMatcher()
 
@@ -20,16 +21,16 @@ struct SecretMatcher: Sendable, Hashable {
 
   func hash(into hasher: inout Hasher) { hasher.combine(secrets) }
 
-  /// Looks for these too.
+  /// Adds secrets to search for.
   mutating func add(_ added: Set<Secret>) {
     guard !added.isSubset(of: secrets) else { return }
     matcher.add(added.subtracting(secrets).flatMap(Self.patterns))
     secrets.formUnion(added)
   }
 
-  /// The text with every secret in it masked.
+  /// Returns a text with all secrets masked.
   ///
-  /// - Parameter isCut: whether the text goes on where it ends, so that half of a secret may stand there.
+  /// - Parameter isCut: whether the text is truncated at its end, so that it may end with a part of a secret.
   func masking(_ text: String, isCut: Bool = false) -> String {
     matcher.masking(text, by: Redaction.mask, isCut: isCut)
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An interceptor that asks for something through the stack of the call that it runs for.
+/// An interceptor that sends requests of its own through the stack of the call that it runs for.
 protocol StackUser {}
 
-/// The stack on whose behalf hooks run, while one of them may ask it: what they begin and do not end keeps none alive.
+/// The stack whose hooks are running, for hooks that send requests through it. The reference is weak: work that a hook
+/// starts and does not finish keeps no stack alive.
 struct CallingStack: Sendable {
   weak let core: StackCore?
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why ``NetworkStack/fetchAndDecode(_:decoding:)`` failed, telling the fetch from the decoding.
+/// An error of ``NetworkStack/fetchAndDecode(_:decoding:)``. It distinguishes a failed fetch from a failed decoding.
 public enum FetchAndDecodeError<FetchError: Error>: Error, CustomStringConvertible {
-  /// The fetch failed; also when it was cancelled, in the stack's own terms.
+  /// The fetch failed. A fetch that was cancelled also has this case, with the stack's own cancelled error.
   case fetch(FetchError)
-  /// The payload does not decode.
+  /// The payload could not be decoded.
   case decode(DecodeFailure)
-  /// The task was cancelled after the fetch had ended, before the model was delivered.
+  /// The task was cancelled after the fetch had ended and before the model was returned.
   case cancelled
 
   /// Whether the cause is that the caller cancelled.
@@ -28,10 +28,10 @@ public enum FetchAndDecodeError<FetchError: Error>: Error, CustomStringConvertib
   }
 }
 
-/// An error that knows whether it is a cancellation.
+/// An error that can report whether it is a cancellation.
 ///
-/// A ``NetworkStack/FetchError`` that conforms is recognised by ``FetchAndDecodeError/isCancelled``; ``HTTPFetchError``
-/// does.
+/// ``FetchAndDecodeError/isCancelled`` recognises each ``NetworkStack/FetchError`` that conforms, such as
+/// ``HTTPFetchError``.
 package protocol CancellationTelling: Error {
   /// Whether the cause is that the caller cancelled.
   var isCancelled: Bool { get }

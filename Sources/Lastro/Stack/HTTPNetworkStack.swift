@@ -6,9 +6,9 @@
   public import Foundation
 #endif
 
-/// A stack for HTTP: fetches raw and typed resources, and streams.
+/// A stack for HTTP, which fetches raw and typed resources, and streams.
 ///
-/// Features take `any HTTPNetworkStack`, so that tests can give them another one.
+/// Declare parameters as `any HTTPNetworkStack`, so that tests can pass another implementation.
 public protocol HTTPNetworkStack: NetworkStack
 where
   Resource == RawHTTPResource, Remote == Data, Request == ResourceRequest, Response == ResourceResponse,
@@ -16,29 +16,30 @@ where
 {
   /// Fetches a resource and decodes its model.
   ///
-  /// - Throws: ``HTTPFetchError`` with the API's own error, where it sent one. When the task is cancelled, at any
-  ///   stage, always the cancelled error.
+  /// - Throws: ``HTTPFetchError`` with the API's own error, if the API sent one. If the task is cancelled, at any
+  ///   stage, the error is always the cancelled error.
   func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse>
 
-  /// Opens a resource as a stream: returns when the head of a 2xx answer is there, its body still to be read.
+  /// Opens a resource as a stream. Returns when the head of a 2xx response has arrived, before its body is read.
   ///
-  /// Its model decoding is not used: a resource that is only ever streamed has ``ResponseBody`` for a model. Other
-  /// answers are collected (up to a limit), decoded as API errors and retried as those of ``fetch(_:)`` are; once the
-  /// stream is open nothing is retried. The default timeouts are those for streams, and there is no limit on the body
+  /// The resource's model decoding is not used; a resource that is only streamed has ``ResponseBody`` as its model.
+  /// Other responses are collected (up to a limit), decoded as API errors and retried like those of ``fetch(_:)``. Once
+  /// the stream is open, nothing is retried. The default timeouts are those for streams. The body has no size limit
   /// unless the options set one.
   ///
-  /// - Throws: as ``fetch(_:)``. Failures of the body itself are thrown by ``ResponseBody``.
+  /// - Throws: the errors of ``fetch(_:)``. Failures of the body itself are thrown by ``ResponseBody``.
   func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse>
 }
 
 extension HTTPNetworkStack {
-  /// There for the compiler's message alone: an endpoint says nothing of a model.
+  /// Exists only so that the compiler can explain how to fetch an endpoint, which defines no model. It cannot be
+  /// called.
   ///
-  /// - Throws: nothing, for it cannot be called.
+  /// - Throws: nothing, because it cannot be called.
   @available(*, unavailable, message: "fetch a resource: HTTPResource<Model, APIError>(endpoint), or .raw(endpoint)")
   public func fetch(_ endpoint: some HTTPResourceEndpoint) async throws -> Network.Value<Data, ResourceResponse> {
     try await fetch(.raw(endpoint))
@@ -51,9 +52,9 @@ extension HTTPNetworkStack {
   /// ```
   ///
   /// - Parameters:
-  ///   - request: sent by every attempt.
-  ///   - errorDecoding: decodes answers outside 200–299. Default: as text.
-  /// - Throws: as ``stream(_:)``.
+  ///   - request: the request that every attempt sends.
+  ///   - errorDecoding: the decoding of responses outside 200–299. Default: as text.
+  /// - Throws: the errors of ``stream(_:)``.
   public func stream<APIError>(
     _ request: ResourceRequest,
     errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse> = ErrorDecoding<TextAPIError, Data, ResourceResponse>
@@ -63,13 +64,13 @@ extension HTTPNetworkStack {
       HTTPResource(baseRequestMaking: .request(request), decoding: .streamed, errorDecoding: errorDecoding))
   }
 
-  /// Fetches a typed resource; the callback form.
+  /// Fetches a typed resource, and calls `completion` with the result.
   ///
   /// - Parameters:
-  ///   - resource: what to fetch.
-  ///   - queue: where `completion` runs. Default: the concurrent pool.
-  ///   - completion: called exactly once, never inside this call.
-  /// - Returns: cancels the fetch. Dropping it does not.
+  ///   - resource: the resource to fetch.
+  ///   - queue: the queue on which `completion` is called. Default: the concurrent pool.
+  ///   - completion: a closure that is called exactly once, never before this function returns.
+  /// - Returns: a handle that cancels the fetch. Releasing the handle does not cancel it.
   @discardableResult
   public func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, callbackOn queue: CallbackQueue = .concurrent,

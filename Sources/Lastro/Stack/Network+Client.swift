@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Network {
-  /// A stack for one API: it takes the resources whose errors are that API's, and no others.
+  /// A stack for one API. It accepts only resources whose errors are of that API's type.
   ///
-  /// So two APIs may have factories of one name, and the compiler refuses what belongs to the other: its credentials,
-  /// pins and base URL are not these.
+  /// Two APIs may therefore have factories of the same name. The compiler rejects a resource of the other API, whose
+  /// credentials, pins and base URL are different.
   ///
   /// ```swift
   /// let shop = Network.Client<ShopError>(shopStack)
@@ -12,17 +12,17 @@ extension Network {
   /// let price = try await shop.fetch(.item(1)).value    // not the rates' `item(_:)`
   /// ```
   ///
-  /// APIs that share a type of errors, such as one of RFC 9457, each need a type of their own around it.
+  /// APIs that share an error type, such as one of RFC 9457, must each wrap it in a type of their own.
   public struct Client<APIError: Error>: Sendable {
-    /// What fetches.
+    /// The stack that performs the fetches.
     public let stack: any HTTPNetworkStack
 
-    /// Takes a stack.
+    /// Makes a client of a stack.
     public init(_ stack: any HTTPNetworkStack) { self.stack = stack }
 
     /// Fetches a resource of the API and decodes its model; see ``HTTPNetworkStack/fetch(_:)``.
     ///
-    /// - Throws: ``HTTPFetchError`` with the API's own error, where it sent one.
+    /// - Throws: ``HTTPFetchError`` with the API's own error, if the API sent one.
     public func fetch<Model>(
       _ resource: HTTPResource<Model, APIError>
     ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
@@ -31,7 +31,7 @@ extension Network {
 
     /// Opens a resource of the API as a stream; see ``HTTPNetworkStack/stream(_:)``.
     ///
-    /// - Throws: as ``fetch(_:)``. Failures of the body itself are thrown by ``ResponseBody``.
+    /// - Throws: the errors of ``fetch(_:)``. Failures of the body itself are thrown by ``ResponseBody``.
     public func stream<Model>(
       _ resource: HTTPResource<Model, APIError>
     ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Network {
-  /// A connection of an engine was opened, got another state, or was closed.
+  /// A change of an engine's connection: it was opened, changed its state, or was closed.
   public struct ConnectionChange: Sendable, Hashable {
-    /// What a connection is doing, in OpenTelemetry's words.
+    /// The state of a connection, in OpenTelemetry's terms.
     public enum State: String, Sendable, Hashable {
-      /// It carries a request, or was opened for one.
+      /// The connection carries a request, or was opened for one.
       case active
-      /// It waits for the next request.
+      /// The connection waits for the next request.
       case idle
     }
 
-    /// The server; the proxy, where requests for many servers share the connection.
+    /// The server's origin; the proxy's, if requests for many servers share the connection.
     public var origin: Origin
-    /// What it was doing; `nil` where it was opened.
+    /// The state before the change; `nil` if the connection was opened.
     public var from: State?
-    /// What it is doing; `nil` where it was closed.
+    /// The state after the change; `nil` if the connection was closed.
     public var to: State?
-    /// How long it has stood.
+    /// The time since the connection was opened.
     public var age: Duration
 
-    /// Makes a change; for tests of what is told of it.
+    /// Makes a change, for tests of observers.
     public init(origin: Origin, from: State?, to: State?, age: Duration) {
       (self.origin, self.from, self.to, self.age) = (origin, from, to, age)
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Namespace of what is common to all network stacks.
+/// The namespace of types that all network stacks share.
 public enum Network {
-  /// What a fetch gives: a value, and the response it came with.
+  /// The result of a fetch: a value, and its response.
   public struct Value<T, Response> {
-    /// What the fetch gives, such as a model.
+    /// The fetched value, such as a model.
     public let value: T
-    /// The response that the value came in.
+    /// The response that contained the value.
     public let response: Response
 
     /// Pairs a value with its response.
@@ -15,7 +15,7 @@ public enum Network {
       self.response = response
     }
 
-    /// Makes another value out of this one and its response, which stays the same.
+    /// Returns a copy whose value is the result of `transform`. The response stays the same.
     public func mapValue<U, Failure: Error>(
       _ transform: (T, Response) throws(Failure) -> U
     ) throws(Failure) -> Value<U, Response> {

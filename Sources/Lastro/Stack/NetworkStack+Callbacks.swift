@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension NetworkStack {
-  /// Fetches a resource; the callback form of ``fetch(_:)``.
+  /// Fetches a resource, and calls `completion` with the result; see ``fetch(_:)``.
   ///
   /// - Parameters:
-  ///   - resource: what to fetch.
-  ///   - queue: where `completion` runs. Default: the concurrent pool.
-  ///   - completion: called exactly once, never inside this call.
-  /// - Returns: cancels the fetch. Dropping it does not.
+  ///   - resource: the resource to fetch.
+  ///   - queue: the queue on which `completion` is called. Default: the concurrent pool.
+  ///   - completion: a closure that is called exactly once, never before this function returns.
+  /// - Returns: a handle that cancels the fetch. Releasing the handle does not cancel it.
   @discardableResult
   public func fetch(
     _ resource: Resource, callbackOn queue: CallbackQueue = .concurrent,
@@ -25,14 +25,14 @@ extension NetworkStack {
       })
   }
 
-  /// Fetches and decodes a resource; the callback form of ``fetchAndDecode(_:decoding:)``.
+  /// Fetches and decodes a resource, and calls `completion` with the result; see ``fetchAndDecode(_:decoding:)``.
   ///
   /// - Parameters:
-  ///   - resource: what to fetch.
-  ///   - decoding: gets payload and response.
-  ///   - queue: where `completion` runs. Default: the concurrent pool.
-  ///   - completion: called exactly once, never inside this call.
-  /// - Returns: cancels the fetch. Dropping it does not.
+  ///   - resource: the resource to fetch.
+  ///   - decoding: the decoding, which is passed the payload and the response.
+  ///   - queue: the queue on which `completion` is called. Default: the concurrent pool.
+  ///   - completion: a closure that is called exactly once, never before this function returns.
+  /// - Returns: a handle that cancels the fetch. Releasing the handle does not cancel it.
   @discardableResult
   public func fetchAndDecode<T>(
     _ resource: Resource, decoding: ModelDecoding<T, Remote, Response>, callbackOn queue: CallbackQueue = .concurrent,

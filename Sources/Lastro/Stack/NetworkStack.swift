@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Fetches resources. A type that implements ``fetch(_:)`` gets decoding and the callback forms by extension, which run
-/// on the concurrent pool, or on the executor that the caller's task prefers.
+/// A stack that fetches resources. A type that implements ``fetch(_:)`` gets decoding and the callback forms from
+/// extensions. They run on the concurrent pool, or on the executor that the caller's task prefers.
 public protocol NetworkStack: Sendable {
-  /// What is fetched: the unit of work.
+  /// The resource to fetch: the unit of work.
   associatedtype Resource: Sendable
-  /// The payload as it comes, typically bytes.
+  /// The payload before decoding, typically bytes.
   associatedtype Remote: Sendable
   /// The request of the underlying client.
   associatedtype Request: Sendable = Resource
   /// The response of the underlying client, without the payload.
   associatedtype Response: Sendable
-  /// Why a fetch fails.
+  /// The error of a failed fetch.
   associatedtype FetchError: Error
 
-  /// Fetches a resource. Cancelling the task gives it up promptly.
+  /// Fetches a resource. Cancelling the task ends the fetch promptly.
   ///
-  /// - Throws: why there is no value; once the task is cancelled, the stack's cancelled error.
+  /// - Throws: the stack's error if the fetch fails; if the task is cancelled, the stack's cancelled error.
   func fetch(_ resource: Resource) async throws(FetchError) -> Network.Value<Remote, Response>
 }
 
@@ -24,10 +24,10 @@ extension NetworkStack {
   /// Fetches a resource and decodes its payload.
   ///
   /// - Parameters:
-  ///   - resource: what to fetch.
-  ///   - decoding: gets payload and response.
-  /// - Throws: ``FetchAndDecodeError``, which tells a failed fetch from a failed decoding, and from a cancellation
-  ///   while decoding.
+  ///   - resource: the resource to fetch.
+  ///   - decoding: the decoding, which is passed the payload and the response.
+  /// - Throws: ``FetchAndDecodeError``, which distinguishes a failed fetch, a failed decoding, and a cancellation while
+  ///   decoding.
   @concurrent
   public func fetchAndDecode<T>(
     _ resource: Resource, decoding: ModelDecoding<T, Remote, Response>
@@ -47,7 +47,7 @@ extension NetworkStack {
     switch decoded {
     case .success(let model): return Network.Value(value: model, response: fetched.response)
     case .failure(let error):
-      // As a fetch says of a model that has no place for nothing.
+      // Throw the error that a fetch throws for a 304 whose model cannot be empty.
       if let response = fetched.response as? ResourceResponse, response.status == .notModified,
         let error = HTTPFetchError<any Error>(
           .http(.notModified, nil), request: response.ledger.request, response: response, attempts: response.attempts)

@@ -6,79 +6,83 @@
   public import Foundation
 #endif
 
-/// What all fetches of a stack share, unless their request or resource says otherwise.
+/// The settings that all fetches of a stack share, unless their request or resource overrides them.
 ///
 /// ```swift
 /// var configuration = StackConfiguration(interceptors: [RetryInterceptor.standard])
 /// configuration.timeouts.total = .seconds(30)
 /// ```
 public struct StackConfiguration: Sendable {
-  /// The base URL of endpoints, in place of their own, such as that of a server for tests or staging; and what a URL
-  /// that begins with `/` is below. Absolute, `http` or `https`, without a query. Default `nil`: endpoints have their
-  /// own. Other URLs stay as they are. A base URL that cannot be used fails every fetch, with `invalid_url`;
-  /// `CurlNetworkStack(_:configuration:)` refuses it.
+  /// The base URL that replaces the endpoints' own, such as that of a server for tests or staging. A URL that begins
+  /// with `/` is appended to it; other URLs are unchanged. It must be absolute, `http` or `https`, without a query.
+  /// Default `nil`: endpoints use their own. An unusable base URL fails every fetch with `invalid_url`;
+  /// `CurlNetworkStack(_:configuration:)` throws an error for it.
   ///
-  /// Credentials that are bound to origins have to name this one.
+  /// Credentials that are bound to origins must name the origin of this base URL.
   public var baseURL: String?
-  /// Header fields of requests that have none of the name, such as `Accept`. Default none.
+  /// Header fields that are added to requests without a field of that name, such as `Accept`. Default none.
   ///
-  /// Those whose values are secret are refused, with `invalid_header`: they would go to every server.
+  /// A field whose value is secret fails fetches with `invalid_header`, because it would be sent to every server.
   public var headers: RawHeaders = [:]
-  /// Decodes models and errors that name no decoder of their own. Its settings must not change any more. Default: one
-  /// with default settings.
+  /// The decoder of models and errors that name no decoder of their own. Its settings must not change any more.
+  /// Default: a decoder with default settings.
   public var jsonDecoder: JSONDecoder?
-  /// Encodes bodies that name no encoder of their own. Its settings must not change any more. Default: one with default
-  /// settings.
+  /// The encoder of bodies that name no encoder of their own. Its settings must not change any more. Default: an
+  /// encoder with default settings.
   public var jsonEncoder: JSONEncoder?
-  /// Interceptors of every fetch; they come before the resource's, for every event. Default none.
+  /// The interceptors of every fetch. For every event, they run before the resource's interceptors. Default none.
   public var interceptors: [any HTTPResourceInterceptor]
-  /// Sign the requests to their origins, after all interceptors, also those of the resource. Default none.
+  /// The signers of requests. Each signs the requests to its origins, after all interceptors, including those of the
+  /// resource. Default none.
   public var signers: [any RequestSigner] = []
-  /// Limits in time of fetches. Default ``Timeouts/standard``.
+  /// The timeouts of fetches. Default ``Timeouts/standard``.
   public var timeouts: Timeouts
-  /// Limits in time of streams. Default ``Timeouts/streaming``.
+  /// The timeouts of streams. Default ``Timeouts/streaming``.
   public var streamTimeouts: Timeouts = .streaming
-  /// Most bytes of a collected body, after decompression. Default 10 MiB. Streams have no such default.
+  /// The maximum size of a collected body in bytes, after decompression. Default 10 MiB. Streams have no such default.
   ///
-  /// With a negative limit here, below, or in a request's options, fetches fail with `invalid_option` before anything
-  /// is sent; so they do with fewer than one attempt.
+  /// If this limit, one of those below or one in a request's options is negative, fetches fail with `invalid_option`
+  /// before anything is sent. The same happens if the limit of attempts is below 1.
   public var maximumBodyBytes = RequestOptions.defaultMaximumBodyBytes
-  /// Most bytes that are read, and that an error keeps, of the body of an answer outside 200–299; where there was more,
-  /// ``HTTPFetchError/bodyCut`` tells. A smaller limit of fetched bodies holds as well. Default 1 MiB.
+  /// The maximum number of bytes that are read of the body of a response outside 200–299, and that an error keeps. If
+  /// the body was longer, ``HTTPFetchError/bodyCut`` reports it. If the limit of fetched bodies is smaller, it applies
+  /// as well. Default 1 MiB.
   public var maximumErrorBodyBytes = 1024 * 1024
-  /// Most bytes of a body that an error keeps, after redaction. Default 512; 0 keeps none.
+  /// The maximum number of bytes of a body that an error quotes, after redaction. Default 512; 0 quotes none.
   public var bodySnippetBytes = 512
-  /// How redirects are treated. Default: followed, 20 at most, never from https to http.
+  /// The redirect policy. Default: follow 20 at most, never from https to http.
   public var redirects: RedirectPolicy = .follow()
-  /// Most attempts of one call, whatever policies say. Default 1000.
+  /// The maximum number of attempts of a call, regardless of policies. Default 1000.
   ///
-  /// It ends the loops of policies that never do, above all of those without a wait, which would keep a processor and a
-  /// server busy. Such a call ends with ``Retry/End/attemptLimit(_:)``. What bounds retries of a server in distress is
-  /// ``retryQuota``.
+  /// This limit ends the loops of policies that never stop. Without a delay between attempts, such a loop would keep a
+  /// processor and a server busy. The call ends with ``Retry/End/attemptLimit(_:)``. ``retryQuota`` limits the retries
+  /// of requests to an overloaded server.
   public var maximumAttempts = 1000
-  /// Longest wait that a server may ask for (`Retry-After`). Default 60 s. When it asks for more, the call fails at
-  /// once, and its error says so.
+  /// The longest delay that a server may ask for (`Retry-After`). Default 60 s. If it asks for more, the call fails at
+  /// once, with that reason in its error.
   public var maximumRetryAfter: Duration = .seconds(60)
-  /// Bounds the retries of all calls together. Default: one of its own for each configuration. `nil`: no bound.
+  /// The quota that limits the retries of all calls together. Default: a new quota for each configuration. `nil`: no
+  /// limit.
   ///
-  /// Only retries of what a server's distress may have caused are counted: failures without an answer, and the statuses
-  /// 408, 429 and 5xx. Polling (a policy that retries other statuses) and the replay after a 401 cost nothing.
+  /// Only retries of failures that an overloaded server may have caused are counted: failures without a response, and
+  /// the statuses 408, 429 and 5xx. Polling (a policy that retries other statuses) and the retry after a 401 cost
+  /// nothing.
   public var retryQuota: RetryQuota? = .standard()
-  /// Watch every call. Default none.
+  /// The observers of every call. Default none.
   public var observers: [any FetchObserver] = []
-  /// Where randomness comes from, for the spread of waits and for generated keys. Default: the system's.
+  /// The source of randomness, for jitter of delays and for generated keys. Default: the system's.
   public var randomSource: RandomSource = .system
-  /// Where time comes from. Default: the continuous clock.
+  /// The source of time. Default: the continuous clock.
   public var timeSource: TimeSource = .continuous
 
-  /// What stands around the transport. Default: nothing does.
+  /// The layers around the transport. Default none.
   package var layers = ByLayerPlace<any TransportLayer>()
 
-  /// Makes a configuration; everything else is a property, with a default.
+  /// Makes a configuration. All other settings are properties with defaults.
   ///
   /// - Parameters:
-  ///   - interceptors: of every fetch. Default none.
-  ///   - timeouts: of fetches. Default ``Timeouts/standard``.
+  ///   - interceptors: the interceptors of every fetch. Default none.
+  ///   - timeouts: the timeouts of fetches. Default ``Timeouts/standard``.
   public init(interceptors: [any HTTPResourceInterceptor] = [], timeouts: Timeouts = .standard) {
     self.interceptors = interceptors
     self.timeouts = timeouts

@@ -2,17 +2,17 @@
 
 import HTTPTypes
 
-/// What a stack adds to each request that its resources make.
+/// The base URL and the header fields that a stack adds to the requests of its resources.
 struct StackDefaults: Sendable {
   private let base: RequestTarget?
   private let fields: HTTPFields
 
-  /// `nil` where there is nothing to add.
+  /// Reads the defaults of a configuration; returns `nil` if there is nothing to add.
   init?(_ configuration: StackConfiguration) throws(TransportError) {
     guard configuration.baseURL != nil || !configuration.headers.fields.isEmpty else { return nil }
     base = try configuration.baseTarget()
     fields = try configuration.headers.checkedFields()
-    // Whatever the stack is asked to fetch, and wherever: a key would go to strangers.
+    // The fields are added to every request of the stack: a secret would be sent to unrelated servers.
     if let secret = fields.first(where: { Redaction.standard.isSecret($0.name) }) {
       throw .refused(
         .invalidHeader, "StackConfiguration.headers has \(secret.name), which would go to every server",
@@ -20,7 +20,7 @@ struct StackDefaults: Sendable {
     }
   }
 
-  /// Whether the request is for the stack's base URL, which there is none.
+  /// Returns an error if the request is for the stack's base URL and the stack has none.
   static func lacksBase(_ request: ResourceRequest) -> TransportError? {
     guard request.head.authority == RequestTarget.stacksHost else { return nil }
     return .invalidURL(
@@ -28,11 +28,11 @@ struct StackDefaults: Sendable {
       hint: "set StackConfiguration.baseURL, declare the endpoint's baseURL, or begin the URL with https://")
   }
 
-  /// Adds fields that the request lacks, and puts the stack's base URL in place of the one that it was made of.
+  /// Adds header fields that the request lacks, and replaces the base URL that it was made from with the stack's.
   func complete(_ request: inout ResourceRequest, madeOf old: String?) throws(TransportError) {
     let own = request.head.headerFields
     for field in fields where own[field.name] == nil {
-      // A body says what it is, and no body is nothing.
+      // A body sets its own type, and an empty body has none.
       if field.name == .contentType, request.body.contentType != nil || request.body.length == 0 { continue }
       request.head.headerFields.append(field)
     }
@@ -55,7 +55,7 @@ struct StackDefaults: Sendable {
 }
 
 extension StackConfiguration {
-  /// Reads the base URL.
+  /// Parses the base URL.
   ///
   /// - Throws: stage `request`, code `invalid_url` or `unsupported_scheme`, with the name of the property.
   fileprivate func baseTarget() throws(TransportError) -> RequestTarget? {
@@ -73,7 +73,7 @@ extension StackConfiguration {
     }
   }
 
-  /// Refuses a base URL that cannot be used: for stacks whose making may fail.
+  /// Throws an error if the base URL cannot be used. For stacks whose initializer can throw.
   package func checkBaseURL() throws(ConfigurationError) {
     do throws(TransportError) {
       _ = try baseTarget()

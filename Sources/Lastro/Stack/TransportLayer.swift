@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Stands between a stack and its transport: what a feature above the engine asks to be put there.
+/// A layer between a stack and its transport, added by a feature above the engine.
 package protocol TransportLayer: Sendable {
-  /// A transport around the one below. Called once for each stack that is made.
+  /// Returns a transport that wraps `base`. Called once for each stack that is made, and for each request that adds
+  /// layers to its stack's.
   func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport
 }
 
-/// A request's use of a layer, which can bring the layer along where the stack has none.
+/// A request's settings for a layer. They can add the layer if the stack has none.
 package protocol TransportLayerUse: Sendable {
   /// Adds the layers that the request needs and the stack lacks.
   ///
@@ -15,7 +16,7 @@ package protocol TransportLayerUse: Sendable {
 }
 
 extension StackConfiguration {
-  /// The transport with all layers around it.
+  /// Returns the transport, wrapped by all layers.
   func layered(_ transport: any Transport) -> any Transport {
     var transport = transport
     for place in TransportLayerPlace.allCases.reversed() {

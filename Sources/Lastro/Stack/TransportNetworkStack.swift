@@ -6,14 +6,14 @@
   import Foundation
 #endif
 
-/// The HTTP stack over any ``Transport``: interceptors, redirects, retries, deadlines, decoding.
+/// An HTTP stack over any ``Transport``, with interceptors, redirects, retries, deadlines and decoding.
 ///
-/// A value: copies share the transport. Everything that belongs to the application (request makers, interceptors,
-/// decoders) runs on the concurrent pool, or on the executor that the caller's task prefers.
+/// The stack is a value; copies share the transport. The application's code (request makers, interceptors, decoders)
+/// runs on the concurrent pool, or on the executor that the caller's task prefers.
 public struct TransportNetworkStack: HTTPNetworkStack {
   /// The transport that carries the requests.
   public let transport: any Transport
-  /// What all fetches share.
+  /// The settings that all fetches share.
   public var configuration: StackConfiguration { core.configuration }
 
   let core: StackCore
@@ -24,7 +24,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     core = StackCore(transport: transport, configuration: configuration)
   }
 
-  /// The stack of the call that the current task is a hook of.
+  /// The stack of the call whose hook the current task is running; `nil` outside of a hook.
   static var calling: Self? { CallingStack.current?.core.map { Self(core: $0) } }
 
   private init(core: StackCore) {
@@ -36,7 +36,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   ///
   /// Runs on the concurrent pool, or on the executor that the caller's task prefers.
   ///
-  /// - Throws: ``HTTPFetchError``, as ``HTTPNetworkStack`` has it.
+  /// - Throws: ``HTTPFetchError``, as documented for ``HTTPNetworkStack``.
   @concurrent
   public func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
@@ -55,7 +55,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   ///
   /// Runs on the concurrent pool, or on the executor that the caller's task prefers.
   ///
-  /// - Throws: ``HTTPFetchError``, as ``HTTPNetworkStack`` has it.
+  /// - Throws: ``HTTPFetchError``, as documented for ``HTTPNetworkStack``.
   @concurrent
   public func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
@@ -67,13 +67,13 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     }
   }
 
-  /// Sends a request, and gives the last answer whatever its status: for callers that judge statuses themselves, such
-  /// as other clients' interfaces over this stack.
+  /// Sends a request, and returns the last response regardless of its status. For callers that judge statuses
+  /// themselves, such as adapters that offer the interface of another client on this stack.
   ///
-  /// Interceptors, signers, redirects, retries, quota and limits in time are those of a fetch, which interceptors see
-  /// fail with each status outside 200–299; only when none of them wants another attempt, or a rule forbids it, the
-  /// answer is the value. Its body is whole, of whatever status, and no longer than the limit of bodies. Runs on the
-  /// concurrent pool, or on the executor that the caller's task prefers.
+  /// Interceptors, signers, redirects, retries, quota and timeouts apply as in a fetch. Interceptors see each status
+  /// outside 200–299 as a failure. The response is returned only if none of them wants another attempt, or if a rule
+  /// forbids one. Its body is complete, regardless of the status, and its size is limited as that of a fetch. This
+  /// function runs on the concurrent pool, or on the executor that the caller's task prefers.
   ///
   /// ```swift
   /// let answer = try await stack.exchange(try ResourceRequest(url: url))
@@ -81,10 +81,10 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// ```
   ///
   /// - Parameters:
-  ///   - request: sent by every attempt.
-  ///   - streamed: whether the body is still to be read, as that of a stream is, with the limits of streams;
-  ///     interceptors then see no body of a status outside 200–299. Default: the body is in memory.
-  /// - Throws: ``HTTPFetchError`` where there is no answer, or none that may be followed; never for a status.
+  ///   - request: the request that every attempt sends.
+  ///   - streamed: whether the body is returned as a stream, with the limits of streams. Interceptors then see no body
+  ///     of a status outside 200–299. Default: false; the body is in memory.
+  /// - Throws: ``HTTPFetchError`` if there is no response, or a redirect that must not be followed; never for a status.
   @concurrent
   public func exchange(
     _ request: ResourceRequest, streamed: Bool = false
@@ -106,20 +106,20 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     } _: { body, response in
       try core.coding { try errorDecoding.decode(body, response) }
     }
-    // There is no success without a value: a call ends well once it is made.
+    // This cannot happen: a call succeeds only after it has made the value.
     guard let value else { throw HTTPFetchError(FailureRecord(.cancelled(.cancelled(requestSent: true)))) }
     return Network.Value(value: value, response: response)
   }
 
-  /// Works out what fetching a resource would do: effective URL, interceptors, limits, what follows on each kind of
-  /// failure, proxy and trust. Nothing is sent.
+  /// Returns an explanation of what fetching a resource would do: effective URL, interceptors, limits, the consequence
+  /// of each kind of failure, proxy and trust. Nothing is sent.
   ///
-  /// It runs the resource's base request maker, with whatever that does. Of interceptors it asks only those that can
-  /// answer without acting (``ExplainableInterceptor``); the others are named.
+  /// It runs the resource's base request maker, including the maker's side effects. It asks only interceptors that can
+  /// answer without side effects (``ExplainableInterceptor``); the others are listed by name.
   ///
   /// - Parameters:
-  ///   - resource: what would be fetched.
-  ///   - asStream: whether it would be opened as a stream, which has other limits. Default false.
+  ///   - resource: the resource to explain.
+  ///   - asStream: whether to explain opening the resource as a stream, which has other limits. Default false.
   @concurrent
   public func explain<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, asStream: Bool = false
@@ -129,9 +129,10 @@ public struct TransportNetworkStack: HTTPNetworkStack {
 }
 
 extension TransportNetworkStack {
-  /// Runs a call whose success is 101 (RFC 9110 §15.2.2). Its value is the stream, which speaks another protocol now.
+  /// Runs a call that succeeds with status 101 (RFC 9110 §15.2.2). Its value is the stream, on which another protocol
+  /// is spoken from then on.
   ///
-  /// - Throws: as a fetch.
+  /// - Throws: the errors of a fetch.
   package func upgrade<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<any Error>) -> Network.Value<(any ByteStream)?, ResourceResponse> {
@@ -147,7 +148,7 @@ extension TransportNetworkStack {
   }
 }
 
-/// A stack whose configuration the features above it follow.
+/// A stack whose configuration is used by features above it.
 package protocol ConfiguredStack {
   var configuration: StackConfiguration { get }
   func based<Model, APIError>(_ resource: HTTPResource<Model, APIError>) -> HTTPResource<Model, APIError>
@@ -167,8 +168,8 @@ extension TransportNetworkStack: ConfiguredStack {
 }
 
 extension HTTPNetworkStack {
-  /// The resource with what the stack adds to its requests: for what goes on from the request that it makes, to URLs
-  /// that are not below the stack's base URL.
+  /// Returns the resource with the stack's additions to its requests. For features that continue from the resource's
+  /// request to URLs that may lie outside the stack's base URL.
   package func based<Model, APIError>(_ resource: HTTPResource<Model, APIError>) -> HTTPResource<Model, APIError> {
     (self as? any ConfiguredStack)?.based(resource) ?? resource
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Opens streams to hosts: straight, through a proxy, or through another dialer. The seam between protocols (WebSocket,
-/// Gemini, connections) and whatever carries their bytes.
+/// Opens streams to hosts: directly, through a proxy, or through another dialer. It separates protocols (WebSocket,
+/// Gemini, connections) from the transport of their bytes.
 ///
-/// A dialer that wraps a dialer is a tunnel. Any thread may call it.
+/// A dialer that wraps another dialer is a tunnel. Any thread may call a dialer.
 ///
 /// ```swift
 /// let stream = try await dialer.dial(DialRequest(host: "echo.example.org", port: 7, tls: .init()))
@@ -12,70 +12,73 @@
 public protocol Dialer: Sendable {
   /// Opens a stream.
   ///
-  /// Returns when the stream can carry bytes: connected, through the proxies, TLS agreed on and the server's
-  /// certificate accepted where TLS is asked for. Cancelling the task gives the attempt up, at once.
+  /// Returns when the stream can carry bytes: it is connected, through any proxies, and if TLS is requested, the
+  /// handshake has succeeded and the server's certificate was accepted. Cancelling the task aborts the attempt at once.
   ///
-  /// - Throws: ``TransportError``, with ``TransportError/systemCode`` where the system gave a reason.
+  /// - Throws: ``TransportError``, with ``TransportError/systemCode`` if the system reported a reason.
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream
 
   /// Opens a stream of datagrams (UDP), without TLS.
   ///
-  /// - Throws: ``TransportError``; stage `request`, code `unsupported`, from dialers that carry bytes only.
+  /// - Throws: ``TransportError``; stage `request` and code `unsupported` from dialers that do not support datagrams.
   func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream
 
-  /// Refuses a host that must not be talked to without TLS, because its key is pinned. A dialer that wraps another asks
-  /// that one before it hands plain bytes on to a host.
+  /// Refuses a host that must not be contacted without TLS because its key is pinned. A dialer that wraps another one
+  /// asks that dialer before it sends unencrypted bytes to a host.
   ///
-  /// HTTP asks before every request, on the thread of an event loop: it must not block.
+  /// HTTP calls this before every request, on the thread of an event loop: it must not block.
   ///
   /// - Throws: ``TransportError``, stage `trust`, code `plaintext_refused`.
   func checkPlaintext(_ request: DialRequest) throws(TransportError)
 
-  /// Names the trust rules that a stream dialed now would be held to. When they change, pooled streams carry no further
-  /// request. Default: the revision of the request's own judge; a dialer around another hands the question on.
+  /// Returns the revisions of the trust rules that would apply to a stream dialed now. When they change, pooled streams
+  /// accept no further requests. Default: the revision of the request's own judge. A dialer that wraps another one
+  /// forwards the call.
   ///
-  /// HTTP asks before every request, on the thread of an event loop: it must not block.
+  /// HTTP calls this before every request, on the thread of an event loop: it must not block.
   func trustRevisions(for request: DialRequest) -> [UInt64]
 }
 
 extension Dialer {
-  /// Refuses: this dialer carries bytes only.
+  /// Refuses the request, because this dialer does not support datagrams.
   ///
   /// - Throws: ``TransportError``, always: stage `request`, code `unsupported`.
   public func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
     throw .refused(.unsupported, "\(Self.self) carries no datagrams", hint: "dial UDP without a tunnel")
   }
 
-  /// The default: plain bytes may go to any host.
+  /// The default accepts every host.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) {}
 
-  /// The default: the revision of the request's own judge.
+  /// Returns the revision of the request's own judge, by default.
   public func trustRevisions(for request: DialRequest) -> [UInt64] {
     request.connection?.tls.trustJudge.map { [$0.revision] } ?? []
   }
 }
 
-/// The host that a ``Dialer`` shall connect to, and the way to connect.
+/// A request to a ``Dialer``: the host, and the way to connect to it.
 public struct DialRequest: Sendable {
   /// A check of the server's certificate.
   public enum CertificateCheck: Sendable {
-    /// The checks of a fetch: chain to a trusted root, host name, then the judges of the dialer and of ``connection``.
+    /// The checks of a fetch: a chain to a trusted root, the host name, then the judges of the dialer and of
+    /// ``connection``.
     case standard
-    /// By this judge alone: chain and host name are not checked, and `ServerTrust.chain` is what the server presented.
-    /// For trust on first use. A judge that the dialer has by default is asked in addition, about the leaf only.
+    /// The check by this judge alone. Chain and host name are not checked, and `ServerTrust.chain` is the chain that
+    /// the server presented. For trust on first use. If the dialer has a default judge, it is also called, but only
+    /// with the leaf.
     case judged(by: any ServerTrustJudge)
   }
 
-  /// TLS of a stream.
+  /// The TLS options of a stream.
   public struct TLS: Sendable {
-    /// Name to send (SNI) and to check the certificate for. Default `nil`: the host that is dialed.
+    /// The name to send (SNI) and to check the certificate for. Default `nil`: the host that is dialed.
     public var serverName: String?
-    /// Protocols to offer (ALPN), best first. Default none.
+    /// The protocols to offer (ALPN), in order of preference. Default none.
     public var applicationProtocols: [String]
-    /// Default ``CertificateCheck/standard``.
+    /// The check of the server's certificate. Default ``CertificateCheck/standard``.
     public var certificates: CertificateCheck
 
-    /// Makes TLS for a stream.
+    /// Creates TLS options for a stream.
     public init(
       serverName: String? = nil, applicationProtocols: [String] = [], certificates: CertificateCheck = .standard
     ) {
@@ -85,20 +88,22 @@ public struct DialRequest: Sendable {
     }
   }
 
-  /// Name or address of the host; IPv6 without brackets.
+  /// The name or address of the host; IPv6 without brackets.
   public var host: String
-  /// Port, 1 to 65,535.
+  /// The port, 1 to 65,535.
   public var port: Int
-  /// Default `nil`: no TLS.
+  /// The TLS options. Default `nil`: no TLS.
   public var tls: TLS?
-  /// Whether the host is the server, or a proxy on the way: pins of a policy for servers do not bind a proxy.
+  /// The role of the host: the server, or a proxy. A proxy without a pinning policy is accepted even if servers need
+  /// one.
   public var role: ServerTrust.Role
-  /// The options of the connection; the dialer's own where `nil`. Properties that concern HTTP alone are ignored.
+  /// The options of the connection; `nil` for the dialer's own. Properties that are only for HTTP are ignored.
   public var connection: ConnectionOptions?
-  /// Limit for all of it, TLS included. Default 10 s; `nil` for none. Fails with code `connect_timeout`.
+  /// The time limit for the whole dial, including TLS. Default 10 s; `nil` for no limit. When it passes, code
+  /// `connect_timeout` is thrown.
   public var connectTimeout: Duration?
 
-  /// Makes a request to dial.
+  /// Creates a request to dial.
   public init(
     host: String, port: Int, tls: TLS? = nil, role: ServerTrust.Role = .server, connection: ConnectionOptions? = nil,
     connectTimeout: Duration? = .seconds(10)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known about an open stream.
+/// The facts about an open stream.
 public struct StreamFacts: Sendable, Hashable {
-  /// What TLS agreed on.
+  /// The parameters that the TLS handshake negotiated.
   public struct TLS: Sendable, Hashable {
-    /// Such as `TLSv1.3` (`SSL_get_version`).
+    /// The protocol version, such as `TLSv1.3` (`SSL_get_version`).
     public var version: String
-    /// Such as `TLS_AES_256_GCM_SHA384` (`SSL_get_cipher_name`); `nil` where it is not told.
+    /// The cipher suite, such as `TLS_AES_256_GCM_SHA384` (`SSL_get_cipher_name`); `nil` if it is not known.
     public var cipher: String?
-    /// The application protocol that the server picked (ALPN, RFC 7301); `nil` for none.
+    /// The application protocol that the server selected (ALPN, RFC 7301); `nil` for none.
     public var applicationProtocol: String?
-    /// What the server presented, leaf first.
+    /// The certificates that the server presented, leaf first.
     public var presentedChain: [PeerCertificate]
 
-    /// Makes the facts of a TLS connection, for dialers of one's own.
+    /// Creates the facts of a TLS connection, for custom dialers.
     public init(
       version: String, cipher: String? = nil, applicationProtocol: String? = nil, presentedChain: [PeerCertificate] = []
     ) {
@@ -24,18 +24,18 @@ public struct StreamFacts: Sendable, Hashable {
     }
   }
 
-  /// Address of the server, or of the nearest proxy, or the path of its Unix socket; `nil` where there is none.
+  /// The address of the server or the nearest proxy, or the path of its Unix socket; `nil` if there is none.
   public var remoteAddress: String?
-  /// Port of that server or proxy.
+  /// The port of that server or proxy.
   public var remotePort: Int?
-  /// Port of our own end.
+  /// The local port.
   public var localPort: Int?
-  /// TLS with the host that was dialed; `nil` for none.
+  /// The facts about TLS with the host that was dialed; `nil` for no TLS.
   public var tls: TLS?
-  /// What the host was accepted as.
+  /// The trust verdict for the host.
   public var trust: TrustVerdict
 
-  /// Makes facts. `trust` is ``TrustVerdict/plain`` by default, which is what a stream without TLS is.
+  /// Creates facts. The default of `trust` is ``TrustVerdict/plain``, for a stream without TLS.
   public init(
     remoteAddress: String? = nil, remotePort: Int? = nil, localPort: Int? = nil, tls: TLS? = nil,
     trust: TrustVerdict = .plain

@@ -2,36 +2,36 @@
 
 package import LastroSupport
 
-/// What streams of every kind refuse.
+/// Errors that all kinds of streams throw.
 extension TransportError {
-  /// A call on a stream that was closed on this side.
+  /// The error for a call on a stream that was closed locally.
   package static var streamClosed: Self {
     Self(
       stage: .request, code: .streamClosed, message: "the stream is closed on our side",
       hint: "dial anew; dropping the last reference to a stream closes it")
   }
 
-  /// A second reader, or a second writer.
+  /// The error for a second reader or a second writer.
   package static var streamBusy: Self {
     Self(
       stage: .request, code: .operationInProgress, message: "another task uses this direction of the stream",
       hint: "one reader and one writer at a time")
   }
 
-  /// A read of no byte, or of less.
+  /// Returns the error for a read of less than one byte.
   package static func emptyRead(_ maximum: Int) -> Self {
     .refused(
       .invalidOption, "the read asks for \(maximum) bytes, below the minimum of 1", hint: "ask for at least one byte")
   }
 
-  /// A read or a write whose task is cancelled, or whose timeout passed.
+  /// Returns the error for a read or write whose task was cancelled or whose timeout passed.
   package static func interrupted(
     _ wait: Interruption, _ what: String = "no byte moved", within limit: Duration?
   ) -> Self {
     wait == .cancelled ? .cancelled(requestSent: true) : .idleStream(what, within: limit)
   }
 
-  /// The timeout of a read or a write passed.
+  /// Returns the error for a read or write whose timeout passed.
   package static func idleStream(_ what: String = "no byte moved", within limit: Duration?) -> Self {
     Self(
       stage: .timeout, code: .idleTimeout, message: "\(what) within \(limit?.brief ?? "its timeout")",
@@ -40,7 +40,9 @@ extension TransportError {
 }
 
 extension Turns {
-  /// - Throws: stage `request`, code `operation_in_progress`, where another task has the turn.
+  /// Starts a turn.
+  ///
+  /// - Throws: an error with stage `request` and code `operation_in_progress` if another task has the turn.
   package mutating func begin(_ turn: Turns) throws(TransportError) {
     guard insert(turn).inserted else { throw .streamBusy }
   }

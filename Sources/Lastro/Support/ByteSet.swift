@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A set of ASCII bytes in two words: the character classes of the grammars.
+/// A set of ASCII bytes, stored in two words. It represents the character classes of grammars.
 package struct ByteSet: Sendable, Hashable {
   private let low: UInt64
   private let high: UInt64
@@ -10,7 +10,7 @@ package struct ByteSet: Sendable, Hashable {
     self.high = high
   }
 
-  /// The ASCII characters of `text`.
+  /// Makes the set of the ASCII characters of `text`.
   package init(_ text: StaticString) {
     var low: UInt64 = 0
     var high: UInt64 = 0
@@ -22,10 +22,10 @@ package struct ByteSet: Sendable, Hashable {
     self.init(low: low, high: high)
   }
 
-  /// Both sets together.
+  /// Returns the union of both sets.
   package func union(_ other: ByteSet) -> ByteSet { ByteSet(low: low | other.low, high: high | other.high) }
 
-  /// Whether `byte` is in the set.
+  /// Returns whether `byte` is in the set.
   package func contains(_ byte: UInt8) -> Bool {
     switch byte {
     case 0..<64: low >> UInt64(byte) & 1 == 1
@@ -36,14 +36,14 @@ package struct ByteSet: Sendable, Hashable {
 }
 
 extension ByteSet {
-  /// `unreserved` of RFC 3986 §2.3.
+  /// The characters `unreserved` of RFC 3986 §2.3.
   package static let unreserved = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-  /// `pchar` of RFC 3986 §3.3 without percent-encoding, and `/`.
+  /// The characters `pchar` of RFC 3986 §3.3 without percent-encoding, and `/`.
   package static let path = unreserved.union(ByteSet("!$&'()*+,;=:@/"))
-  /// `query` of RFC 3986 §3.4 without percent-encoding.
+  /// The characters `query` of RFC 3986 §3.4 without percent-encoding.
   package static let query = path.union(ByteSet("?"))
-  /// What the form serializer of the WHATWG URL standard leaves as it is, besides the space.
+  /// The characters that the form serializer of the WHATWG URL standard does not encode, except for the space.
   package static let form = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789*-._")
-  /// `tchar` of RFC 9110 §5.6.2.
+  /// The characters `tchar` of RFC 9110 §5.6.2.
   package static let token = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~")
 }

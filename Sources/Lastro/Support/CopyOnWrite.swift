@@ -2,12 +2,12 @@
 
 internal import Synchronization
 
-/// A value behind one reference, so that a copy costs one retain however large the value is. Changing it copies it
-/// first where it is shared.
+/// A value behind a reference, so that a copy costs one retain, regardless of the value's size. A shared value is
+/// copied before it is changed.
 package struct CopyOnWrite<Value: Sendable>: Sendable {
-  // Sendable because `value` changes only while one `CopyOnWrite` alone refers to the box.
+  // Sendable because `value` changes only while a single `CopyOnWrite` refers to the box.
   private final class Box: @unchecked Sendable {
-    // Unchecked because of that, too: no other reference reads while it changes.
+    // Unchecked for the same reason: no other reference reads the value while it changes.
     @exclusivity(unchecked) var value: Value
     let isMarked = Atomic(false)
 
@@ -27,12 +27,12 @@ package struct CopyOnWrite<Value: Sendable>: Sendable {
     }
   }
 
-  /// Whether this very value has been marked. It is not any more once it has changed.
+  /// Whether the current value was marked. A change of the value removes the mark.
   var isMarked: Bool { box.isMarked.load(ordering: .relaxed) }
 
   func mark() { box.isMarked.store(true, ordering: .relaxed) }
 
-  /// Whether both refer to the same value. Where they do not, the values may still be equal.
+  /// Returns whether both refer to the same value. If not, the values may still be equal.
   func isIdentical(to other: Self) -> Bool { box === other.box }
 }
 

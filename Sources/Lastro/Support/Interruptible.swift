@@ -2,25 +2,27 @@
 
 package import LastroSupport
 
-/// Why something that was waited for was given up.
+/// The reason why a wait was ended early.
 package enum Interruption: Error {
   case cancelled
   case limit
 }
 
-/// Waits for an operation that may hang and may ignore cancellation: in a task of its own, which is cancelled and left
-/// alone when the wait is given up. It begins on the caller's thread: one that blocks it is waited for.
+/// Waits for an operation that may hang and may ignore cancellation. The operation runs in a task of its own. If the
+/// wait ends early, that task is cancelled and not waited for. The operation starts on the caller's thread, so if it
+/// blocks that thread, the caller waits.
 ///
 /// - Parameters:
-///   - limit: longest wait; `nil` for none.
-///   - ignoringCancellation: whether the caller waits even though it is cancelled. The operation sees that it is.
-///   - time: measures the limit.
+///   - limit: the longest wait; `nil` for no limit.
+///   - ignoringCancellation: whether to wait even if the caller is cancelled. If it is already cancelled, the operation
+///     runs in a cancelled task.
+///   - time: the source of time for the limit.
 package func interruptible<Value: Sendable>(
   within limit: Duration?, ignoringCancellation: Bool = false, time: TimeSource,
   _ operation: @escaping @Sendable () async -> Value
 ) async -> Result<Value, Interruption> {
   let race = OneAnswer<Result<Value, Interruption>>()
-  // Most hooks answer without waiting for anything: those need neither a thread of their own nor a timer.
+  // Most hooks return without suspending, so they need neither another thread nor a timer.
   let isLate = ignoringCancellation && Task.isCancelled
   let work = startedAtOnce {
     if isLate { withUnsafeCurrentTask { $0?.cancel() } }
@@ -48,7 +50,7 @@ package func interruptible<Value: Sendable>(
   return answer
 }
 
-/// Starts a task on the caller's thread, which has it back when the task first waits.
+/// Starts a task on the caller's thread, and returns when the task first suspends.
 private func startedAtOnce(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
   if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, *) {
     Task.immediate { await operation() }

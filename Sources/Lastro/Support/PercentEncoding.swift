@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-  /// The string as one segment of an endpoint's path: everything but `A–Z a–z 0–9 - . _ ~` percent-encoded as UTF-8.
+  /// The string as a segment of an endpoint's path: all characters except `A–Z a–z 0–9 - . _ ~` are percent-encoded as
+  /// UTF-8.
   ///
-  /// Use it for what is interpolated and not under your control, so that it cannot add segments or a query:
-  /// `"/users/\(name.pathSegment)/repos"` keeps `a/b?c` in its place as `a%2Fb%3Fc`.
+  /// Use it for interpolated text that is not under your control, so that the text cannot add segments or a query: in
+  /// `"/users/\(name.pathSegment)/repos"`, the name `a/b?c` becomes `a%2Fb%3Fc`.
   ///
-  /// The segments `.` and `..` mean something to servers, encoded or not; they come out as `%2E` and `%2E%2E`, and a
-  /// name that may be one of them is better refused. This is RFC 6570's simple string expansion.
+  /// The segments `.` and `..` have a meaning to servers, encoded or not. They become `%2E` and `%2E%2E`; it is better
+  /// to refuse a name that may be one of them. The encoding is the simple string expansion of RFC 6570.
   public var pathSegment: String {
     switch self {
     case ".": return "%2E"
@@ -16,7 +17,7 @@ extension String {
     }
   }
 
-  /// Every byte of the UTF-8 form that is not in `kept`, percent-encoded; `%` itself is encoded too.
+  /// Returns the string with every UTF-8 byte that is not in `kept` percent-encoded, including `%`.
   package func percentEncoded(keeping kept: ByteSet) -> String {
     guard !utf8.allSatisfy(kept.contains) else { return self }
     var result = ""
@@ -25,7 +26,7 @@ extension String {
     return result
   }
 
-  /// Adds one byte of UTF-8, percent-encoded unless it is in `kept`.
+  /// Appends a byte of UTF-8, percent-encoded unless it is in `kept`.
   package mutating func append(_ byte: UInt8, keeping kept: ByteSet) {
     if kept.contains(byte) {
       unicodeScalars.append(Unicode.Scalar(byte))
@@ -42,8 +43,8 @@ extension String {
 }
 
 extension Substring {
-  /// As a part of a URL: valid percent-encoding stays as written, and so does what is in `kept`; anything else,
-  /// a stray `%` included, is percent-encoded.
+  /// Returns the text as a part of a URL. Valid percent-encoding and the characters in `kept` are kept as written. All
+  /// others, including a stray `%`, are percent-encoded.
   package func sanitized(keeping kept: ByteSet) -> String {
     if utf8.allSatisfy(kept.contains) { return String(self) }
     var result = ""
@@ -61,7 +62,7 @@ extension Substring {
     return result
   }
 
-  /// The bytes that percent-encoding stands for; `nil` for a stray `%`.
+  /// The bytes after percent-decoding; `nil` for a stray `%`.
   package var percentDecodedBytes: [UInt8]? {
     guard utf8.contains(UInt8(ascii: "%")) else { return Array(utf8) }
     var result: [UInt8] = []
@@ -82,7 +83,8 @@ extension Substring {
 }
 
 extension String {
-  /// The first byte of the UTF-8 form that is such; read from memory in one piece, as texts nearly always are stored.
+  /// Returns the first byte of the UTF-8 form that satisfies the predicate. It reads contiguous storage directly, which
+  /// nearly every string has.
   func firstByte(where isSuch: (UInt8) -> Bool) -> UInt8? {
     utf8.withContiguousStorageIfAvailable { $0.first(where: isSuch) } ?? utf8.first(where: isSuch)
   }
@@ -99,7 +101,7 @@ extension Substring.UTF8View {
 }
 
 extension UInt8 {
-  /// Value of an ASCII hexadecimal digit.
+  /// The value of an ASCII hexadecimal digit; `nil` for another byte.
   var hexadecimalValue: UInt8? {
     switch self {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): self - 48
@@ -109,9 +111,9 @@ extension UInt8 {
     }
   }
 
-  /// Whether it is an ASCII digit.
+  /// Whether the byte is an ASCII digit.
   package var isDigit: Bool { self &- 48 < 10 }
 
-  /// ASCII upper case made lower.
+  /// The byte with an ASCII upper-case letter made lower case.
   var lowercasedASCII: UInt8 { self &- 65 < 26 ? self | 32 : self }
 }

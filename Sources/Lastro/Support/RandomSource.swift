@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// Where randomness comes from; not for secrets unless it is ``system``.
+/// A source of randomness. Do not use it for secrets unless it is ``system``.
 public struct RandomSource: Sendable {
-  /// The next 64 random bits.
+  /// Returns the next 64 random bits.
   public let next: @Sendable () -> UInt64
 
   /// Makes a source.
@@ -16,7 +16,7 @@ public struct RandomSource: Sendable {
     return generator.next()
   }
 
-  /// A sequence that is the same for the same seed (SplitMix64), for tests.
+  /// Returns a source whose sequence is the same for the same seed (SplitMix64), for tests.
   public static func seeded(_ seed: UInt64) -> RandomSource {
     let state = Counter(seed)
     return RandomSource {
@@ -27,7 +27,7 @@ public struct RandomSource: Sendable {
     }
   }
 
-  /// A number from 0 up to, but not including, 1.
+  /// Returns a random number from 0 up to, but not including, 1.
   public func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 
   private final class Counter: Sendable {
@@ -40,7 +40,7 @@ public struct RandomSource: Sendable {
 }
 
 extension RandomSource {
-  /// A random UUID (version 4, RFC 9562 §5.4), in lower case.
+  /// Returns a random UUID (version 4, RFC 9562 §5.4), in lower case.
   func uuid() -> String {
     let high = next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
     let low = next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000

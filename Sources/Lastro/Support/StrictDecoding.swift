@@ -3,7 +3,7 @@
 internal import LastroSupport
 
 extension Decoder {
-  /// As `container(keyedBy:)`; members that have no key are errors.
+  /// Returns a container like `container(keyedBy:)`, but throws an error for a member without a key.
   func strictContainer<Key: CodingKey & CaseIterable & RawRepresentable<String>>(
     keyedBy type: Key.Type
   ) throws -> KeyedDecodingContainer<Key> {
@@ -21,7 +21,7 @@ extension Decoder {
 }
 
 extension KeyedDecodingContainer {
-  /// One of the words of an enum; `nil` where there is no such member.
+  /// Decodes a case of an enum from its raw value; returns `nil` if there is no such member.
   func decodeWord<Word: RawRepresentable<String> & CaseIterable>(forKey key: Key) throws -> Word? {
     guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
     guard let word = Word(rawValue: text) else {
@@ -35,23 +35,23 @@ extension KeyedDecodingContainer {
 }
 
 extension DecodingError {
-  /// What stood where another type was expected, as Foundation's decoder tells it.
+  /// Returns the type that was found where another was expected, from the error text of Foundation's decoder.
   static func found(_ context: Context) -> String? {
     let text = context.debugDescription.split(separator: " but found ").dropFirst().first
     guard let word = text?.split(separator: " instead").first.map(String.init) else { return nil }
     return ["number": "a number", "bool": "a Boolean", "a dictionary": "an object"][word] ?? word
   }
 
-  /// Carries message and hint to ``ConfigurationError/init(decoding:of:)``.
+  /// Returns a decoding error that carries message and hint to ``ConfigurationError/init(decoding:of:)``.
   static func teaching(_ error: ConfigurationError, at path: [any CodingKey]) -> DecodingError {
     .dataCorrupted(.init(codingPath: path, debugDescription: error.description, underlyingError: error))
   }
 }
 
 extension ConfigurationError {
-  /// What a decoder threw, with the path in what it was reading.
+  /// Makes an error from a decoder's error, with the path in the decoded document.
   ///
-  /// - Parameter name: what that was.
+  /// - Parameter name: the name of the document.
   init(decoding error: any Error, of name: String) {
     switch error as? DecodingError {
     case .keyNotFound(let key, let context):

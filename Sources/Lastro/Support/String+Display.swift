@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Unicode.Scalar {
-  /// Whether it ends a line, or does something else than show: what could forge a line of a log.
+  /// Whether the character ends a line or is a control character. Such characters could forge a line of a log.
   var isControl: Bool {
     switch properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: true
@@ -11,7 +11,7 @@ extension Unicode.Scalar {
 }
 
 extension String {
-  /// On one line: control characters as `\n`, `\u{1B}` and the like.
+  /// The text on one line, with control characters in the form `\n`, `\u{1B}` and the like.
   package var onOneLine: String {
     guard unicodeScalars.contains(where: \.isControl) else { return self }
     return unicodeScalars.map { $0.isControl ? $0.escaped(asASCII: true) : String($0) }.joined()
@@ -19,6 +19,6 @@ extension String {
 }
 
 extension StringProtocol {
-  /// For messages: control characters and what is not ASCII in their `\u{…}` form.
+  /// The text for messages, with control and non-ASCII characters in the form `\u{…}`.
   package var escapedForDisplay: String { unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
 }

@@ -11,17 +11,17 @@
 
 /// The source of the pipeline's time: a monotonic clock, a cancellable wait, and the date.
 public struct TimeSource: Sendable {
-  /// Time since an arbitrary, fixed origin. Never goes back.
+  /// Returns the time since an arbitrary, fixed origin. It never decreases.
   public let now: @Sendable () -> Duration
   /// Suspends for a duration. Throws `CancellationError` promptly when the task is cancelled.
   public let sleep: @Sendable (Duration) async throws -> Void
-  /// Suspends like ``sleep``, for a limit that normally does not pass: a test's clock that moves with each sleep must
-  /// not move for these.
+  /// Suspends like ``sleep``, but for a limit that normally does not expire. A test clock that advances with each sleep
+  /// must not advance for these.
   public let limit: @Sendable (Duration) async throws -> Void
-  /// Time since 1970-01-01 00:00:00 UTC, leap seconds not counted, which may jump: for dates that servers send, and
-  /// exports.
+  /// Returns the time since 1970-01-01 00:00:00 UTC, without leap seconds. It may jump. It is used for dates from
+  /// servers, and for exports.
   public let sinceEpoch: @Sendable () -> Duration
-  /// Whether it is ``continuous``.
+  /// Whether the source is ``continuous``.
   package private(set) var isContinuous = false
 
   /// Makes a source of time.
@@ -51,7 +51,8 @@ public struct TimeSource: Sendable {
   }()
 }
 
-/// Returns the nanoseconds of `ContinuousClock`, whose instants cost twice as much to read and to compare.
+/// Returns the time of `ContinuousClock` in nanoseconds. Reading and comparing the clock's own instants costs twice as
+/// much.
 private func bootTime() -> Int64 {
   #if canImport(Glibc)
     var time = timespec()
@@ -66,9 +67,9 @@ private func bootTime() -> Int64 {
   private let originOfTime = ContinuousClock.now
 #endif
 
-/// Goes by the clock of its stack, unless it was given one.
+/// An object that uses the clock of its stack, unless it was made with another.
 package protocol ClockUser {
-  /// Called by each stack that is made with it.
+  /// Adopts the clock of a stack. Called by each stack that is made with this object.
   func adopt(clock time: TimeSource)
 }
 
@@ -76,6 +77,7 @@ extension Duration {
   /// The number of seconds, to a double's precision.
   package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 
-  /// The number of seconds, to the microsecond: the shortest number to write, where no clock measures more finely.
+  /// The number of seconds, rounded to the microsecond. This keeps the written number short; no clock here measures
+  /// more finely.
   package var inRoundedSeconds: Double { (inSeconds * 1e6).rounded() / 1e6 }
 }

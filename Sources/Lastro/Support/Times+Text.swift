@@ -7,12 +7,12 @@
 #endif
 
 extension Date {
-  /// As RFC 3339 has it, in UTC, to the second.
+  /// The date as in RFC 3339, in UTC, to the second.
   package var inCalendar: String { timeIntervalSince1970.isFinite ? formatted(.iso8601) : "never" }
 }
 
 extension Duration {
-  /// In the unit that suits, to three digits after the point at most: `1.25 s`, `830 ms`.
+  /// The duration in a suitable unit, with three decimals at most: `1.25 s`, `830 ms`.
   package var brief: String {
     let seconds = inSeconds
     let (value, unit) = abs(seconds) < 1 ? (seconds * 1_000, "ms") : (seconds, "s")

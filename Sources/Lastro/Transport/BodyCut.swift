@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why the body of an answer is not the whole of it.
+/// The reason why the body of a response is incomplete.
 ///
-/// What matters of an answer outside 200–299 is its status, which a body that breaks off, cannot be decoded or is
-/// longer than what is kept must not hide. So such an answer has what came of its body, and this.
+/// The status of a response outside 200–299 matters most. A body that is truncated, cannot be decoded or exceeds the
+/// limit must not hide it. Such a response therefore has the received part of its body, and this reason.
 public struct BodyCut: Sendable, Hashable, CustomStringConvertible {
-  /// Where in the flow it broke off: ``FailureStage/response``, or ``FailureStage/limit`` for what was not read.
+  /// The stage at which the body was cut: ``FailureStage/response``, or ``FailureStage/limit`` if the rest was not
+  /// read.
   public var stage: FailureStage
-  /// Why, as a stable word, such as `truncated_body` or `body_too_large`.
+  /// The reason as a stable identifier, such as `truncated_body` or `body_too_large`.
   public var code: FailureCode
-  /// One readable sentence.
+  /// The reason as a readable sentence.
   public var message: String
 
   /// Makes a reason.
@@ -19,14 +20,14 @@ public struct BodyCut: Sendable, Hashable, CustomStringConvertible {
     self.message = message
   }
 
-  /// The reason as a failed exchange would have it.
+  /// Makes a reason from the error that a failed exchange would throw.
   public init(_ error: TransportError) { self.init(stage: error.stage, code: error.code, message: error.message) }
 
-  /// More came, or would have come, than is kept.
+  /// Returns the reason for a body that exceeds the limit.
   package static func limit(_ bytes: Int) -> Self {
     Self(stage: .limit, code: .bodyTooLarge, message: "it exceeds the \(bytes) byte\(bytes == 1 ? "" : "s") kept of it")
   }
 
-  /// One line: stage, code and message.
+  /// The reason on one line: stage, code and message.
   public var description: String { "\(stage.rawValue)/\(code): \(message)" }
 }

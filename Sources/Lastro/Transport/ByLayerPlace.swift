@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a ``TransportLayer`` stands, from the pipeline down to the engine. Each place has room for one.
+/// A position of a ``TransportLayer``, in order from the pipeline down to the engine. Each position has room for one
+/// layer.
 ///
-/// An answer from the cache spends no permit of resilience; `Cookie` is there before the cache compares `Vary`;
-/// `Set-Cookie` is taken from the network alone, and of each try of a hedge; telemetry is of what is sent.
+/// The order has these reasons: a response from the cache uses no permit of resilience; `Cookie` is set before the
+/// cache compares `Vary`; `Set-Cookie` is read only from the network, for each attempt of a hedge; telemetry covers the
+/// requests that are sent.
 package enum TransportLayerPlace: Int, CaseIterable, Sendable {
   case cookieSending, cache, resilience, cookieReceipt, telemetry
 }
 
-/// A value for each place that has one; most have none, which costs nothing.
+/// A map from positions to values. Most maps are empty, which costs nothing.
 package struct ByLayerPlace<Value: Sendable>: Sendable {
   private var values: [TransportLayerPlace: Value]?
 
@@ -23,10 +25,10 @@ package struct ByLayerPlace<Value: Sendable>: Sendable {
     }
   }
 
-  /// Whether no place has a value.
+  /// Whether no position has a value.
   var isEmpty: Bool { values?.isEmpty ?? true }
 
-  /// Takes the other's value wherever it has one.
+  /// Replaces the value of each position at which `other` has one.
   mutating func override(by other: Self) {
     guard let others = other.values else { return }
     values = (values ?? [:]).merging(others) { _, new in new }

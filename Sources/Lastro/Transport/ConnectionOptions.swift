@@ -2,7 +2,7 @@
 
 package import LastroWire
 
-/// How connections are made: HTTP version, TLS, proxy, name resolution, local end.
+/// The options of connections: HTTP version, TLS, proxy, name resolution and local address.
 ///
 /// ```swift
 /// var configuration = CurlConfiguration()
@@ -10,29 +10,29 @@ package import LastroWire
 /// configuration.connection.tls.minimumVersion = .v1_3
 /// ```
 ///
-/// Connections are only ever shared between requests with equal options.
+/// Connections are shared only between requests with equal options.
 public struct ConnectionOptions: Sendable, Hashable {
-  /// Which HTTP version to speak.
+  /// An HTTP version to use.
   public enum HTTPVersion: Sendable, Hashable {
-    /// HTTP/2 over TLS where the server offers it (ALPN), else HTTP/1.1. Plain `http` uses HTTP/1.1.
+    /// HTTP/2 over TLS if the server offers it (ALPN), else HTTP/1.1. Plain `http` uses HTTP/1.1.
     case automatic
     /// HTTP/1.1 only.
     case http1
-    /// As `automatic`, and HTTP/2 with prior knowledge over plain `http` (h2c, RFC 9113 §3.3). Over libcurl's own
-    /// transfers before 8.0.0, h2c takes a connection for each request (curl/curl#10643).
+    /// Like `automatic`, but plain `http` uses HTTP/2 with prior knowledge (h2c, RFC 9113 §3.3). With libcurl's own
+    /// transfers before 8.0.0, h2c uses a connection for each request (curl/curl#10643).
     case http2
   }
 
-  /// A fixed answer for one name, like curl's `--resolve HOST:PORT:ADDRESS`.
+  /// The fixed addresses of a name, like curl's `--resolve HOST:PORT:ADDRESS`.
   public struct Resolution: Sendable, Hashable {
-    /// Host as it stands in the URL.
+    /// The host in the URL.
     public var host: String
-    /// Port as it stands in the URL.
+    /// The port of the URL.
     public var port: Int
-    /// IPv4 or IPv6 addresses, without brackets.
+    /// The IPv4 or IPv6 addresses, without brackets.
     public var addresses: [String]
 
-    /// Makes a fixed answer.
+    /// Makes a fixed resolution.
     public init(host: String, port: Int, addresses: [String]) {
       self.host = host
       self.port = port
@@ -53,39 +53,40 @@ public struct ConnectionOptions: Sendable, Hashable {
   private static let standard = CopyOnWrite(Parts())
   private var parts = Self.standard
 
-  /// Default ``HTTPVersion/automatic``.
+  /// The HTTP version. Default ``HTTPVersion/automatic``.
   public var httpVersion: HTTPVersion {
     get { parts.value.httpVersion }
     _modify { yield &parts.value.httpVersion }
   }
-  /// Default: system roots, TLS 1.2 at least, no client certificate.
+  /// The TLS options. Default: system roots, TLS 1.2 at least, no client certificate.
   public var tls: TLSOptions {
     get { parts.value.tls }
     _modify { yield &parts.value.tls }
   }
-  /// Default: from the environment, read once when the stack is made.
+  /// The proxy options. Default: from the environment, which is read once when the stack is made.
   public var proxy: ProxyOptions {
     get { parts.value.proxy }
     _modify { yield &parts.value.proxy }
   }
-  /// Fixed answers; asked before DNS. Default none.
+  /// The fixed resolutions, which take precedence over DNS. Default none.
   public var resolutions: [Resolution] {
     get { parts.value.resolutions }
     _modify { yield &parts.value.resolutions }
   }
-  /// Path of a Unix socket to connect to instead of the URL's host. Default `nil`.
+  /// The path of a Unix socket to connect to instead of the URL's host. Default `nil`.
   public var unixSocketPath: String? {
     get { parts.value.unixSocketPath }
     _modify { yield &parts.value.unixSocketPath }
   }
-  /// Interface name, local address or host name to bind to (`CURLOPT_INTERFACE`); for datagrams no
-  /// host name. Default `nil`.
+  /// The interface name, local address or host name to bind to (`CURLOPT_INTERFACE`). For datagrams, a host name is not
+  /// allowed. Default `nil`.
   public var localInterface: String? {
     get { parts.value.localInterface }
     _modify { yield &parts.value.localInterface }
   }
 
-  /// To which addresses connections may be made, and who finds them. LastroResilience and LastroNames set it.
+  /// The rules that restrict the addresses of connections, and the source of addresses. LastroResilience and
+  /// LastroNames set it.
   package var reach: ConnectionReach {
     get { parts.value.reach }
     _modify { yield &parts.value.reach }
@@ -96,7 +97,7 @@ public struct ConnectionOptions: Sendable, Hashable {
 }
 
 extension ConnectionOptions: CustomReflectable {
-  /// Its properties.
+  /// The options as a mirror's children.
   public var customMirror: Mirror {
     Mirror(self, children: Mirror(reflecting: parts.value).children, displayStyle: .struct)
   }

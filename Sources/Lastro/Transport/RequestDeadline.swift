@@ -2,12 +2,12 @@
 
 internal import LastroSupport
 
-/// Holds what answers without a network to the deadline of its request, as a transport of the network does.
+/// Applies the deadline of a request to an operation that responds without a network, as a network transport does.
 ///
-/// What ignores its cancellation is left alone when the deadline passes. When the task is cancelled, the operation is,
-/// and is waited for.
+/// If the deadline passes, the operation is cancelled and not waited for. If the task is cancelled, the operation is
+/// cancelled too, and is waited for.
 ///
-/// - Throws: what the operation throws; stage `timeout` with the request's own code.
+/// - Throws: the errors of the operation; stage `timeout` with the request's own code, if the deadline passes.
 package func withinDeadline<Value: Sendable>(
   of request: TransferRequest, _ time: TimeSource,
   _ operation: @escaping @Sendable () async throws(TransportError) -> Value
@@ -25,7 +25,7 @@ package func withinDeadline<Value: Sendable>(
 }
 
 extension TransportError {
-  /// The end of the time for an attempt, or for the call.
+  /// Returns the error for an attempt or a call whose deadline has passed.
   package static func deadlinePassed(
     _ code: FailureCode, of timeout: Duration?, _ place: String, requestSent: Bool
   ) -> Self {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The options of TLS. Certificate chain and host name are always checked.
+/// The options of TLS. Certificate chain and host name are always verified.
 ///
-/// A host name is looked for in the subject alternative names alone (RFC 9525 §2): a certificate with nothing but a
-/// common name is for no host.
+/// A host name is compared only with the subject alternative names (RFC 9525 §2). A certificate that has only a common
+/// name is valid for no host.
 ///
 /// ```swift
 /// var engine = CurlConfiguration()
@@ -22,55 +22,56 @@ public struct TLSOptions: Sendable, Hashable {
     /// TLS 1.3.
     case v1_3
 
-    /// Older versions come first.
+    /// Returns whether the first version is older.
     public static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
   }
 
   /// A source of trusted roots.
   ///
-  /// Files are read once, and looked at again once a second at most: when one has changed, requests go out on new
-  /// connections, which know the new roots. While it cannot be read, connections and requests go on with the roots read
-  /// before; only after idleness, when no connection holds them any more, requests fail.
+  /// Files are read once, and checked for changes once a second at most. When a file has changed, requests use new
+  /// connections, with the new roots. While the file cannot be read, connections and requests use the previous roots.
+  /// Requests fail only after an idle period, when no connection uses those roots any more.
   public enum Roots: Sendable, Hashable {
     /// The system's bundle: the file that `SSL_CERT_FILE` names, or the distribution's.
     case system
     /// A PEM file with one or more certificates.
     case file(String)
-    /// A directory: every PEM file in it, whatever its name.
+    /// A directory. Every PEM file in it is used, regardless of its name.
     case directory(String)
     /// PEM text with one or more certificates.
     case pem([UInt8])
   }
 
-  /// PEM in a file or in memory.
+  /// PEM data in a file or in memory.
   public enum PEM: Sendable, Hashable {
-    /// Path of a PEM file.
+    /// The path of a PEM file.
     case file(String)
     /// PEM text.
     case bytes([UInt8])
   }
 
-  /// The strictness of chain checks.
+  /// The strictness of the verification of certificate chains.
   public enum ChainChecks: Sendable, Hashable {
     /// OpenSSL's default checks.
     case standard
-    /// Also what RFC 5280 demands of the form of certificates (`X509_V_FLAG_X509_STRICT`): key identifiers, critical
-    /// basic constraints, key usages of authorities. Private authorities made with few options often fail it.
+    /// In addition, the rules of RFC 5280 for the form of certificates (`X509_V_FLAG_X509_STRICT`): key identifiers,
+    /// critical basic constraints, key usages of authorities. Certificates of private authorities that were created
+    /// with few options often fail this check.
     case strict
   }
 
   /// A client certificate (chain, leaf first) and its private key.
   ///
-  /// Files are read once, and looked at again once a second at most: when certificate and key have changed and match,
-  /// requests go out on new connections, which present the new certificate. While they cannot be read or do not match,
-  /// connections and requests go on with the pair read before. A file may have 1 MiB at most. It may be a pipe, which
-  /// is read once and has to end within a minute.
+  /// Files are read once, and checked for changes once a second at most. When certificate and key have changed and
+  /// match, requests use new connections, which present the new certificate. While the files cannot be read or do not
+  /// match, connections and requests use the previous pair. A file may have at most 1 MiB. It may be a pipe, which is
+  /// read once and must be closed by its writer within a minute.
   public struct Identity: Sendable, Hashable {
-    /// Certificate chain.
+    /// The certificate chain.
     public var certificate: PEM
-    /// Private key; `nil` if the certificate's PEM contains it.
+    /// The private key; `nil` if the certificate's PEM contains it.
     public var key: PEM?
-    /// Password of the key, if it is encrypted.
+    /// The password of the key, if the key is encrypted.
     public var keyPassword: String?
 
     /// Makes an identity. Default: the certificate's PEM contains the key, which has no password.
@@ -81,50 +82,51 @@ public struct TLSOptions: Sendable, Hashable {
     }
   }
 
-  /// Default ``Roots/system``.
+  /// The trusted roots. Default ``Roots/system``.
   public var roots: Roots = .system
-  /// Default `nil`: no client certificate.
+  /// The client certificate. Default `nil`: none.
   ///
-  /// A request's own identity stays behind when a redirect leaves the origin, as credentials in header fields do. One
-  /// that a transport has by default is presented to every server that asks for a certificate, wherever redirects lead:
-  /// ``hostIdentities`` are not.
+  /// If a redirect leaves the origin, an identity in a request's options is dropped, like credentials in header fields.
+  /// An identity in a transport's default options is presented to every server that asks for a certificate, including
+  /// targets of redirects; ``hostIdentities`` are not.
   public var identity: Identity?
-  /// Identities for single hosts, which go before ``identity``. Default none.
+  /// The identities for single hosts, which take precedence over ``identity``. Default none.
   ///
-  /// The keys are names of hosts, in any spelling that ``HostName`` reads; they hold for the host itself, on every
+  /// The keys are host names, in any form that ``HostName`` accepts. An entry applies to the host itself, on every
   /// port.
   public var hostIdentities: [String: Identity] = [:]
-  /// Default TLS 1.2.
+  /// The minimum TLS version. Default TLS 1.2.
   public var minimumVersion: Version = .v1_2
-  /// The ciphers of TLS 1.2 and older, by OpenSSL's names, best first (`SSL_CTX_set_cipher_list`). Default `nil`:
-  /// OpenSSL's choice. A name that OpenSSL does not know fails requests with `tls/invalid_tls_configuration`; so it
-  /// does below.
+  /// The ciphers of TLS 1.2 and older, by OpenSSL's names, in order of preference (`SSL_CTX_set_cipher_list`). Default
+  /// `nil`: OpenSSL's choice. A name that is unknown to OpenSSL, here or in `cipherSuites`, fails requests with
+  /// `tls/invalid_tls_configuration`.
   public var legacyCiphers: [String]?
-  /// The cipher suites of TLS 1.3, best first, such as `TLS_AES_128_GCM_SHA256` (`SSL_CTX_set_ciphersuites`). Default
-  /// `nil`.
+  /// The cipher suites of TLS 1.3, in order of preference, such as `TLS_AES_128_GCM_SHA256`
+  /// (`SSL_CTX_set_ciphersuites`). Default `nil`: OpenSSL's choice.
   public var cipherSuites: [String]?
-  /// Default ``ChainChecks/standard``.
+  /// The strictness of chain verification. Default ``ChainChecks/standard``.
   public var chainChecks: ChainChecks = .standard
-  /// Whether a server has to staple a good OCSP response (RFC 6066 §8, `CURLOPT_SSL_VERIFYSTATUS`). Default false:
-  /// responses are not asked for.
+  /// Whether a server must staple a good OCSP response (RFC 6066 §8, `CURLOPT_SSL_VERIFYSTATUS`). Default false: no
+  /// response is requested.
   public var requiresStapledStatus = false
-  /// File to which the secrets of every connection are appended, for programs that decrypt captured traffic. Default
-  /// `nil`.
+  /// The file to which the secrets of every connection are appended, for programs that decrypt captured traffic.
+  /// Default `nil`.
   ///
-  /// For debugging: a reader of the file can read the traffic. It is made with mode 0600. Lines are written in the
-  /// background; the file is complete when the engine has shut down, or the process has exited. The environment's
-  /// `SSLKEYLOGFILE` has no effect.
+  /// This is for debugging: anyone who can read the file can decrypt the traffic. The file is created with mode 0600.
+  /// Lines are written in the background. The file is complete when the engine has shut down or the process has exited.
+  /// The environment's `SSLKEYLOGFILE` has no effect.
   public var keyLogFile: String?
 
-  /// Judges servers after chain and host name are checked. Default `nil`: these suffice.
+  /// The judge of servers, which is asked after chain and host name were verified. Default `nil`: no further check.
   ///
-  /// The judge of a transport's own options holds for every request. One in a request's options is asked in addition.
+  /// The judge in a transport's own options applies to every request. A judge in a request's options is asked in
+  /// addition.
   public var trustJudge: (any ServerTrustJudge)? {
     get { judge?.judge }
     set { judge = newValue.map(JudgeReference.init) }
   }
 
-  /// Equal where it is the same object: two judges with equal rules may come to differ.
+  /// A reference that is equal only to the same object: two judges with equal rules may diverge later.
   private struct JudgeReference: Sendable, Hashable {
     let judge: any ServerTrustJudge
 

@@ -1,50 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Limits in time. `nil` means no limit.
+/// The timeouts of a call. `nil` means no limit.
 ///
 /// ```swift
 /// configuration.timeouts.total = .seconds(30)                // the others stay as they are
 /// options.timeouts = try Timeouts(total: .seconds(3))        // the others are as in `standard`
 /// ```
 ///
-/// A limit that was set to zero or less fails fetches with `request/invalid_option`, before anything is sent. A part
-/// that was set longer than its whole has no effect.
+/// A limit of zero or less fails fetches with `request/invalid_option`, before anything is sent. A part that is set
+/// longer than its whole has no effect.
 public struct Timeouts: Sendable, Hashable {
-  /// From when a connection is dialed for the request until it stands, with TLS. Time in the queue does not count.
+  /// The time to establish the request's connection, including TLS, from the start of the dial. Time in the queue does
+  /// not count.
   public var connect: Duration?
-  /// One attempt with all its redirects and its body. Time in the queue counts.
+  /// The time for an attempt with all its redirects and its body. Time in the queue counts.
   public var attempt: Duration?
-  /// The longest time in which no byte moves in either direction while the server is to act.
+  /// The longest time without a byte in either direction while the server is expected to act.
   ///
-  /// Bytes that the server's kernel acknowledges count where the transport can see them, so that an upload on a slow
-  /// line is not idle. The limit does not run while the reader of a streamed body, or the writer of a streamed upload,
-  /// holds things up. A body that drips is not idle: only ``attempt`` and ``total`` end it.
+  /// Bytes that the server's kernel acknowledges count if the transport can see them, so an upload on a slow line is
+  /// not idle. The limit is paused while the reader of a streamed body, or the writer of a streamed upload, is slow. A
+  /// body that arrives slowly is not idle: only ``attempt`` and ``total`` end it.
   public var idle: Duration?
-  /// The whole call: queue, making requests (a token refreshed for them included), redirects, waits and retries, body.
+  /// The time for the whole call: queue, making requests (including the refresh of a token for them), redirects, delays
+  /// and retries, and body.
   ///
-  /// No wait is begun that cannot end before. A request maker or interceptor that is still at work then is left behind;
-  /// interceptors that are told of the end are given a second, unless none of them waits
-  /// (``HTTPResourceInterceptor/hooksWait``).
+  /// No delay starts that would end later. If a request maker or an interceptor is still running when the time is over,
+  /// the call does not wait for it. Interceptors that are called for the outcome then have one second to return, unless
+  /// none of them waits (``HTTPResourceInterceptor/hooksWait``).
   public var total: Duration?
 
-  /// 10 s to connect, 60 s idle, 60 s in total: for bodies collected in memory.
+  /// The timeouts for bodies that are collected in memory: 10 s to connect, 60 s idle, 60 s in total.
   public static let standard = Timeouts(
     unchecked: standardConnect, attempt: nil, idle: standardIdle, total: .seconds(60))
-  /// 10 s to connect, 60 s idle, no limit in total: for streams and large bodies.
+  /// The timeouts for streams and large bodies: 10 s to connect, 60 s idle, no limit in total.
   public static let streaming = Timeouts(unchecked: standardConnect, attempt: nil, idle: standardIdle, total: nil)
 
   private static let standardConnect = Duration.seconds(10)
   private static let standardIdle = Duration.seconds(60)
 
-  /// Makes limits; those left out are as in ``standard``.
+  /// Makes timeouts. Those left out are as in ``standard``.
   ///
   /// - Parameters:
-  ///   - connect: default 10 s; none where `attempt` or `total` is shorter.
-  ///   - attempt: default none.
-  ///   - idle: default 60 s; none where `attempt` or `total` is shorter.
-  ///   - total: default 60 s.
-  /// - Throws: ``ConfigurationError`` when a limit is not positive, or a part exceeds the whole
-  ///   (connect or idle over attempt or total, attempt over total).
+  ///   - connect: the time to connect. Default 10 s; none if `attempt` or `total` is shorter.
+  ///   - attempt: the time for an attempt. Default none.
+  ///   - idle: the longest time without a byte. Default 60 s; none if `attempt` or `total` is shorter.
+  ///   - total: the time for the whole call. Default 60 s.
+  /// - Throws: ``ConfigurationError`` if a limit is not positive, or a part exceeds the whole (connect or idle over
+  ///   attempt or total, attempt over total).
   public init(
     connect: Duration? = .seconds(10), attempt: Duration? = nil, idle: Duration? = .seconds(60),
     total: Duration? = .seconds(60)
@@ -74,8 +76,8 @@ public struct Timeouts: Sendable, Hashable {
     self.total = total
   }
 
-  /// The standard limit gives way to a shorter whole, which is what ends the fetch then; any other is meant as it is
-  /// given.
+  /// Returns `nil` if the part is the standard limit and the whole is shorter, because the whole then ends the fetch.
+  /// Any other limit is returned unchanged.
   private static func fitted(_ part: Duration?, standard: Duration, in whole: Duration?) -> Duration? {
     guard part == standard, let whole, whole < standard else { return part }
     return nil
@@ -93,7 +95,7 @@ extension Timeouts {
       "the \(name) timeout is \(value.brief), which is not positive", hint: "give a positive one, or nil for no limit")
   }
 
-  /// Refuses limits that were set to what is not positive.
+  /// Throws an error if a limit is not positive.
   func check() throws(TransportError) {
     if (connect ?? .seconds(1)) > .zero, (attempt ?? .seconds(1)) > .zero, (idle ?? .seconds(1)) > .zero,
       (total ?? .seconds(1)) > .zero

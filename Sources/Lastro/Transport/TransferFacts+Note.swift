@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TransferFacts {
-  /// Whether a cache answered without a request of this transfer's: it names with `fwd` why it asked the server after
-  /// all, and with `collapsed` that it was for another request (RFC 9211 §2).
+  /// Whether a cache responded without sending a request of this transfer. In the cache's note, `fwd` gives the reason
+  /// for a request to the server, and `collapsed` means that the request was sent for another transfer (RFC 9211 §2).
   package var isFromCache: Bool {
     notes.contains { $0.name == "cache" && (!$0.text.contains("fwd=") || $0.text.contains("; collapsed")) }
   }
 
-  /// What something around a transport did to a transfer: it stands in the ledger, in the line of its attempt.
+  /// A note of a layer around the transport about its effect on a transfer. The ledger includes it in the line of the
+  /// attempt.
   public struct Note: Sendable, Hashable, Encodable {
     enum CodingKeys: String, CodingKey { case name, detail, text, wait = "wait_s", inUse = "in_use", limit }
 
-    /// What was done, as a stable word of few distinct values, such as `paced`.
+    /// The effect as a stable identifier with few distinct values, such as `paced`.
     public let name: String
-    /// A further such word, such as the new state of a circuit. Default: empty.
+    /// A further identifier of this kind, such as the new state of a circuit. Default: empty.
     public let detail: String
-    /// For people, without secrets. Default: empty, and then the ledger's page leaves the note out.
+    /// The text for people, without secrets. Default: empty; the ledger's description then omits the note.
     public let text: String
-    /// How long the transfer waited for it, where it did.
+    /// The time that the transfer waited for the layer, if it did.
     public let wait: Duration?
-    /// How many transfers were under way, and how many may be, where it bounds them.
+    /// The number of concurrent transfers and its limit, if the layer limits them.
     public let bound: Bound?
 
-    /// What a bound on transfers under way is, and how much of it is used.
+    /// A limit on concurrent transfers, and the number in use.
     public struct Bound: Sendable, Hashable {
-      /// Transfers under way.
+      /// The number of concurrent transfers.
       public let inUse: Int
-      /// Transfers that may be.
+      /// The maximum number of concurrent transfers.
       public let limit: Int
 
-      /// Makes the numbers.
+      /// Makes a bound.
       public init(inUse: Int, limit: Int) { (self.inUse, self.limit) = (inUse, limit) }
     }
 
@@ -38,7 +39,7 @@ extension TransferFacts {
       (self.name, self.detail, self.text, self.wait, self.bound) = (name, detail, text, wait, bound)
     }
 
-    /// Times in seconds, by names with `_s`; what is not known is left out.
+    /// Encodes the note. Times are in seconds, with names that end in `_s`; unknown values are omitted.
     public func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encode(name, forKey: .name)

@@ -22,25 +22,25 @@ public struct TransferFacts: Sendable, Hashable {
 
   private var parts: CopyOnWrite<Parts>
 
-  /// Times since the transfer was begun, each the end of its phase; `nil` for a phase that did not happen. libcurl
-  /// measures dials, and Lastro the rest.
+  /// The times since the start of the transfer, each at the end of its phase; `nil` for a phase that did not occur.
+  /// libcurl measures dials, and Lastro the rest.
   public struct Timings: Sendable, Hashable {
-    /// Name resolution done (`CURLINFO_NAMELOOKUP_TIME_T`).
+    /// The end of name resolution (`CURLINFO_NAMELOOKUP_TIME_T`).
     public var nameLookup: Duration?
-    /// TCP connection, or the proxy's, established (`CURLINFO_CONNECT_TIME_T`).
+    /// The time when the TCP connection, or the proxy's, was established (`CURLINFO_CONNECT_TIME_T`).
     public var connect: Duration?
-    /// TLS established (`CURLINFO_APPCONNECT_TIME_T`).
+    /// The time when TLS was established (`CURLINFO_APPCONNECT_TIME_T`).
     public var tls: Duration?
-    /// The request is about to be sent.
+    /// The time immediately before the request is sent.
     public var requestStart: Duration?
-    /// First byte of the response.
+    /// The time when the first byte of the response arrived.
     public var firstByte: Duration?
-    /// The whole transfer.
+    /// The duration of the whole transfer.
     public var total: Duration
-    /// Waiting in the queue in front of the engine; not part of the others.
+    /// The time in the queue before the engine. It is not part of the other times.
     public var queued: Duration
 
-    /// Makes timings; all phases absent.
+    /// Makes timings. By default all phases are absent.
     public init(
       nameLookup: Duration? = nil, connect: Duration? = nil, tls: Duration? = nil,
       requestStart: Duration? = nil, firstByte: Duration? = nil, total: Duration = .zero, queued: Duration = .zero
@@ -55,24 +55,24 @@ public struct TransferFacts: Sendable, Hashable {
     }
   }
 
-  /// `"1.0"`, `"1.1"` or `"2"`; `nil` until the response's head arrived.
+  /// The HTTP version: `"1.0"`, `"1.1"` or `"2"`; `nil` until the response's head arrived.
   public var httpVersion: String? {
     get { parts.value.httpVersion }
     _modify { yield &parts.value.httpVersion }
   }
-  /// Address that the connection leads to (the proxy's, where there is one), or the path of its Unix socket;
-  /// `nil` before it is connected.
+  /// The address that the connection was made to (the proxy's, if there is one), or the path of its Unix socket; `nil`
+  /// before it is connected.
   public var remoteAddress: String? {
     get { parts.value.remoteAddress }
     _modify { yield &parts.value.remoteAddress }
   }
-  /// Port at that address.
+  /// The port at that address.
   public var remotePort: Int? {
     get { parts.value.remotePort }
     _modify { yield &parts.value.remotePort }
   }
-  /// Names the connection among the live ones of its engine: its local port. `nil` when there was none, and over a
-  /// Unix socket.
+  /// The connection's identifier among the live connections of its engine: its local port. `nil` if there was no
+  /// connection, and for a Unix socket.
   public var connectionID: Int64? {
     get { parts.value.connectionID }
     _modify { yield &parts.value.connectionID }
@@ -82,12 +82,12 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.connectionReused }
     _modify { yield &parts.value.connectionReused }
   }
-  /// Bytes of request head and body written.
+  /// The number of bytes of request head and body written.
   public var bytesSent: Int64 {
     get { parts.value.bytesSent }
     _modify { yield &parts.value.bytesSent }
   }
-  /// Bytes of the response body as they came over the wire, before decompression.
+  /// The number of bytes of the response body received, before decompression.
   public var bytesReceived: Int64 {
     get { parts.value.bytesReceived }
     _modify { yield &parts.value.bytesReceived }
@@ -102,7 +102,7 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.trust }
     _modify { yield &parts.value.trust }
   }
-  /// Times of the phases.
+  /// The times of the phases.
   public var timings: Timings {
     get { parts.value.timings }
     _modify { yield &parts.value.timings }
@@ -113,20 +113,20 @@ public struct TransferFacts: Sendable, Hashable {
     _modify { yield &parts.value.bodyCut }
   }
 
-  /// Fields behind the body (RFC 9110 §6.5), which are not merged into the head; those that mean something in a head
-  /// only are left out. Empty until the body has ended.
+  /// The fields after the body (RFC 9110 §6.5). They are not merged into the head, and those that are only allowed in a
+  /// head are dropped. Empty until the body has ended.
   public var trailers: HTTPFields {
     get { parts.value.trailers }
     _modify { yield &parts.value.trailers }
   }
 
-  /// Notes of the layers around the transport, such as waits for a pace. Default none.
+  /// The notes of the layers around the transport, such as delays of a rate limit. Default none.
   public var notes: [Note] {
     get { parts.value.notes }
     _modify { yield &parts.value.notes }
   }
 
-  /// Makes facts; everything unknown by default.
+  /// Makes facts. By default everything is unknown.
   public init(
     httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
     connectionID: Int64? = nil, connectionReused: Bool = false,
@@ -142,8 +142,8 @@ public struct TransferFacts: Sendable, Hashable {
 }
 
 extension TransferFacts {
-  /// Goes on from the facts of the head to those of the whole transfer, where there are any. Layers note what they did
-  /// at the head.
+  /// Replaces the facts of the head by those of the whole transfer, if there are any. The notes of the head are kept if
+  /// the whole transfer has none.
   mutating func complete(by whole: TransferFacts?) {
     guard var whole else { return }
     if whole.notes.isEmpty { whole.notes = notes }
@@ -152,7 +152,7 @@ extension TransferFacts {
 }
 
 extension TransferFacts: CustomReflectable {
-  /// Its properties.
+  /// The facts as a mirror's children.
   public var customMirror: Mirror {
     Mirror(self, children: Mirror(reflecting: parts.value).children, displayStyle: .struct)
   }

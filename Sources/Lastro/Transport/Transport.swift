@@ -2,33 +2,34 @@
 
 public import HTTPTypes
 
-/// Carries one request to a server and brings the response back: the seam between policy and engine.
+/// A transport sends a request to a server and returns its response. It separates the pipeline's policies from the
+/// engine.
 ///
-/// It follows no redirects, retries nothing and interprets no status. To wrap a whole exchange (record it, delay it,
-/// answer it from elsewhere), write a transport that wraps a transport.
+/// A transport follows no redirects, retries nothing and interprets no status. To wrap a whole exchange (record it,
+/// delay it, respond from elsewhere), write a transport that wraps a transport.
 ///
-/// An implementation finishes promptly with the cancelled error when the calling task is cancelled, and fails when
-/// ``TransferRequest/deadline`` has passed: the pipeline does not watch it meanwhile.
+/// An implementation must throw the cancelled error promptly when the calling task is cancelled, and must fail when
+/// ``TransferRequest/deadline`` has passed: the pipeline does not enforce the deadline during an exchange.
 public protocol Transport: Sendable {
-  /// Performs one exchange.
+  /// Performs an exchange.
   ///
-  /// - Throws: ``TransportError``, with ``TransportError/requestSent`` set when a byte of the request may have left.
+  /// - Throws: ``TransportError``, with ``TransportError/requestSent`` set if a byte of the request may have been sent.
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse
 
-  /// How it would perform an exchange: proxy, trust, versions, connections. Without network and secrets. Default:
-  /// nothing.
+  /// Returns facts about how it would perform an exchange: proxy, trust, versions, connections. It must not use the
+  /// network or reveal secrets. Default: no facts.
   func explain(_ request: TransferRequest) -> [FetchExplanation.Fact]
 }
 
 extension Transport {
-  /// The default: no facts.
+  /// The default: returns no facts.
   public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] { [] }
 }
 
-/// One request as a ``Transport`` gets it: final, checked, with its limits.
+/// A request as a ``Transport`` receives it: final, checked, with its limits.
 public struct TransferRequest: Sendable {
   struct Parts: Sendable {
-    // As it came: a call's request is its transfer's too, at the price of one reference.
+    // The call's request is stored as a whole, at the cost of one reference.
     var request: ResourceRequest
     var delivery: Delivery
     var connectTimeout: Duration?
@@ -44,17 +45,17 @@ public struct TransferRequest: Sendable {
 
   private var parts: CopyOnWrite<Parts>
 
-  /// How the response's body is delivered.
+  /// The delivery of the response's body.
   public enum Delivery: Sendable, Hashable {
-    /// Collected in memory, at most so many bytes after decompression.
+    /// Collected in memory, up to this number of bytes after decompression.
     case collected(maximumBytes: Int)
-    /// As a stream with back-pressure, at most so many bytes after decompression (`nil`: no limit).
+    /// Delivered as a stream with back-pressure, up to this number of bytes after decompression (`nil`: no limit).
     case streamed(maximumBytes: Int?)
-    /// Collected when the status is outside 200–299 (at most `errorBytes`), else streamed.
+    /// Collected if the status is outside 200–299 (up to `errorBytes`), else streamed.
     case streamedOnSuccess(maximumBytes: Int?, errorBytes: Int)
   }
 
-  /// Method, scheme, authority, path with query, header fields.
+  /// The method, scheme, authority, path with query, and header fields.
   public var head: HTTPRequest {
     _read { yield parts.value.request.head }
     _modify { yield &parts.value.request.head }
@@ -64,85 +65,87 @@ public struct TransferRequest: Sendable {
     get { parts.value.request.body }
     _modify { yield &parts.value.request.body }
   }
-  /// Whether there is a body: ``body`` would be copied to be asked.
+  /// Whether there is a body. Asking ``body`` would copy it.
   package var hasBody: Bool { !parts.value.request.body.isEmpty }
-  /// How the connection is to be made; the transport's own defaults where `nil`.
+  /// The options of the connection; `nil` for the transport's own defaults.
   public var connection: ConnectionOptions? {
     _read { yield parts.value.request.options.connection }
     _modify { yield &parts.value.request.options.connection }
   }
-  /// How the response's body is delivered.
+  /// The delivery of the response's body.
   public var delivery: Delivery {
     _read { yield parts.value.delivery }
     _modify { yield &parts.value.delivery }
   }
-  /// Limit of the connect phase.
+  /// The limit of the connect phase.
   public var connectTimeout: Duration? {
     get { parts.value.connectTimeout }
     _modify { yield &parts.value.connectTimeout }
   }
-  /// Limit of idleness.
+  /// The limit of idle time.
   public var idleTimeout: Duration? {
     get { parts.value.idleTimeout }
     _modify { yield &parts.value.idleTimeout }
   }
-  /// What is left for the transfer, queue included.
+  /// The time left for the transfer, including time in the queue.
   public var deadline: Duration? {
     get { parts.value.deadline }
     _modify { yield &parts.value.deadline }
   }
-  /// The code to fail with when ``deadline`` passes: ``FailureCode/attemptTimeout`` or ``FailureCode/totalTimeout``.
+  /// The code of the error when ``deadline`` passes: ``FailureCode/attemptTimeout`` or ``FailureCode/totalTimeout``.
   public var deadlineCode: FailureCode {
     get { parts.value.deadlineCode }
     _modify { yield &parts.value.deadlineCode }
   }
-  /// The timeout that ``deadline`` is what is left of, for errors' texts.
+  /// The whole timeout, of which ``deadline`` is the remainder, for error messages.
   package var wholeTimeout: Duration? {
     get { parts.value.wholeTimeout }
     _modify { yield &parts.value.wholeTimeout }
   }
-  /// Whether the transport may send the request again by itself, on a fresh connection, when a pooled connection
-  /// turns out to be dead before a response byte arrived.
+  /// Whether the transport may resend the request on a new connection, if a pooled connection turns out to be closed
+  /// before a byte of the response arrived.
   public var allowsResend: Bool {
     get { parts.value.allowsResend }
     _modify { yield &parts.value.allowsResend }
   }
-  /// Is told how far the transfer has come; the transport reports to it, at a moderate pace, where it is set.
+  /// The reporter of the transfer's progress. If it is set, the transport reports to it at a moderate rate.
   package var progress: TransferProgressReporter.Transfer? {
     get { parts.value.progress }
     _modify { yield &parts.value.progress }
   }
-  /// The secrets that head and body carry: what a transport that logs has to mask. Default none.
+  /// The secrets in head and body, which a transport that logs must mask. Default none.
   public var secrets: Set<Secret> {
     get { parts.value.request.options.secrets }
     _modify { yield &parts.value.request.options.secrets }
   }
-  /// Most bytes to collect of the body of an answer outside 200–299. The rest need not be read, which is not a failure:
-  /// ``TransferFacts/bodyCut`` tells. Default `nil`: as ``delivery`` says, whose limit holds as well.
+  /// The maximum number of bytes to collect of the body of a response outside 200–299. The rest need not be read. This
+  /// is not a failure; ``TransferFacts/bodyCut`` reports it. The limit of ``delivery`` also applies. Default `nil`:
+  /// only that limit applies.
   public var maximumErrorBytes: Int? {
     get { parts.value.maximumErrorBytes }
     _modify { yield &parts.value.maximumErrorBytes }
   }
-  /// Whether the caller does not want the body of a redirect: of an answer 300, 301, 302, 303, 307 or 308 with a
-  /// `Location`. A transport may then answer at the head, with an empty body, and drop the rest. Default false.
+  /// Whether the caller does not need the body of a redirect: of a response 300, 301, 302, 303, 307 or 308 with a
+  /// `Location`. A transport may then return the response at its head, with an empty body, and drop the rest. Default
+  /// false.
   public var dropsRedirectBodies: Bool {
     get { parts.value.dropsRedirectBodies }
     _modify { yield &parts.value.dropsRedirectBodies }
   }
 
-  /// Is told of interim responses, as ``RequestOptions/onInterimResponse`` says. Default: `nil`.
+  /// A closure that is called for interim responses; see ``RequestOptions/onInterimResponse``. Default: `nil`.
   public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
     get { parts.value.request.options.onInterimResponse }
     _modify { yield &parts.value.request.options.onInterimResponse }
   }
 
-  /// What the stack's layers are asked to do with the request, as ``RequestOptions/layerUses`` says.
+  /// The request's settings for the stack's layers; see ``RequestOptions/layerUses``.
   package var layerUses: ByLayerPlace<any Sendable> {
     get { parts.value.request.options.layerUses }
     _modify { yield &parts.value.request.options.layerUses }
   }
 
-  /// The request as the pipeline made it.
+  /// The request that the pipeline made.
   var resourceRequest: ResourceRequest { parts.value.request }
 
   /// Makes a request.
@@ -166,14 +169,14 @@ public struct TransferRequest: Sendable {
   init(parts: Parts) { self.parts = CopyOnWrite(parts) }
 }
 
-/// What a ``Transport`` brings back.
+/// The response that a ``Transport`` returns.
 public struct TransferResponse: Sendable {
-  /// Status and header fields of the final response.
+  /// The status and header fields of the final response.
   public var head: HTTPResponse { didSet { knownStatus = nil } }
   private var knownStatus: Int?
   /// The body: bytes, or a stream still to be read.
   public var body: ResponseBody
-  /// Facts so far; for a streamed body, ``ResponseBody/finalFacts`` has the rest.
+  /// The facts so far; for a streamed body, ``ResponseBody/finalFacts`` has the rest.
   public var facts: TransferFacts
 
   /// Makes a response.
@@ -183,12 +186,12 @@ public struct TransferResponse: Sendable {
     self.facts = facts
   }
 
-  /// Makes a response whose status is known: to read it from the head costs as much as to write it there.
+  /// Makes a response whose status code is known, because parsing it from the head is costly.
   package init(head: HTTPResponse, status: Int, body: ResponseBody, facts: TransferFacts) {
     self.init(head: head, body: body, facts: facts)
     knownStatus = status
   }
 
-  /// The code of the head's status.
+  /// The status code of the head.
   package var statusCode: Int { knownStatus ?? head.statusCode }
 }

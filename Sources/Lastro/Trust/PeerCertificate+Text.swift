@@ -13,7 +13,8 @@ extension PeerCertificate {
     return "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
   }
 
-  /// The first of its names, for a line; `nil` where it has none. A stranger wrote them: what no host has is escaped.
+  /// The first 8 of the certificate's names on one line; `nil` if it has none. The names are untrusted: names with
+  /// characters that no host has are quoted and escaped.
   package var namesInShort: String? {
     let names = names
     let shown = names.prefix(8).map { name in
@@ -24,7 +25,8 @@ extension PeerCertificate {
     return shown.joined(separator: ", ") + (names.count > 8 ? " and \(names.count - 8) more" : "")
   }
 
-  /// One line: subject, kind of key, expiry. A subject is text that a stranger wrote, so it is put on one line and cut.
+  /// The subject, the kind of key and the expiry on one line. The subject is untrusted text, so it is cut and put on
+  /// one line.
   var summary: String {
     guard let facts else { return "a certificate that cannot be read" }
     return "\(facts.shortSubject); \(facts.key); expires \(facts.notAfter.inCalendar)"
@@ -32,21 +34,22 @@ extension PeerCertificate {
 }
 
 extension PeerCertificate.Facts {
-  /// The validity, for a line.
+  /// The validity period, as text for one line.
   package var dates: String { "from \(notBefore.inCalendar) to \(notAfter.inCalendar)" }
-  /// The subject on one line, and cut.
+  /// The subject, cut and on one line.
   package var shortSubject: String { subject.isEmpty ? "no subject" : subject.onOneLine.cut(to: 200) }
 }
 
 extension String {
-  /// So many scalars at most. Not characters: of combining marks one may have any number.
+  /// Returns at most the given number of scalars. It does not count characters: one character may have any number of
+  /// combining marks.
   package func cut(to count: Int) -> String {
     guard unicodeScalars.count > count else { return self }
     return String(String.UnicodeScalarView(unicodeScalars.prefix(count))) + "…"
   }
 
-  /// The bytes, for OpenSSL, which skips lines of PEM that do not begin in the first column: without a byte order mark,
-  /// and without the blanks that lines begin with.
+  /// The bytes for OpenSSL, without a byte order mark and without the blanks at the start of lines. OpenSSL skips PEM
+  /// lines that do not begin in the first column.
   var withoutIndentation: [CChar] {
     var result: [CChar] = []
     result.reserveCapacity(utf8.count)

@@ -8,38 +8,38 @@ internal import CLastroCrypto
   public import Foundation
 #endif
 
-/// An X.509 certificate as a peer presented it: its DER form and its pin; ``facts`` reads the rest when asked.
+/// An X.509 certificate as a peer presented it: its DER form and its pin. ``facts`` parses the rest on demand.
 public struct PeerCertificate: Sendable, Hashable {
-  /// What a certificate says of itself. None of it is verified.
+  /// The fields of a certificate. None of them is verified.
   public struct Facts: Sendable, Hashable {
-    /// Subject, such as `C=PT, O=Example, CN=api.example.com`.
+    /// The subject, such as `C=PT, O=Example, CN=api.example.com`.
     public var subject: String
-    /// Issuer, in the same form.
+    /// The issuer, in the same form.
     public var issuer: String
-    /// First moment of its validity.
+    /// The first moment of the validity period.
     public var notBefore: Date
-    /// Last moment of its validity.
+    /// The last moment of the validity period.
     public var notAfter: Date
-    /// The kind of its key.
+    /// The kind of the certificate's key.
     public var key: PublicKeyKind
-    /// Whether it may issue certificates (`basicConstraints`).
+    /// Whether the certificate may issue certificates (`basicConstraints`).
     public var isAuthority: Bool
-    /// Whether subject and issuer are the same, as in roots.
+    /// Whether subject and issuer are the same, as in root certificates.
     public var isSelfIssued: Bool
   }
 
   /// The certificate (RFC 5280 §4.1) in DER.
   public let der: [UInt8]
-  /// The pin of its key.
+  /// The pin of the certificate's key.
   public let pin: SPKIHash
 
-  /// Wraps what the engine has read already.
+  /// Wraps a certificate that the engine has already read.
   package init(der: [UInt8], pin: SPKIHash) {
     self.der = der
     self.pin = pin
   }
 
-  /// Reads a certificate; `nil` where the bytes are not one.
+  /// Reads a certificate. Returns `nil` if the bytes are not a certificate.
   public init?(der: [UInt8]) {
     var bytes = [UInt8](repeating: 0, count: SPKIHash.length)
     guard clastro_certificate_pin(der, der.count, &bytes), let pin = SPKIHash(bytes) else { return nil }
@@ -48,8 +48,8 @@ public struct PeerCertificate: Sendable, Hashable {
 
   /// Reads every `CERTIFICATE` block of a PEM text, in order. Lines may be indented.
   ///
-  /// - Throws: ``ConfigurationError`` when there is none, one is broken or encrypted, or a line was meant to begin one
-  ///   and does not, for want of dashes.
+  /// - Throws: ``ConfigurationError`` if there is no certificate, one is broken or encrypted, or a line with `BEGIN
+  ///   CERTIFICATE` does not have the dashes that begin a block.
   public static func certificates(pem: String) throws(ConfigurationError) -> [PeerCertificate] {
     var found: [[UInt8]] = []
     let text = pem.withoutIndentation
@@ -73,7 +73,8 @@ public struct PeerCertificate: Sendable, Hashable {
     return certificates
   }
 
-  /// What it says of itself; `nil` where it cannot be read. Parses each time: microseconds, but not for free.
+  /// The fields of the certificate; `nil` if it cannot be read. The certificate is parsed on every access, which takes
+  /// microseconds.
   public var facts: Facts? {
     var facts = clastro_certificate_facts()
     guard clastro_certificate_read(der, der.count, &facts) else { return nil }
@@ -91,8 +92,9 @@ public struct PeerCertificate: Sendable, Hashable {
 }
 
 extension PeerCertificate {
-  /// Its subject alternative names (RFC 5280 §4.2.1.6): hosts as they stand in it, addresses in numbers. None of them
-  /// is verified, and a host may hold any character. Parses each time.
+  /// The subject alternative names of the certificate (RFC 5280 §4.2.1.6): host names as they are written in it, and IP
+  /// addresses in numeric form. None of them is verified, and a host name may have any character. The certificate is
+  /// parsed on every access.
   public var names: [String] {
     var names: [String] = []
     withUnsafeMutablePointer(to: &names) { names in
@@ -104,7 +106,8 @@ extension PeerCertificate {
     return names
   }
 
-  /// Whether it names a host (RFC 6125), the common name counted where there are no alternative names.
+  /// Whether the certificate is valid for a host (RFC 6125). The common name counts only if there are no alternative
+  /// names.
   package func isFor(_ host: HostName) -> Bool {
     clastro_certificate_is_for(der, der.count, host.text, host.isIPAddress)
   }

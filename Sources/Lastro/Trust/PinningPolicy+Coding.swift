@@ -20,10 +20,10 @@ extension PinningPolicy: Codable {
   /// }
   /// ```
   ///
-  /// Only `domain` (or `ipAddress`) and `pins` are needed; the other members default as in
-  /// ``init(domainName:includeSubdomains:expiration:pinnedHashes:enforceBackupPin:mode:)``. `expires` demands
+  /// Only `domain` (or `ipAddress`) and `pins` are required. The defaults of the other members are those of
+  /// ``init(domainName:includeSubdomains:expiration:pinnedHashes:enforceBackupPin:mode:)``. `expires` requires
   /// `afterExpiration`, which is `refuse` or `fallBack`. A policy with the mode `off` and without `pins` excludes a
-  /// host. Members that there are not are errors: a misspelt one must not pass unseen.
+  /// host. Unknown members are errors, so that a misspelt member does not go unnoticed.
   ///
   /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
@@ -69,7 +69,7 @@ extension PinningPolicy: Codable {
       }
       return .never
     }
-    // The strategy lets much pass, such as 30 February and what stands after the date.
+    // The strategy is too lenient: it accepts, for example, 30 February and text after the date.
     guard let date = try? Date(text, strategy: .iso8601), date.inCalendar == text else {
       throw DecodingError.teaching(
         ConfigurationError(
@@ -90,7 +90,7 @@ extension PinningPolicy: Codable {
 
   private enum AfterExpiration: String, CaseIterable { case refuse, fallBack }
 
-  /// Writes what ``init(from:)`` reads: all members, the pins in order.
+  /// Writes the object that ``init(from:)`` reads, with the pins sorted.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(host.text, forKey: host.isIPAddress ? .ipAddress : .domain)

@@ -7,22 +7,22 @@
 #endif
 
 extension PinningPolicy {
-  /// Makes a policy for a host.
+  /// Creates a policy for a host.
   ///
   /// ```swift
   /// let policy = try PinningPolicy("api.example.com", pins: ["sha256/…", "sha256/…"])
   /// ```
   ///
   /// - Parameters:
-  ///   - host: its name, in any case, also international, without scheme, port or wildcard; or an IP address.
-  ///   - includeSubdomains: whether the policy also holds for every host below, at any depth. Default `false`. Refused
-  ///     for addresses, and for names below which anyone may register one.
-  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
-  ///   - pins: as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
-  ///   - enforceBackupPin: whether two different pins are demanded, as RFC 7469 §2.5 has it: with a single key, its
-  ///     loss cuts off the host. Default `true`.
-  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
-  /// - Throws: ``PinningPolicyValidationError``; of the host first, then of the pins.
+  ///   - host: the host name, in any case, possibly international, without scheme, port or wildcard; or an IP address.
+  ///   - includeSubdomains: whether the policy also applies to all hosts below this one, at any depth. Default `false`.
+  ///     Rejected for IP addresses, and for names below which anyone may register a name.
+  ///   - expiration: the last moment of the policy, and its effect afterwards. Default ``Expiration/never``.
+  ///   - pins: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
+  ///   - enforceBackupPin: whether two different pins are required, as in RFC 7469 §2.5: with a single pin, the loss of
+  ///     its key makes the host unreachable. Default `true`.
+  ///   - mode: the handling of a server that presents none of the keys. Default ``Mode/enforce``.
+  /// - Throws: ``PinningPolicyValidationError``. The host is checked first, then the pins.
   public init(
     _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: some Sequence<String>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce
@@ -37,13 +37,13 @@ extension PinningPolicy {
     try self.init(name, includeSubdomains, expiration, try Self.read(Set(pins)), enforceBackupPin, mode)
   }
 
-  /// Makes a policy for a host by its name.
+  /// Creates a policy for a host name.
   ///
-  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. Refused with
-  /// subdomains are names below which anyone may register a name, by the machine's public suffix list: where there is
-  /// none, names of one label only.
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. With
+  /// `includeSubdomains`, names below which anyone may register a name are rejected, according to the machine's public
+  /// suffix list. Without such a list, only names of one label are rejected.
   ///
-  /// - Throws: ``PinningPolicyValidationError``; of the domain first, then of the pins.
+  /// - Throws: ``PinningPolicyValidationError``. The domain is checked first, then the pins.
   public init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce
@@ -53,7 +53,7 @@ extension PinningPolicy {
       enforceBackupPin: enforceBackupPin, mode: mode, publicSuffixes: .system)
   }
 
-  /// The same, with another list of public suffixes.
+  /// Creates the same policy with another list of public suffixes.
   package init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce, publicSuffixes: PublicSuffixList
@@ -62,11 +62,11 @@ extension PinningPolicy {
     try self.init(host, includeSubdomains, expiration, try Self.read(pinnedHashes), enforceBackupPin, mode)
   }
 
-  /// Makes a policy for a host by its name, of pins that have been read already, such as those of a PEM file.
+  /// Creates a policy for a host name from pins that were already parsed, such as those of a PEM file.
   ///
   /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
   ///
-  /// - Throws: ``PinningPolicyValidationError``; of the domain first, then of the pins.
+  /// - Throws: ``PinningPolicyValidationError``. The domain is checked first, then the pins.
   public init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: Set<SPKIHash>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce
@@ -75,11 +75,11 @@ extension PinningPolicy {
     try self.init(host, includeSubdomains, expiration, pins, enforceBackupPin, mode)
   }
 
-  /// Makes a policy for an IP address, of pins that have been read already.
+  /// Creates a policy for an IP address from pins that were already parsed.
   ///
   /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
   ///
-  /// - Throws: ``PinningPolicyValidationError``; of the address first, then of the pins.
+  /// - Throws: ``PinningPolicyValidationError``. The address is checked first, then the pins.
   public init(
     ipAddress: String, expiration: Expiration = .never, pins: Set<SPKIHash>, enforceBackupPin: Bool = true,
     mode: Mode = .enforce
@@ -87,13 +87,13 @@ extension PinningPolicy {
     try self.init(try Self.address(ipAddress), false, expiration, pins, enforceBackupPin, mode)
   }
 
-  /// Makes a policy for an IP address, which no policy for a name ever matches (RFC 7469 §2.1).
+  /// Creates a policy for an IP address. A policy for a name never matches an IP address (RFC 7469 §2.1).
   ///
-  /// Its server needs a certificate that is for the address.
+  /// The server needs a certificate that is valid for the address.
   ///
   /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
   ///
-  /// - Throws: ``PinningPolicyValidationError``; of the address first, then of the pins.
+  /// - Throws: ``PinningPolicyValidationError``. The address is checked first, then the pins.
   public init(
     ipAddress: String, expiration: Expiration = .never, pinnedHashes: Set<String>, enforceBackupPin: Bool = true,
     mode: Mode = .enforce
@@ -102,12 +102,12 @@ extension PinningPolicy {
     try self.init(host, false, expiration, try Self.read(pinnedHashes), enforceBackupPin, mode)
   }
 
-  /// Makes a policy that takes a host out of its parent's: chain and host name suffice for it.
+  /// Creates a policy that excludes a host from its parent's policy: a valid chain and host name are sufficient for it.
   ///
   /// - Parameters:
-  ///   - domainName: the name.
-  ///   - includeSubdomains: whether the hosts below are taken out as well. Default `false`.
-  /// - Throws: ``PinningPolicyValidationError`` of the domain.
+  ///   - domainName: the host name.
+  ///   - includeSubdomains: whether the hosts below it are excluded as well. Default `false`.
+  /// - Throws: ``PinningPolicyValidationError`` for an invalid domain.
   public static func excluding(
     domainName: String, includeSubdomains: Bool = false
   ) throws(PinningPolicyValidationError) -> PinningPolicy {
@@ -116,11 +116,11 @@ extension PinningPolicy {
       expiration: .never, pins: [], enforceBackupPin: false, mode: .off)
   }
 
-  /// Makes a policy that says of an IP address that chain and host name suffice, where hosts without a policy are
-  /// refused.
+  /// Creates a policy that accepts an IP address with a valid chain and host name, for configurations that refuse hosts
+  /// without a policy.
   ///
   /// - Parameter ipAddress: an IPv4 or IPv6 address.
-  /// - Throws: ``PinningPolicyValidationError`` of the address.
+  /// - Throws: ``PinningPolicyValidationError`` for an invalid address.
   public static func excluding(ipAddress: String) throws(PinningPolicyValidationError) -> PinningPolicy {
     PinningPolicy(
       host: try address(ipAddress), includeSubdomains: false, expiration: .never, pins: [], enforceBackupPin: false,
@@ -141,7 +141,7 @@ extension PinningPolicy {
   private static func read(_ hashes: Set<String>) throws(PinningPolicyValidationError) -> Set<SPKIHash> {
     let invalid = hashes.filter { SPKIHash($0) == nil }
     guard invalid.isEmpty else { throw .invalidPins(invalid) }
-    // The same key may have been written twice, with and without prefix.
+    // The same key may be given twice, with and without the prefix.
     return Set(hashes.compactMap { SPKIHash($0) })
   }
 
@@ -169,7 +169,7 @@ extension PinningPolicy {
 }
 
 extension PinningPolicy.Expiration {
-  /// To the second, as it is written in files.
+  /// Returns the expiration rounded down to the second, which is the precision of files.
   fileprivate func inSeconds() throws(PinningPolicyValidationError) -> Self {
     guard let date else { return self }
     let seconds = date.timeIntervalSince1970.rounded(.down)

@@ -7,16 +7,18 @@
 #endif
 
 extension PinningPolicy {
-  /// The policy as Swift source, to paste into a program.
+  /// The policy as Swift source code that can be pasted into a program.
   public var swiftSource: String { swiftSource(candidates: []) }
 
-  /// The host, and whether the hosts below are meant too.
+  /// The host, and whether the policy includes its subdomains.
   var scope: String { host.text + (includeSubdomains ? " and its subdomains" : "") }
 
-  /// In an order that is the same each time.
+  /// The pins in a stable order.
   var sortedPins: [SPKIHash] { pins.sorted { $0.base64 < $1.base64 } }
 
-  /// - Parameter candidates: certificates whose pins are written as comments, for a person to choose from.
+  /// Returns the policy as Swift source code.
+  ///
+  /// - Parameter candidates: certificates whose pins are written as comments, as candidates for the reader.
   func swiftSource(candidates: [PeerCertificate]) -> String {
     guard mode != .off || !pins.isEmpty else {
       return "try PinningPolicy.excluding(\(host.isIPAddress ? "ipAddress" : "domainName"): \"\(host.text)\""

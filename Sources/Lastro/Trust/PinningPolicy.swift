@@ -6,7 +6,7 @@
   public import Foundation
 #endif
 
-/// Which keys a host must present: one of the keys of its verified chain must be pinned here.
+/// The keys that are pinned for a host: one of the keys in the host's verified chain must be among them.
 ///
 /// ```swift
 /// let policy = try PinningPolicy(
@@ -18,19 +18,21 @@
 ///   ])
 /// ```
 ///
-/// Two policies are equal when all they say is.
+/// Two policies are equal if all their members are equal.
 public struct PinningPolicy: Sendable, Hashable {
-  /// What a policy means after its last moment. Dates are of 1970 to 9999, and count to the second, rounded down.
+  /// The expiration of a policy, and its effect afterwards. Dates must be in the years 1970 to 9999, and are rounded
+  /// down to the second.
   public enum Expiration: Sendable, Hashable {
-    /// It holds until it is replaced.
+    /// The policy applies until it is replaced.
     case never
-    /// Afterwards the host is refused until there is a new policy. An app that does not renew it in time is cut off.
+    /// After the date, the host is refused until there is a new policy. An app that does not renew the policy in time
+    /// can no longer reach the host.
     case refuse(after: Date)
-    /// Afterwards chain and host name suffice, also where a policy for a parent would pin the host. An app that does
-    /// not renew it in time is unprotected.
+    /// After the date, a valid chain and host name are sufficient, even if a parent's policy would pin the host. An app
+    /// that does not renew the policy in time is unprotected.
     case fallBack(after: Date)
 
-    /// The last moment at which the pins hold; `nil` for ``never``.
+    /// The last moment at which the policy applies; `nil` for ``never``.
     public var date: Date? {
       switch self {
       case .never: nil
@@ -39,29 +41,30 @@ public struct PinningPolicy: Sendable, Hashable {
     }
   }
 
-  /// What is done with a server that presents none of the keys.
+  /// The handling of a server that presents none of the keys.
   public enum Mode: String, Sendable, Hashable, CaseIterable {
-    /// It is refused, and reported.
+    /// The server is refused and reported.
     case enforce
-    /// It is reported, and accepted: for trying a policy out.
+    /// The server is reported but accepted, for trying out a policy.
     case reportOnly
-    /// Nothing: chain and host name suffice, also where a policy for a parent would pin the host.
+    /// The policy checks nothing: a valid chain and host name are sufficient, even if a parent's policy would pin the
+    /// host.
     case off
   }
 
   /// The host, by its canonical name.
   public let host: HostName
-  /// Whether it also holds for every host below, at any depth, that has no policy closer to it. It always holds for
-  /// ``host`` itself. Refused where the host is a public suffix by the machine's list
-  /// (`/usr/share/publicsuffix/public_suffix_list.dat`); without that file `co.uk` passes.
+  /// Whether the policy also applies to every host below ``host``, at any depth, that has no policy closer to it. The
+  /// policy always applies to ``host`` itself. Subdomains are rejected if the host is a public suffix according to the
+  /// machine's list (`/usr/share/publicsuffix/public_suffix_list.dat`); without that file, `co.uk` is accepted.
   public let includeSubdomains: Bool
-  /// Until when it holds, and what is then.
+  /// The last moment of the policy, and its effect afterwards.
   public let expiration: Expiration
-  /// The pins. Empty only in a policy that excludes a host.
+  /// The pins. They are empty only in a policy that excludes a host.
   public let pins: Set<SPKIHash>
-  /// Whether it was demanded that there be two different pins.
+  /// Whether the policy was created with the requirement of two different pins.
   public let enforceBackupPin: Bool
-  /// What is done with a server that presents none of the keys.
+  /// The handling of a server that presents none of the keys.
   public let mode: Mode
 
   init(
@@ -76,6 +79,6 @@ public struct PinningPolicy: Sendable, Hashable {
     self.mode = mode
   }
 
-  /// Whether its last moment has passed.
+  /// Returns whether the last moment of the policy has passed.
   public func isExpired(at date: Date) -> Bool { expiration.date.map { $0 < date } ?? false }
 }

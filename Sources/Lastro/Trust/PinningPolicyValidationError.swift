@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why there can be no such ``PinningPolicy``. Others may come: a `switch` needs an `@unknown default`.
+/// The reason why a ``PinningPolicy`` is invalid. Later versions may add reasons: a `switch` needs an `@unknown
+/// default`.
 @nonexhaustive
 public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The name is empty, or no host can be called so.
+  /// The name is empty, or is not a valid host name.
   case invalidDomainName(String, ConfigurationError)
-  /// A name with a wildcard.
+  /// The name has a wildcard.
   case wildcard(String)
-  /// An IP address where a name is expected.
+  /// The text is an IP address, but a name is expected.
   case ipAddress(String)
-  /// No IP address where one is expected.
+  /// The text is not an IP address, but one is expected.
   case notAnIPAddress(String)
-  /// A name below which anyone may register one (`com`, `co.uk`), with subdomains.
+  /// The policy includes subdomains of a name below which anyone may register a name (`com`, `co.uk`).
   case publicSuffix(String)
-  /// A name of one label that no rule is for (`intranet`, `localhost`), with subdomains.
+  /// The policy includes subdomains of a name of one label that no rule of the list covers (`intranet`, `localhost`).
   case singleLabel(String)
-  /// There is no pin.
+  /// The policy has no pins.
   case emptyPins
-  /// These are no pins: all that are not.
+  /// Some pins are invalid; the set has all of those.
   case invalidPins(Set<String>)
-  /// There is only one key, and a backup is demanded.
+  /// The policy has only one key, but a backup is required.
   case missingBackupPin
-  /// Its date is NaN, infinite, or not within the years 1970 to 9999.
+  /// The expiration is NaN, infinite, or outside the years 1970 to 9999.
   case invalidExpiration
-  /// An IP address with subdomains.
+  /// The policy includes subdomains of an IP address.
   case subdomainsOfAddress
-  /// In a file: neither a domain nor an IP address, or both.
+  /// A policy in a file has neither a domain nor an IP address, or has both.
   case unclearHost
 
-  /// What is wrong, and how to fix it.
+  /// The fault and a suggested fix.
   public var description: String { error.description }
 
-  /// The same as a sentence and a hint.
+  /// The fault and the suggested fix as a `ConfigurationError`.
   var error: ConfigurationError {
     switch self {
     case .invalidDomainName(let name, let error):

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the policy for a host, with one look-up for each of its labels at most, and without allocating.
+/// Finds the policy for a host with at most one dictionary lookup for each of its labels, without allocating.
 struct PolicyTable: Sendable, Hashable {
   private let policies: [Substring: PinningPolicy]
 
-  /// - Parameter policies: one for each host; of several the first.
+  /// - Parameter policies: the policies; of several for the same host, the first is used.
   init(_ policies: [PinningPolicy]) {
     self.policies = Dictionary(policies.map { ($0.host.text[...], $0) }, uniquingKeysWith: { first, _ in first })
   }
 
   func policy(for host: HostName) -> PinningPolicy? { policies[host.text[...]] ?? parentPolicy(of: host) }
 
-  /// Whole labels are taken away, so neither `badexample.com` nor `com` meets a policy for `example.com`.
+  /// Returns the policy of the host's longest parent that includes subdomains. Only whole labels are removed, so a
+  /// policy for `example.com` matches neither `badexample.com` nor `com`.
   func parentPolicy(of host: HostName) -> PinningPolicy? {
     guard !host.isIPAddress else { return nil }
     var name = host.text[...]

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The kind of a public key, for people: pins do not depend on it.
+/// The kind of a public key, for display: pins do not depend on it.
 public enum PublicKeyKind: Sendable, Hashable, CustomStringConvertible {
-  /// RSA, with the bits of its modulus.
+  /// RSA, with the size of the modulus in bits.
   case rsa(bits: Int)
   /// An elliptic curve, by its common name, such as `P-256`.
   case ec(curve: String)
   /// Another algorithm, by OpenSSL's name, such as `ED25519`.
   case other(String)
 
-  /// Such as `RSA 2048`, `EC P-256`, `ED25519`.
+  /// The kind as text, such as `RSA 2048`, `EC P-256` or `ED25519`.
   public var description: String {
     switch self {
     case .rsa(let bits): "RSA \(bits)"
@@ -26,6 +26,6 @@ public enum PublicKeyKind: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// NIST's names, which people use, by OpenSSL's.
+  /// NIST's names of curves, which are in common use, by OpenSSL's names.
   private static let curves = ["prime256v1": "P-256", "secp384r1": "P-384", "secp521r1": "P-521"]
 }

@@ -8,17 +8,18 @@ internal import CLastroCrypto
   internal import Foundation
 #endif
 
-/// A pin: SHA-256 of a certificate's DER SubjectPublicKeyInfo (RFC 7469 §2.4), for keys of any type.
+/// A pin: the SHA-256 hash of a certificate's DER SubjectPublicKeyInfo (RFC 7469 §2.4), for keys of any type.
 ///
-/// It stays the same when a certificate is renewed with the same key. Two are equal when their 32 bytes are.
+/// The pin stays the same when a certificate is renewed with the same key. Two pins are equal if their 32 bytes are
+/// equal.
 public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
-  /// Its length in bytes.
+  /// The length of a pin in bytes.
   public static let length = 32
 
   /// The 32 bytes.
   public let bytes: [UInt8]
 
-  /// Wraps 32 bytes; `nil` for any other number of them.
+  /// Wraps 32 bytes. Returns `nil` for any other number of bytes.
   public init?(_ bytes: [UInt8]) {
     guard bytes.count == Self.length else { return nil }
     self.bytes = bytes
@@ -26,16 +27,16 @@ public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
 
   /// Reads `sha256/` and Base64 (RFC 4648 §4, with padding), or the Base64 alone.
   ///
-  /// `nil` for anything else: another hash, 31 bytes, spaces, the alphabet of URLs.
+  /// Returns `nil` for anything else, such as another hash, 31 bytes, spaces, or the URL-safe alphabet.
   public init?(_ description: String) {
     let text = description.hasPrefix(Self.prefix) ? description.dropFirst(Self.prefix.count) : description[...]
     guard text.utf8.count == 44, let data = Data(base64Encoded: String(text)) else { return nil }
     self.init([UInt8](data))
   }
 
-  /// The pin of the first block of a PEM text: a certificate, a certificate request, or a public key. So the pin of a
-  /// backup key is known before there is a certificate for it. Keys of types that OpenSSL does not know are read too.
-  /// `nil` where there is no such block, or a line before it looks as if one began.
+  /// Computes the pin of the first block in a PEM text: a certificate, a certificate request, or a public key. Thus a
+  /// backup key can be pinned before it has a certificate. Keys of types that OpenSSL does not know are read too.
+  /// Returns `nil` if there is no such block, or if an earlier line looks like the malformed start of a block.
   public init?(pem: String) {
     var bytes = [UInt8](repeating: 0, count: Self.length)
     let text = pem.withoutIndentation
@@ -43,17 +44,17 @@ public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
     self.bytes = bytes
   }
 
-  /// `sha256/` and Base64: the form of configurations, and of every message.
+  /// `sha256/` and Base64, the form used in configurations and in all messages.
   public var description: String { Self.prefix + base64 }
 
-  /// Base64 without prefix.
+  /// The Base64 without the prefix.
   public var base64: String { Data(bytes).base64EncodedString() }
 
   private static let prefix = "sha256/"
 }
 
 extension SPKIHash: Codable {
-  /// Reads the text of ``init(_:)-(String)``.
+  /// Reads the text form, as ``init(_:)-(String)`` does.
   ///
   /// - Throws: `DecodingError` for any other text.
   public init(from decoder: any Decoder) throws {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Certificates hang in failures and reports that people print and `dump`: descriptions and mirrors without their bytes.
+// Failures and reports contain certificates, and people print and `dump` them. Descriptions and mirrors therefore leave
+// out the bytes of certificates.
 
 extension PeerCertificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// One line: pin, subject, kind of key, expiry.
+  /// The pin, the subject, the kind of key and the expiry on one line.
   public var description: String { "\(pin)  \(summary)" }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Pin, and what it says of itself on one line.
+  /// The pin, and the certificate's own fields on one line.
   public var customMirror: Mirror { Mirror(self, children: ["pin": "\(pin)", "summary": summary]) }
 }
 
 extension ServerTrust: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// One line: host, port and role, and the pins of the chain.
+  /// The host, the port, the role and the pins of the chain on one line.
   public var description: String {
     let pins = chain.isEmpty ? "no chain" : "chain \(chain.map { "\($0.pin)" }.joined(separator: ", "))"
     let count = otherCertificates.count
@@ -22,10 +23,10 @@ extension ServerTrust: CustomStringConvertible, CustomDebugStringConvertible, Cu
     return "\(server): \(pins)\(others)"
   }
 
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
 
-  /// Its members; of certificates what they say of themselves.
+  /// The members, with certificates replaced by their descriptions.
   public var customMirror: Mirror {
     Mirror(
       self,
@@ -34,7 +35,7 @@ extension ServerTrust: CustomStringConvertible, CustomDebugStringConvertible, Cu
       ])
   }
 
-  /// Host and port, and whether it is a proxy.
+  /// The host and the port, with a prefix if the server is a proxy.
   var server: String {
     let name = host.text.bracketedHost
     return (role == .proxy ? "the proxy " : "") + "\(name):\(port)"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ServerTrustEvaluator {
-  /// In which order the keys of a chain are looked up among the pins. It decides nothing: any match suffices.
+  /// The order in which the keys of a chain are looked up among the pins. It does not affect the result, because any
+  /// match is sufficient.
   public enum CertificateCheckingOrder: String, Sendable, Hashable, CaseIterable, Codable {
-    /// The root first: quicker where authorities are pinned.
+    /// The root is looked up first, which is faster if certificate authorities are pinned.
     case rootToLeaf
-    /// The leaf first.
+    /// The leaf is looked up first.
     case leafToRoot
 
-    /// The indices of a chain, whose leaf has 0, in that order. None for a chain without certificates.
+    /// Returns the indices of a chain in this order; the leaf has index 0. Returns no index for an empty chain.
     public func indices(forChainLength length: Int) -> StrideTo<Int> {
       let length = max(0, length)
       return switch self {

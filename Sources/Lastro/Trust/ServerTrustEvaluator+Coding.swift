@@ -13,8 +13,8 @@ extension ServerTrustEvaluator.Configuration: Codable {
     case policies, allowNotPinnedDomains, certificateCheckingOrder
   }
 
-  /// Reads an object with `policies`, and `allowNotPinnedDomains` and `certificateCheckingOrder` where they are not the
-  /// default. Members that there are not are errors.
+  /// Reads an object with `policies`, and with `allowNotPinnedDomains` and `certificateCheckingOrder` unless they have
+  /// their default values. Unknown members are errors.
   ///
   /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
@@ -32,7 +32,7 @@ extension ServerTrustEvaluator.Configuration: Codable {
     }
   }
 
-  /// Writes what ``init(from:)`` reads: all members.
+  /// Writes the object that ``init(from:)`` reads, with all members.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(pinningPolicies, forKey: .policies)
@@ -49,14 +49,14 @@ extension ServerTrustEvaluator.Configuration: Codable {
   /// }
   /// ```
   ///
-  /// It is UTF-8. A member that an object has twice is an error.
+  /// The JSON must be UTF-8. A duplicate member in an object is an error.
   ///
-  /// - Throws: ``ConfigurationError`` that names the place, such as `policies[0].pins`.
+  /// - Throws: ``ConfigurationError`` that names the place of the fault, such as `policies[0].pins`.
   public init(json: Data) throws(ConfigurationError) { try self.init(json: json, name: "the pinning configuration") }
 
   /// Reads a configuration from a JSON file, on the calling thread.
   ///
-  /// - Throws: ``ConfigurationError`` that names the file, and the place in it.
+  /// - Throws: ``ConfigurationError`` that names the file and the place of the fault.
   public init(contentsOfFile path: String) throws(ConfigurationError) {
     let name = "the pinning configuration \(path.onOneLine)"
     let data: Data
@@ -69,7 +69,7 @@ extension ServerTrustEvaluator.Configuration: Codable {
   }
 
   private init(json: Data, name: String) throws(ConfigurationError) {
-    // A NUL stands in no JSON of UTF-8; decoders read UTF-16 and UTF-32 too.
+    // JSON in UTF-8 has no NUL bytes. Check for them here, because decoders also accept UTF-16 and UTF-32.
     guard !json.contains(0) else { throw ConfigurationError("\(name) is not UTF-8", hint: "save it as UTF-8") }
     do {
       let repeated = RepeatedMember.path(in: [UInt8](json)) {
@@ -85,18 +85,19 @@ extension ServerTrustEvaluator.Configuration: Codable {
     }
   }
 
-  /// The configuration as JSON on several lines, the same each time: members by name, pins in order.
+  /// Returns the configuration as JSON on several lines. The output is stable: members are sorted by name, and pins are
+  /// sorted.
   public func json() -> String { trustJSON(self) }
 }
 
 extension PinningPolicy {
-  /// The policy as JSON on several lines: a member of `policies`.
+  /// Returns the policy as JSON on several lines, in the form of a member of `policies`.
   public func json() -> String { trustJSON(self) }
 }
 
 private func trustJSON(_ value: some Encodable) -> String {
   let encoder = JSONEncoder()
   encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-  // Texts, numbers and truth values: nothing in it fails to encode.
+  // The values are only strings, numbers and Booleans, so encoding cannot fail.
   return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
 }

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ServerTrustEvaluator {
-  /// The policies of a ``ServerTrustEvaluator``, and what holds where there is none.
+  /// The policies of a ``ServerTrustEvaluator``, and the rule for hosts without a policy.
   public struct Configuration: Sendable, Hashable {
-    /// The policies, in the order they were given. It does not matter: the policy for a host itself holds, else the one
-    /// for its longest parent that includes subdomains.
+    /// The policies, in the order in which they were passed. The order has no effect: a host's own policy applies, or
+    /// else the policy of its longest parent that includes subdomains.
     public let pinningPolicies: [PinningPolicy]
-    /// In which order the keys of a chain are looked up.
+    /// The order in which the keys of a chain are looked up.
     public let certificateCheckingOrder: CertificateCheckingOrder
-    /// Whether chain and host name suffice for hosts without a policy; else they are refused.
+    /// Whether a valid chain and host name are sufficient for hosts without a policy. If `false`, such hosts are
+    /// refused.
     public let allowNotPinnedDomains: Bool
     private let table: PolicyTable
 
-    /// Makes a configuration.
+    /// Creates a configuration.
     ///
     /// - Parameters:
-    ///   - pinningPolicies: at least one, and no two for the same host.
-    ///   - certificateCheckingOrder: in which order the keys of a chain are looked up. Default
+    ///   - pinningPolicies: at least one policy, and at most one for each host.
+    ///   - certificateCheckingOrder: the order in which the keys of a chain are looked up. Default
     ///     ``CertificateCheckingOrder/leafToRoot``.
-    ///   - allowNotPinnedDomains: whether chain and host name suffice for hosts without a policy. Default `false`: they
-    ///     are refused. An HTTPS proxy without a policy is accepted all the same.
+    ///   - allowNotPinnedDomains: whether a valid chain and host name are sufficient for hosts without a policy.
+    ///     Default `false`: such hosts are refused. An HTTPS proxy without a policy is accepted in either case.
     /// - Throws: ``ConfigurationValidationError``.
     public init(
       pinningPolicies: [PinningPolicy], certificateCheckingOrder: CertificateCheckingOrder = .leafToRoot,
@@ -35,11 +36,11 @@ extension ServerTrustEvaluator {
       table = PolicyTable(pinningPolicies)
     }
 
-    /// The policy that holds for a host: its own, else that of its longest parent that includes subdomains; `nil` where
-    /// there is none. Expired ones hold too, in their way.
+    /// Returns the policy that applies to a host: its own, or else that of its longest parent that includes subdomains;
+    /// `nil` if there is none. Expired policies are returned too, since their expiration defines their effect.
     public func policy(for host: HostName) -> PinningPolicy? { table.policy(for: host) }
 
-    /// The policy that would hold for a host if it had none of its own.
+    /// Returns the policy that would apply to a host if it had none of its own.
     func parentPolicy(of host: HostName) -> PinningPolicy? { table.parentPolicy(of: host) }
   }
 }

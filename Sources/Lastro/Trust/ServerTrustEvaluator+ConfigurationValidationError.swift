@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ServerTrustEvaluator {
-  /// Why there can be no such ``Configuration``. Others may come: a `switch` needs an `@unknown default`.
+  /// The reason why a ``Configuration`` is invalid. Later versions may add reasons: a `switch` needs an `@unknown
+  /// default`.
   @nonexhaustive
   public enum ConfigurationValidationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// There is no policy.
+    /// The list of policies is empty.
     case emptyPolicies
-    /// Several policies are for the same host: these hosts.
+    /// There are several policies for these hosts.
     case duplicatePolicies(Set<HostName>)
 
-    /// What is wrong, and how to fix it.
+    /// The fault and a suggested fix.
     public var description: String { error.description }
 
     var error: ConfigurationError {

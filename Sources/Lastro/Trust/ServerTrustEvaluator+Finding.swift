@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ServerTrustEvaluator {
-  /// Something about a pinning configuration that is wrong, will be, or should be known.
+  /// A present or future fault in a pinning configuration, or a fact about it that is worth knowing.
   public struct Finding: Sendable, Hashable, Encodable, CustomStringConvertible {
-    /// How bad it is.
+    /// The severity of a finding.
     public enum Severity: String, Sendable, Hashable, Comparable, CaseIterable, Codable {
-      /// Worth knowing.
+      /// The finding is worth knowing.
       case note
-      /// Will cut a host off, or leave it unprotected, sooner or later.
+      /// The configuration will sooner or later make a host unreachable, or leave it unprotected.
       case warning
-      /// Cuts a host off now.
+      /// The configuration makes a host unreachable now.
       case error
 
-      /// Worse ones come later.
+      /// Orders severities from the mildest to the worst.
       public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
       private var rank: Int {
@@ -24,18 +24,18 @@ extension ServerTrustEvaluator {
       }
     }
 
-    /// What was found, as a stable word. Others may come: a `switch` needs an `@unknown default`.
+    /// The kind of a finding, as a stable word. Later versions may add kinds: a `switch` needs an `@unknown default`.
     @nonexhaustive
     public enum Code: String, Sendable, Hashable, CaseIterable, Codable {
       /// None of the keys of a served chain is pinned.
       case noPinMatches = "no_pin_matches"
-      /// No policy is for a served host, and hosts without one are refused.
+      /// A served host has no policy, and hosts without a policy are refused.
       case hostNotPinned = "host_not_pinned"
-      /// There is one pin only, or all are in the served chains.
+      /// A policy has only one pin, or all its pins are in the served chains.
       case noBackupPin = "no_backup_pin"
-      /// Of a served chain, only the leaf is pinned.
+      /// Only the leaf of a served chain is pinned.
       case leafOnly = "leaf_only"
-      /// Several pins are in no served chain.
+      /// Several pins are in none of the served chains.
       case pinsNotServed = "pins_not_served"
       /// A policy has expired.
       case policyExpired = "policy_expired"
@@ -47,9 +47,9 @@ extension ServerTrustEvaluator {
       case certificateExpired = "certificate_expired"
       /// A certificate of a served chain expires soon.
       case certificateExpires = "certificate_expires"
-      /// A policy says what its parent's says.
+      /// A policy repeats its parent's policy.
       case redundant
-      /// A policy demands less than its parent's.
+      /// A policy is less strict than its parent's policy.
       case weakerThanParent = "weaker_than_parent"
       /// A policy has no effect.
       case unreachable
@@ -57,22 +57,22 @@ extension ServerTrustEvaluator {
       case reportOnly = "report_only"
       /// A policy is off.
       case off
-      /// Policies include subdomains, and the machine has no public suffix list to check them by.
+      /// Policies include subdomains, but the machine has no public suffix list to check them against.
       case noPublicSuffixList = "no_public_suffix_list"
     }
 
-    /// How bad it is.
+    /// The severity of the finding.
     public var severity: Severity
     /// The kind of finding.
     public var code: Code
-    /// The host of the policy; where there is none, the host that is concerned.
+    /// The host of the policy; without a policy, the host that the finding is about.
     public var host: HostName
-    /// One sentence.
+    /// A sentence that describes the finding.
     public var message: String
-    /// What to do about it.
+    /// A suggested fix.
     public var hint: String
 
-    /// Makes a finding.
+    /// Creates a finding.
     public init(_ severity: Severity, _ code: Code, host: HostName, message: String, hint: String) {
       self.severity = severity
       self.code = code
@@ -83,7 +83,7 @@ extension ServerTrustEvaluator {
 
     enum CodingKeys: String, CodingKey { case severity, code, host, message, hint }
 
-    /// With the host by its name.
+    /// Writes the finding, with the host as its name.
     public func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encode(severity, forKey: .severity)

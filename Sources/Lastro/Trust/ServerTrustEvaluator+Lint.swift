@@ -7,16 +7,16 @@
 #endif
 
 extension ServerTrustEvaluator.Configuration {
-  /// Looks for what is wrong, will be, or should be known. Makes no connection.
+  /// Reports present and future faults of the configuration, and facts that are worth knowing. It opens no connection.
   ///
   /// - Parameters:
-  ///   - served: the verified chains of hosts, leaf first, as their servers present them now. Without them, what
-  ///     depends on chains is not looked at. Default none.
-  ///   - date: the moment that counts as now. Default: now.
-  ///   - policyExpiration: how long before its expiration a policy is spoken of. Default 30 days.
-  ///   - certificateExpiration: how long before its end a served certificate is spoken of. Default 7 days: certificates
-  ///     that live for 47 days are renewed some 15 before.
-  /// - Returns: what was found: policy by policy in their order, then hosts without one.
+  ///   - served: the verified chains of hosts, leaf first, as their servers present them now. Without them, the checks
+  ///     that need chains are skipped. Default none.
+  ///   - date: the current time for the checks. Default: now.
+  ///   - policyExpiration: the time before a policy's expiration from which it is reported. Default 30 days.
+  ///   - certificateExpiration: the time before the expiry of a served certificate from which it is reported. Default 7
+  ///     days: certificates with a lifetime of 47 days are renewed about 15 days before they expire.
+  /// - Returns: the findings: first those of the policies, in their order, then those about hosts without a policy.
   public func lint(
     served: [HostName: [PeerCertificate]] = [:], at date: Date = Date(),
     policyExpiration: Duration = .seconds(30 * 86_400), certificateExpiration: Duration = .seconds(7 * 86_400)
@@ -26,7 +26,7 @@ extension ServerTrustEvaluator.Configuration {
       publicSuffixes: .system)
   }
 
-  /// The same, with another list of public suffixes.
+  /// Returns the same findings, but with another list of public suffixes.
   package func lint(
     served: [HostName: [PeerCertificate]], at date: Date, policyExpiration: Duration, certificateExpiration: Duration,
     publicSuffixes: @autoclosure () -> PublicSuffixList
@@ -48,7 +48,7 @@ extension ServerTrustEvaluator.Configuration {
       }
   }
 
-  /// Said once, of the first: it is about the machine.
+  /// Returns a single finding, for the first such policy, because the finding is about the machine.
   private func ofSuffixes(_ list: () -> PublicSuffixList) -> [ServerTrustEvaluator.Finding] {
     guard let policy = pinningPolicies.first(where: \.includeSubdomains), list().isEmpty else { return [] }
     return [
@@ -61,13 +61,13 @@ extension ServerTrustEvaluator.Configuration {
   }
 }
 
-/// Looks at one policy.
+/// Checks one policy.
 struct PinLinter {
   let policy: PinningPolicy
-  /// What would hold without it.
+  /// The policy that would apply without this one.
   let parent: PinningPolicy?
   let configuration: ServerTrustEvaluator.Configuration
-  /// The served chains that it holds for.
+  /// The served chains of the hosts that the policy applies to.
   let chains: [(host: HostName, chain: [PeerCertificate])]
   let date: Date
   let policyExpiration: Duration
@@ -101,7 +101,7 @@ struct PinLinter {
       ]
     }
     if let parent, let effect = effect(of: parent) {
-      // Pins that are switched off were meant to be on.
+      // A policy with pins that is off was probably meant to be on.
       let isWeaker = !policy.pins.isEmpty && parent.mode == .enforce
       return [
         finding(
@@ -124,7 +124,8 @@ struct PinLinter {
       ] : [finding(.note, .off, "the host is not pinned, although hosts without a policy are refused", "pin it")]
   }
 
-  /// What a parent's policy would do with the host, as a clause; `nil` where it has expired and falls back.
+  /// Returns a clause that says how a parent's policy would treat the host; `nil` if that policy has expired and falls
+  /// back.
   private func effect(of parent: PinningPolicy) -> String? {
     let name = "the policy for \(parent.scope)"
     if parent.isExpired(at: date) {

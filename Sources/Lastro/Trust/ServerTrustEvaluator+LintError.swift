@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ServerTrustEvaluator {
-  /// What is wrong with a pinning configuration: what a test that checks one fails with.
+  /// The findings that make the check of a pinning configuration fail, for example in a test.
   public struct LintError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What was found, the worst first.
+    /// The findings, the most severe first.
     public let findings: [ServerTrustEvaluator.Finding]
 
-    /// One line for each.
+    /// A heading, and one line for each finding.
     public var description: String {
       let count = findings.count == 1 ? "1 problem" : "\(findings.count) problems"
       return (["\(count) with the pinning configuration:"] + findings.map { "  \($0)" }).joined(separator: "\n")
@@ -15,17 +15,18 @@ extension ServerTrustEvaluator {
 }
 
 extension [ServerTrustEvaluator.Finding] {
-  /// Passes when nothing that bad was found.
+  /// Returns if there is no finding of at least the given severity.
   ///
   /// ```swift
   /// try configuration.lint(served: chains).check()
   /// ```
   ///
   /// - Parameters:
-  ///   - severity: the least that counts. Default ``ServerTrustEvaluator/Finding/Severity/warning``.
-  ///   - ignoring: what does not count, however bad: such as `[.leafOnly]` where keys are kept for good. Default
-  ///     nothing.
-  /// - Throws: ``ServerTrustEvaluator/LintError`` with those that do.
+  ///   - severity: the lowest severity that makes the check fail. Default
+  ///     ``ServerTrustEvaluator/Finding/Severity/warning``.
+  ///   - ignoring: the kinds of findings to ignore, of any severity, such as `[.leafOnly]` if keys are never changed.
+  ///     Default none.
+  /// - Throws: ``ServerTrustEvaluator/LintError`` with the findings that make the check fail.
   public func check(
     atLeast severity: ServerTrustEvaluator.Finding.Severity = .warning,
     ignoring: Set<ServerTrustEvaluator.Finding.Code> = []

@@ -3,42 +3,42 @@
 internal import LastroSupport
 
 extension ServerTrustEvaluator {
-  /// What a ``ServerTrustEvaluator`` made of the servers it judged.
+  /// The number of servers that a ``ServerTrustEvaluator`` judged, by result.
   ///
-  /// A TLS connection is judged once for each host and revision, so these are no numbers of requests; but over plain
-  /// `http`, where no connection shows anything, every request is judged and counted.
+  /// A TLS connection is judged once for each host and revision, so these are not numbers of requests. A request over
+  /// plain `http` has no handshake to judge, so each such request is judged and counted.
   public struct Statistics: Sendable, Hashable {
-    /// Numbers of one policy.
+    /// The counts of one policy.
     public struct Counts: Sendable, Hashable {
-      /// Servers with a pinned key.
+      /// The number of servers with a pinned key.
       public var pinned: UInt64 = 0
-      /// Servers refused.
+      /// The number of servers that were refused.
       public var blocked: UInt64 = 0
-      /// Servers that would have been refused, had the policy not been in report-only mode.
+      /// The number of servers that were accepted only because the policy was in report-only mode.
       public var wouldHaveBlocked: UInt64 = 0
-      /// Servers accepted because the policy was off, or had expired and falls back.
+      /// The number of servers that were accepted because the policy was off, or had expired and falls back.
       public var notChecked: UInt64 = 0
 
-      /// Makes counts, all zero.
+      /// Creates counts that are all zero.
       public init() {}
     }
 
-    /// By the policy's host; of policies in force that were asked. A policy that takes another's place for the same
-    /// host goes on counting.
+    /// The counts of the current policies that were applied at least once, by the policy's host. A policy that replaces
+    /// another one for the same host continues its counts.
     public var policies: [HostName: Counts] = [:]
-    /// Servers refused because no policy is for them.
+    /// The number of servers that were refused because they have no policy.
     public var notPinnedBlocked: UInt64 = 0
-    /// Servers accepted although no policy is for them.
+    /// The number of servers that were accepted although they have no policy.
     public var notPinnedAccepted: UInt64 = 0
-    /// Reports that `onReport` was never told of, because too many others waited for it.
+    /// The number of reports that were not passed to `onReport`, because too many others were waiting.
     public var reportsDropped: UInt64 = 0
 
-    /// Makes statistics, all zero.
+    /// Creates statistics that are all zero.
     public init() {}
   }
 }
 
-/// The counts of one evaluator; any thread may add to them.
+/// The counts of one evaluator. Any thread may add to them.
 final class TrustTally: Sendable {
   private let counts = Lock(ServerTrustEvaluator.Statistics())
 
@@ -58,7 +58,7 @@ final class TrustTally: Sendable {
     }
   }
 
-  /// Forgets the policies that are no more.
+  /// Removes the counts of all policies except those for the given hosts.
   func keep(_ hosts: [HostName]) {
     let hosts = Set(hosts)
     counts.withLock { counts in counts.policies = counts.policies.filter { hosts.contains($0.key) } }

@@ -8,7 +8,8 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// Holds servers to the keys that are pinned for them (modelled on RFC 7469): the judge that Lastro has.
+/// Checks servers against the keys that are pinned for them (modelled on RFC 7469). It is Lastro's implementation of
+/// `ServerTrustJudge`.
 ///
 /// ```swift
 /// let evaluator = ServerTrustEvaluator(
@@ -16,26 +17,27 @@ internal import LastroSupport
 /// options.tls.trustJudge = evaluator
 /// ```
 ///
-/// A server is accepted when any key of its verified chain is pinned. Other certificates that it sends do not count. To
-/// a host whose key is pinned nothing is sent over plain `http`. The evaluator may be used, and its configuration
-/// replaced, from any thread.
+/// A server is accepted if any key in its verified chain is pinned. Other certificates that the server sends are
+/// ignored. No request is sent over plain `http` to a host whose key is pinned. The evaluator may be used, and its
+/// configuration replaced, from any thread.
 public final class ServerTrustEvaluator: ServerTrustJudge {
   private let state: Lock<TrustRules>
   private let tally = TrustTally()
   private let timeSource: TimeSource
   private let reporter: TrustReporter?
 
-  /// Makes an evaluator.
+  /// Creates an evaluator.
   ///
   /// - Parameters:
   ///   - configuration: the policies.
-  ///   - timeSource: tells whether policies have expired, and when a report may be repeated. Default: the system's.
-  ///   - reportInterval: how long an identical failure is not reported again. Default 24 hours. The 256 reported last
-  ///     are remembered; beyond, one that was reported longer ago is reported anew before its time.
-  ///   - onReport: told of every failure, refused or let pass by a policy in report-only mode. One at a time and in
-  ///     order, in a task of its own, never on the engine's thread; what it takes long for delays other reports only.
-  ///     64 may wait; those beyond are lost, and counted in ``ServerTrustEvaluator/Statistics/reportsDropped``. Default
-  ///     `nil`: reports are dropped.
+  ///   - timeSource: the clock for the expiration of policies and the interval of reports. Default: the system's clock.
+  ///   - reportInterval: the time for which an identical failure is not reported again. Default 24 hours. The evaluator
+  ///     remembers the 256 failures that were reported last; a failure that it has forgotten may be reported again
+  ///     earlier.
+  ///   - onReport: a closure that receives every failure, including those accepted by a policy in report-only mode. It
+  ///     is called for one report at a time, in order, in a separate task, and never on the engine's thread, so a slow
+  ///     closure delays only other reports. At most 64 reports wait; further reports are dropped and counted in
+  ///     ``ServerTrustEvaluator/Statistics/reportsDropped``. Default `nil`: no failure is reported.
   public init(
     configuration: Configuration, timeSource: TimeSource = .continuous, reportInterval: Duration = .seconds(86_400),
     onReport: (@Sendable (TrustReport) async -> Void)? = nil
@@ -45,50 +47,53 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
     reporter = onReport.map { TrustReporter(interval: reportInterval, handler: $0) }
   }
 
-  /// The configuration in force.
+  /// The current configuration.
   public var configuration: Configuration { rules.configuration }
 
-  /// Puts another configuration in force: for every judgement that begins from now on. With the change of ``revision``
-  /// the next request to any host, whatever changed, is sent on a new connection.
+  /// Replaces the configuration for all judgements that begin after the call. Because ``revision`` changes, the next
+  /// request to every host, whether its policy changed or not, uses a new connection.
   public func replaceConfiguration(_ configuration: Configuration) {
     state.withLock { $0 = TrustRules(configuration, generation: $0.generation + 1) }
     tally.keep(configuration.pinningPolicies.map(\.host))
   }
 
-  /// Changes with every new configuration, and whenever a policy expires; then connections of all hosts are made anew.
+  /// The revision of the rules. It changes with every new configuration and whenever a policy expires; the connections
+  /// to all hosts are then replaced.
   public var revision: UInt64 {
     let rules = rules
     return rules.revision(at: rules.everExpires ? now : .distantPast)
   }
 
-  /// Accepts a server, or refuses it.
+  /// Accepts or refuses a server.
   public func judge(_ trust: ServerTrust) -> TrustDecision { decide(rules.judge(trust, at: now)) }
 
-  /// Refuses plain `http` where a key would be demanded over TLS, and where a host without a policy is refused.
+  /// Refuses plain `http` for a host that would need a pinned key over TLS, or that has no policy where one is
+  /// required.
   public func judgePlaintext(host: HostName, port: Int) -> TrustDecision {
     decide(rules.judgePlaintext(ServerTrust(host: host, port: port, chain: []), at: now))
   }
 
-  /// As ``judge(_:)``: returns for a server that may be talked to.
+  /// Judges a server as ``judge(_:)`` does, and returns if it is accepted.
   ///
-  /// - Throws: ``TrustFailure`` for one that may not.
+  /// - Throws: ``TrustFailure`` if the server is refused.
   public func evaluate(_ trust: ServerTrust) throws(TrustFailure) {
     if case .refused(let failure) = judge(trust) { throw failure }
   }
 
-  /// What became of the servers judged so far.
+  /// The number of servers judged so far, by result.
   public var statistics: ServerTrustEvaluator.Statistics {
     var result = tally.statistics
     result.reportsDropped = reporter?.dropped ?? 0
     return result
   }
 
-  /// Returns once `onReport` is done with all reports so far: before a program ends, say.
+  /// Waits until `onReport` has handled all reports so far, for example before a program exits.
   ///
-  /// Cancellation does not shorten it. Called by `onReport` itself it never returns, for it waits for its caller.
+  /// Cancellation does not shorten the wait. If `onReport` itself calls this method, it never returns, because it waits
+  /// for its own caller.
   public func flushReports() async { await reporter?.flush() }
 
-  /// Which policy holds for a host, and what it demands.
+  /// Returns a text that names the policy for a host and its requirements.
   public func explanation(for host: HostName) -> String { rules.explanation(for: host, at: now) }
 
   private func decide(_ verdict: TrustRules.Verdict) -> TrustDecision {

@@ -1,48 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether a server that ordinary validation accepted may be talked to. ``ServerTrustEvaluator`` is the judge
-/// that Lastro has; write another for rules that pins cannot express.
+/// Decides whether to trust a server that ordinary validation has accepted. ``ServerTrustEvaluator`` is Lastro's own
+/// judge; implement this protocol for rules that pins cannot express.
 ///
-/// A judge only narrows: it is asked about what validation accepted, but where it stands in the place of validation
-/// (``DialRequest/CertificateCheck``). The engine asks it once a handshake; a connection carries requests for that host
-/// and port alone, and under another ``revision`` new ones are made. TLS sessions are not resumed where there is a
-/// judge, so that there always is a chain to judge.
+/// A judge only restricts: it judges servers that validation has accepted, unless it is configured to replace
+/// validation (``DialRequest/CertificateCheck``). The engine calls it once per handshake. A judged connection carries
+/// requests for that host and port only, and it is replaced once ``revision`` changes. With a judge, TLS sessions are
+/// not resumed, so that every handshake has a chain to judge.
 ///
-/// It is asked on the engine's thread, where it holds up every transfer: it must not block, and no more than compute.
+/// The judge is called on the engine's thread and delays every transfer. It must not block, and should only compute.
 public protocol ServerTrustJudge: AnyObject, Sendable {
-  /// Names the rules in force. When it changes, connections judged before serve no further request: they end with the
-  /// transfers that they have, and new ones are made and judged. So every change, be it of one host's policy, and every
-  /// expiration of one, empties the connection pools of all hosts of the stacks that have this judge. Read before every
-  /// transfer, from any thread. Default 0, for rules that never change.
+  /// A number that identifies the current rules. When it changes, connections that were judged earlier accept no
+  /// further requests: they close after their current transfers, and new connections are opened and judged. Thus any
+  /// change, even in the policy of a single host, and any expiration of a policy empties the connection pools for all
+  /// hosts, in all stacks that use this judge. It is read before every transfer, from any thread. Default 0, for rules
+  /// that never change.
   var revision: UInt64 { get }
 
-  /// Accepts or refuses a server that OpenSSL has accepted. On the engine's thread, within the handshake: it must not
-  /// block.
+  /// Accepts or refuses a server that OpenSSL has accepted. It is called on the engine's thread during the handshake,
+  /// and must not block.
   func judge(_ trust: ServerTrust) -> TrustDecision
 
-  /// Decides whether a host may be talked to over plain `http`, where the server proves nothing. Default: it may.
+  /// Decides whether a request may be sent to a host over plain `http`, where the server proves nothing. Default: it
+  /// may.
   func judgePlaintext(host: HostName, port: Int) -> TrustDecision
 
-  /// What it would demand of a host, in a few words, for `explain`. Default: that there is a judge.
+  /// Returns a short text about the requirements for a host, for `explain`. Default: a text that names the judge's
+  /// type.
   func explanation(for host: HostName) -> String
 }
 
 extension ServerTrustJudge {
-  /// The default: rules that never change.
+  /// The default revision, for rules that never change.
   public var revision: UInt64 { 0 }
 
-  /// The default: plain `http` is allowed.
+  /// Accepts plain `http` by default.
   public func judgePlaintext(host: HostName, port: Int) -> TrustDecision { .accepted(.plain) }
 
-  /// The default: names the judge's type.
+  /// Returns a text that names the judge's type.
   public func explanation(for host: HostName) -> String { "judged by \(Self.self)" }
 }
 
-/// What a ``ServerTrustJudge`` decides.
+/// The decision of a ``ServerTrustJudge``.
 @frozen
 public enum TrustDecision: Sendable, Hashable {
-  /// The server may be talked to. The word stands in ``TransferFacts/trust``.
+  /// The server is trusted. ``TransferFacts/trust`` reports the verdict.
   case accepted(TrustVerdict)
-  /// It may not, and nothing is sent. The failure ends the fetch with stage `trust`, and is never retried.
+  /// The server is not trusted, and nothing is sent. The fetch fails in the stage `trust` and is never retried.
   case refused(TrustFailure)
 }

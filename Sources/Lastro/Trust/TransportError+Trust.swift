@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TransportError {
-  /// A server that a trust judge refused: stage `trust`, nothing sent, never retried.
+  /// Returns the error for a server that a trust judge refused: the stage is `trust`, nothing was sent, and the request
+  /// is never retried.
   ///
   /// - Parameters:
-  ///   - failure: why; kept as ``trustFailure``.
+  ///   - failure: the reason, kept as ``trustFailure``.
   ///   - engineCode: the engine's own code. Default `nil`.
-  ///   - facts: what is known about the transfer. Default `nil`.
+  ///   - facts: the facts about the transfer. Default `nil`.
   public static func refusedTrust(
     _ failure: TrustFailure, engineCode: Int32? = nil, facts: TransferFacts? = nil
   ) -> Self {

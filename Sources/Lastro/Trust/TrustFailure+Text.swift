@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TrustFailure {
-  /// One sentence: host, policy, reason.
+  /// A sentence with the server, the policy and the reason.
   public var message: String { sentence("was refused") }
 
   private func sentence(_ verb: String) -> String {
@@ -25,7 +25,7 @@ extension TrustFailure {
     }
   }
 
-  /// What to do about it; `nil` for judges of the application's own.
+  /// A suggested fix; `nil` for a failure of a custom judge.
   public var hint: String? {
     switch reason {
     case .noPinMatches:
@@ -40,7 +40,7 @@ extension TrustFailure {
     }
   }
 
-  /// Why, as a stable word.
+  /// The reason of the failure, as a stable word.
   public var code: FailureCode {
     switch reason {
     case .noPinMatches: .pinMismatch
@@ -55,10 +55,13 @@ extension TrustFailure {
 }
 
 extension TrustFailure: CustomStringConvertible {
-  /// A page of text: the sentence, what the server presented, what is configured, and how that would have to read.
+  /// Several lines of text: the sentence, the certificates that the server presented, the configured pins, and the
+  /// policy as it could be corrected.
   public var description: String { page(isEnforced: true) }
 
-  /// - Parameter isEnforced: whether it was refused; else it would have been.
+  /// Returns the text of `description`.
+  ///
+  /// - Parameter isEnforced: whether the server was refused. If `false`, the text says that it would have been refused.
   func page(isEnforced: Bool) -> String {
     var lines = [sentence(isEnforced ? "was refused" : "would have been refused")]
     if let hint { lines.append("  \(hint)") }
@@ -77,7 +80,7 @@ extension TrustFailure: CustomStringConvertible {
     return (lines + remedy).joined(separator: "\n")
   }
 
-  /// The policy, with the keys of the chain to choose from.
+  /// The source code of the policy, with the keys of the chain as candidates.
   private var remedy: [String] {
     switch reason {
     case .noPinMatches, .policyExpired, .hostNotPinned: break

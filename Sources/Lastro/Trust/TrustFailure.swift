@@ -6,34 +6,34 @@
   public import Foundation
 #endif
 
-/// Why a server that ordinary validation accepted was refused all the same: everything that is needed to find out who
-/// is wrong, and to mend the configuration if it is.
+/// The refusal of a server that ordinary validation accepted. It has all details needed to find the cause, and to
+/// correct the configuration if that is at fault.
 public struct TrustFailure: Error, Sendable, Hashable {
-  /// Why. Others may come: a `switch` needs an `@unknown default`.
+  /// The reason of a refusal. Later versions may add reasons: a `switch` needs an `@unknown default`.
   @nonexhaustive
   public enum Reason: Sendable, Hashable {
     /// None of the keys of the verified chain is pinned.
     case noPinMatches
-    /// The policy has expired, and says that this is a refusal.
+    /// The policy has expired, and refuses servers after its expiration.
     case policyExpired(Date)
-    /// No policy is for this host, and hosts without one are refused.
+    /// The host has no policy, and hosts without a policy are refused.
     case hostNotPinned
-    /// The request is for plain `http`, and the host's key is pinned.
+    /// The request uses plain `http`, but the host's key is pinned.
     case plaintext
-    /// The connection shows no chain that was verified in its own handshake, so there is nothing to judge.
+    /// The connection has no chain that was verified in its own handshake, so there is nothing to judge.
     case unproven
-    /// A judge of the application's own, in its words.
+    /// A custom judge refused the server, for the reason in the text.
     case refused(String)
   }
 
-  /// Why the server was refused.
+  /// The reason why the server was refused.
   public var reason: Reason
-  /// The server, or proxy, and what it presented.
+  /// The server or proxy, with the certificates that it presented.
   public var trust: ServerTrust
-  /// The policy that was applied; `nil` where there is none.
+  /// The policy that was applied; `nil` if there is none.
   public var policy: PinningPolicy?
 
-  /// Makes a failure.
+  /// Creates a failure.
   public init(_ reason: Reason, trust: ServerTrust, policy: PinningPolicy? = nil) {
     self.reason = reason
     self.trust = trust

@@ -6,20 +6,21 @@
   public import Foundation
 #endif
 
-/// A server that presented no pinned key, or was refused for another reason: what a ``ServerTrustEvaluator`` tells.
+/// A report of a ``ServerTrustEvaluator`` about a server that presented no pinned key, or failed for another reason.
 ///
-/// Encoded as the reports of RFC 7469 §3, with `reason`, `role`, `enforced` and `suppressed` besides.
+/// It is encoded like the reports of RFC 7469 §3, with the additional members `reason`, `role`, `enforced` and
+/// `suppressed`.
 public struct TrustReport: Sendable, Hashable {
-  /// What is wrong with the server.
+  /// The failure of the server.
   public var failure: TrustFailure
-  /// When it was judged.
+  /// The time of the judgement.
   public var date: Date
-  /// Whether it was refused; else a policy in report-only mode let it pass.
+  /// Whether the server was refused. If `false`, a policy in report-only mode accepted it.
   public var isEnforced: Bool
-  /// Number of identical failures since the last report of them that were not reported.
+  /// The number of identical failures that were not reported since the last report about them.
   public var suppressed: Int
 
-  /// Makes a report.
+  /// Creates a report.
   public init(_ failure: TrustFailure, date: Date, isEnforced: Bool, suppressed: Int = 0) {
     self.failure = failure
     self.date = date
@@ -27,8 +28,8 @@ public struct TrustReport: Sendable, Hashable {
     self.suppressed = suppressed
   }
 
-  /// What the server sent, as far as is known: the verified chain without its root, and the certificates that are not
-  /// part of it. Whether it sent the root too is not known.
+  /// The certificates that the server sent, as far as is known: the verified chain without its root, and the
+  /// certificates that are not part of the chain. It is not known whether the server also sent the root.
   public var servedCertificates: [PeerCertificate] {
     let chain = failure.trust.chain
     let isRooted = chain.count > 1 && chain.last?.facts?.isSelfIssued == true
@@ -37,8 +38,8 @@ public struct TrustReport: Sendable, Hashable {
 }
 
 extension TrustReport: CustomStringConvertible {
-  /// As that of ``failure``, but for a server that was not refused it says that it would have been; then when, and how
-  /// many identical failures were not reported.
+  /// The description of ``failure``, the time of the judgement, and the number of identical failures that were not
+  /// reported. If the server was not refused, the text says that it would have been.
   public var description: String {
     let count = suppressed == 0 ? "" : "; \(suppressed) identical ones before were not reported"
     return failure.page(isEnforced: isEnforced) + "\n  judged at \(date.inCalendar)\(count)"
@@ -54,8 +55,8 @@ extension TrustReport: Encodable {
     case reason, role, enforced, suppressed
   }
 
-  /// Dates as RFC 3339 has them, certificates as PEM, pins as `pin-sha256="…"`. A policy that never expires has no
-  /// `effective-expiration-date`.
+  /// Writes dates in the form of RFC 3339, certificates as PEM, and pins as `pin-sha256="…"`. A policy that never
+  /// expires has no `effective-expiration-date`.
   public func encode(to encoder: any Encoder) throws {
     let trust = failure.trust
     let policy = failure.policy
@@ -75,11 +76,11 @@ extension TrustReport: Encodable {
     try container.encode(suppressed, forKey: .suppressed)
   }
 
-  /// One JSON object, its keys sorted.
+  /// Returns the report as one JSON object with sorted keys.
   public func json() -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // Texts, numbers and truth values: nothing in it fails to encode.
+    // The values are only strings, numbers and Booleans, so encoding cannot fail.
     return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
   }
 }

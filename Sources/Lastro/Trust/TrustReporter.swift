@@ -8,10 +8,11 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// Hands reports to a handler: identical ones once an interval, one at a time, off the thread that judges.
+/// Passes reports to a handler, one at a time, outside the thread that judges. Identical failures are reported once per
+/// interval.
 final class TrustReporter: Sendable {
-  /// What makes failures identical. Keys, not certificates: a renewed certificate with the same key is the same
-  /// failure.
+  /// The properties by which failures are identical. It has keys instead of certificates, so that the failure stays the
+  /// same when a certificate is renewed with the same key.
   private struct Identity: Hashable {
     var host: HostName
     var port: Int
@@ -39,23 +40,23 @@ final class TrustReporter: Sendable {
     var known: [Identity: Memory] = [:]
     var waiting: [TrustReport] = []
     var isHandling = false
-    /// Reports lost for want of room.
+    /// The number of reports that were dropped because the queue was full.
     var dropped: UInt64 = 0
-    /// Reports that were put into ``waiting``, and those that the handler is done with.
+    /// The numbers of reports that were added to ``waiting``, and of those that the handler has finished.
     var accepted: UInt64 = 0
     var handled: UInt64 = 0
 
     mutating func remember(_ memory: Memory?, of identity: Identity) {
       known[identity] = memory
       guard known.count > maximumRemembered else { return }
-      // Rare, and over a few hundred.
+      // A linear search is acceptable: it is rare, and there are only a few hundred entries.
       if let oldest = known.min(by: { $0.value.reported < $1.value.reported })?.key { known[oldest] = nil }
     }
   }
 
-  /// Failures remembered; beyond, the oldest are forgotten, and reported anew should they come again.
+  /// The maximum number of failures to remember. Beyond it, the oldest is forgotten, and reported again if it recurs.
   static let maximumRemembered = 256
-  /// Reports that wait for the handler; beyond, they are suppressed.
+  /// The maximum number of reports that wait for the handler. Further reports are dropped, and counted as suppressed.
   static let maximumWaiting = 64
 
   private let interval: Duration
@@ -75,7 +76,7 @@ final class TrustReporter: Sendable {
       var memory = state.known[identity]
       let isDue = memory.map { now - $0.reported >= interval } ?? true
       guard isDue, state.waiting.count < Self.maximumWaiting else {
-        // A failure that was not reported for want of room is not held back for the interval.
+        // A failure that was dropped because the queue was full must not wait for the interval.
         memory = memory ?? Memory(reported: now - interval)
         memory?.suppressed += 1
         if isDue { state.dropped += 1 }
@@ -89,18 +90,18 @@ final class TrustReporter: Sendable {
       defer { state.isHandling = true }
       return !state.isHandling
     }
-    // Detached: neither the priority nor the task-local values of the task that happened to fetch may reach the
-    // handler.
+    // Detached: the handler must not inherit the priority or the task-local values of the task whose fetch caused the
+    // report.
     if mustStart { Task.detached { await self.handleAll() } }
   }
 
-  /// Reports lost for want of room.
+  /// The number of reports that were dropped because the queue was full.
   var dropped: UInt64 { state.read { $0.dropped } }
 
-  /// Returns once the handler is done with all reports that there are now.
+  /// Waits until the handler has finished all reports that exist at the time of the call.
   func flush() async {
     let target = state.read { $0.accepted }
-    // In a task of its own: the cancellation of the caller does not end the wait.
+    // The wait is in a separate task, so that the caller's cancellation does not end it.
     _ = await Task { [state] in await state.wait { $0.handled >= target } }.value
   }
 

@@ -6,23 +6,24 @@
   internal import Foundation
 #endif
 
-/// A configuration in force. Never changes: a handshake may go on with it while another one takes its place.
+/// The rules of a configuration. They are immutable: a handshake may continue with them while another configuration
+/// replaces them.
 final class TrustRules: Sendable {
-  /// What was found, and what follows.
+  /// The result of judging a server, and whether it is a refusal.
   struct Verdict {
-    /// What an accepted transfer says.
+    /// The verdict for the facts of an accepted transfer.
     var word: TrustVerdict
-    /// The policy that held.
+    /// The policy that was applied.
     var policy: PinningPolicy?
-    /// What is wrong with the server.
+    /// The failure of the server, if there is one.
     var failure: TrustFailure?
-    /// Whether that is a refusal.
+    /// Whether the failure is a refusal.
     var isEnforced = false
   }
 
   let configuration: ServerTrustEvaluator.Configuration
   let generation: UInt64
-  /// When policies expire, the first first.
+  /// The expiration dates of policies, in ascending order.
   private let expirations: [Date]
 
   init(_ configuration: ServerTrustEvaluator.Configuration, generation: UInt64) {
@@ -31,13 +32,13 @@ final class TrustRules: Sendable {
     expirations = configuration.pinningPolicies.compactMap { $0.mode == .off ? nil : $0.expiration.date }.sorted()
   }
 
-  /// Whether the date matters.
+  /// Whether the result of judging depends on the date.
   var everExpires: Bool { !expirations.isEmpty }
 
-  /// Another number for every configuration, and for every number of its policies that have expired.
+  /// Returns a number that is different for each configuration, and for each count of its policies that have expired.
   func revision(at now: Date) -> UInt64 {
     let expired = expirations.firstIndex { $0 >= now } ?? expirations.count
-    // No program has 2^32 policies, or swaps them so often.
+    // A program never has 2^32 policies, and never replaces them that often.
     return generation << 32 | UInt64(truncatingIfNeeded: expired)
   }
 
@@ -48,7 +49,7 @@ final class TrustRules: Sendable {
     }
   }
 
-  /// As ``judge(_:at:)``, where there is no TLS: no key can be shown.
+  /// Judges like ``judge(_:at:)``, but without TLS: the server cannot present a key.
   func judgePlaintext(_ server: ServerTrust, at now: Date) -> Verdict {
     judge(server, at: now, unchecked: .plain) { _ in .plaintext }
   }
@@ -58,7 +59,7 @@ final class TrustRules: Sendable {
     problem: (PinningPolicy) -> TrustFailure.Reason?
   ) -> Verdict {
     guard let policy = configuration.policy(for: trust.host) else {
-      // A proxy serves hosts of all policies; what it may see of them is what the way to it may see.
+      // A proxy serves hosts of all policies. It sees only what any network path to them sees.
       let isAllowed = configuration.allowNotPinnedDomains || trust.role == .proxy
       return Verdict(
         word: unchecked, failure: isAllowed ? nil : TrustFailure(.hostNotPinned, trust: trust), isEnforced: !isAllowed)

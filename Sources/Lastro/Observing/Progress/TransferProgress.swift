@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far a transfer has come.
+/// The progress of a transfer.
 public struct TransferProgress: Sendable, Hashable {
-  /// Bytes of the request's body that were handed over for sending. What the system has not sent yet (some hundred KiB
-  /// at most) counts.
+  /// The number of bytes of the request's body that were passed on for sending. It includes bytes that the system has
+  /// not sent yet (at most some hundred KiB).
   public var bytesSent: Int64
-  /// Length of the request's body; `nil` where it is not known.
+  /// The length of the request's body; `nil` if it is not known.
   public var totalBytesToSend: Int64?
-  /// Bytes of the answer's body as they came over the wire, before decompression: what `Content-Length` counts.
+  /// The number of bytes of the response's body received from the network, before decompression, as in
+  /// `Content-Length`.
   public var bytesReceived: Int64
-  /// `Content-Length` of the answer; `nil` where it has none, and before its head is there.
+  /// The `Content-Length` of the response; `nil` if it has none, and before its head has arrived.
   public var totalBytesToReceive: Int64?
 
-  /// Makes a progress; by default none.
+  /// Creates a progress value; by default all counts are zero.
   public init(
     bytesSent: Int64 = 0, totalBytesToSend: Int64? = nil, bytesReceived: Int64 = 0, totalBytesToReceive: Int64? = nil
   ) {

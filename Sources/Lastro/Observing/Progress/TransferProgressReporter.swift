@@ -2,7 +2,7 @@
 
 internal import LastroSupport
 
-/// Tells how far one call has come, in both directions.
+/// Reports the progress of one call in both directions.
 ///
 /// ```swift
 /// let progress = TransferProgressReporter()
@@ -11,19 +11,19 @@ internal import LastroSupport
 /// for await update in progress.updates { bar.show(update.bytesReceived, of: update.totalBytesToReceive) }
 /// ```
 ///
-/// The counts are those of the request on the wire now: a redirect or a retry begins again from zero. ``updates`` ends
-/// when the call ends; of a stream, when its body does. One reporter serves one call: after its end it says no more.
+/// The counts are those of the current request on the network: a redirect or a retry starts again from zero.
+/// ``updates`` ends when the call ends or, for a stream, when its body ends. A reporter serves one call and reports
+/// nothing afterwards.
 ///
-/// No observer's code runs on the engine's thread, and a reader that is slow misses steps instead of holding the
-/// transfer up.
+/// No code of an observer runs on the engine's thread. A slow reader misses updates instead of delaying the transfer.
 public final class TransferProgressReporter: Sendable {
-  /// The steps, the newest whenever one is read: between two readings any number may have passed. The last one is seen
-  /// before the end. For one reader.
+  /// The progress updates. Each read returns the newest one; any number of updates between two reads may be skipped.
+  /// The last update is always delivered before the end. Supports one reader.
   public let updates: AsyncStream<TransferProgress>
 
   private struct State {
     var progress = TransferProgress()
-    /// Counts requests on the wire: one that was given up may still have something to say.
+    /// The number of requests sent so far. Reports about an earlier, abandoned request are ignored.
     var generation: UInt64 = 0
     var isFinished = false
   }
@@ -31,26 +31,26 @@ public final class TransferProgressReporter: Sendable {
   private let wake: AsyncStream<Void>.Continuation
   private let state: Lock<State>
 
-  /// Makes a reporter for one call.
+  /// Creates a reporter for one call.
   public init() {
     let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let state = Lock(State())
     self.wake = wake
     self.state = state
-    // What is read is the newest step, whichever thread was the last to wake the reader.
+    // The reader always gets the newest progress, regardless of which thread woke it.
     updates = AsyncStream {
       for await _ in wakes { return state.withLock { $0.progress } }
       return nil
     }
   }
 
-  /// The latest step. May be asked at any time, from any thread.
+  /// The latest progress. Any thread may read it at any time.
   public var current: TransferProgress { state.withLock { $0.progress } }
 
-  /// Begins to count anew, for one request on the wire. The pipeline does so; code that drives a ``Transport`` without
-  /// it calls this.
+  /// Resets the counts for a new request on the network. The pipeline calls this; code that uses a ``Transport``
+  /// without the pipeline must call it itself.
   ///
-  /// - Parameter totalBytesToSend: length of the request's body, where it is known.
+  /// - Parameter totalBytesToSend: the length of the request's body, if it is known.
   package func beginTransfer(totalBytesToSend: Int64?) -> Transfer {
     let generation = state.withLock { state in
       state.generation &+= 1
@@ -77,18 +77,19 @@ public final class TransferProgressReporter: Sendable {
     if isNews { wake.yield() }
   }
 
-  /// One request on the wire, as a ``Transport`` reports of it. Once another has begun, what it says is ignored.
+  /// A single request on the network, for the reports of a ``Transport``. Its reports are ignored once another request
+  /// has started.
   ///
-  /// Any thread may report. It takes a lock for some nanoseconds and resumes a waiting reader, which runs elsewhere;
-  /// reporting every few kilobytes is nonetheless too often.
+  /// Any thread may report. A report takes a lock for some nanoseconds and resumes a waiting reader on another thread.
+  /// Reporting every few kilobytes is still too often.
   package struct Transfer: Sendable {
     fileprivate let reporter: TransferProgressReporter
     fileprivate let generation: UInt64
 
-    /// So many bytes of the request's body have been sent. Less than before where it is sent again.
+    /// Reports the number of bytes of the request's body sent so far. It may decrease if the body is sent again.
     package func report(sent: Int64) { reporter.change(generation) { $0.bytesSent = sent } }
 
-    /// So many bytes of the answer's body have come, of as many as its `Content-Length` says.
+    /// Reports the number of bytes of the response's body received so far, and its `Content-Length`.
     package func report(received: Int64, of total: Int64?) {
       reporter.change(generation) { progress in
         progress.bytesReceived = received
