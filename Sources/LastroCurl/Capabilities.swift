@@ -2,40 +2,40 @@
 
 internal import CLastro
 
-/// What the linked libcurl and OpenSSL can do (`curl_version_info`), found at run time.
+/// The capabilities of the linked libcurl and OpenSSL (`curl_version_info`), determined at run time.
 public struct CurlCapabilities: Sendable, Hashable, Codable {
-  /// Version of libcurl, such as `7.88.1`.
+  /// The version of libcurl, such as `7.88.1`.
   public var curlVersion: String
   /// libcurl's TLS backend, such as `OpenSSL/3.0.17`.
   public var tlsBackend: String
-  /// Version of the OpenSSL linked here.
+  /// The version of the OpenSSL that is linked here.
   public var openSSLVersion: String
-  /// HTTP/2 through nghttp2.
+  /// Whether libcurl supports HTTP/2 through nghttp2.
   public var http2: Bool
-  /// HTTP/3.
+  /// Whether libcurl supports HTTP/3.
   public var http3: Bool
-  /// gzip and deflate in libcurl. Lastro undoes both by itself, with or without.
+  /// Whether libcurl supports gzip and deflate. Lastro decodes both itself in any case.
   public var gzip: Bool
-  /// Brotli in libcurl, which Lastro does not use.
+  /// Whether libcurl supports Brotli, which Lastro does not use.
   public var brotli: Bool
-  /// Zstandard in libcurl, which Lastro does not use.
+  /// Whether libcurl supports Zstandard, which Lastro does not use.
   public var zstd: Bool
-  /// Internationalised names through libidn2.
+  /// Whether libcurl supports internationalised names through libidn2.
   public var internationalNames: Bool
-  /// Unix sockets.
+  /// Whether libcurl supports Unix sockets.
   public var unixSockets: Bool
-  /// Name resolution that does not block (threads or c-ares).
+  /// Whether libcurl resolves names without blocking (with threads or c-ares).
   public var asynchronousDNS: Bool
-  /// IPv6.
+  /// Whether libcurl supports IPv6.
   public var ipv6: Bool
-  /// HTTPS proxies.
+  /// Whether libcurl supports HTTPS proxies.
   public var httpsProxy: Bool
-  /// `curl_global_init` may be called from any thread.
+  /// Whether `curl_global_init` may be called from any thread.
   public var threadSafeInit: Bool
-  /// File of trusted roots that is used; `nil` when none was found.
+  /// The file of trusted roots that is used; `nil` if none was found.
   public var caFile: String?
 
-  /// What is linked now.
+  /// The capabilities of the libraries that are linked now.
   public static let current: CurlCapabilities = {
     let info = clastro_version().pointee
     func has(_ feature: Int) -> Bool { Int(info.features) & feature != 0 }

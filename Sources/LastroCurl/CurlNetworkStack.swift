@@ -8,25 +8,25 @@ public import Lastro
   public import Foundation
 #endif
 
-/// The network stack on libcurl: make one for a program, and share it.
+/// The network stack on libcurl. Create one for a program, and share it.
 ///
 /// ```swift
 /// let github = try CurlNetworkStack()
 /// let repository = try await github.fetch(.repository("apple", "swift")).value
 /// ```
 ///
-/// Stacks with other interceptors, and dialers for all that is not HTTP, share its engine: its threads, connections,
-/// limits and pins.
+/// Stacks with other interceptors, and dialers for protocols other than HTTP, can share its engine: its threads,
+/// connections, limits and pins.
 ///
 /// ```swift
 /// let tokens = CurlNetworkStack(sharing: github)
 /// let socket = try await WebSocketClient(dialer: github.dialer).connect("wss://example.com/feed")
 /// ```
 ///
-/// It may be used from any task or thread. Nothing has to be shut down: a dropped stack ends by itself when the fetches
-/// and bodies in flight have ended. `LastroLifecycle` makes it a `Service` of swift-service-lifecycle.
+/// It may be used from any task or thread. It needs no shutdown: a released stack ends when its fetches and bodies in
+/// flight have ended. `LastroLifecycle` makes it a `Service` of swift-service-lifecycle.
 public struct CurlNetworkStack: HTTPNetworkStack {
-  /// What carries the requests: threads, connections, limits, pins. May be shared.
+  /// The engine with its threads, connections, limits and pins. It may be shared.
   public let engine: CurlTransport
   private let stack: TransportNetworkStack
 
@@ -35,8 +35,8 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// - Parameters:
   ///   - engine: threads, connections, limits. Default `CurlConfiguration()`.
   ///   - configuration: interceptors, time limits, redirects. Default `StackConfiguration()`.
-  /// - Throws: `ConfigurationError` for a value that cannot work, the base URL among them, or when threads or
-  ///   descriptors ran out.
+  /// - Throws: `ConfigurationError` for an invalid value, including the base URL, or if there are not enough threads or
+  ///   descriptors.
   public init(
     _ engine: CurlConfiguration = CurlConfiguration(), configuration: StackConfiguration = StackConfiguration()
   ) throws(ConfigurationError) {
@@ -44,39 +44,39 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     self.init(sharing: try CurlTransport(engine), configuration: configuration)
   }
 
-  /// Makes another stack on the engine of one; see ``init(sharing:configuration:)-(CurlTransport,_)``, which has
-  /// the same default.
+  /// Creates another stack on the engine of an existing stack. See ``init(sharing:configuration:)-(CurlTransport,_)``,
+  /// which has the same default.
   public init(sharing other: CurlNetworkStack, configuration: StackConfiguration = StackConfiguration()) {
     self.init(sharing: other.engine, configuration: configuration)
   }
 
-  /// Makes a stack on an engine that runs.
+  /// Creates a stack on an existing engine.
   ///
-  /// Nothing but the engine is shared: interceptors, quota and observers are those of `configuration`. Shutting any of
-  /// the stacks down shuts the engine down, for all of them.
+  /// Only the engine is shared: interceptors, quota and observers are those of `configuration`. Shutting down any of
+  /// the stacks shuts down the engine for all of them.
   ///
   /// - Parameters:
-  ///   - engine: carries the requests.
+  ///   - engine: the engine for the requests.
   ///   - configuration: interceptors, time limits, redirects. Default `StackConfiguration()`.
   public init(sharing engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()) {
     self.engine = engine
     stack = TransportNetworkStack(transport: engine, configuration: configuration)
   }
 
-  /// Opens byte streams on the stack's engine, under its limits and pins: for WebSocket, Gemini, and protocols of your
-  /// own.
+  /// A dialer that opens byte streams on the stack's engine, under its limits and pins: for WebSocket, Gemini, and
+  /// other protocols.
   public var dialer: CurlDialer { CurlDialer(transport: engine) }
 
-  /// Runs tasks that do little but fetch on a thread of the engine; see ``CurlTransport/executor`` for what must not be
-  /// done there.
+  /// An executor that runs tasks on a thread of the engine. Use it for tasks that mainly fetch; see
+  /// ``CurlTransport/executor`` for the work that must not be done there.
   public var executor: any TaskExecutor { engine.executor }
 
-  /// Transfers begun and not yet ended, those that wait for a connection included.
+  /// The number of transfers that have begun and not ended, including those that wait for a connection.
   public var activeTransfers: Int { engine.activeTransfers }
 
   /// Fetches the bytes of a resource.
   ///
-  /// - Throws: `HTTPFetchError`; always the cancelled error when the task is cancelled.
+  /// - Throws: `HTTPFetchError`; if the task is cancelled, always the cancellation error.
   public func fetch(
     _ resource: RawHTTPResource
   ) async throws(HTTPFetchError<any Error>) -> Network.Value<Data, ResourceResponse> {
@@ -85,39 +85,39 @@ public struct CurlNetworkStack: HTTPNetworkStack {
 
   /// Fetches a resource and decodes its model.
   ///
-  /// - Throws: `HTTPFetchError` with the API's own error, where it sent one; always the cancelled error when the task
-  ///   is cancelled.
+  /// - Throws: `HTTPFetchError` with the API's own error if the server sent one; if the task is cancelled, always the
+  ///   cancellation error.
   public func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
     try await stack.fetch(resource)
   }
 
-  /// Opens a resource as a stream: returns when the head of a 2xx answer is there.
+  /// Opens a resource as a stream. Returns when the head of a 2xx response has been received.
   ///
-  /// - Throws: as the typed `fetch`; failures of the body are thrown by `ResponseBody`.
+  /// - Throws: the same errors as the typed `fetch`; failures of the body are thrown by `ResponseBody`.
   public func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
     try await stack.stream(resource)
   }
 
-  /// Sends a request, and gives the last answer whatever its status; see `TransportNetworkStack.exchange`.
+  /// Sends a request, and returns the last response regardless of its status; see `TransportNetworkStack.exchange`.
   ///
   /// - Parameters:
-  ///   - request: sent by every attempt.
-  ///   - streamed: whether the body is still to be read. Default: it is in memory.
-  /// - Throws: `HTTPFetchError` where there is no answer; never for a status.
+  ///   - request: the request that every attempt sends.
+  ///   - streamed: whether the body is returned as a stream. Default false: the body is in memory.
+  /// - Throws: `HTTPFetchError` if there is no response; never because of a status.
   public func exchange(
     _ request: ResourceRequest, streamed: Bool = false
   ) async throws(HTTPFetchError<any Error>) -> Network.Value<ResponseBody, ResourceResponse> {
     try await stack.exchange(request, streamed: streamed)
   }
 
-  /// Works out what fetching a resource would do, without network; see `TransportNetworkStack.explain`.
+  /// Explains how a resource would be fetched, without using the network; see `TransportNetworkStack.explain`.
   ///
   /// - Parameters:
-  ///   - resource: what would be fetched.
+  ///   - resource: the resource to explain.
   ///   - asStream: whether it would be opened as a stream, which has other limits. Default false.
   public func explain<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, asStream: Bool = false
@@ -125,10 +125,10 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     await stack.explain(resource, asStream: asStream)
   }
 
-  /// Connects to a server as a fetch would, checks its chain and host name, and tells what it presented. No request
-  /// is sent.
+  /// Connects to a server as a fetch would, checks its chain and host name, and returns the certificates that it
+  /// presented. No request is sent.
   ///
-  /// `timeout` is 10 s by default; one that is not positive fails with `request/invalid_option`. See
+  /// `timeout` is 10 s by default; a value that is not positive fails with `request/invalid_option`. See
   /// ``CurlTransport/inspect(_:connection:timeout:)``.
   ///
   /// - Throws: `TransportError`, as the engine's ``CurlTransport/inspect(_:connection:timeout:)``.
@@ -138,9 +138,9 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     try await engine.inspect(url, connection: connection, timeout: timeout)
   }
 
-  /// Takes no more transfers, and returns when the running ones have ended and the engine's threads are gone.
+  /// Accepts no more transfers, and returns when the running ones and the engine's threads have ended.
   ///
-  /// Optional. When the calling task is cancelled, the running transfers are cancelled too.
+  /// Calling it is optional. If the calling task is cancelled, the running transfers are cancelled, too.
   ///
   /// - Parameter cancelling: whether running transfers are cancelled (code `shut_down`) instead of awaited. Default
   ///   false.

@@ -6,13 +6,13 @@ internal import LastroHTTP
 /// The parts of ``CurlConfiguration`` that loops need, read once when they start.
 struct CurlSettings: Sendable {
   var engine: EngineSettings
-  /// The options of requests and dials that bring none.
+  /// The options of requests and dials that have no options of their own.
   var defaults: SharedOptions
-  /// The environment's proxies when the engine was made.
+  /// The proxies of the environment at the time when the engine was created.
   var environmentProxies: ProxyResolver
-  /// Holds for every request, whatever its own options say.
+  /// The judge for every request, in addition to the judge in the request's options.
   var trustJudge: (any ServerTrustJudge)?
-  /// Bytes that one TLS connection may read in a turn of the loop, before others have theirs; each call counts as
-  /// `CLASTRO_READ_BYTES` more.
+  /// The number of bytes that one TLS connection may read per turn of the loop, so that others get their share. Each
+  /// call counts as `CLASTRO_READ_BYTES` more.
   var tlsBytesPerTurn: Int
 }

@@ -6,7 +6,7 @@ internal import LastroHTTP
 internal import LastroWire
 
 extension CurlTransport {
-  /// Engine, version, connection, proxy and trust of an exchange.
+  /// Returns the engine, version, connection, proxy and trust of an exchange.
   public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
     let options = ownOptions(request.connection)?.options ?? connection
     let isTLS = request.head.scheme == "https"
@@ -69,7 +69,7 @@ extension CurlTransport {
 }
 
 extension EgressRules {
-  /// In a few words.
+  /// A short description of the rules.
   fileprivate var explanation: String {
     (allowsAllClasses ? "all addresses but those that are denied" : "hosts of the Internet, and what is allowed")
       + (trustsProxies ? "; proxies are trusted" : "; no proxies") + ", no Unix sockets"

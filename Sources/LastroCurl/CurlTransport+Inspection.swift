@@ -9,12 +9,13 @@ extension CurlTransport {
   /// Connects to a server as a request would, checks its chain and host name, and returns the certificates that it
   /// presented. No request is sent, and the connection is closed.
   ///
-  /// This is how pins are found and checked: `ServerTrust.chain` has the pins of the verified chain.
+  /// Use it to find and check pins: `ServerTrust.chain` has the pins of the verified chain.
   ///
   /// - Parameters:
-  ///   - url: an `https` URL; only scheme, host and port count.
-  ///   - connection: how to connect; default: the transport's own options.
-  ///   - timeout: limit for all of it. Default 10 s; one that is not positive fails with `request/invalid_option`.
+  ///   - url: an `https` URL; only scheme, host and port are used.
+  ///   - connection: the connection options. Default: the transport's own options.
+  ///   - timeout: the limit of the whole operation. Default 10 s; a value that is not positive fails with
+  ///     `request/invalid_option`.
   /// - Throws: `TransportError`, as a request would: for an untrusted chain, for another host's certificate, and for a
   ///   server that a trust judge refuses. The last has the chain in `trustFailure`.
   public func inspect(

@@ -6,30 +6,32 @@ internal import LastroHTTP
 internal import LastroWire
 internal import Synchronization
 
-/// The engine: a `Transport` over connections that libcurl opens, with one event-loop thread or several.
-/// Lastro itself speaks HTTP on them.
+/// The engine: a `Transport` over connections that libcurl opens, with one or more event-loop threads. Lastro itself
+/// speaks HTTP on them.
 ///
 /// ```swift
 /// let engine = try CurlTransport(CurlConfiguration(pins: [policy]))
 /// let stack = TransportNetworkStack(transport: engine)
 /// ```
 ///
-/// It needs no clean-up: when the last reference is gone, and the bodies still being read have ended, its threads end
+/// It needs no shutdown: when the last reference has been released and the bodies in flight have ended, its threads end
 /// and its connections are closed. To wait for that, call ``shutDown(cancelling:)``.
 ///
-/// Any thread may call it. Cancelling the calling task ends the transfer at whatever stage it is, at once.
+/// It may be called from any thread. Cancelling the calling task ends the transfer at once, at any stage.
 public final class CurlTransport: Transport {
   /// An event loop, with its engines and the dialing below them.
   struct Loop: Sendable {
     let loop: EventLoop
-    /// The engine for the requests whose home the loop is.
+    /// The engine for requests whose home is this loop.
     let port: EnginePort
-    /// The engine for the requests whose second choice the loop is; `nil` where all go to their homes.
+    /// The engine for requests whose second choice is this loop; `nil` if all requests use their homes.
     let secondPort: EnginePort?
-    /// Byte streams and datagrams dialed and not yet over.
+    /// The number of byte streams and datagram streams that have been dialed and not ended.
     let streams: LoadCounter
 
-    /// - Parameter group: the engines that limits are counted with; `nil` for the only loop.
+    /// Starts a loop.
+    ///
+    /// - Parameter group: the engines that share limits; `nil` for a single loop.
     init(_ settings: CurlSettings, _ group: EngineGroup?) throws(ConfigurationError) {
       let limits = group == nil ? nil : settings.engine.sharedByHomes
       let home = limits?.home ?? settings.engine
@@ -51,7 +53,7 @@ public final class CurlTransport: Transport {
   private let turn = Atomic<Int>(0)
   private let isShutDown = Atomic<Bool>(false)
   let settings: CurlSettings
-  /// The proxies of requests that bring no options; `nil` where none is given requests with their whole URLs.
+  /// The proxies of requests without options of their own; `nil` if none of them forwards requests with whole URLs.
   let forwardProxies: ProxyResolver?
   let fileRevisions = TLSFileRevisions()
 
@@ -60,7 +62,7 @@ public final class CurlTransport: Transport {
   /// Starts the engine.
   ///
   /// - Parameter configuration: threads, connections, limits. Default `CurlConfiguration()`.
-  /// - Throws: `ConfigurationError` for a value that cannot work, or when threads or descriptors ran out.
+  /// - Throws: `ConfigurationError` for an invalid value, or if there are not enough threads or descriptors.
   public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
     var configuration = configuration
     configuration.connection = try configuration.pinnedConnection()
@@ -74,7 +76,7 @@ public final class CurlTransport: Transport {
     self.loops = loops
   }
 
-  /// Transfers begun and not yet ended, those that wait for a connection included.
+  /// The number of transfers that have begun and not ended, including those that wait for a connection.
   public var activeTransfers: Int { loops.reduce(0) { $0 + max(0, $1.port.activeJobs) } }
 
   /// Performs one exchange.
@@ -87,8 +89,8 @@ public final class CurlTransport: Transport {
     return try await port(for: request, own).execute(request, own: own, asks: asks)
   }
 
-  /// The options that a request or a dial brings, where they are others than the engine's. What they do not say of
-  /// addresses and resolvers, the engine's say.
+  /// Returns the options of a request or a dial if they differ from the engine's. Egress rules and resolvers that they
+  /// leave unset are taken from the engine's options.
   func ownOptions(_ brought: ConnectionOptions?) -> SharedOptions? {
     guard var own = brought else { return nil }
     if own.reach.egress == nil, let rules = connection.reach.egress { own.reach.egress = rules }
@@ -96,8 +98,8 @@ public final class CurlTransport: Transport {
     return own == connection ? nil : SharedOptions(own)
   }
 
-  /// Runs tasks on the thread of an event loop, so that a request takes no way over another thread. For tasks that do
-  /// little but fetch, one after the other or many at a time; nothing runs there unless it is asked for.
+  /// An executor that runs tasks on the thread of an event loop, so that a request does not switch threads. It is meant
+  /// for tasks that mainly fetch, one after the other or many at a time. Nothing runs there unless you use it.
   ///
   /// ```swift
   /// try await withTaskExecutorPreference(stack.executor) {
@@ -105,20 +107,20 @@ public final class CurlTransport: Transport {
   /// }
   /// ```
   ///
-  /// The thread has all the engine's connections: what a task does between two `await` holds up every request, deadline
-  /// and handshake of that loop. So nothing may block there (locks that are held for long, files, `getaddrinfo`, a
-  /// semaphore), and what computes for more than some 100 µs belongs elsewhere: hooks of interceptors, decoding of
-  /// large bodies, work of your own. `withTaskExecutorPreference(globalConcurrentExecutor)` leaves it. A task that
-  /// waits holds up nothing.
+  /// The thread runs all connections of the loop: the work of a task between two `await` delays every request, deadline
+  /// and handshake of that loop. So do not block there (on locks that are held for long, files, `getaddrinfo`, or a
+  /// semaphore), and move computations of more than about 100 µs elsewhere: hooks of interceptors, decoding of large
+  /// bodies, work of your own. `withTaskExecutorPreference(globalConcurrentExecutor)` leaves the thread. A suspended
+  /// task delays nothing.
   ///
-  /// It may outlive the engine, whose thread lives as long as it has one. After ``shutDown(cancelling:)`` its tasks run
-  /// on Swift's own threads.
+  /// The executor may outlive the engine, whose thread lives as long as the executor does. After
+  /// ``shutDown(cancelling:)``, its tasks run on Swift's own threads.
   ///
-  /// With several loops, each access returns the executor of another one. A request still runs on the loop that has the
-  /// connections to its host, unless a connection is idle on the task's own.
+  /// With several loops, each access may return the executor of a different loop. A request still runs on the loop that
+  /// has the connections to its host, unless a connection is idle on the task's own loop.
   public var executor: any TaskExecutor { pickLoop().loop }
 
-  /// Takes no more requests, and returns when the running ones have ended and the threads are gone.
+  /// Accepts no more requests, and returns when the running ones and the threads have ended.
   ///
   /// - Parameter cancelling: whether running requests are cancelled (code `shut_down`) instead of awaited. Default
   ///   false. Cancelling the calling task cancels them, too.
@@ -135,28 +137,28 @@ public final class CurlTransport: Transport {
     await KeyLogWriter.flush()
   }
 
-  /// The connections for HTTP that were opened so far; those of dialers do not count.
+  /// The number of HTTP connections that have been opened so far, without those of dialers.
   package var openedConnections: Int {
     loops.reduce(0) { $0 + $1.port.openedConnections + ($1.secondPort?.openedConnections ?? 0) }
   }
 
-  /// Byte streams and datagrams dialed or open.
+  /// The number of byte streams and datagram streams that are being dialed or open.
   var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
 
-  /// Connections for HTTP, dialed or standing, in which libcurl has a part.
+  /// The number of HTTP connections, being dialed or open, that still use libcurl.
   var connectionsOfLibcurl: Int {
     loops.reduce(0) { count, loop in
       count + (loop.loop.seat.turn { $0.guest(StreamHub.self)?.takers.count ?? 0 } ?? 0)
     }
   }
 
-  /// The loop for the next dial.
+  /// Returns the loop for the next dial.
   func pickStreamLoop() throws(TransportError) -> Loop {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     return pickLoop { $0.streams.value }
   }
 
-  /// The calling thread's loop, else by turns the less loaded of two.
+  /// Returns the calling thread's loop if there is one; otherwise the less loaded of the next two in turn.
   private func pickLoop(_ load: (Loop) -> Int = { $0.port.activeJobs }) -> Loop {
     if loops.count == 1 { return loops[0] }
     if let own = loops.first(where: \.loop.isCurrent) { return own }

@@ -4,6 +4,6 @@ internal import LastroHTTP
 
 /// The version of this package.
 public enum LastroVersion {
-  /// Semantic version.
+  /// The semantic version.
   public static let current = PackageVersion.text
 }

@@ -6,7 +6,7 @@ internal import Logging
   internal import Glibc
 #endif
 
-/// Settings of the environment that earlier versions obeyed.
+/// Environment settings of earlier versions.
 enum RetiredSettings {
   /// Logs a warning, once per process, if `LASTRO_CARRIER` is set: an operator who set it expects it to work.
   static func report() { _ = reported }

@@ -5,7 +5,8 @@ private import CLastroObfuscation
 package enum KeyDerivation {
   package enum Hash { case sha1, sha256 }
 
-  /// `length` bytes derived from `key`; nil where libcrypto refuses, as it does with a digest that its settings forbid.
+  /// Returns `length` bytes derived from `key`; nil if libcrypto refuses, for example because its settings forbid the
+  /// digest.
   package static func bytes(_ length: Int, hash: Hash, key: [UInt8], salt: [UInt8], info: [UInt8]) -> [UInt8]? {
     var works = false
     let bytes = [UInt8](unsafeUninitializedCapacity: length) { out, count in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Units of known lengths, out of bytes that come in pieces of any.
+/// A buffer that assembles units of known lengths from pieces of any length.
 struct UnitGatherer {
-  /// A unit where it came, or gathered.
+  /// A complete unit: a part of the input, or gathered bytes.
   struct Unit {
     fileprivate let whole: UnsafeBufferPointer<UInt8>?
     fileprivate let gathered: [UInt8]
@@ -12,13 +12,13 @@ struct UnitGatherer {
     }
   }
 
-  /// What came of the unit that is waited for.
+  /// The bytes of the incomplete unit.
   private var held: [UInt8] = []
 
-  /// Whether nothing of the next unit has come.
+  /// Whether no byte of the next unit has been received.
   var isEmpty: Bool { held.isEmpty }
 
-  /// Takes a unit from the front; nil, with all taken, where its end has not come.
+  /// Takes a unit from the front. Returns nil, with all bytes taken, if the unit is still incomplete.
   mutating func next(_ wanted: Int, of rest: inout Slice<UnsafeBufferPointer<UInt8>>) -> Unit? {
     if held.isEmpty, rest.count >= wanted {
       defer { rest = rest.dropFirst(wanted) }

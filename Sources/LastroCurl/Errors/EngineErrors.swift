@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// Failures of which several rooms tell.
+/// Failures that several parts of the engine report.
 extension TransportError {
   static let memoryHint = "raise the memory of the process, or do less at once"
 

@@ -3,7 +3,7 @@
 internal import CLastro
 
 extension CurlCode {
-  /// Translates a dial's result to the one that libcurl 7.88 gives: versions give different results for one cause.
+  /// Maps a dial's result to that of libcurl 7.88. Versions return different results for the same cause.
   static func common(
     _ code: CURLcode, isProxied: Bool, hasClientCertificate: Bool, facts: clastro_facts
   ) -> CURLcode {

@@ -8,14 +8,14 @@ internal import LastroHTTP
 enum CurlCode {
   typealias Meaning = (stage: FailureStage, code: FailureCode, message: String, hint: String?)
 
-  /// The ends of a connection, for texts.
+  /// The ends of a connection, for error texts.
   struct Ends {
-    /// `a.example:443`.
+    /// The server, such as `a.example:443`.
     var server: String
     var host: String
-    /// Host and port of the proxy; empty for none.
+    /// The host and port of the proxy; empty if there is none.
     var proxy = ""
-    /// Path of the Unix socket in place of the host.
+    /// The path of the Unix socket that replaces the host.
     var socket: String?
     var connectTimeout: Duration?
   }
@@ -75,12 +75,12 @@ enum CurlCode {
     }
   }
 
-  /// A name without an address.
+  /// Returns the meaning for a name without an address.
   static func unresolved(_ host: String, _ reason: String) -> Meaning {
     (.resolve, .hostNotFound, "cannot resolve \(host): \(reason)", "check the name, and DNS on this machine")
   }
 
-  /// A proxy's answer to CONNECT.
+  /// Returns the meaning of a proxy's response to CONNECT.
   private static func refusedTunnel(_ status: Int, _ ends: Ends) -> Meaning {
     let hint =
       switch status {

@@ -2,9 +2,9 @@
 
 internal import CLastro
 
-/// `curl_global_init`, once a process. This build of libcurl makes it thread-safe (`CURL_VERSION_THREADSAFE`), and so
-/// does a Swift `static let`. libcurl does not see `SSLKEYLOGFILE`: it would create the file, or write to the one that
-/// a symbolic link of that name leads to.
+/// The result of `curl_global_init`, which is called once per process. The call is thread-safe because of Swift's
+/// `static let`, and because of this build of libcurl (`CURL_VERSION_THREADSAFE`). libcurl does not see
+/// `SSLKEYLOGFILE`: it would create the file, or write to the target of a symbolic link of that name.
 enum CurlGlobal {
   static let isReady: Bool = clastro_global_init(Int(CLASTRO_GLOBAL_ALL)) == CURLE_OK
 }

@@ -2,11 +2,11 @@
 
 internal import CLastro
 
-/// Owns one easy handle, which serves one dial and its connection: libcurl keeps state in a handle that neither the
-/// next use nor `curl_easy_reset` clears. Lives on the loop thread only; freed with the object.
+/// Owns one easy handle, which serves one dial and its connection. libcurl keeps state in a handle that neither its
+/// next use nor `curl_easy_reset` clears. It is used only on the loop's thread, and freed with the object.
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
-  /// TLS sessions, which are shared with other handles.
+  /// The TLS sessions that are shared with other handles.
   private var sessions: SessionShare?
 
   init?() {
@@ -16,7 +16,7 @@ final class EasyHandle {
 
   deinit { curl_easy_cleanup(raw) }
 
-  /// Resumes TLS sessions of other handles, and leaves its own to them.
+  /// Uses the shared TLS sessions for resumption, and adds new ones to them.
   func use(_ sessions: SessionShare) {
     self.sessions = sessions
     set(CURLOPT_SHARE, pointer: sessions.raw)
@@ -28,7 +28,7 @@ final class EasyHandle {
   @discardableResult
   func set(_ option: CURLoption, offset value: Int64) -> CURLcode { clastro_set_off(raw, option, value) }
 
-  /// libcurl copies strings.
+  /// Sets a string option. libcurl copies the string.
   @discardableResult
   func set(_ option: CURLoption, _ value: String?) -> CURLcode {
     guard let value else { return clastro_set_ptr(raw, option, nil) }
@@ -48,7 +48,9 @@ final class EasyHandle {
 
   var facts: clastro_facts { facts(hasFailed: false) }
 
-  /// - Parameter hasFailed: whether to read too what a failure is explained with.
+  /// Returns facts about the connection.
+  ///
+  /// - Parameter hasFailed: whether to read also the facts that explain a failure.
   func facts(hasFailed: Bool) -> clastro_facts {
     var facts = clastro_facts()
     clastro_read_facts(raw, &facts, hasFailed)

@@ -4,16 +4,16 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 
-/// Owns one multi handle of libcurl, with its connections: what its sockets and its timer ask for is the poller's and
-/// the owner's to do.
+/// Owns one multi handle of libcurl with its connections. The poller watches its sockets, and the owner handles its
+/// timer.
 ///
-/// Lives on the loop's thread. libcurl calls back only from within calls of this type. Handles must have left it before
-/// it ends.
+/// It is used only on the loop's thread. libcurl calls back only from within calls of this type. All handles must have
+/// been removed before it is destroyed.
 struct MultiHandle: ~Copyable {
   /// The context of libcurl's callbacks; its address does not change.
   private struct Cell {
     let owner: UInt32
-    /// Held: connections close their sockets through it when the handle goes.
+    /// The poller. It is retained, because connections close their sockets through it when the handle is destroyed.
     let poller: Poller
     var timerAt: Int64?
   }
@@ -21,8 +21,10 @@ struct MultiHandle: ~Copyable {
   private let raw: UnsafeMutableRawPointer
   private let cell: UnsafeMutablePointer<Cell>
 
-  /// - Parameter owner: to whom the poller hands what becomes ready.
-  /// - Returns: `nil` when memory ran out.
+  /// Creates a multi handle.
+  ///
+  /// - Parameter owner: the owner that the poller reports ready descriptors to.
+  /// - Returns: `nil` if memory cannot be allocated.
   init?(owner: UInt32, poller: Poller) {
     guard CurlGlobal.isReady, let raw = curl_multi_init() else { return nil }
     self.raw = raw
@@ -37,16 +39,16 @@ struct MultiHandle: ~Copyable {
     cell.deallocate()
   }
 
-  /// Monotonic nanoseconds at which libcurl wants to be called; `nil` when it does not.
+  /// The time at which libcurl wants to be called, in monotonic nanoseconds; `nil` if it does not.
   var timerAt: Int64? { cell.pointee.timerAt }
 
-  /// Begins what the handle is for. libcurl calls the timer back from within.
+  /// Adds a handle and starts its work. libcurl calls the timer callback from within this call.
   func add(_ easy: EasyHandle) -> CURLMcode { curl_multi_add_handle(raw, easy.raw) }
 
-  /// Takes a handle out; its callbacks are over.
+  /// Removes a handle. Its callbacks are not called any more.
   func remove(_ easy: EasyHandle) { curl_multi_remove_handle(raw, easy.raw) }
 
-  /// Has libcurl do what a descriptor is ready for.
+  /// Lets libcurl act on a ready descriptor.
   func act(on ready: Poller.Ready) {
     act(
       on: ready.descriptor,
@@ -54,7 +56,7 @@ struct MultiHandle: ~Copyable {
         | (ready.failed ? CURL_CSELECT_ERR : 0))
   }
 
-  /// Calls libcurl when its time has come.
+  /// Calls libcurl if its timer has expired.
   func fireTimer(now: Int64) { if takeTimer(now: now) { act(on: CURL_SOCKET_TIMEOUT, 0) } }
 
   private func takeTimer(now: Int64) -> Bool {
@@ -68,7 +70,7 @@ struct MultiHandle: ~Copyable {
     curl_multi_socket_action(raw, socket, mask, &running)
   }
 
-  /// The private pointer of the next handle that libcurl is done with, and its result.
+  /// Returns the private pointer of the next finished handle, and its result.
   func nextFinished() -> (context: UnsafeMutableRawPointer?, CURLcode)? {
     var left: Int32 = 0
     while let message = curl_multi_info_read(raw, &left) {

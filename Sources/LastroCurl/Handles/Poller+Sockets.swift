@@ -8,7 +8,7 @@ internal import LastroHTTP
 #endif
 
 extension Poller {
-  /// Hands a socket over to libcurl for a connection, or none.
+  /// Opens a socket for a connection of libcurl, or returns an invalid one.
   static let openSocket: clastro_open_callback = { poller, _, address in
     guard let poller, let address else { return CURL_SOCKET_BAD }
     let socket = clastro_make_socket(address)
@@ -16,7 +16,7 @@ extension Poller {
     return socket
   }
 
-  /// The end of a connection's socket.
+  /// Closes the socket of a connection.
   static let closeSocket: clastro_close_callback = { poller, socket in
     if let poller { Unmanaged<Poller>.fromOpaque(poller).takeUnretainedValue().noteClosing(socket) }
     return Glibc.close(socket)

@@ -2,9 +2,9 @@
 
 internal import CLastro
 
-/// The TLS sessions of a host, and of the proxy in front of it, for its next connections: libcurl would keep them in
-/// the easy handle, which serves one connection. Lives on the loop thread only, and longer than every handle that uses
-/// it.
+/// A share of the TLS sessions of a host and of the proxy in front of it, for their next connections. Without a share,
+/// libcurl would keep the sessions in the easy handle, which serves only one connection. The share is used only on the
+/// loop's thread, and outlives every handle that uses it.
 final class SessionShare {
   let raw: UnsafeMutableRawPointer
 

@@ -4,7 +4,7 @@
   internal import Glibc
 #endif
 
-/// Words for `errno`.
+/// The texts of `errno` values.
 enum SystemError {
   static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
 }

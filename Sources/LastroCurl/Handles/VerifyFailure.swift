@@ -3,16 +3,18 @@
 internal import CLastro
 internal import Lastro
 
-/// Why OpenSSL refused a chain or its host name.
+/// The reason why OpenSSL refused a chain or its host name.
 struct VerifyFailure {
-  /// `X509_V_ERR_…`.
+  /// The result of the verification: `X509_V_ERR_…`.
   let result: Int
-  /// The certificate at fault, where it can be read.
+  /// The certificate at fault, if it can be read.
   var certificate: PeerCertificate?
-  /// How many of the chain stand before that one: 0 for the peer's own.
+  /// The number of certificates in the chain before the one at fault: 0 for the peer's own.
   var depth = 0
 
-  /// - Parameter server: host and port.
+  /// Returns the meaning for an error.
+  ///
+  /// - Parameter server: the host and port.
   func meaning(of server: String, isProxy: Bool) -> CurlCode.Meaning {
     let stage: FailureStage = isProxy ? .proxy : .tls
     let server = isProxy ? "the proxy \(server)" : server
@@ -32,7 +34,7 @@ struct VerifyFailure {
         stage, .hostMismatch, "the certificate of \(server) \(names)",
         isProxy ? "check the host in the proxy's URL" : "check the host in the URL, or TLS.serverName"
       )
-    // Self-signed, or its issuer not found.
+    // The certificate is self-signed, or its issuer was not found.
     case CLASTRO_VERIFY_NO_ISSUER, CLASTRO_VERIFY_SELF_SIGNED_LEAF, CLASTRO_VERIFY_SELF_SIGNED_IN_CHAIN,
       CLASTRO_VERIFY_NO_LOCAL_ISSUER, CLASTRO_VERIFY_UNVERIFIABLE_LEAF:
       return (
@@ -48,7 +50,7 @@ struct VerifyFailure {
     }
   }
 
-  /// OpenSSL's own.
+  /// OpenSSL's own description.
   private var words: String { String(cString: clastro_verify_text(result)) }
 
   private func outOfItsTime(_ server: String) -> String {

@@ -2,12 +2,13 @@
 
 internal import Lastro
 
-/// Application protocols as they are offered in a handshake (ALPN, RFC 7301 §3.1).
+/// The application protocols in the form in which a handshake offers them (ALPN, RFC 7301 §3.1).
 enum ALPNOffer {
-  /// The extension's data have 65,535 bytes at most (RFC 8446 §4.2), of which the length of the list takes two.
+  /// The maximum length of the list. The extension has at most 65,535 bytes (RFC 8446 §4.2), two of which are the
+  /// length of the list.
   static let maximumBytes = 65_533
 
-  /// The list as OpenSSL takes it: each name after a byte with its length. Empty for none.
+  /// Returns the list in OpenSSL's format: each name follows a byte with its length. Empty if there are no names.
   static func wireForm(_ names: [String]) throws(TransportError) -> [UInt8] {
     var bytes: [UInt8] = []
     for name in names {

@@ -3,7 +3,8 @@
 internal import CLastro
 internal import Lastro
 
-/// OpenSSL skips ciphers that it does not know: a list with a slip of the pen would be another list.
+/// The validation of cipher names. OpenSSL ignores ciphers that it does not know, so a typo would silently change the
+/// list.
 enum CipherNames {
   static func check(_ options: TLSOptions) throws(TransportError) {
     try check(options.legacyCiphers, isTLS13: false)
@@ -17,7 +18,7 @@ enum CipherNames {
         "the list of ciphers is empty", hint: "name a cipher, or leave it nil for OpenSSL's choice")
     }
     for name in names {
-      // Not OpenSSL's list syntax, in which `@SECLEVEL=0` is an element too.
+      // OpenSSL's list syntax is rejected, because it allows elements such as `@SECLEVEL=0`.
       let isName = name.utf8.allSatisfy { byte in
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// Which client certificate goes to which host.
+/// The client certificates, by host.
 struct ClientIdentities {
   private let byHost: [HostName: TLSOptions.Identity]
   private let otherwise: TLSOptions.Identity?

@@ -5,7 +5,8 @@ internal import Lastro
 internal import LastroHTTP
 internal import LastroWire
 
-/// Checks every socket before libcurl makes it for a handle: none is made to an address that the rules deny.
+/// Checks the address of every socket before libcurl opens it, so that none is opened to an address that the rules
+/// deny.
 ///
 /// Owner: the stream. Thread: the loop's.
 final class EgressGate {
@@ -13,7 +14,7 @@ final class EgressGate {
   private let poller: Poller
   /// The reason why an address was denied, if one was.
   private var denial: EgressRules.Denial?
-  /// Whether an address was not.
+  /// Whether an address was allowed.
   private var hasOpened = false
 
   init(_ rules: EgressRules, poller: Poller) {
@@ -41,7 +42,7 @@ final class EgressGate {
     return reason == nil
   }
 
-  /// Whether no address of the host may be used any more, for one was denied.
+  /// Whether no address of the host may be used any more, because one was denied.
   private var isSpoiled: Bool { denial != nil && !rules.usesAllowedOfMixed }
 
   /// Returns the reason why nothing may be sent to the connected address.
@@ -50,8 +51,8 @@ final class EgressGate {
     return reason.map { .egressDenied(.address($0, target)) }
   }
 
-  /// The denial that a failed dial amounts to; `nil` where something else failed: an address that was allowed, or what
-  /// came after connecting.
+  /// Returns the denial that made a dial fail; `nil` if the dial failed for another reason: at an allowed address, or
+  /// after connecting.
   func failure(hasConnected: Bool, target: TrustTarget) -> TransportError? {
     guard let denial, !hasConnected, isSpoiled || !hasOpened else { return nil }
     return .egressDenied(.address(denial, target))
@@ -59,14 +60,16 @@ final class EgressGate {
 }
 
 extension EgressRules {
-  /// - Parameter text: an address, without brackets, perhaps with a zone.
+  /// Returns the reason why an address must not be connected to; `nil` if it may.
+  ///
+  /// - Parameter text: an address without brackets, optionally with a zone.
   func denial(of text: String?, port: Int) -> Denial? {
     let bytes = text.flatMap { BypassList.address(String($0.prefix { $0 != "%" })) }
     guard let address = bytes.flatMap({ IPAddress($0) }) else { return .unreadable }
     return denial(of: address, port: port)
   }
 
-  /// Returns the reason why a proxy must not be asked for a host. A name's addresses are not known here.
+  /// Returns the reason why a proxy must not be asked for a host. The addresses of a name are not known here.
   func refusal(ofLiteral target: TrustTarget) -> TransportError? {
     guard target.host.isIPAddress else { return nil }
     return denial(of: target.host.text, port: target.port).map { .egressDenied(.address($0, target)) }
@@ -74,14 +77,15 @@ extension EgressRules {
 }
 
 extension TransportError {
-  /// The reason of an egress policy's refusal.
+  /// The reason of a refusal by an egress policy.
   enum EgressRefusal {
     case address(EgressRules.Denial, TrustTarget)
     case proxy
     case unixSocket
   }
 
-  /// The text has no addresses: the author of the URL must not learn the network's layout.
+  /// Returns the error of a refusal. Its text contains no addresses: the author of the URL must not learn the network's
+  /// layout.
   static func egressDenied(_ refusal: EgressRefusal) -> TransportError {
     let (message, hint) =
       switch refusal {

@@ -9,22 +9,23 @@ internal import LastroHTTP
   internal import Foundation
 #endif
 
-/// A proxy that requests of `http` are given to with their whole URLs (RFC 9112 §3.2.2), so that requests for many
-/// hosts share its connections. What else goes through a proxy has a way of its own, which libcurl opens: a tunnel, or
-/// SOCKS.
+/// A proxy that receives plain `http` requests with their whole URLs (RFC 9112 §3.2.2), so that requests for many hosts
+/// share its connections. All other traffic through a proxy uses a tunnel or SOCKS, which libcurl opens.
 struct ForwardProxy {
   let url: String
-  /// Value of `Proxy-Authorization`, where the URL has user and password.
+  /// The value of `Proxy-Authorization`, if the URL has user and password.
   let authorization: String?
 
-  /// - Parameter url: as ``ProxyResolver`` gives it.
+  /// Creates a proxy; `nil` if it does not forward requests for the host.
+  ///
+  /// - Parameter url: a URL from ``ProxyResolver``.
   init?(_ url: String, for host: HostKey) {
     guard !host.isTLS, Self.isForwarding(url) else { return nil }
     self.url = url
     authorization = Self.userInformation(of: url).map { "Basic " + Data($0).base64EncodedString() }
   }
 
-  /// Whether requests for plain `http` are given to a proxy with their whole URLs.
+  /// Returns whether plain `http` requests are sent to a proxy with their whole URLs.
   static func isForwarding(_ url: String) -> Bool { !url.isEmpty && !url.lowercased().hasPrefix("socks") }
 
   var isTLS: Bool { url.lowercased().hasPrefix("https:") }

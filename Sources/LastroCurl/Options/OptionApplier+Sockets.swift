@@ -6,9 +6,9 @@ internal import LastroHTTP
 internal import LastroWire
 
 extension OptionApplier {
-  /// Refuses a way on which the addresses that are connected to cannot be judged.
+  /// Refuses a route on which the connected addresses cannot be checked.
   ///
-  /// - Parameter proxy: its URL; empty for none.
+  /// - Parameter proxy: the proxy's URL; empty if there is none.
   func checkEgress(to target: TrustTarget, proxy: String) throws(TransportError) {
     guard let rules = egressRules else { return }
     if options.unixSocketPath != nil { throw .egressDenied(.unixSocket) }
@@ -17,10 +17,10 @@ extension OptionApplier {
     if let refusal = rules.refusal(ofLiteral: target) { throw refusal }
   }
 
-  /// Has libcurl ask us for its sockets.
+  /// Makes libcurl open its sockets through our callbacks.
   ///
-  /// - Parameter proxy: its URL; empty for none. Addresses of proxies are not judged.
-  /// - Returns: what has to live until it is connected.
+  /// - Parameter proxy: the proxy's URL; empty if there is none. Addresses of proxies are not checked.
+  /// - Returns: an object that must live until the connection is made.
   func installSockets(on easy: EasyHandle, proxy: String) -> EgressGate? {
     let keeper = Unmanaged.passUnretained(poller).toOpaque()
     guard let rules = egressRules, proxy.isEmpty else {

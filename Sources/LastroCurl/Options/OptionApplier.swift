@@ -8,16 +8,17 @@ internal import LastroWire
 /// Sets connection options on easy handles that dial.
 final class OptionApplier {
   let options: ConnectionOptions
-  /// The egress rules of the options; `nil` where they deny nothing.
+  /// The egress rules of the options; `nil` if they deny nothing.
   let egressRules: EgressRules?
-  /// Sent to proxies with CONNECT.
+  /// The user agent that is sent to proxies with CONNECT.
   private let userAgent: String?
-  /// Outlives every connection.
+  /// The poller, which outlives every connection.
   let poller: Poller
   let trust: ProfileTrust
   private let identities: ClientIdentities
   private let proxies: ProxyResolver
-  /// Fixed name answers in libcurl's syntax. libcurl reads them while it dials, so they live as long as the profile.
+  /// The fixed name answers in libcurl's syntax. libcurl reads them while it dials, so they live as long as the
+  /// profile.
   private var resolutions = StringList()
   init(
     options: ConnectionOptions, trust: ProfileTrust, userAgent: String?, environment: ProxyResolver,
@@ -33,13 +34,13 @@ final class OptionApplier {
     proxies = try ProxyResolver(options.proxy, environment: environment)
     for resolution in options.resolutions {
       let addresses = resolution.addresses.map(\.bracketedHost).joined(separator: ",")
-      // In the form in which requests name it.
+      // Use the host's form in requests.
       let host = (try? HostName(resolution.host))?.text ?? resolution.host
       _ = resolutions.append("\(host):\(resolution.port):\(addresses)")
     }
   }
 
-  /// The proxy's URL; empty for none.
+  /// Returns the proxy's URL; empty if there is none.
   func proxy(isTLS: Bool, authority: String) -> String {
     options.unixSocketPath == nil ? proxies.proxy(isTLS: isTLS, authority: authority) : ""
   }
@@ -49,7 +50,7 @@ final class OptionApplier {
     easy.set(CURLOPT_QUICK_EXIT, 1)
     easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     easy.set(CURLOPT_TCP_NODELAY, 1)
-    // 0 would mean libcurl's own 300 s.
+    // 0 would select libcurl's default of 300 s.
     let milliseconds = timeout.map { max(1, $0.nanoseconds / 1_000_000) } ?? Int64(Int32.max)
     easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: min(milliseconds, Int64(Int32.max))))
   }
@@ -58,10 +59,10 @@ final class OptionApplier {
   func applyRoute(_ easy: EasyHandle, proxy: String) throws(TransportError) {
     easy.set(CURLOPT_PATH_AS_IS, 1)
     easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
-    // Not through the proxy, or not from the interface, that was asked for would be worse than not at all.
+    // Fail rather than bypass the requested proxy or interface.
     guard easy.set(CURLOPT_PROXY, proxy) == CURLE_OK, easy.set(CURLOPT_NOPROXY, "") == CURLE_OK
     else { throw .refusedProxy(TrustTarget.proxyName(proxy)) }
-    // For CONNECT; the request itself has a line.
+    // The user agent for CONNECT. The request itself has its own field.
     if !proxy.isEmpty, let userAgent { easy.set(CURLOPT_USERAGENT, userAgent) }
     if resolutions.head != nil { easy.set(CURLOPT_RESOLVE, pointer: UnsafeRawPointer(resolutions.head)) }
     if let path = options.unixSocketPath {
@@ -76,18 +77,21 @@ final class OptionApplier {
     }
   }
 
-  /// - Parameter role: a proxy that a stream is dialed to gets no client certificate, as no other proxy does.
+  /// Sets the TLS options of the server.
+  ///
+  /// - Parameter role: the role of the host. A proxy that a stream is dialed to gets no client certificate, like any
+  ///   other proxy.
   func applyServerTLS(
     _ easy: EasyHandle, host: HostName, role: ServerTrust.Role = .server
   ) throws(TransportError) {
-    // The hook gives the roots.
+    // The hook sets the roots.
     easy.set(CURLOPT_CAPATH, pointer: nil)
     easy.set(CURLOPT_CAINFO, pointer: nil)
     easy.set(CURLOPT_SSLVERSION, minimumVersion)
     applyCiphers(easy, legacy: CURLOPT_SSL_CIPHER_LIST, suites: CURLOPT_TLS13_CIPHERS)
     if options.tls.requiresStapledStatus { easy.set(CURLOPT_SSL_VERIFYSTATUS, 1) }
     guard let source = identity(for: host, role) else { return }
-    // An identity that libcurl does not take must not turn into a request without one.
+    // If libcurl rejects an identity, fail rather than send the request without one.
     guard let identity = trust.files.identity(source),
       easy.set(CURLOPT_SSLCERT_BLOB, blob: identity.certificate) == CURLE_OK,
       easy.set(CURLOPT_SSLKEY_BLOB, blob: identity.key) == CURLE_OK
@@ -95,12 +99,13 @@ final class OptionApplier {
     if let password = identity.password { easy.set(CURLOPT_KEYPASSWD, password) }
   }
 
-  /// The client certificate for a host. No proxy gets one.
+  /// Returns the client certificate for a host. Proxies get none.
   func identity(for host: HostName, _ role: ServerTrust.Role = .server) -> TLSOptions.Identity? {
     role == .server ? identities.identity(for: host) : nil
   }
 
-  /// The proxy's own certificate is verified like a server's, against the same roots. No client certificate goes to it.
+  /// Sets the TLS options of the proxy. Its certificate is verified like a server's, against the same roots. It gets no
+  /// client certificate.
   func applyProxyTLS(_ easy: EasyHandle) throws(TransportError) {
     easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
     easy.set(CURLOPT_PROXY_CAINFO, pointer: nil)
@@ -119,7 +124,7 @@ final class OptionApplier {
     if let names = options.tls.cipherSuites { easy.set(suites, names.joined(separator: ":")) }
   }
 
-  /// Versions share the option with a maximum in the upper half; 0 there means the newest.
+  /// The option's value for the minimum version. The upper half could hold a maximum; 0 there means the newest.
   private var minimumVersion: Int {
     switch options.tls.minimumVersion {
     case .v1_0: Int(CURL_SSLVERSION_TLSv1_0)

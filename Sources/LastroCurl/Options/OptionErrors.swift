@@ -4,7 +4,9 @@ internal import Lastro
 
 /// Failures of options that libcurl and OpenSSL do not accept.
 extension TransportError {
-  /// - Parameter name: host and port, as the URL has them.
+  /// Returns the error for a proxy URL that libcurl rejects.
+  ///
+  /// - Parameter name: the host and port in the URL.
   static func refusedProxy(_ name: String) -> TransportError {
     refused(
       .invalidOption, "libcurl does not accept the URL of the proxy \(name.onOneLine.cut(to: 80))",

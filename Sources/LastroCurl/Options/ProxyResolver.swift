@@ -6,16 +6,16 @@ internal import Lastro
   internal import Glibc
 #endif
 
-/// Says which proxy a request goes through. Decided here, so that libcurl never looks into the environment itself: it
+/// Selects the proxy of a request. Lastro decides this itself, so that libcurl never reads the environment: libcurl
 /// would do so for every transfer, in a race with `setenv`.
 struct ProxyResolver: Sendable {
   private let plain: String
   private let tls: String
-  /// Whether requests for plain `http` are given to a proxy with their whole URLs.
+  /// Whether plain `http` requests are sent to a proxy with their whole URLs.
   let mayForward: Bool
   private let bypass: BypassList
 
-  /// The machine itself: IPv4, IPv6, IPv4 within IPv6, and names (RFC 6761 §6.3).
+  /// The local machine: IPv4, IPv6, IPv4 within IPv6, and names (RFC 6761 §6.3).
   private static let loopback = ["localhost", "127.0.0.0/8", "::1", "::ffff:127.0.0.0/104"]
 
   init(_ options: ProxyOptions, environment: ProxyResolver) throws(TransportError) {
@@ -32,7 +32,7 @@ struct ProxyResolver: Sendable {
     }
   }
 
-  /// The proxies that the environment names now.
+  /// Returns the proxies that the environment currently names.
   static func environment() -> Self { Self(environment: { name in getenv(name).map { String(cString: $0) } }) }
 
   init(environment: (String) -> String?) {
@@ -53,14 +53,14 @@ struct ProxyResolver: Sendable {
     self.bypass = BypassList(bypass)
   }
 
-  /// The proxy's URL; empty for none, which is what libcurl wants to hear.
+  /// Returns the proxy's URL; empty if there is none, as libcurl expects it.
   func proxy(isTLS: Bool, authority: String) -> String {
     let proxy = isTLS ? tls : plain
     if proxy.isEmpty || bypass.contains(authority: authority, defaultPort: isTLS ? 443 : 80) { return "" }
     return proxy
   }
 
-  /// Returns the proxy that a request for plain `http` is given to with its whole URL; `nil` where there is none.
+  /// Returns the proxy that gets a plain `http` request with its whole URL; `nil` if there is none.
   func forwardProxy(for authority: String) -> String? {
     guard mayForward, !bypass.contains(authority: authority, defaultPort: 80) else { return nil }
     return plain
@@ -81,8 +81,8 @@ struct ProxyResolver: Sendable {
 
 /// The hosts that are reached without a proxy, by the rules of `no_proxy`.
 ///
-/// There is no standard. Entries are separated by commas and white space, as Python's urllib and curl do; a port after
-/// an entry limits it to that port, as in Go; a name matches the names below it, too.
+/// There is no standard. Entries are separated by commas and white space, as in Python's urllib and curl. A port after
+/// an entry limits it to that port, as in Go. A name also matches the names below it.
 struct BypassList: Sendable {
   private enum Subject: Sendable {
     case all
@@ -93,13 +93,15 @@ struct BypassList: Sendable {
 
   private struct Rule: Sendable {
     var subject: Subject
-    /// The only port that the rule is for; nil for every port.
+    /// The only port that the rule applies to; nil for every port.
     var port: Int?
   }
 
   private let rules: [Rule]
 
-  /// - Parameter entries: each one rule, or several.
+  /// Creates a list.
+  ///
+  /// - Parameter entries: the entries, each with one or more rules.
   init(_ entries: [String]) {
     rules = entries.flatMap { $0.lowercased().split { $0 == "," || $0.isWhitespace } }.compactMap(Self.rule)
   }
@@ -124,7 +126,7 @@ struct BypassList: Sendable {
   private static func rule(_ entry: Substring) -> Rule? {
     let text = String(entry)
     if text == "*" { return Rule(subject: .all) }
-    // Before a port is looked for: an IPv6 address has colons of its own.
+    // Check this before looking for a port, because an IPv6 address contains colons.
     if let network = network(text) { return Rule(subject: network) }
     let (host, port) = parts(of: text)
     if host == "*" { return Rule(subject: .all, port: port) }
@@ -136,8 +138,8 @@ struct BypassList: Sendable {
     return name.isEmpty ? nil : Rule(subject: .name(String(name)), port: port)
   }
 
-  /// Returns the host of an authority, without brackets or a final dot, and the port, if there is one. Text with a
-  /// colon and no port behind it stays whole: it names no host.
+  /// Returns the host of an authority, without brackets or a final dot, and the port, if there is one. A text with a
+  /// colon that no port follows is returned whole: it is not a host.
   private static func parts(of authority: String) -> (host: String, port: Int?) {
     var host = Substring(authority)
     var port: Int?
@@ -158,7 +160,7 @@ struct BypassList: Sendable {
     return .network(bytes, prefix: prefix)
   }
 
-  /// The bytes of an address in text.
+  /// Returns the bytes of an address in text form.
   static func address(_ text: String) -> [UInt8]? {
     var four = in_addr()
     if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }

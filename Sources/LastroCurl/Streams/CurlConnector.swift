@@ -4,13 +4,13 @@ internal import Lastro
 internal import LastroHTTP
 internal import LastroWire
 
-/// Opens links that libcurl dials: it resolves, connects, goes through proxies and shakes hands.
+/// Opens links that libcurl dials: libcurl resolves names, connects, uses proxies and performs TLS handshakes.
 final class CurlConnector: Connector, DialTaker {
-  /// The memory of the routes to one host, or to a proxy that serves many.
+  /// The state that is shared by the connections of a route: to one host, or to a proxy that serves many hosts.
   private final class RouteMemory {
     let forwardProxy: ForwardProxy?
     let keepsSessions: Bool
-    /// The options and the trust that its latest connection was dialed under.
+    /// The profile (options and trust) of the latest connection.
     var profile: StreamProfile?
     private var sessions: SessionShare?
     private var sessionsProfile: UInt64?
@@ -20,8 +20,8 @@ final class CurlConnector: Connector, DialTaker {
       keepsSessions = isTLS || forwardProxy?.isTLS == true
     }
 
-    /// TLS sessions prove nothing under other roots or rules than those that they were agreed on under, and name the
-    /// client by the certificate that it had then: those of another profile are not resumed.
+    /// Returns the TLS sessions for a profile. Sessions of another profile are not resumed: they prove nothing under
+    /// other roots or rules, and identify the client by the certificate that it had then.
     func sessions(for profile: StreamProfile) -> SessionShare? {
       guard keepsSessions else { return nil }
       if sessionsProfile != profile.id {
@@ -55,7 +55,8 @@ final class CurlConnector: Connector, DialTaker {
       memory: RouteMemory(proxy, isTLS: key.isTLS))
   }
 
-  /// Not left to the dial, whose failure ends the request that has waited for the proxy longest.
+  /// Refuses a target here, because a failed dial would end a different request: the one that has waited for the proxy
+  /// longest.
   func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError? {
     guard route.proxy != nil else { return nil }
     do throws(TransportError) {
@@ -67,7 +68,8 @@ final class CurlConnector: Connector, DialTaker {
     }
   }
 
-  /// Requests wait, once a second at most, until files of TLS options were looked at.
+  /// Returns whether requests must wait, at most once a second, until the files of TLS options have been checked for
+  /// changes.
   func mustCheck(_ route: Route, now: Int64) -> Bool {
     guard let profile = memory(of: route)?.profile, profile.uses > 0 else { return false }
     return hub.mustLook(at: profile, now: now)
@@ -78,7 +80,7 @@ final class CurlConnector: Connector, DialTaker {
     hub.look(at: profile, until: until) { _ in proceed() }
   }
 
-  /// Every route's memory is one that ``route(for:with:)`` made.
+  /// Returns the memory of a route. It was always created by ``route(for:with:)``.
   private func memory(of route: Route) -> RouteMemory? { route.memory.map { unsafeDowncast($0, to: RouteMemory.self) } }
 
   // MARK: Dials

@@ -10,7 +10,7 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// The user's end of a stream of datagrams.
+/// The user's end of a datagram stream.
 final class CurlDatagramStream: DatagramStream {
   let facts: StreamFacts
   let maximumDatagramBytes: Int

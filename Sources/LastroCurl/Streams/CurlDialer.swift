@@ -4,7 +4,7 @@ public import Lastro
 package import LastroHTTP
 internal import LastroSupport
 
-/// Opens streams on the engine: TCP and TLS as libcurl connects for a fetch, and UDP beside them.
+/// Opens streams on the engine: TCP and TLS, which libcurl connects as for a fetch, and UDP.
 ///
 /// ```swift
 /// let dialer = CurlDialer.shared
@@ -13,42 +13,42 @@ internal import LastroSupport
 /// let answer = try await stream.read()
 /// ```
 ///
-/// Proxies, fixed name answers, Unix sockets, local interfaces, roots, client certificates, pins and judges of the
-/// `ConnectionOptions` hold as for a fetch; where the host has the role of a proxy, no client certificate goes to it.
-/// Through HTTP proxies everything goes by `CONNECT`. Of the options, those of HTTP alone are ignored.
+/// The `ConnectionOptions` apply as for a fetch: proxies, fixed name answers, Unix sockets, local interfaces, roots,
+/// client certificates, pins and judges. If the host has the role of a proxy, it gets no client certificate. HTTP
+/// proxies are always used with `CONNECT`. Options that concern only HTTP are ignored.
 ///
-/// Trust is decided when a stream is dialed, within its handshake. When rules, roots or client certificates change
+/// Trust is decided when a stream is dialed, within its handshake. If rules, roots or client certificates change
 /// afterwards, open streams continue, and new ones are dialed under the new state. No connection serves two streams, or
 /// a stream and a fetch, and no TLS session is resumed.
 ///
-/// Any number of streams may be open; idle ones are not closed, and they do not count among
-/// ``CurlTransport/activeTransfers``. To one host (name and port) at most ``CurlConfiguration/coldRequestsPerHost`` are
-/// dialed at once, for each loop; others wait, ``CurlConfiguration/maximumQueuedRequests`` of them at most, and the
-/// time counts to their limit. Shutting the transport down ends all streams at once, with code `shut_down`.
+/// Any number of streams may be open. Idle streams are not closed, and streams do not count among
+/// ``CurlTransport/activeTransfers``. At most ``CurlConfiguration/coldRequestsPerHost`` streams are dialed to one host
+/// (name and port) at a time on each loop. At most ``CurlConfiguration/maximumQueuedRequests`` others wait, and their
+/// time limits include the wait. Shutting down the transport ends all streams at once, with code `shut_down`.
 ///
-/// Any thread may call it.
+/// It may be called from any thread.
 public struct CurlDialer: Dialer {
   private let transport: CurlTransport
 
-  /// Dials with the engine of a transport, whose threads and options the streams share.
+  /// Creates a dialer on the engine of a transport, whose threads and options the streams share.
   public init(transport: CurlTransport) { self.transport = transport }
 
-  /// Dials with an engine of its own, which ends when the dialer and all its streams are gone. Default
-  /// `CurlConfiguration()`.
+  /// Creates a dialer with an engine of its own, which ends when the dialer and all its streams have been released.
+  /// Default `CurlConfiguration()`.
   ///
   /// - Throws: `ConfigurationError`, as ``CurlTransport`` does.
   public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
     transport = try CurlTransport(configuration)
   }
 
-  /// Streams that are dialed or open at the moment.
+  /// The number of streams that are being dialed or open.
   public var activeStreams: Int { transport.activeStreams }
 
-  /// Opens a stream of bytes.
+  /// Opens a byte stream.
   ///
-  /// - Throws: `TransportError`: stages `request`, `resolve`, `connect`, `proxy`, `tls`, `trust`, `limit` (code
-  ///   `queue_full`: too many wait to be dialed), `timeout` and `cancelled`, with the codes that fetches have for the
-  ///   same reason; `systemCode` is the `errno` where connecting failed.
+  /// - Throws: `TransportError` with stage `request`, `resolve`, `connect`, `proxy`, `tls`, `trust`, `limit` (code
+  ///   `queue_full`: too many streams wait to be dialed), `timeout` or `cancelled`. The codes are those of fetches that
+  ///   fail for the same reason. If connecting failed, `systemCode` is the `errno`.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     let dial = try transport.dial(.bytes, request)
     return try await withTaskCancellationHandler {
@@ -58,16 +58,16 @@ public struct CurlDialer: Dialer {
     }.get()
   }
 
-  /// Opens a stream of datagrams: a UDP socket that hears of one address only.
+  /// Opens a datagram stream: a UDP socket that receives datagrams from one address only.
   ///
-  /// Names are resolved by the system, and the first address that has a route is taken. Dials that ask for one
-  /// name at once share its look-up; 16 names are looked up at once in a process. Fixed name answers and the local
-  /// interface hold, the latter as the name of an interface or a local address, not as a host name; proxies are not
-  /// asked, and a Unix socket is refused.
+  /// Names are resolved by the system, and the first address with a route is used. Dials that ask for the same name at
+  /// the same time share its look-up; at most 16 names are looked up at a time in a process. Fixed name answers apply.
+  /// The local interface applies too, as the name of an interface or a local address, but not as a host name. Proxies
+  /// are not used, and a Unix socket is refused.
   ///
-  /// - Throws: `TransportError`, as ``dial(_:)``; stage `request`, code `unsupported`, where TLS, a Unix socket or a
-  ///   local interface that can be none is asked for; stage `limit`, code `queue_full`, where 4,096 streams of this
-  ///   process wait for their names' addresses.
+  /// - Throws: `TransportError`, as ``dial(_:)``; stage `request`, code `unsupported`, for TLS, a Unix socket, or an
+  ///   unusable local interface; stage `limit`, code `queue_full`, if 4,096 streams of this process already wait for
+  ///   the addresses of their names.
   public func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
     let dial = try transport.dial(.datagrams, request)
     return try await withTaskCancellationHandler {
@@ -77,20 +77,21 @@ public struct CurlDialer: Dialer {
     }.get()
   }
 
-  /// Refuses a host whose key is pinned, by the rules in force now.
+  /// Refuses a host whose key is pinned, by the current rules.
   ///
   /// - Throws: `TransportError`, stage `trust`, code `plaintext_refused`.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) {
     try transport.checkPlaintext(request)
   }
 
-  /// The revisions of the engine's judge and the request's, and of the files that the TLS options name.
+  /// Returns the revisions of the engine's judge, of the request's judge, and of the files that the TLS options name.
   public func trustRevisions(for request: DialRequest) -> [UInt64] { transport.trustRevisions(for: request) }
 }
 
 extension CurlDialer {
-  /// Dials with an engine of the default configuration, made when it is first asked for and never shut down. Where it
-  /// could not be made, for want of threads or descriptors, every dial fails with code `engine_failure`.
+  /// A dialer with an engine of the default configuration, which is created on first use and never shut down. If the
+  /// engine could not be created because there were not enough threads or descriptors, every dial fails with code
+  /// `engine_failure`.
   public static let shared: any Dialer = {
     do throws(ConfigurationError) {
       return try CurlDialer()
@@ -108,7 +109,7 @@ extension CurlDialer: LoopDialer, TLSFileDialer {
   }
 }
 
-/// Tells at every dial why there is no engine.
+/// A dialer that reports at every dial why there is no engine.
 private struct UnusableDialer: Dialer {
   let error: ConfigurationError
 

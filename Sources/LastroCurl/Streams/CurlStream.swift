@@ -10,7 +10,7 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// The user's end of a stream that a loop carries.
+/// The user's end of a stream that a loop runs.
 final class CurlStream: LoopStream {
   let runsOnLoops = true
   let facts: StreamFacts
@@ -37,7 +37,7 @@ final class CurlStream: LoopStream {
     let outcome = await withTaskCancellationHandler {
       await read.answer.value()
     } onCancel: {
-      // The loop finds it settled, and keeps what comes.
+      // The loop sees that the read has been answered, and keeps later bytes.
       read.answer.offer(.failure(.cancelled(requestSent: true)))
     }
     return try outcome.get()
@@ -80,6 +80,6 @@ final class CurlStream: LoopStream {
 }
 
 extension Duration? {
-  /// The time at which the limit passes, in nanoseconds of ``monotonicNow()``.
+  /// The time at which the limit expires, in nanoseconds of ``monotonicNow()``.
   var expiry: Int64 { map { monotonicNow().adding($0) } ?? .max }
 }

@@ -4,7 +4,7 @@ internal import Lastro
 internal import LastroHTTP
 
 extension CurlTransport {
-  /// Begins a dial.
+  /// Starts a dial.
   func dial(_ kind: StreamDial.Kind, _ request: DialRequest) throws(TransportError) -> StreamDial {
     let host = try Self.host(request.host)
     guard (1...65_535).contains(request.port) else { throw .portOutOfRange(request.port) }

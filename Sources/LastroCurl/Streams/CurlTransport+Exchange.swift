@@ -3,7 +3,7 @@
 package import LastroHTTP
 
 extension CurlTransport {
-  /// The engine's options and limits, for HTTP over streams that dialers of it open.
+  /// The engine's options and limits, for HTTP over streams of its dialers.
   package var exchange: DialerTransport.Configuration {
     var exchange = DialerTransport.Configuration()
     exchange.engine = settings.engine

@@ -15,12 +15,12 @@ internal import LastroSupport
   internal import Glibc
 #endif
 
-/// A stream of datagrams as the loop has it: a connected UDP socket.
+/// The loop's end of a datagram stream: a connected UDP socket.
 ///
-/// Owner: ``StreamHub``. Thread: the loop's. Unread datagrams stay in the kernel's buffer, which is bounded: the
-/// system drops what does not fit.
+/// Owner: ``StreamHub``. Thread: the loop's. Unread datagrams stay in the kernel's buffer, which is bounded: the system
+/// drops datagrams that do not fit.
 final class DatagramSession {
-  /// UDP over IPv4, and over IPv6 without jumbograms (RFC 768, RFC 8200 §4.5).
+  /// The maximum sizes of a datagram over IPv4, and over IPv6 without jumbograms (RFC 768, RFC 8200 §4.5).
   private static let mostBytes4 = 65_507
   private static let mostBytes6 = 65_527
 
@@ -32,7 +32,7 @@ final class DatagramSession {
   private unowned let hub: StreamHub
   private var reader: StreamRead?
   private var writer: StreamWrite?
-  /// A datagram that came for a reader that had given up.
+  /// A datagram that was received for a reader that had given up.
   private var held: Data?
   private var isEnded = false
 
@@ -98,7 +98,7 @@ final class DatagramSession {
     self.reader = nil
   }
 
-  /// `nil`: nothing is there.
+  /// Receives a datagram. Returns `nil` if there is none.
   private func receive() -> Result<Data?, TransportError>? {
     hub.withScratch { scratch in
       while true {
@@ -126,7 +126,8 @@ final class DatagramSession {
     }
   }
 
-  /// The system's error about a datagram: the answer of a router, or of the host, to an earlier one.
+  /// Returns the error for a system error about a datagram: the response of a router, or of the host, to an earlier
+  /// one.
   static func failure(_ stage: FailureStage, _ code: Int32) -> TransportError {
     switch code {
     case ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN:

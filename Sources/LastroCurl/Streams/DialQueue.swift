@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The dials of one host: each may take a thread that resolves its name.
+/// The queue of dials to one host. Each dial may need a thread to resolve its name.
 ///
-/// What was given up is not searched for: it is passed over when its turn comes, or when the queue is tidied.
+/// Abandoned dials are not searched for. They are skipped when their turn comes, or removed when the queue is tidied.
 struct DialQueue {
   private static let leastToTidy = 64
 
@@ -11,12 +11,12 @@ struct DialQueue {
   private var taken = 0
   private var gone = 0
 
-  /// Entries kept, useless ones too.
+  /// The number of stored entries, including abandoned ones.
   var stored: Int { waiting.count }
 
   mutating func append(_ id: UInt64) { waiting.append(id) }
 
-  /// The first that still waits.
+  /// Returns the first dial that is still waiting.
   mutating func next(_ stillWaits: (UInt64) -> Bool) -> UInt64? {
     while taken < waiting.count {
       let id = waiting[taken]
@@ -33,13 +33,13 @@ struct DialQueue {
     return nil
   }
 
-  /// One of those that wait does so no more.
+  /// Records that a waiting dial was abandoned.
   mutating func noteGone(_ stillWaits: (UInt64) -> Bool) {
     gone += 1
     tidy(stillWaits)
   }
 
-  /// Lets go of what was taken or given up, once that is more than half.
+  /// Removes started and abandoned dials once they are more than half of the entries.
   private mutating func tidy(_ stillWaits: (UInt64) -> Bool) {
     guard waiting.count >= Self.leastToTidy, 2 * (taken + gone) > waiting.count else { return }
     waiting = waiting[taken...].filter(stillWaits)

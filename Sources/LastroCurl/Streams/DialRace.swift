@@ -4,12 +4,13 @@ internal import Lastro
 internal import LastroHTTP
 internal import LastroWire
 
-/// A dial of a name whose addresses a resolver finds: an attempt at one address each, as ``AddressSchedule`` says.
+/// A dial of a name whose addresses a resolver supplies, with one attempt per address as ``AddressSchedule``
+/// determines.
 ///
-/// Attempts are dials of their own, with the race's name and trust. The first that connects becomes the dial's session,
-/// and the others are closed. Owner: ``StreamHub/races``. Thread: the loop's.
+/// Attempts are separate dials with the race's name and trust. The first attempt that connects becomes the dial's
+/// session, and the others are closed. Owner: ``StreamHub/races``. Thread: the loop's.
 final class DialRace: DialTaker {
-  /// The most addresses whose failures an error lists.
+  /// The maximum number of addresses whose failures an error lists.
   private static let mostTold = 8
 
   let dial: StreamDial
@@ -20,11 +21,11 @@ final class DialRace: DialTaker {
   private var answeredAt: Int64
   private var schedule = AddressSchedule()
   private var giveUpAsking: (@Sendable () -> Void)?
-  /// Attempts that are under way, by the ids of their dials.
+  /// The running attempts, by the ids of their dials.
   private var attempts: [UInt64: String] = [:]
   private var beginnings: [UInt64: Int64] = [:]
   private var failures: [(address: String, error: TransportError)] = []
-  /// An attempt may fail as soon as it begins: many in a row must not nest.
+  /// Whether attempts are being started. An attempt may fail as soon as it starts, and many in a row must not nest.
   private var isBeginning = false
 
   init(_ dial: StreamDial, asking source: NameSource, rules: EgressRules?, hub: StreamHub) {
@@ -70,7 +71,7 @@ final class DialRace: DialTaker {
 
   // MARK: The attempts
 
-  /// Begins what is due.
+  /// Starts the attempts that are due.
   func proceed() {
     guard !isBeginning else { return }
     isBeginning = true
@@ -85,21 +86,21 @@ final class DialRace: DialTaker {
     hub.deadlines.add(schedule.due, dial.id)
   }
 
-  /// The times at which ``expire(now:)`` has something to do.
+  /// Adds the times at which ``expire(now:)`` has to be called.
   func addDeadlines() {
     hub.deadlines.add(dial.expiresAt, dial.id)
     hub.deadlines.add(schedule.due, dial.id)
   }
 
-  /// Its time has come: that of the next attempt, or of the whole.
+  /// Acts on an expired deadline: that of the next attempt, or of the whole dial.
   func expire(now: Int64) {
     guard now >= dial.expiresAt else { return proceed() }
     for (id, address) in attempts where hadTime(id, now: now) { hub.deadAddresses.note(key(of: address), now: now) }
     end(lateness)
   }
 
-  /// Whether an attempt that has not ended had the time to: as long as the next one waits for it, or, where there is
-  /// less in all, half of that. One for which no time was left has not shown that its address is dead.
+  /// Returns whether an unfinished attempt had enough time: the delay before the next attempt, or half of the total
+  /// time if that is shorter. An attempt without enough time does not show that its address is dead.
   private func hadTime(_ id: UInt64, now: Int64) -> Bool {
     let began = beginnings[id] ?? now
     return now - began >= min(AddressSchedule.stagger, (dial.expiresAt - beganAt) / 2)
@@ -130,8 +131,8 @@ final class DialRace: DialTaker {
     proceed()
   }
 
-  /// Returns whether a failure ends the race: a refusal of trust, one of egress where its policy says so, and an error
-  /// of the request do so.
+  /// Returns whether a failure ends the race. This is so for a refusal of trust, for an error of the request, and for
+  /// an egress denial if the policy says so.
   private func isFinal(_ error: TransportError) -> Bool {
     switch error.code {
     case .egressDenied: rules?.usesAllowedOfMixed != true
@@ -149,7 +150,7 @@ final class DialRace: DialTaker {
 
   // MARK: The end
 
-  /// Ends all of it.
+  /// Ends the race and its attempts.
   func end(_ error: TransportError) {
     giveUpAsking?()
     giveUpAsking = nil
@@ -160,7 +161,7 @@ final class DialRace: DialTaker {
     if hasTriedAll { source.noteUnreachable(dial.host.text, dial.request.port) }
   }
 
-  /// A refusal that ended all, or what all addresses came to.
+  /// The error of a failed race: the refusal that ended it, or a summary of all addresses.
   private var failure: TransportError {
     guard let last = failures.last?.error else { return .missingName(dial.host.text) }
     if isFinal(last) { return last }
@@ -176,7 +177,8 @@ final class DialRace: DialTaker {
     return failed.isEmpty ? error : error.ofAddresses(account, of: dial.name)
   }
 
-  /// Address by address; where there is an egress policy without them, for whose URL it is must not learn them.
+  /// A description of the failure of each address. With an egress policy it omits the addresses, because the author of
+  /// the URL must not learn them.
   private var account: String {
     let told = failures.prefix(Self.mostTold).enumerated().map { index, failure in
       let address = rules == nil ? failure.address : "address \(index + 1)"
@@ -188,14 +190,14 @@ final class DialRace: DialTaker {
   }
 }
 
-/// An address that could not be connected to, at a port.
+/// An address and port that could not be connected to.
 struct DeadAddressKey: Hashable {
   let address: String
   let port: Int
 }
 
 extension NameSource.Answer {
-  /// A name without an address is an error here.
+  /// Returns the answer for a dial, in which a name without an address is an error.
   func named(_ name: String) -> Result<[String], TransportError> {
     switch self {
     case .success([]): .failure(.missingName(name))
@@ -218,7 +220,7 @@ extension TransportError {
       hint: "have it throw a TransportError")
   }
 
-  /// The same of several addresses.
+  /// Returns the same error for several addresses.
   func ofAddresses(_ account: String, of name: String) -> TransportError {
     var error = TransportError(
       stage: stage, code: code, message: "\(name) was reached at none of its addresses: \(account)", hint: hint,
@@ -227,7 +229,7 @@ extension TransportError {
     return error
   }
 
-  /// The limit passed before there was an address.
+  /// The same error, for a limit that expired before there was an address.
   var stillResolving: TransportError {
     TransportError(
       stage: stage, code: code, message: message + ", while the resolver looked the name up", hint: hint)

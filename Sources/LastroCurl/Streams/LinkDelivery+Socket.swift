@@ -4,7 +4,7 @@ internal import CLastro
 internal import LastroHTTP
 
 extension LinkDelivery {
-  /// Asks the kernel about a socket (`SIOCOUTQ`, `TCP_INFO`); `nil` where it does not know.
+  /// Reads the delivery state of a socket from the kernel (`SIOCOUTQ`, `TCP_INFO`); `nil` if it is not available.
   init?(of socket: Int32, now: Int64) {
     var delivery = clastro_delivery()
     guard clastro_read_delivery(socket, &delivery) else { return nil }

@@ -16,18 +16,18 @@ internal import LastroHTTP
 
 /// A link over a socket that libcurl connected: plain, TLS, or TLS within TLS.
 ///
-/// It is registered with the poller for reading until it closes, so that a request costs no call for it.
+/// It stays registered with the poller for reading until it is closed, so that a request needs no system call for that.
 final class SocketLink: Link {
-  /// Maximum plaintext of one TLS record.
+  /// The maximum plaintext size of a TLS record.
   private static let recordBytes = 16 * 1024
-  /// A read that brings fewer is likely to have brought all there is. Servers fill records to anything above it.
+  /// The size below which a read has probably returned all available bytes. Servers fill records to any size above it.
   private static let partBytes = 4 * 1024
-  /// Records of TLS that are read at once: those of a byte each must not hold the turn.
+  /// The maximum number of TLS records per read. Many records of a single byte must not block the turn.
   private static let mostRecords = 64
 
   let facts: LinkFacts
-  /// The part that libcurl has: TLS, which its bytes pass through. `nil` where they are in the clear: libcurl has let
-  /// go of it, and the descriptor is its own.
+  /// The session in libcurl, if it handles TLS for this link. `nil` for plaintext: libcurl has released the connection,
+  /// and the link owns the descriptor.
   private let session: StreamSession?
   let descriptor: Int32
   private let hub: StreamHub
@@ -35,21 +35,22 @@ final class SocketLink: Link {
   private let egress: EgressGate?
   /// The host that was dialed.
   private let dialed: TrustTarget
-  /// Whether a proxy gets requests for many hosts.
+  /// Whether the link leads to a proxy that receives requests for many hosts.
   private let isForwarding: Bool
   /// The target of the latest request, for errors.
   private var target: TrustTarget
-  /// Whether one TLS runs within another, to an https proxy: the outer one may hold bytes of which the descriptor shows
-  /// nothing.
+  /// Whether one TLS connection runs within another, to an https proxy. The outer one may hold bytes that the
+  /// descriptor does not show as readable.
   private let isNested: Bool
-  /// Whether the last read ended for having brought many records, and not for there being no more.
+  /// Whether the last read ended because of the record limit, and not because there were no more records.
   private var isCapped = false
-  /// The end of TLS that was found behind the bytes read last.
+  /// The end of TLS that was found after the latest bytes.
   private var foundEnd: LinkStep?
-  /// The piece that TLS wants to be given again.
+  /// The length of the piece that TLS needs to get again.
   private var pendingBytes: Int?
   private(set) var failure: TransportError?
-  // Not weak, which would make each count of the user's references slow: a user closes its link before it goes.
+  // Not weak, because that would slow down reference counting of the user. A user closes its link before it is
+  // released.
   private unowned var user: (any LinkUser)?
   private var isClosed = false
 
@@ -76,7 +77,7 @@ final class SocketLink: Link {
 
   func attach(_ user: any LinkUser) { self.user = user }
 
-  /// The descriptor is ready.
+  /// Reports that the descriptor is ready.
   func ready(_ ready: Poller.Ready) {
     user?.ready(readable: ready.readable || ready.failed, writable: ready.writable || ready.failed)
   }
@@ -146,7 +147,7 @@ final class SocketLink: Link {
       let code = curl_easy_recv(session.easy.raw, space.baseAddress.map { $0 + total }, space.count - total, &count)
       if code == CURLE_AGAIN { break }
       guard code == CURLE_OK, count > 0 else {
-        // What came before the end is taken first.
+        // Return the bytes before the end first.
         let end = end(session.readingEnd(code))
         if total == 0 { return end }
         foundEnd = end
@@ -180,11 +181,11 @@ final class SocketLink: Link {
     return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0 || errno != EAGAIN
   }
 
-  /// Post-handshake messages of TLS are read, and are nothing.
+  /// Reads TLS post-handshake messages, which do not count as input. Returns whether there is any other input.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
     guard hidesInput || !isHeard && hasInput else { return false }
     guard facts.hasTLS, case .wait = receive(into: scratch) else { return true }
-    // One that has used up its share of the turn has read nothing.
+    // A link that has used up its share of the turn has read nothing.
     return isReadable
   }
 
@@ -193,7 +194,7 @@ final class SocketLink: Link {
   var acceptsWrites: Bool { true }
 
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
-    // Its descriptor may be another's by now.
+    // The descriptor number may have been reused.
     if isClosed { return .wait }
     return if facts.hasTLS, let session { sendTLS(bytes, over: session) } else { sendPlain(bytes) }
   }
@@ -210,7 +211,7 @@ final class SocketLink: Link {
 
   private func sendTLS(_ bytes: UnsafeRawBufferPointer, over session: StreamSession) -> LinkStep {
     var count = 0
-    // A record at a time: of more, some might have left although none is reported as written.
+    // Write one record at a time: a part of a longer write might be sent although it is reported as unwritten.
     let length = min(pendingBytes ?? Self.recordBytes, bytes.count)
     let code = curl_easy_send(session.easy.raw, bytes.baseAddress, length, &count)
     if code == CURLE_AGAIN {
@@ -239,7 +240,7 @@ final class SocketLink: Link {
 
   // MARK: The end
 
-  /// No request that a `CurlTransport` sends ends HTTP.
+  /// Returns `nil`: requests of a `CurlTransport` never end HTTP.
   func handOver(early: [UInt8]) -> (any ByteStream)? { nil }
 
   func close() {
@@ -259,7 +260,7 @@ final class SocketLink: Link {
 }
 
 extension LinkFacts {
-  /// The facts of a session that is open.
+  /// Creates the facts of an open session.
   fileprivate init(of session: StreamSession, hasTLS: Bool) {
     func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
     self.init()

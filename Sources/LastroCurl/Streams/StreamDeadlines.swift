@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When streams are to be looked at again: a heap, the earliest first. What was settled meanwhile is not searched for;
-/// it comes up, and nothing is found to do.
+/// The deadlines of streams: a heap, earliest first. Entries of completed operations are not removed; nothing happens
+/// when they are due.
 struct StreamDeadlines {
   private struct Entry {
     var time: Int64
@@ -25,7 +25,7 @@ struct StreamDeadlines {
     }
   }
 
-  /// The next that is due.
+  /// Takes the next entry that is due.
   mutating func take(now: Int64) -> UInt64? {
     guard let first = heap.first, first.time <= now else { return nil }
     let last = heap.removeLast()

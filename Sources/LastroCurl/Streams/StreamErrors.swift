@@ -33,14 +33,14 @@ extension TransportError {
   static let goneAtOnce = system(
     .connect, .connectFailed, "the connection was lost as soon as it stood", 0, hint: "dial again")
 
-  /// - Parameter server: host and port.
+  /// - Parameter server: the host and port.
   static func receivingFailed(_ server: String, _ systemCode: Int32, _ code: CURLcode? = nil) -> TransportError {
     .system(
       .response, .receiveFailed, "receiving from \(server) failed", systemCode,
       engineCode: code.map { Int32(bitPattern: $0.rawValue) })
   }
 
-  /// - Parameter server: host and port.
+  /// - Parameter server: the host and port.
   static func sendingFailed(_ server: String, _ systemCode: Int32, _ code: CURLcode? = nil) -> TransportError {
     .system(
       .send, .sendFailed, "sending to \(server) failed", systemCode,
@@ -51,7 +51,7 @@ extension TransportError {
     .system(.send, .sendFailed, "this side could not end its direction of the stream", systemCode)
   }
 
-  /// - Parameter systemCode: `nil` where the connection had failed before.
+  /// - Parameter systemCode: the `errno`; `nil` if the connection had failed before.
   static func unfinishedTLS(_ systemCode: Int32?) -> TransportError {
     .system(
       .send, .sendFailed, systemCode == nil ? "cannot end TLS: the connection has failed" : "cannot end TLS",
@@ -105,7 +105,7 @@ extension TransportError {
     return error
   }
 
-  /// Makes an error of libcurl's result for a stream that was being dialed.
+  /// Creates the error for libcurl's result of a dial.
   init(_ code: CURLcode, dialing session: StreamSession) {
     if let error = session.failure {
       self = error
@@ -138,8 +138,8 @@ extension TransportError {
   static let noHandle = TransportError(
     stage: .request, code: .engineFailure, message: "libcurl cannot make a handle: out of memory", hint: memoryHint)
 
-  /// Whether the handle's latest system error is of this failure. No success clears it: it may be that of an address
-  /// that was tried before.
+  /// Returns whether the handle's latest system error belongs to this failure. It is not cleared on success, so it may
+  /// be that of an address that was tried before.
   private static func tells(_ code: CURLcode, _ systemCode: Int32) -> Bool {
     switch code {
     case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: true
@@ -156,7 +156,7 @@ extension StreamSession {
     return isTLS && (options.identity != nil || !options.hostIdentities.isEmpty)
   }
 
-  /// The ends of the connection, for texts.
+  /// The ends of the connection, for error texts.
   fileprivate var ends: CurlCode.Ends {
     CurlCode.Ends(
       server: dial.name, host: dial.host.text, proxy: TrustTarget.proxyName(proxy),
@@ -165,6 +165,6 @@ extension StreamSession {
 }
 
 extension CURLMcode {
-  /// libcurl's own words, and the number.
+  /// libcurl's description of the code, with its number.
   var text: String { "\(String(cString: curl_multi_strerror(self))) (\(rawValue))" }
 }

@@ -11,14 +11,15 @@ internal import LastroWire
 #endif
 
 extension StreamHub {
-  /// The question for the addresses of a name.
+  /// A look-up of the addresses of a name.
   struct LookUp {
     let dial: StreamDial
-    /// Cancels the look-up of a resolver; `nil` for the system's.
+    /// A closure that cancels the look-up of a resolver; `nil` for the system's look-ups.
     var giveUp: (@Sendable () -> Void)?
   }
 
-  /// Finds the host's addresses: fixed ones, its own where it is one, or the system's, which may take long.
+  /// Finds the host's addresses: a fixed answer, the host itself if it is an address, or a look-up, which may take
+  /// long.
   func beginDatagrams(_ dial: StreamDial, _ options: ConnectionOptions) {
     let fixed = options.resolutions.last { resolution in
       resolution.port == dial.request.port && (try? HostName(resolution.host)) == dial.host
@@ -49,13 +50,13 @@ extension StreamHub {
           _ = inbox.post(StreamCommand.resolved(id, addresses))
         })
     }
-    // A resolver may keep the answer's closure for ever, which holds nothing of the dial.
+    // A resolver may keep the answer's closure forever, so the closure does not retain the dial.
     resolving[id]?.giveUp = source.ask(name, dial.request.port) { addresses in
       _ = inbox.post(StreamCommand.resolved(id, addresses.named(name)))
     }
   }
 
-  /// Gives up a look-up. False where there is none.
+  /// Cancels a look-up. Returns false if there is none.
   @discardableResult
   func stopResolving(_ id: UInt64, _ error: TransportError) -> Bool {
     guard let lookUp = resolving.removeValue(forKey: id) else { return false }
@@ -65,7 +66,7 @@ extension StreamHub {
   }
 
   func resolved(_ id: UInt64, _ addresses: Result<[String], TransportError>) {
-    // Given up, or late.
+    // The dial was abandoned, or the answer is late.
     guard let dial = resolving[id]?.dial else { return }
     resolving[id]?.giveUp = nil
     openDatagrams(dial, addresses)
@@ -74,7 +75,7 @@ extension StreamHub {
   private func openDatagrams(_ dial: StreamDial, _ addresses: Result<[String], TransportError>) {
     guard let loop = dial.loop else { return }
     do throws(TransportError) {
-      // Rules may have changed while the name was looked up.
+      // Rules may have changed while the name was being resolved.
       let profile = try profile(for: dial)
       try checkPlaintext(dial, profile)
       let session = try socket(for: dial, try allowed(try addresses.get(), for: dial, profile.applier.egressRules))
@@ -91,7 +92,7 @@ extension StreamHub {
     }
   }
 
-  /// The addresses that may be connected to.
+  /// Returns the addresses that may be connected to.
   private func allowed(
     _ addresses: [String], for dial: StreamDial, _ rules: EgressRules?
   ) throws(TransportError) -> [String] {

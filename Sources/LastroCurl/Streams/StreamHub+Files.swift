@@ -3,17 +3,18 @@
 internal import Lastro
 internal import LastroHTTP
 
-// No file is opened on the loop's thread: dials wait until the files of their TLS options were read elsewhere, and
-// requests that would use a connection wait, once a second at most, until files were looked at again.
+// The loop's thread opens no files. Dials wait until the files of their TLS options have been read on another thread.
+// Requests that would use a connection wait, at most once a second, until the files have been checked for changes.
 extension StreamHub {
-  /// A read of files that is under way, and what waits for it.
+  /// A read of files that is in progress, with its waiters.
   final class FileRead {
     let id = StreamID.next()
     let profile: StreamProfile
     let request: TLSFileRequest
-    /// Whether the files were read before, and only changes matter.
+    /// Whether the files were read before, so that only changes matter.
     let isLook: Bool
-    /// The time at which requests stop waiting for a look: a file that cannot be looked at is not newer.
+    /// The time at which requests stop waiting for a check. If a file cannot be checked by then, it counts as
+    /// unchanged.
     let slowAt: Int64
     var waiters: [(until: Int64, proceed: (TransportError?) -> Void)] = []
 
@@ -25,10 +26,10 @@ extension StreamHub {
     }
   }
 
-  /// The longest that requests wait for a look.
+  /// The maximum time that requests wait for a check.
   private static let lookLimit = Duration.seconds(5)
 
-  /// Has a dial wait for files, and begins it again afterwards. False: nothing is to be read.
+  /// Makes a dial wait for files, and starts it again afterwards. Returns false if no file has to be read.
   func awaitsFiles(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) -> Bool {
     guard dial.kind != .datagrams, profile.applier.speaksTLS(on: dial) else { return false }
     let files = profile.trust.files, id = dial.id
@@ -47,7 +48,7 @@ extension StreamHub {
   }
 
   private func filesWereRead(for id: UInt64, _ restarts: Int, _ error: TransportError?) {
-    // Given up meanwhile.
+    // The dial was abandoned meanwhile.
     guard let dial = reading.removeValue(forKey: id) else { return }
     if let error { refuse(dial, error, leaves: true) } else { begin(dial, restarts: restarts) }
   }
@@ -61,10 +62,10 @@ extension StreamHub {
     if known == nil { submit(read) }
   }
 
-  /// Whether files of a profile are to be looked at before a connection made under it is used.
+  /// Returns whether the files of a profile must be checked before a connection made under it is used.
   func mustLook(at profile: StreamProfile, now: Int64) -> Bool { now >= profile.trust.files.nextLook }
 
-  /// Looks whether files have changed, and calls `proceed` then, or at `until`.
+  /// Checks whether files have changed. Calls `proceed` afterwards, or at `until`.
   func look(at profile: StreamProfile, until: Int64, _ proceed: @escaping (TransportError?) -> Void) {
     let known = fileReads.values.first { $0.isLook && $0.profile === profile }
     let slowAt = monotonicNow().adding(Self.lookLimit)
@@ -78,7 +79,7 @@ extension StreamHub {
   private func submit(_ read: FileRead) {
     let id = read.id, inbox = inbox
     fileReads[id] = read
-    // It is in use until those who wait have begun.
+    // The profile is in use until the waiters have started.
     read.profile.uses += 1
     TLSFileReader.submit(read.request) { _ = inbox.post(StreamCommand.filesRead(id, $0)) }
   }
@@ -100,7 +101,7 @@ extension StreamHub {
     read.profile.uses -= 1
   }
 
-  /// Begins the dials and jobs whose time for a look is over.
+  /// Starts the dials and requests that have waited long enough for a check.
   func expireLook(_ id: UInt64, now: Int64) {
     guard let read = fileReads[id] else { return }
     if now >= read.slowAt { read.profile.trust.files.noteSlowLook() }
@@ -111,7 +112,7 @@ extension StreamHub {
 }
 
 extension OptionApplier {
-  /// Whether TLS is spoken on the way: with the host, or with a proxy.
+  /// Returns whether TLS is used with the host or with a proxy.
   func speaksTLS(on dial: StreamDial) -> Bool {
     if dial.request.tls != nil { return true }
     let proxy = proxy(isTLS: false, authority: "\(dial.host.text.bracketedHost):\(dial.request.port)")

@@ -5,13 +5,13 @@ internal import LastroSupport
 internal import LastroWire
 
 extension StreamHub {
-  /// Whether a resolver is asked for the addresses of the host.
+  /// Returns whether a resolver is asked for the addresses of the host.
   func asks(for dial: StreamDial, _ profile: StreamProfile) -> Bool {
     guard profile.options.reach.names != nil, dial.address == nil else { return false }
     return profile.applier.resolvesName(of: dial.host, port: dial.request.port, isTLS: dial.request.tls != nil)
   }
 
-  /// Begins a dial whose addresses a resolver finds.
+  /// Starts a dial whose addresses a resolver supplies.
   func race(_ dial: StreamDial, _ profile: StreamProfile) {
     guard let source = profile.options.reach.names else { return }
     let race = DialRace(dial, asking: source, rules: profile.applier.egressRules, hub: self)
@@ -30,7 +30,7 @@ extension StreamHub {
     takers[dial.id]?.sessions(of: dial.id, for: profile)
   }
 
-  /// The session of an attempt becomes that of the dial.
+  /// Makes the session of an attempt that of the dial.
   func adopt(_ session: StreamSession, for dial: StreamDial) {
     races[dial.id] = nil
     takers[session.id] = nil
@@ -51,7 +51,7 @@ extension StreamHub {
     byDescriptor[session.descriptor] = .bytes(session)
     let stream = CurlStream(
       facts: session.facts, id: session.id, loop: loop, ending: session.ending)
-    // When the dial was given up, the last reference goes here, and closes the stream.
+    // If the dial was abandoned, the last reference is released here, which closes the stream.
     session.dial.bytes.offer(.success(stream))
   }
 
@@ -60,7 +60,7 @@ extension StreamHub {
     session.dial.inspection.offer(trust.map { .success($0) } ?? .failure(.unrecordedChain))
   }
 
-  /// A race is over, and brought no connection.
+  /// Ends a race that made no connection.
   func end(_ race: DialRace, _ error: TransportError) {
     guard races.removeValue(forKey: race.dial.id) != nil else { return }
     refuse(race.dial, error, leaves: true)
@@ -68,7 +68,7 @@ extension StreamHub {
 }
 
 extension OptionApplier {
-  /// Whether the name of a host is resolved on this side, and by no fixed answer.
+  /// Returns whether the name of a host is resolved locally and has no fixed answer.
   func resolvesName(of host: HostName, port: Int, isTLS: Bool) -> Bool {
     if host.isIPAddress || options.unixSocketPath != nil { return false }
     let isFixed = options.resolutions.contains { $0.port == port && (try? HostName($0.host)) == host }

@@ -8,46 +8,46 @@ internal import LastroWire
 
 /// All streams of a loop: waiting to be dialed, dialing, and connected.
 ///
-/// What a turn of the loop costs does not grow with the number of open streams: only what is ready, late or dialed is
-/// looked at. They do not count as transfers: they have no queue but that of the dialing, no idle limit, and may be as
-/// many as there are descriptors.
+/// The cost of a turn of the loop does not grow with the number of open streams: only streams that are ready, late or
+/// being dialed are visited. Streams do not count as transfers. They have no queue except that for dialing, and no idle
+/// limit, and their number is limited only by descriptors.
 ///
-/// It is the guest of the loop that has libcurl dial, for streams and for the links of an engine.
+/// The hub is the guest of the loop through which libcurl dials, for streams and for the links of an engine.
 final class StreamHub: LoopGuest {
-  /// In the poller, of descriptors of open streams.
+  /// The poller's owner number for descriptors of open streams.
   static let descriptorOwner = UInt32.max - 1
-  /// In the poller, of descriptors of links.
+  /// The poller's owner number for descriptors of links.
   static let linkOwner = UInt32.max - 2
-  /// The first of the poller's owners that libcurl dials with.
+  /// The first owner number in the poller for the shards that libcurl dials with.
   static let firstShardOwner: UInt32 = 1 << 31
   static let owners = firstShardOwner...descriptorOwner
-  /// The number of restarts of one dial because trust rules changed.
+  /// The maximum number of restarts of one dial because trust rules changed.
   private static let mostRestarts = 16
-  /// The number of restarts of one dial because libcurl closed its new connection.
+  /// The maximum number of restarts of one dial because libcurl closed its new connection.
   private static let mostLosses = 3
-  /// Most profiles that are kept while no stream uses them.
+  /// The number of profiles from which on unused profiles are removed.
   private static let spareProfiles = 16
 
   let settings: CurlSettings
   let context: LoopContext
   let poller: Poller
-  /// The loop's inbox, through which answers of other threads come.
+  /// The loop's inbox, which receives answers from other threads.
   let inbox: LoopInbox
   private let turnShare: TurnShare
   private let load: LoadCounter
   var ports: [UInt64: StreamPort] = [:]
-  /// Look-ups for datagrams, by the ids of their dials.
+  /// The look-ups for datagrams, by the ids of their dials.
   var resolving: [UInt64: LookUp] = [:]
-  /// Races for names whose addresses a resolver finds, by the ids of their dials.
+  /// The races for names whose addresses a resolver supplies, by the ids of their dials.
   var races: [UInt64: DialRace] = [:]
-  /// Dials that wait for the files of their TLS options, by their ids.
+  /// The dials that wait for the files of their TLS options, by their ids.
   var reading: [UInt64: StreamDial] = [:]
   var fileReads: [UInt64: FileRead] = [:]
   var deadAddresses = DeadAddresses<DeadAddressKey>()
   var byDescriptor: [Int32: StreamPort] = [:]
   var deadlines = StreamDeadlines()
-  /// Links by their descriptors, of which the system gives out the lowest that are free.
-  // Unchecked because the loop's thread alone touches it, and looking up calls nothing that comes back here.
+  /// The links by their descriptors. The system assigns the lowest free descriptor numbers.
+  // Unchecked, because only the loop's thread uses it, and a look-up calls no code that could re-enter.
   @exclusivity(unchecked) private var links: [Unowned<SocketLink>?] = []
 
   private var profiles: [ConnectionOptions: StreamProfile] = [:]
@@ -58,13 +58,13 @@ final class StreamHub: LoopGuest {
   private var roomy: [[ConnectionOptions.Resolution]: StreamShard] = [:]
   private var nextShardOwner = firstShardOwner
   private var hosts: [TrustTarget: DialQueue] = [:]
-  /// Dials in the queue of their host that were not given up.
+  /// The queued dials that have not been abandoned.
   private var waiting: [UInt64: StreamDial] = [:]
-  /// Dials whose turn has come. A dial may fail as soon as it begins, and free the next one's place: many in a row must
-  /// not nest.
+  /// The dials whose turn has come. A dial may fail as soon as it starts and make room for the next one, and many in a
+  /// row must not nest.
   private var startable: [StreamDial] = []
-  /// The takers of carried dials and connections. No caller has them as streams: they end with the exchanges they
-  /// serve.
+  /// The takers of carried dials and connections. Callers do not own these as streams: they end with the exchanges that
+  /// they serve.
   var takers: [UInt64: any DialTaker] = [:]
   private var isStarting = false
   private(set) var isShutDown = false
@@ -82,14 +82,14 @@ final class StreamHub: LoopGuest {
     ports.count + resolving.count + races.count + waiting.count + reading.count == takers.count
   }
 
-  /// Memory of the loop's thread, for what comes in before its size is known.
+  /// Calls `body` with memory of the loop's thread, for input whose size is not known in advance.
   func withScratch<Result, Failure>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result { try context.withScratch(body) }
 
   // MARK: The loop's turn
 
-  /// Earliest time at which there is something to do.
+  /// The earliest time at which there is work to do.
   var due: Int64 {
     var due = deadlines.next
     for shard in dialingShards.values {
@@ -166,7 +166,7 @@ final class StreamHub: LoopGuest {
 
   private var over: TransportError { isShutDown ? .shutDown : .streamClosed }
 
-  /// Ends all streams. They have no end of their own to wait for.
+  /// Ends all streams at once, because they have no end of their own to wait for.
   func shutDown() {
     isShutDown = true
     for id in Array(waiting.keys) + Array(resolving.keys) + Array(reading.keys) where takers[id] == nil {
@@ -176,7 +176,7 @@ final class StreamHub: LoopGuest {
     for port in Array(ports.values) where takers[port.id] == nil { finish(port, .shutDown) }
   }
 
-  /// Ends a dial that libcurl has nothing to do with yet.
+  /// Ends a dial that has not been passed to libcurl.
   private func giveUp(_ id: UInt64, _ error: TransportError) {
     if let race = races[id] { return race.end(error) }
     if let dial = reading.removeValue(forKey: id) { return refuse(dial, error, leaves: true) }
@@ -185,7 +185,7 @@ final class StreamHub: LoopGuest {
     refuse(dial, error)
   }
 
-  /// Lets go of libcurl's handles, before the poller goes.
+  /// Releases libcurl's handles before the poller is destroyed.
   func tearDown() {
     races = [:]
     reading = [:]
@@ -197,7 +197,7 @@ final class StreamHub: LoopGuest {
     defaultProfile = nil
   }
 
-  /// Rebuilds the deadlines beyond some number, since most belong to operations that ended long ago.
+  /// Rebuilds the deadlines if there are too many, since most belong to completed operations.
   private func tidyDeadlines() {
     let count = ports.count + waiting.count + resolving.count + races.count + reading.count
     guard deadlines.count > 4 * count + 1_024 else { return }
@@ -216,13 +216,14 @@ final class StreamHub: LoopGuest {
 
   // MARK: Dialing
 
-  /// Dials for an exchange. `taker` hears of the connection, or why there is none, while the loop turns.
+  /// Dials for an exchange. The connection, or the reason why there is none, is reported to `taker` during the loop's
+  /// turn.
   func dial(_ dial: StreamDial, for taker: any DialTaker) {
     takers[dial.id] = taker
     enter(dial)
   }
 
-  /// Ends a carried dial or connection. Its taker hears no more of it.
+  /// Ends a carried dial or connection. Nothing more is reported to its taker.
   func drop(_ id: UInt64) {
     takers[id] = nil
     perform(.close(id))
@@ -243,9 +244,9 @@ final class StreamHub: LoopGuest {
     }
   }
 
-  /// A dial has come to its end: the next of its host may begin.
+  /// Records that a dial has ended, so that the next one to its host may start.
   func leave(_ dial: StreamDial) {
-    // An attempt has the place of its race.
+    // An attempt uses the place of its race.
     if dial.address != nil { return }
     let key = key(of: dial)
     guard var queue = hosts[key] else { return }
@@ -280,7 +281,7 @@ final class StreamHub: LoopGuest {
     }
   }
 
-  /// Whether rules allow the host to be spoken to without TLS.
+  /// Checks that rules allow the host to be contacted without TLS.
   func checkPlaintext(_ dial: StreamDial, _ profile: StreamProfile) throws(TransportError) {
     guard dial.request.tls == nil, dial.request.role == .server else { return }
     if case .refused(let failure) = profile.trust.rules.judgePlaintext(key(of: dial)) { throw .refusedTrust(failure) }
@@ -303,7 +304,7 @@ final class StreamHub: LoopGuest {
         throw .refusedStream(code)
       }
     } catch {
-      // A shard that was made for this stream alone serves no other.
+      // A shard that was created for this stream alone serves no other.
       if shard.streams == 0, !shard.resolutions.isEmpty { forget(shard) }
       throw error
     }
@@ -326,8 +327,8 @@ final class StreamHub: LoopGuest {
         continue
       }
       guard session.facts.tls != nil || !session.isTLS, session.open() else {
-        // Once a second, when libcurl dials, it closes connections that nothing runs on and whose server has sent
-        // something, such as tickets: this one, where another dial began in the same turn. Nothing was sent on it.
+        // Once a second, when libcurl dials, it closes unused connections whose server has sent data, such as tickets.
+        // That includes this one if another dial started in the same turn. Nothing was sent on it.
         restart(session, atMost: Self.mostLosses, or: .goneAtOnce)
         continue
       }
@@ -351,7 +352,7 @@ final class StreamHub: LoopGuest {
     if shard.dialing == 0 { dialingShards[shard.owner] = nil }
   }
 
-  /// Ends a stream, at whatever stage.
+  /// Ends a stream at any stage.
   func finish(_ port: StreamPort, _ error: TransportError) {
     guard ports[port.id] != nil else { return }
     switch port {
@@ -369,14 +370,14 @@ final class StreamHub: LoopGuest {
     }
   }
 
-  /// Takes a stream out of all lists. Its handle still has to leave libcurl.
+  /// Removes a stream from all lists. Its handle still has to be removed from libcurl.
   private func drop(_ session: StreamSession) {
     ports[session.id] = nil
     session.profile.uses -= 1
     if session.isOpen { byDescriptor[session.descriptor] = nil } else { noteDialed(session.shard) }
     let shard = session.shard
     if shard.streams <= 1 {
-      // Kept for its memory of names, once.
+      // Keep one empty shard for its DNS cache.
       if shard.resolutions.isEmpty, roomy[[]] == nil || roomy[[]] === shard {
         roomy[[]] = shard
       } else {
@@ -430,20 +431,20 @@ final class StreamHub: LoopGuest {
   }
 }
 
-/// A user of dials for HTTP. Called while the loop turns, from within the hub: it notes what it
-/// hears, and acts when it is its turn.
+/// A user of dials for HTTP. It is called during the loop's turn from within the hub, so it only records the event, and
+/// acts in its own turn.
 protocol DialTaker: AnyObject {
-  /// TLS sessions of connections that were dialed with a profile, to be resumed where trust allows it.
+  /// Returns the TLS sessions of earlier connections with a profile. They are resumed if trust allows it.
   func sessions(of dial: UInt64, for profile: StreamProfile) -> SessionShare?
 
   /// Takes a new connection.
   func take(_ session: StreamSession)
 
-  /// There is none, or there is none any more.
+  /// Reports that a dial failed, or that its connection has ended.
   func fail(_ id: UInt64, _ error: TransportError)
 }
 
-/// A reference that is not counted, for a table.
+/// An unowned reference for a table.
 private struct Unowned<Value: AnyObject> {
   unowned let value: Value
 }

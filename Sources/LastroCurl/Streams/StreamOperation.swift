@@ -10,8 +10,8 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// Something asked of a stream, answered once: by the loop, or by the task that gives it up. The one that comes second
-/// learns that, so that the loop keeps bytes that no task took.
+/// The answer to a request to a stream. It is given once: by the loop, or by the task that gives the request up. A
+/// second answer is rejected, which tells the loop to keep bytes that no task took.
 typealias StreamOperation<Value: Sendable> = OneAnswer<Result<Value, TransportError>>
 
 /// The reason why a stream ended, as both sides see it. The first reason is kept.
@@ -25,33 +25,34 @@ final class StreamEnd: Sendable {
   }
 }
 
-/// A stream that a caller dials, seen by the caller and by the loop.
+/// A stream that a caller dials, shared by the caller and the loop.
 final class StreamDial: Sendable {
   enum Kind: Sendable {
     case bytes
     case datagrams
-    /// For the certificates that the server presents; the connection is closed as soon as they are known.
+    /// A connection that is made to get the certificates that the server presents. It is closed as soon as they are
+    /// known.
     case inspection
-    /// For an exchange of HTTP; a ``DialTaker`` of the loop has it.
+    /// A connection for an HTTP exchange. A ``DialTaker`` of the loop owns it.
     case carried
   }
 
   let id: UInt64
   let kind: Kind
   let request: DialRequest
-  /// The host that is dialed, and the one that its certificate has to be for.
+  /// The host that is dialed. Its certificate has to be for `target`.
   let host: HostName
   let target: TrustTarget
-  /// Wire form of RFC 7301 §3.1.
+  /// The application protocols in the wire form of RFC 7301 §3.1.
   let protocols: [UInt8]
   let options: SharedOptions
   /// Whether an HTTP proxy is asked for a tunnel (CONNECT). If not, the connection ends at the proxy.
   let tunnels: Bool
   let expiresAt: Int64
-  /// Held, so that the loop lives as long as its streams. A carried dial has none: a connection that rests must not
-  /// keep the loop of a dropped engine alive.
+  /// The loop. It is retained so that it lives as long as its streams. A carried dial has none: an idle connection must
+  /// not keep the loop of a released engine alive.
   let loop: EventLoop?
-  /// The one address of an attempt of a ``DialRace``; `nil`: the host's, whichever they are.
+  /// The address of an attempt of a ``DialRace``; `nil` for any address of the host.
   let address: String?
   let bytes = StreamOperation<CurlStream>()
   let datagrams = StreamOperation<CurlDatagramStream>()
@@ -75,8 +76,8 @@ final class StreamDial: Sendable {
     expiresAt = request.connectTimeout.map { monotonicNow().adding($0) } ?? .max
   }
 
-  /// Makes the dial for a link of an engine. It ends at the latest a second after the limit of the request that it was
-  /// begun for: the request, which another connection may have served, does not end it.
+  /// Creates the dial for a link of an engine. It ends at the latest one second after the time limit of the request
+  /// that it was begun for. It does not end with that request, which another connection may have served.
   convenience init(_ dial: LinkDial) {
     var request = dial.request
     request.connectTimeout = request.connectTimeout ?? dial.deadline.map { $0 + .seconds(1) }
@@ -86,7 +87,7 @@ final class StreamDial: Sendable {
       id: dial.id)
   }
 
-  /// An attempt at one address of the host.
+  /// Creates an attempt at one address of the host.
   init(attempting address: String, of dial: StreamDial) {
     id = StreamID.next()
     kind = dial.kind
@@ -110,7 +111,7 @@ final class StreamDial: Sendable {
     }
   }
 
-  /// Host and port.
+  /// The host and port.
   var name: String { "\(host.text.bracketedHost):\(request.port)" }
 
   @discardableResult
@@ -123,13 +124,13 @@ final class StreamDial: Sendable {
     }
   }
 
-  /// Cancels the dial from the caller's side, and has the loop close what it opened.
+  /// Cancels the dial from the caller's side, and makes the loop close what it opened.
   func giveUp() {
     if fail(.cancelled()) { _ = loop?.post(StreamCommand.close(id)) }
   }
 }
 
-/// A read that waits.
+/// A pending read.
 final class StreamRead: Sendable {
   let id: UInt64
   let maximum: Int
@@ -145,10 +146,10 @@ final class StreamRead: Sendable {
   }
 }
 
-/// Bytes that wait to be written, or the end of our direction.
+/// A pending write, or the pending end of our direction.
 final class StreamWrite: Sendable {
   let id: UInt64
-  /// `nil`: no more will come.
+  /// The bytes to write; `nil` to end our direction.
   let data: Data?
   let limit: Duration?
   let expiresAt: Int64
@@ -162,7 +163,7 @@ final class StreamWrite: Sendable {
   }
 }
 
-/// A command of another thread for a loop's streams.
+/// A command from another thread for a loop's streams.
 enum StreamCommand: GuestCommand {
   case dial(StreamDial)
   /// The answer to a ``StreamHub/LookUp``.
@@ -173,6 +174,6 @@ enum StreamCommand: GuestCommand {
   case filesRead(UInt64, TLSFileAnswer)
   case read(StreamRead)
   case write(StreamWrite)
-  /// Close it, also while it is dialed.
+  /// Closes a stream, even while it is being dialed.
   case close(UInt64)
 }

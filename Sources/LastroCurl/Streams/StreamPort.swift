@@ -3,7 +3,7 @@
 internal import Lastro
 internal import LastroHTTP
 
-/// The loop's side of a stream: one of bytes, or one of datagrams.
+/// The loop's end of a stream of bytes or datagrams.
 enum StreamPort {
   case bytes(StreamSession)
   case datagrams(DatagramSession)
@@ -15,7 +15,7 @@ enum StreamPort {
     }
   }
 
-  /// Its descriptor is ready.
+  /// Reports that the descriptor is ready.
   func ready(_ ready: Poller.Ready) {
     switch self {
     case .bytes(let session): session.ready(ready)
@@ -37,7 +37,7 @@ enum StreamPort {
     }
   }
 
-  /// Fails the reader or writer that has waited too long.
+  /// Fails the reader or writer whose time limit has expired.
   func expire(now: Int64) {
     switch self {
     case .bytes(let session): session.expire(now: now)
@@ -45,7 +45,7 @@ enum StreamPort {
     }
   }
 
-  /// The times at which ``expire(now:)`` has something to do.
+  /// The times at which ``expire(now:)`` has to be called.
   var expirations: [Int64] {
     switch self {
     case .bytes(let session): session.expirations

@@ -6,14 +6,16 @@ internal import LastroHTTP
 
 /// The options and the trust that streams with equal options share.
 final class StreamProfile {
-  /// No other profile of the process has it, also not a later one.
+  /// The profile's number, which is never used again in the process.
   let id = StreamID.next()
   let options: ConnectionOptions
   let trust: ProfileTrust
   let applier: OptionApplier
-  /// Streams that were dialed with it and are not over.
+  /// The number of streams that were dialed with the profile and have not ended.
   var uses = 0
 
+  /// Creates a profile.
+  ///
   /// - Parameter predecessor: the profile that this one replaces.
   init(
     options: ConnectionOptions, settings: CurlSettings, poller: Poller, turn: TurnShare,
@@ -43,7 +45,7 @@ extension StreamProfile {
 }
 
 extension OptionApplier {
-  /// Sets a handle up to connect and do no more.
+  /// Sets up a handle that connects and does nothing more.
   func apply(_ session: StreamSession) throws(TransportError) {
     let easy = session.easy, dial = session.dial
     let left = dial.expiresAt == .max ? nil : Duration.nanoseconds(max(0, dial.expiresAt - monotonicNow()))
@@ -53,13 +55,13 @@ extension OptionApplier {
     try applyTarget(of: session)
     easy.set(CURLOPT_CONNECT_ONLY, 1)
     easy.set(CURLOPT_FRESH_CONNECT, 1)
-    // libcurl closes idle connections beyond these, and a stream may rest.
+    // Without these, libcurl would close idle connections, but a stream may be idle.
     easy.set(CURLOPT_MAXAGE_CONN, Int(Int32.max))
     easy.set(CURLOPT_MAXLIFETIME_CONN, 0)
-    // The most that curl_easy_recv reads at once. The memory itself is taken only while it connects.
+    // The maximum that curl_easy_recv reads at once. The memory itself is allocated only while connecting.
     easy.set(CURLOPT_BUFFERSIZE, StreamSession.readBytes)
     easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-    // libcurl's own offer, not ours, which the hook sets.
+    // Disable libcurl's own offer. The hook sets ours.
     easy.set(CURLOPT_SSL_ENABLE_ALPN, 0)
     if !session.proxy.isEmpty, dial.tunnels {
       easy.set(CURLOPT_HTTPPROXYTUNNEL, 1)

@@ -16,9 +16,9 @@ internal import LastroSupport
 #endif
 
 extension StreamSession {
-  /// Bytes written for one stream before others have their turn.
+  /// The number of bytes to write for one stream before others get their turn.
   private static let turnBytes = 256 * 1024
-  /// The most that a read of libcurl gives when there is more: a record of TLS.
+  /// The maximum that one read of libcurl returns when there is more: a TLS record.
   private static let recordBytes = 16 * 1024
 
   private enum Step {
@@ -27,14 +27,14 @@ extension StreamSession {
     case end(Result<Data?, TransportError>)
   }
 
-  /// Takes a connection over that libcurl has made. False when it is gone already.
+  /// Takes over a connection that libcurl has made. Returns false if it has already been closed.
   func open() -> Bool {
     descriptor = clastro_active_socket(easy.raw)
     guard descriptor >= 0 else { return false }
     isOpen = true
     oldSystemCode = clastro_os_errno(easy.raw)
-    // The first call joins handle and connection for good. Before, libcurl may look whether an idle connection is dead,
-    // and close it, when the next is dialed in the same multi handle.
+    // The first call ties the handle to its connection for good. Before that, libcurl may check whether an idle
+    // connection is dead, and close it, when the next one is dialed in the same multi handle.
     switch receive(upTo: Self.recordBytes) {
     case .bytes(let bytes): held = bytes
     case .wait: break
@@ -43,11 +43,11 @@ extension StreamSession {
     return true
   }
 
-  /// Ends libcurl's part in a carried connection in the clear, and the stream with it: what libcurl has of one takes
-  /// 10 KiB, and does nothing more for it.
+  /// Removes a carried plaintext connection from libcurl, which ends the stream. libcurl uses 10 KiB for a connection,
+  /// and does nothing more for it.
   ///
-  /// - Returns: the descriptor that the connection uses from here on, because libcurl closes its own; `nil` where the
-  ///   process has none left, and nothing changed.
+  /// - Returns: the descriptor that the connection uses from now on, because libcurl closes its own; `nil` if the
+  ///   process has no descriptor left. Nothing has changed then.
   func leaveLibcurl() -> Int32? {
     let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     guard own >= 0 else { return nil }
@@ -57,7 +57,7 @@ extension StreamSession {
     return own
   }
 
-  /// The reason why it carries nothing although it is open: something came before a request went out.
+  /// The reason why an open connection cannot be used: data was received before a request was sent.
   var earlyEnd: TransportError {
     guard held.isEmpty else { return .spokenFirst }
     guard case .failure(var alert) = readEnd, alert.stage != .response else { return .goneBeforeSending }
@@ -80,7 +80,7 @@ extension StreamSession {
 
   func serveReader() {
     guard let reader else { return }
-    // Given up: what comes is for the next.
+    // The read was given up: later bytes are for the next one.
     guard !reader.answer.isGiven else { return self.reader = nil }
     let step = held.isEmpty ? readEnd.map(Step.end) ?? receive(upTo: reader.maximum) : .bytes(takeHeld(reader.maximum))
     switch step {
@@ -100,7 +100,7 @@ extension StreamSession {
     return taken
   }
 
-  /// Reads what has come. OpenSSL may have bytes where the descriptor has none, so this comes before any waiting.
+  /// Reads available bytes. OpenSSL may have bytes when the descriptor has none, so call this before waiting.
   private func receive(upTo maximum: Int) -> Step {
     hub.withScratch { scratch in
       let wanted = min(maximum, scratch.count)
@@ -122,8 +122,8 @@ extension StreamSession {
     }
   }
 
-  /// Returns how the peer's direction ended. libcurl gives the same result for close_notify and for a bare FIN, and
-  /// other versions give another one.
+  /// Returns the result for the end of the peer's direction. libcurl returns the same code for close_notify and for a
+  /// bare FIN, and the code depends on its version.
   func readingEnd(_ code: CURLcode) -> Result<Data?, TransportError> {
     if let connection, clastro_connection_closed_cleanly(connection) { return .success(nil) }
     if let connection {
@@ -132,7 +132,7 @@ extension StreamSession {
     }
     if code == CURLE_OK { return connection == nil ? .success(nil) : .failure(.truncatedStream) }
     let systemCode = newSystemCode
-    // No reading gives EPIPE: it is of the alert that OpenSSL writes to a peer that ended without close_notify.
+    // A read never causes EPIPE. It belongs to the alert that OpenSSL sends to a peer that ended without close_notify.
     if systemCode == 0 || systemCode == EPIPE, connection != nil, isAtEnd { return .failure(.truncatedStream) }
     return .failure(.receivingFailed(dial.name, systemCode, code))
   }
@@ -142,7 +142,7 @@ extension StreamSession {
     return code == oldSystemCode && code != ECONNRESET ? 0 : code
   }
 
-  /// Whether FIN has come.
+  /// Whether a FIN has been received.
   private var isAtEnd: Bool {
     var byte: UInt8 = 0
     return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0
@@ -152,7 +152,7 @@ extension StreamSession {
 
   func write(_ write: StreamWrite) {
     if let writer {
-      // One that was given up midway ends the stream.
+      // A write that was given up halfway ends the stream.
       let isGivenUp = writer.answer.isGiven
       write.answer.offer(.failure(isGivenUp ? .streamClosed : .streamBusy))
       if isGivenUp { hub.finish(.bytes(self), .streamClosed) }
@@ -177,7 +177,7 @@ extension StreamSession {
 
   func serveWriter() {
     guard let writer else { return }
-    // Given up midway: how much the server has cannot be known, so the stream ends.
+    // The write was given up halfway. It is unknown how much the server received, so the stream ends.
     guard !writer.answer.isGiven else { return hub.finish(.bytes(self), .streamClosed) }
     let outcome = writer.data.map(send) ?? sendNotice()
     guard let outcome else { return }
@@ -187,7 +187,7 @@ extension StreamSession {
     writer.answer.offer(outcome)
   }
 
-  /// `nil`: to be continued when the descriptor is ready.
+  /// Sends bytes. Returns `nil` if the rest has to wait until the descriptor is ready.
   private func send(_ data: Data) -> Result<Void, TransportError>? {
     data.withUnsafeBytes { bytes in
       var budget = Self.turnBytes
@@ -210,7 +210,7 @@ extension StreamSession {
     }
   }
 
-  /// Ends our direction where that is done at once, or prepares what has to be sent.
+  /// Ends our direction if that can be done at once, or prepares the bytes that have to be sent for it.
   private func beginFinishing() -> TransportError? {
     isWritingFinished = true
     guard clastro_has_tls(easy.raw) else {
@@ -249,8 +249,8 @@ extension StreamSession {
     updateInterest()
   }
 
-  /// Watches the descriptor only while a read or a write waits: unread bytes stay with the kernel, and cost no turn. A
-  /// carried one is watched by its connection.
+  /// Watches the descriptor only while a read or a write is pending. Unread bytes stay in the kernel and cost no turn.
+  /// A carried connection is watched by its link.
   func updateInterest() {
     guard !isEnded, dial.kind != .carried else { return }
     let reads = reader.map { !$0.answer.isGiven } ?? false

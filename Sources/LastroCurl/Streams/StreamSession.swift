@@ -11,13 +11,13 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// A stream of bytes as the loop has it: from the dialing to the end.
+/// The loop's end of a byte stream, from the dial to the end.
 ///
 /// Owner: ``StreamHub/ports``. Thread: the loop's, for its whole life.
 final class StreamSession {
-  /// The most that is read at once.
+  /// The maximum number of bytes per read.
   static let readBytes = 64 * 1024
-  /// The size of one write of libcurl's. TLS has to get the same piece again if it could not be sent.
+  /// The size of one write to libcurl. If a piece could not be sent, TLS has to get the same piece again.
   static let writeBytes = 64 * 1024
 
   /// The nanoseconds that passed before an attempt at one address of a name.
@@ -26,7 +26,7 @@ final class StreamSession {
     var attempt: Int64
   }
 
-  /// Another once it has won a race.
+  /// The dial. It is replaced when the session wins a race.
   var dial: StreamDial
   var lead: Lead?
   let easy: EasyHandle
@@ -34,22 +34,22 @@ final class StreamSession {
   let shard: StreamShard
   unowned let hub: StreamHub
   let proxy: String
-  /// The gate of its host, and of the https proxy in front of it.
+  /// The gate of the host, and of the https proxy in front of it.
   let gate: TLSGate
-  /// The one judge of its certificate, where chain and host name do not count.
+  /// The only judge of the certificate; with it, chain and host name are not checked.
   let onlyJudge: (any ServerTrustJudge)?
   var connectTo = StringList()
-  /// The check of its sockets, where there are rules about addresses and no proxy.
+  /// The check of addresses; `nil` if there are no egress rules, or a proxy is used.
   var egress: EgressGate?
 
-  // While it is dialed.
-  /// The latest TLS connection that was begun for it: to the proxy, or to the host.
+  // While dialing:
+  /// The latest TLS connection that was started: to the proxy, or to the host.
   var peer: TLSPeer?
-  /// Context of the connection to an https proxy.
+  /// The context of the connection to an https proxy.
   var proxyContext: UnsafeMutableRawPointer?
-  /// The reason why we stopped libcurl.
+  /// The reason why we made libcurl stop.
   var failure: TransportError?
-  /// Whether it must be dialed again, since trust rules changed during the dial.
+  /// Whether the stream must be dialed again because trust rules changed during the dial.
   var mustRestart = false
   /// The number of earlier attempts.
   var restarts = 0
@@ -58,34 +58,34 @@ final class StreamSession {
   /// Whether TLS sessions are kept and resumed.
   private(set) var resumes = false
 
-  // Once it is connected.
+  // After connecting:
   var isOpen = false
   var isEnded = false
   var descriptor: Int32 = -1
   let ending = StreamEnd()
-  /// The record of its TLS connection; retained.
+  /// The record of the TLS connection; retained.
   var connection: OpaquePointer?
-  /// The handle's latest system error when it connected: no success clears it.
+  /// The handle's latest system error at the time of connecting. It is not cleared on success.
   var oldSystemCode: Int32 = 0
   var reader: StreamRead?
   var writer: StreamWrite?
   var written = 0
-  /// Bytes of the piece that TLS wants to be given again.
+  /// The length of the piece that TLS needs to get again.
   var pendingBytes: Int?
   var isWritingFinished = false
-  /// The outcome of ending our direction; it does not change.
+  /// The outcome of ending our direction. It does not change.
   var finishOutcome: Result<Void, TransportError>?
-  /// Bytes of close_notify that the socket has not taken yet.
+  /// The bytes of close_notify that the socket has not accepted yet.
   var notice: [UInt8] = []
-  /// Bytes that came and were not read.
+  /// The bytes that were received and have not been read.
   var held = Data()
-  /// The end of the peer's direction; it does not change.
+  /// The end of the peer's direction. It does not change.
   var readEnd: Result<Data?, TransportError>?
 
   var id: UInt64 { dial.id }
   var isTLS: Bool { dial.request.tls != nil }
   var isProxied: Bool { !proxy.isEmpty }
-  /// The host that it is dialed to, which is not always the one that its certificate is for.
+  /// The host that is dialed, which may differ from the one that the certificate is for.
   var target: TrustTarget { TrustTarget(host: dial.host, port: dial.request.port) }
 
   init(
@@ -105,7 +105,7 @@ final class StreamSession {
       recordsChain: dial.kind != .carried)
   }
 
-  /// Resumes TLS sessions of connections before.
+  /// Resumes TLS sessions of earlier connections.
   func resume(_ sessions: SessionShare) {
     easy.use(sessions)
     resumes = true
@@ -147,7 +147,7 @@ final class StreamSession {
 
   private static let prereq: clastro_prereq_callback = { context, remote, _, remotePort, localPort in
     guard let session = of(context) else { return Int32(CURL_PREREQFUNC_ABORT) }
-    // Of a Unix socket libcurl tells what the path's bytes would be as an address.
+    // For a Unix socket, libcurl reports the bytes of its path as if they were an address.
     if let path = session.profile.options.unixSocketPath {
       session.facts.remoteAddress = path
     } else {
@@ -166,7 +166,7 @@ final class StreamSession {
     return clastro_context_carry_stream(context, protocols, protocols.count)
   }
 
-  /// Connected, and TLS agreed on: whether what was shown suffices.
+  /// Decides whether the connection may be used, after the TLS handshake.
   private func admit() -> Bool {
     let refusal = profile.egressRefusal(
       connectedTo: facts.remoteAddress, port: facts.remotePort, behind: egress, to: target)
@@ -218,7 +218,7 @@ final class StreamSession {
     }
   }
 
-  /// libcurl's facts of the dialing, with what came before it.
+  /// libcurl's facts about the dial, including the time before it.
   var dialFacts: clastro_facts {
     var facts = easy.facts
     guard let lead else { return facts }
@@ -250,7 +250,7 @@ final class StreamSession {
     updateInterest()
   }
 
-  /// Leaves libcurl without a result, to be dialed again.
+  /// Removes the stream from libcurl without a result, so that it can be dialed again.
   func detach() {
     isEnded = true
     shard.remove(easy)

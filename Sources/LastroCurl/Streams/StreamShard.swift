@@ -4,19 +4,19 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 
-/// A multi handle with some streams, and nothing else.
+/// A multi handle that serves a limited number of streams.
 ///
-/// libcurl looks a stream's connection up in its multi handle's list at every call that sends or receives: the cost of
-/// a byte grows with the number of streams in it. So they are spread over many.
+/// At every call that sends or receives, libcurl searches the multi handle's list for the stream's connection, so the
+/// cost grows with the number of streams in the handle. Therefore streams are distributed over many multi handles.
 final class StreamShard {
-  /// Streams in one multi handle. In a release build an echo takes 57 µs among 64 streams, 60 µs among 1,000 and 91 µs
-  /// among 10,000 (Benchmarks, StreamBench; some of it is the caches of the processor). With all in one multi handle
-  /// 1,000 streams cost 1.7 times as much (434 µs for 254 µs, debug build). A multi handle takes some 40 KB, which 64
-  /// share.
+  /// The number of streams in one multi handle. In a release build, an echo takes 57 µs among 64 streams, 60 µs among
+  /// 1,000 and 91 µs among 10,000 (Benchmarks, StreamBench; part of the increase is due to processor caches). With
+  /// 1,000 streams in a single multi handle, an echo takes 1.7 times as long (434 µs instead of 254 µs, debug build). A
+  /// multi handle takes about 40 KB, which 64 streams share.
   static let capacity = 64
 
   let owner: UInt32
-  /// Fixed name answers stay in the multi handle's memory: streams with others do not share it.
+  /// The fixed name answers. They stay in the multi handle's memory, so streams with other answers cannot share it.
   let resolutions: [ConnectionOptions.Resolution]
   private let multi: MultiHandle
   private(set) var streams = 0
@@ -38,7 +38,7 @@ final class StreamShard {
     return code
   }
 
-  /// Ends the connection too: libcurl keeps none that was made for a stream.
+  /// Removes a handle and closes its connection: libcurl keeps no connection that was made for a stream.
   func remove(_ easy: EasyHandle) {
     multi.remove(easy)
     streams -= 1
@@ -48,7 +48,7 @@ final class StreamShard {
 
   func fireTimer(now: Int64) { multi.fireTimer(now: now) }
 
-  /// Returns the next stream that is connected, or has failed.
+  /// Returns the next stream that has connected or failed.
   func nextFinished() -> (StreamSession, CURLcode)? {
     while let (context, code) = multi.nextFinished() {
       if let session = StreamSession.of(context) { return (session, code) }

@@ -5,13 +5,15 @@ internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 
-/// Look-ups of names for datagrams by the system: `getaddrinfo` blocks for as long as it likes.
+/// The system's look-ups of names for datagrams. `getaddrinfo` may block for any length of time.
 enum SystemLookups {
   typealias Answer = Result<[String], TransportError>
 
   static let shared = make { addresses(of: $0) }
 
-  /// - Parameter mostRequests: most requests that may wait for an answer at once.
+  /// Creates a queue of look-ups.
+  ///
+  /// - Parameter mostRequests: the maximum number of requests that may wait for an answer.
   static func make(
     mostRequests: Int = 4_096, resolve: @escaping @Sendable (HostName) -> Answer
   ) -> NameLookups<HostName, Answer> {

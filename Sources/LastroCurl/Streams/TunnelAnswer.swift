@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// A proxy's response to CONNECT. libcurl reads it byte by byte, reports its progress after each, and has no limit.
+/// A proxy's response to CONNECT. libcurl reads it byte by byte, reports progress after each byte, and has no limit.
 enum TunnelAnswer {
   static let maximumBytes = 64 * 1024
 }

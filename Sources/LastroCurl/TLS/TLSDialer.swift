@@ -4,14 +4,14 @@ public import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 
-/// TLS as a dialer around a dialer: over any stream that a dialer opens, TLS included.
+/// A dialer that adds TLS to the streams of another dialer, even if those already use TLS.
 ///
-/// Servers are trusted as for a fetch: roots, chain, host name, the judges of ``connection`` and of the request, and
-/// they are asked before a byte of the application is sent. There is no resumption. Where a request asks for no TLS, it
-/// dials plainly through the dialer below, unless a judge refuses that.
+/// Servers are trusted as for a fetch: by roots, chain, host name, and the judges of ``connection`` and of the request.
+/// The judges are asked before any byte of the application is sent. Sessions are not resumed. A request without TLS is
+/// dialed through the dialer below, unless a judge refuses that.
 ///
-/// Of the dialer below it wants a plain stream, with the role of a proxy: pins bind what TLS is spoken with, and not
-/// what carries it.
+/// The dialer below gets a request for a plain stream with the role of a proxy, because pins apply to the TLS peer and
+/// not to the stream that carries it.
 ///
 /// `TLSOptions.requiresStapledStatus` is refused (code `unsupported`).
 ///
@@ -22,24 +22,24 @@ internal import LastroSupport
 public struct TLSDialer: Dialer {
   /// The dialer whose streams carry TLS.
   public let below: any Dialer
-  /// The options of TLS, unless a request has its own; its judge is asked always. Only `tls` is used.
+  /// The TLS options of requests without options of their own. Its judge is always asked. Only `tls` is used.
   public let connection: ConnectionOptions
   private let files = FileKeeper()
 
-  /// Makes a dialer; nothing is dialed yet.
+  /// Creates a dialer. Nothing is dialed yet.
   ///
   /// - Parameters:
-  ///   - below: what carries TLS.
+  ///   - below: the dialer whose streams carry TLS.
   ///   - connection: the options of requests that have none, and the judge of all. Default: system roots, no judge.
   public init(over below: any Dialer, connection: ConnectionOptions = ConnectionOptions()) {
     self.below = below
     self.connection = connection
   }
 
-  /// Opens a stream, and TLS on it where the request asks for it.
+  /// Opens a stream, and performs the TLS handshake on it if the request asks for TLS.
   ///
-  /// - Throws: `TransportError`; stages `tls` and `trust` (`proxy` for a proxy's handshake); what the dialer below
-  ///   throws.
+  /// - Throws: `TransportError` with stage `tls` or `trust` (`proxy` for a proxy's handshake), and the errors of the
+  ///   dialer below.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard let tls = request.tls else {
       try checkPlaintext(request)
@@ -62,7 +62,7 @@ public struct TLSDialer: Dialer {
     }
   }
 
-  /// Opens a stream of datagrams through the dialer below, unless a judge wants TLS for the host.
+  /// Opens a datagram stream through the dialer below, unless a judge requires TLS for the host.
   ///
   /// - Throws: `TransportError`, as ``checkPlaintext(_:)`` and the dialer below.
   public func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
@@ -70,7 +70,8 @@ public struct TLSDialer: Dialer {
     return try await below.dialDatagrams(request)
   }
 
-  /// Asks the judges of ``connection`` and of the request, then the dialer below. Pins of servers do not bind proxies.
+  /// Asks the judges of ``connection`` and of the request, then the dialer below. Pins of servers do not apply to
+  /// proxies.
   ///
   /// - Throws: `TransportError`, stage `trust`, code `plaintext_refused`; code `invalid_option` for a host that is not
   ///   a name.
@@ -93,8 +94,8 @@ public struct TLSDialer: Dialer {
     try below.checkPlaintext(request)
   }
 
-  /// The revisions of the judges of ``connection`` and of the request, of the files that their TLS options name, and of
-  /// the dialer below.
+  /// Returns the revisions of the judges of ``connection`` and of the request, of the files that their TLS options
+  /// name, and of the dialer below.
   public func trustRevisions(for request: DialRequest) -> [UInt64] {
     let judges = JudgePanel(standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge)
     let numbers = request.tls == nil ? [] : files.revisions.numbers(of: request.connection?.tls ?? connection.tls)
@@ -110,7 +111,7 @@ extension TLSDialer: LayeredDialer, TLSFileDialer {
   }
 }
 
-/// Reads the files of plans, and keeps what was used last, which may have no other owner between two dials.
+/// Reads the files of plans, and retains the latest contents, which may have no other owner between two dials.
 private final class FileKeeper: Sendable {
   private struct Latest {
     var roots: RootStore?
@@ -120,8 +121,10 @@ private final class FileKeeper: Sendable {
   let revisions = TLSFileRevisions()
   private let latest = Lock(Latest())
 
+  /// Reads the files of a plan.
+  ///
   /// - Parameters:
-  ///   - limit: `nil` for none.
+  ///   - limit: the time limit; `nil` for none.
   ///   - target: host and port, for errors.
   func read(for plan: TLSPlan, within limit: Duration?, _ target: String) async throws(TransportError) {
     var answer = try await TLSFileReader.answer(to: plan.files, within: limit, for: target)
@@ -130,7 +133,7 @@ private final class FileKeeper: Sendable {
       guard let (source, finding) = answer.identities.first else { return }
       switch finding {
       case .new(let identity): latest.identity = (source, identity)
-      // Files that cannot be used are not newer: a certificate and its key are seldom replaced at once.
+      // Unusable files do not replace earlier ones: a certificate and its key are seldom replaced at the same time.
       case .unusable:
         if let known = latest.identity, known.source == source { answer.identities[0].finding = .new(known.content) }
       case .known: break

@@ -22,9 +22,11 @@ extension TransportError {
   static let refusedProtocols = refused(
     .invalidOption, "OpenSSL does not take the application protocols", hint: "give names of 1 to 255 bytes")
 
+  /// Returns the error for a failed handshake.
+  ///
   /// - Parameters:
-  ///   - server: host and port.
-  ///   - reason: OpenSSL's; `nil` where the connection ended.
+  ///   - server: the host and port.
+  ///   - reason: OpenSSL's reason; `nil` if the connection ended.
   static func brokenHandshake(_ stage: FailureStage, _ server: String, _ reason: String?) -> TransportError {
     TransportError(
       stage: stage, code: .handshakeFailed,

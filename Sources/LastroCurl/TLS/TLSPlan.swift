@@ -4,19 +4,21 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 
-/// The rules of a TLS connection over a stream: the request's options where it has some, else the dialer's; the
+/// The rules of a TLS connection over a stream: the request's options if it has any, otherwise the dialer's, and the
 /// judges of both.
 struct TLSPlan {
-  /// The gate before the peer.
+  /// The gate that admits the peer.
   let gate: TLSGate
-  /// The files to be read before a context is made.
+  /// The files to read before a context is created.
   let files: TLSFileRequest
   private let options: TLSOptions
   private let protocols: [UInt8]
   private let identity: TLSOptions.Identity?
   private let contents: TLSFiles
 
-  /// - Parameter check: throws where OpenSSL differs from what judges rest on.
+  /// Creates a plan.
+  ///
+  /// - Parameter check: throws if OpenSSL does not behave as judges require.
   init(
     _ request: DialRequest, _ tls: DialRequest.TLS, defaults: TLSOptions,
     check: () throws(TransportError) -> Void = TrustSelfCheck.require
@@ -31,7 +33,7 @@ struct TLSPlan {
     let target = TrustTarget(host: try Self.host(tls.serverName ?? request.host), port: request.port)
     try CipherNames.check(options)
     protocols = try ALPNOffer.wireForm(tls.applicationProtocols)
-    // None goes to a proxy.
+    // Proxies get no client certificate.
     identity = request.role == .server ? try ClientIdentities(options).identity(for: target.host) : nil
     let contents = TLSFiles(options)
     files = contents.missing(for: identity) ?? TLSFileRequest()
@@ -45,12 +47,12 @@ struct TLSPlan {
     gate = TLSGate(target, role: request.role, terms: terms, onlyJudge: onlyJudge, recordsChain: true)
   }
 
-  /// Keeps what was read of ``files``.
+  /// Stores the contents of ``files``.
   ///
-  /// - Throws: why some of it cannot be used.
+  /// - Throws: the reason why a file cannot be used.
   func take(_ answer: TLSFileAnswer) throws(TransportError) { try contents.take(answer, now: monotonicNow()) }
 
-  /// Sets a context up, but for its judges.
+  /// Creates a context and sets it up, except for its judges.
   func makeContext() throws(TransportError) -> UnsafeMutableRawPointer {
     guard let context = clastro_nested_context_new(Int32(options.minimumVersion.rawValue)) else {
       throw .refusedVersion

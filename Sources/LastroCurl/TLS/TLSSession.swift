@@ -10,7 +10,8 @@ internal import LastroHTTP
   internal import Foundation
 #endif
 
-/// A TLS connection of OpenSSL's whose bytes come and go through memory. It does no I/O; one thread at a time.
+/// A TLS connection of OpenSSL that reads from and writes to memory. It does no I/O, and is used by one thread at a
+/// time.
 final class TLSSession {
   enum ReadStep {
     case bytes(Data)
@@ -19,7 +20,7 @@ final class TLSSession {
     case failed(TransportError)
   }
 
-  /// OpenSSL puts this much into one record (RFC 8446 §5.1).
+  /// The maximum plaintext that OpenSSL puts into one record (RFC 8446 §5.1).
   static let recordBytes = 16_384
 
   private let session: OpaquePointer
@@ -45,11 +46,11 @@ final class TLSSession {
 
   // MARK: bytes
 
-  /// Continues the handshake. True when it is over, and the server accepted.
+  /// Continues the handshake. Returns true once it has ended and the server was accepted.
   func handshake() throws(TransportError) -> Bool {
     switch clastro_session_handshake(session) {
     case CLASTRO_SESSION_DONE:
-      // Fails closed: a resumed session shows no chain, and a peer has to be judged in this handshake.
+      // Fail closed: a resumed session shows no chain, and a peer must be judged in this handshake.
       switch gate.admit(clastro_session_is_resumed(session) ? nil : peer) {
       case .admitted(let verdict): self.verdict = verdict
       case .refused(let failure): throw .refusedTrust(failure)
@@ -61,7 +62,7 @@ final class TLSSession {
     }
   }
 
-  /// At most so many bytes of what has come.
+  /// Returns at most `maximum` received bytes.
   func read(upTo maximum: Int) -> ReadStep {
     var result = CLASTRO_SESSION_DONE
     let bytes = [UInt8](unsafeUninitializedCapacity: min(maximum, 4 * Self.recordBytes)) { space, filled in
@@ -72,7 +73,7 @@ final class TLSSession {
         filled += count
       }
     }
-    // What went wrong behind them is met again by the next call.
+    // The next call finds the error that follows these bytes again.
     if !bytes.isEmpty, result == CLASTRO_SESSION_DONE || result == CLASTRO_SESSION_NEEDS_INPUT {
       return .bytes(Data(bytes))
     }
@@ -84,7 +85,7 @@ final class TLSSession {
     return ending
   }
 
-  /// An end that was met behind bytes.
+  /// The end that was found after the latest bytes.
   private(set) var ending: ReadStep?
 
   private func ending(_ result: clastro_session_result) -> ReadStep {
@@ -96,7 +97,7 @@ final class TLSSession {
     }
   }
 
-  /// Encrypts all of them.
+  /// Encrypts all bytes.
   func write(_ bytes: Data) throws(TransportError) {
     let isWritten = bytes.withUnsafeBytes { buffer -> Bool in
       var rest = buffer[...]
@@ -118,14 +119,14 @@ final class TLSSession {
     guard let bytes else { return clastro_session_end_input(session) }
     bytes.withUnsafeBytes { buffer in
       guard let base = buffer.baseAddress else { return }
-      // Short of memory, it is an end: nothing may be missing in between.
+      // If memory cannot be allocated, end the input: no bytes may be missing in between.
       if !clastro_session_feed(session, base.assumingMemoryBound(to: UInt8.self), buffer.count) {
         clastro_session_end_input(session)
       }
     }
   }
 
-  /// Bytes that are to be sent.
+  /// The number of bytes to send.
   var outputCount: Int { clastro_session_output_count(session) }
 
   func takeOutput() -> Data {
@@ -139,7 +140,7 @@ final class TLSSession {
 
   // MARK: what is known
 
-  /// After the handshake.
+  /// Returns the facts of the connection, after the handshake.
   func facts(over below: StreamFacts) -> StreamFacts {
     var name: UnsafePointer<UInt8>?
     let length = clastro_session_protocol(session, &name)
@@ -171,7 +172,7 @@ final class TLSSession {
 
   private func handshakeFailure(_ result: clastro_session_result) -> TransportError {
     if var refusal = peer.refusal(CURLE_PEER_FAILED_VERIFICATION, requestSent: false) {
-      // libcurl was not asked.
+      // libcurl is not involved.
       refusal.engineCode = nil
       return refusal
     }

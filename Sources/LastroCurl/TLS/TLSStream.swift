@@ -12,8 +12,8 @@ internal import LastroSupport
 
 /// TLS over any stream.
 ///
-/// Reading sends nothing: what OpenSSL wants to say while it reads (the answer to a key update, RFC 8446 §4.6.3) goes
-/// out with the next write. So a peer that does not read cannot hold up our reading.
+/// Reading sends nothing: if OpenSSL has output while it reads (the answer to a key update, RFC 8446 §4.6.3), it is
+/// sent with the next write. So a peer that does not read cannot block our reading.
 final class TLSStream: LoopStream {
   private enum End {
     case clean
@@ -34,13 +34,13 @@ final class TLSStream: LoopStream {
     case needsInput
   }
 
-  /// Read from below at once.
+  /// The number of bytes to read from below at once.
   private static let inputBytes = 32 * 1024
-  /// Encrypted at once, and then written below.
+  /// The number of bytes to encrypt at once before they are written below.
   private static let pieceBytes = 4 * TLSSession.recordBytes
-  /// Most bytes that reading may leave to be sent.
+  /// The maximum number of unsent bytes that reading may produce.
   private static let unsentBytes = 64 * 1024
-  /// The longest that a closed stream lives on to tell the peer so.
+  /// The maximum time that a closed stream stays open below to send close_notify.
   private static let farewell = Duration.seconds(1)
 
   let facts: StreamFacts
@@ -56,7 +56,7 @@ final class TLSStream: LoopStream {
 
   deinit { close() }
 
-  /// Performs the handshake. Nothing of the application is sent before the server is accepted.
+  /// Performs the handshake. No byte of the application is sent before the server is accepted.
   static func open(_ plan: TLSPlan, _ handshake: StreamHandshake) async throws(TransportError) -> TLSStream {
     let session = try TLSSession(plan)
     while true {
@@ -64,7 +64,7 @@ final class TLSStream: LoopStream {
       do throws(TransportError) {
         isDone = try session.handshake()
       } catch {
-        // The alert that says why. Best effort: the error matters more.
+        // Send the alert with the reason if possible. The error is more important.
         let alert = session.takeOutput()
         if !alert.isEmpty { try? await handshake.stream.write(alert, within: Self.farewell) }
         throw error
@@ -110,12 +110,12 @@ final class TLSStream: LoopStream {
     return try result.get()
   }
 
-  /// `nil` when the stream has come to its end, which is then set.
+  /// Advances the reading. Returns `nil` if the stream has ended; `end` is set then.
   private static func advance(_ state: inout State, upTo maximum: Int) -> Taken? {
     switch state.session.ending ?? state.session.read(upTo: maximum) {
     case .bytes(let bytes):
-      // Answers to what a peer sends without ever reading, whether or not a task is writing meanwhile: a write takes
-      // away at once what it encrypts.
+      // Limit answers to a peer that sends without ever reading. This holds even while a task is writing, because a
+      // write takes its output at once.
       if state.session.outputCount > unsentBytes { break }
       return .bytes(bytes)
     case .needsInput:
@@ -154,7 +154,7 @@ final class TLSStream: LoopStream {
         try await below.write(output, within: countdown.left)
       }
     } catch {
-      // The peer has an unknown part of it.
+      // The peer has received an unknown part of it.
       abandon()
       throw error
     }
@@ -200,7 +200,7 @@ final class TLSStream: LoopStream {
     }
     guard let alert else { return }
     guard !alert.isEmpty else { return below.close() }
-    // So that the peer can tell our end from a cut wire.
+    // Let the peer distinguish our end from a broken connection.
     Task { [below] in
       try? await below.write(alert, within: Self.farewell)
       below.close()

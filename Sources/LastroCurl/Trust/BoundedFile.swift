@@ -13,21 +13,23 @@ enum BoundedFile {
   enum Failure: Error {
     /// A system call failed with this `errno`.
     case system(Int32)
-    /// The path leads to neither a file nor an accepted pipe.
+    /// The path leads to neither a regular file nor an accepted pipe.
     case unfit
     case tooLarge
     /// A pipe had no writer, or the writer did not finish, for ``pipeLimit``.
     case silent
   }
 
-  /// The time that a pipe has until its writer closes it: the thread that waits for it must not do so for ever.
+  /// The time that a pipe's writer has to close it, so that the waiting thread does not wait forever.
   private static let pipeLimit = Duration.seconds(60)
 
+  /// Returns the contents of a file.
+  ///
   /// - Parameters:
   ///   - most: the largest accepted size, in bytes.
   ///   - takesPipes: whether the path may lead to a pipe, which is read to its end.
   static func bytes(of path: String, upTo most: Int, takesPipes: Bool = false) throws(Failure) -> [UInt8] {
-    // A path with a NUL would be cut there. Without `O_NONBLOCK`, opening a pipe would wait for a writer.
+    // A path with a NUL would be truncated there. Without `O_NONBLOCK`, opening a pipe would wait for a writer.
     guard !path.utf8.contains(0) else { throw .system(ENOENT) }
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw .system(errno) }
@@ -50,8 +52,7 @@ enum BoundedFile {
     }
   }
 
-  /// Waits until something can be read, or the writer has closed the pipe. A pipe that never had a writer is not
-  /// ready.
+  /// Waits until data can be read, or the writer has closed the pipe. A pipe that never had a writer is not ready.
   private static func wait(for descriptor: Int32, until end: Int64) throws(Failure) {
     while true {
       let left = end - monotonicNow()

@@ -5,7 +5,7 @@ internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 
-/// The parts that the exchanges of a self-check share: a server, its root, and the judge.
+/// The objects that the exchanges of a self-check share: a server, its root, and the judge.
 final class CheckLab {
   static let host = "self-check.invalid"
 
@@ -39,7 +39,7 @@ final class CheckLab {
 /// The server of a self-check.
 final class CheckServer {
   fileprivate let raw: OpaquePointer
-  /// Its certificate, as PEM.
+  /// The server's certificate as PEM.
   let root: [UInt8]
 
   init?(host: String) {
@@ -75,30 +75,33 @@ final class CheckJudge: ServerTrustJudge {
   }
 }
 
-/// A request of a self-check, through libcurl and a ``TLSGate`` as any other, and what was seen of it.
+/// A request of a self-check, which uses libcurl and a ``TLSGate`` like any other request, with records of its
+/// callbacks.
 final class CheckExchange {
-  /// A library that hangs is given up.
+  /// The time after which a library that hangs is given up.
   private static let limit = Duration.seconds(5)
 
   private let lab: CheckLab
   private let easy: EasyHandle
   private let gate: TLSGate
-  /// The hook ends the connection.
+  /// Whether the hook ends the connection.
   var stopsInHook = false
   var stopsInPrereq = false
-  /// Prereq lets the request pass, whatever the connection shows.
+  /// Whether the prereq callback lets the request pass, regardless of the connection.
   var trustsPrereq = false
   private(set) var hooks = 0
-  /// For each call of the hook: whether the context had the mark of proxies.
+  /// Whether the context had the mark of proxies, for each call of the hook.
   private(set) var marks: [Bool] = []
-  /// For each call of prereq: how many bytes of requests the server had.
+  /// The number of request bytes that the server had received, for each call of prereq.
   private(set) var sentBeforePrereq: [Int] = []
-  /// For each call of prereq: whether the connection was known and had its verdict.
+  /// Whether the connection was known and had its verdict, for each call of prereq.
   private(set) var verdicts: [Bool] = []
 
+  /// Creates an exchange.
+  ///
   /// - Parameters:
   ///   - certificateFor: the host that the certificate has to be for.
-  ///   - isFresh: whether it takes a connection of its own.
+  ///   - isFresh: whether the exchange opens a new connection.
   init?(
     _ lab: CheckLab, certificateFor host: String = CheckLab.host, isFresh: Bool = false, throughProxy: Bool = false
   ) {
@@ -127,7 +130,7 @@ final class CheckExchange {
     easy.set(CURLOPT_CAINFO, pointer: nil)
     easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
     easy.set(CURLOPT_PROXY_CAINFO, pointer: nil)
-    // The gate looks at the name; that libcurl does so too is not what is tried.
+    // The gate checks the name. libcurl's own check of it is not tested here.
     easy.set(CURLOPT_SSL_VERIFYHOST, 0)
     if lab.broken != .noResumption { easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
     if isFresh { easy.set(CURLOPT_FRESH_CONNECT, 1) }
@@ -137,7 +140,7 @@ final class CheckExchange {
     return (try? TLSGate.install(Self.hook, on: easy, owner: owner)) != nil
   }
 
-  /// Performs it, the server's part too.
+  /// Performs the exchange, including the server's part.
   func run() -> CURLcode {
     guard curl_multi_add_handle(lab.multi, easy.raw) == CURLM_OK else { return CURLE_FAILED_INIT }
     defer { curl_multi_remove_handle(lab.multi, easy.raw) }

@@ -4,7 +4,7 @@ internal import CLastro
 internal import Lastro
 internal import LastroSupport
 
-/// A client certificate and its key, read and found to be a pair.
+/// A client certificate and its key, which have been read and match each other.
 final class ClientIdentity: Sendable {
   /// The largest accepted PEM file, in bytes.
   static let maximumBytes = 1 << 20
@@ -45,15 +45,15 @@ final class ClientIdentity: Sendable {
     return bytes
   }
 
-  /// Whether OpenSSL accepts both. Of an encrypted key without a password it would ask on the terminal when libcurl
-  /// loads it.
+  /// Whether OpenSSL accepts both. For an encrypted key without a password, OpenSSL would otherwise prompt on the
+  /// terminal when libcurl loads it.
   private var isPair: Bool {
     guard let context = clastro_nested_context_new(Int32(TLSOptions.Version.v1_2.rawValue)) else { return false }
     defer { clastro_nested_context_free(context) }
     return use(in: context)
   }
 
-  /// Has the connections of an OpenSSL context present it.
+  /// Sets the identity for the connections of an OpenSSL context.
   func use(in context: UnsafeMutableRawPointer) -> Bool {
     certificate.withUnsafeBytes { certificate in
       key.withUnsafeBytes { key in
@@ -67,16 +67,16 @@ final class ClientIdentity: Sendable {
 }
 
 extension TLSOptions.Identity {
-  /// Paths of its files.
+  /// The paths of the identity's files.
   var paths: [String] {
     [certificate, key].compactMap { pem in if case .file(let path)? = pem { path } else { nil } }
   }
 
-  /// The state of its files; `nil` for an identity from memory, and when a file does not exist. The call may block.
+  /// The state of the files; `nil` for an identity from memory, and if a file does not exist. The call may block.
   var version: FileVersion? { paths.isEmpty ? nil : FileVersion(paths) }
 }
 
-/// The identities in use, so that loops and sets of options share what was read: a pipe can be read only once.
+/// The identities in use, shared by loops and sets of options, because a pipe can be read only once.
 final class ClientIdentityCache: Sendable {
   static let shared = ClientIdentityCache()
 
@@ -86,9 +86,9 @@ final class ClientIdentityCache: Sendable {
 
   private let entries = Lock([TLSOptions.Identity: Entry]())
 
-  /// Returns the identity that the files hold now. The call may block.
+  /// Returns the identity that the files currently contain. The call may block.
   func identity(for source: TLSOptions.Identity) throws(TransportError) -> ClientIdentity {
-    // Before the files are read: a later change is noticed the next time.
+    // Take the version before the files are read, so that a later change is noticed the next time.
     let version = source.version
     if let known = entries.withLock({ $0[source]?.identity }), known.version == version { return known }
     let identity = try ClientIdentity(source, version: version)
@@ -117,6 +117,8 @@ extension TransportError {
     return invalidTLSOptions("the client certificate's file \(path) \(reason)", hint: "give a readable PEM file")
   }
 
+  /// Returns the error for an empty part of an identity.
+  ///
   /// - Parameter isKey: whether the key is empty, and not the certificate.
   static func emptyIdentity(isKey: Bool) -> TransportError {
     invalidTLSOptions(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// With the standard library linked statically `timespec` comes through it.
+// If the standard library is linked statically, `timespec` is imported through it.
 internal import CLastro
 
 #if canImport(Glibc)
   internal import Glibc
 #endif
 
-/// The state of some files. As long as it stays equal, so do their contents, as far as the file system tells.
+/// The state of a set of files. While it stays equal, the contents are assumed to be unchanged.
 struct FileVersion: Hashable, Sendable {
   private struct File: Hashable, Sendable {
     var device: UInt64
@@ -19,13 +19,13 @@ struct FileVersion: Hashable, Sendable {
 
   private var files: [File] = []
 
-  /// Returns `nil` if one of the files does not exist. The call may block.
+  /// Reads the state; `nil` if one of the files does not exist. The call may block.
   init?(_ paths: [String]) {
     for path in paths {
       var facts = stat()
       guard stat(path, &facts) == 0 else { return nil }
       var file = File(device: UInt64(facts.st_dev), node: UInt64(facts.st_ino))
-      // Reading from a pipe changes its times, and what was read does not come again.
+      // Reading from a pipe changes its times, and its data cannot be read again.
       if facts.st_mode & S_IFMT != S_IFIFO {
         file.size = Int64(facts.st_size)
         file.modified = Int64(facts.st_mtim.tv_sec)

@@ -8,15 +8,17 @@ struct JudgePanel {
   private let judges: [any ServerTrustJudge]
   let revisions: [UInt64]
 
+  /// Creates a panel.
+  ///
   /// - Parameters:
-  ///   - standing: the engine's judge, which no request can be without.
+  ///   - standing: the engine's judge, which applies to every request.
   ///   - additional: a judge that a request's options add.
   init(standing: (any ServerTrustJudge)?, additional: (any ServerTrustJudge)?) {
     judges = [standing, standing === additional ? nil : additional].compactMap(\.self)
     revisions = judges.map(\.revision)
   }
 
-  /// Whether there is nothing to judge beyond chain and host name.
+  /// Whether only chain and host name are checked.
   var isEmpty: Bool { judges.isEmpty }
 
   /// Whether the rules are still those that connections were judged by.
@@ -25,7 +27,7 @@ struct JudgePanel {
     return true
   }
 
-  /// The verdict of all judges: each can only narrow.
+  /// Returns the verdict of all judges. Each judge can only narrow it.
   func judge(_ trust: ServerTrust) -> TrustDecision { decide(.validated) { $0.judge(trust) } }
 
   /// Judges plain `http` to a host, as ``judge(_:)`` judges TLS.

@@ -10,13 +10,13 @@ internal import LastroSupport
 
 /// Writes the lines of one ``KeyLogFile`` on a thread that starts with the first line and ends with the last.
 final class KeyLogWriter: Sendable {
-  /// The most bytes that wait to be written. Further lines are dropped, and a comment in the file counts them.
+  /// The maximum number of queued bytes. Further lines are dropped, and a comment in the file states their number.
   static let maximumWaitingBytes = 1 << 20
-  /// The time within which a full pipe has to be read before a line is lost.
+  /// The time within which a full pipe must be read before a line is lost.
   private static let pipeLimit = Duration.seconds(1)
-  /// The time that the end of an engine, or of the process, waits for lines.
+  /// The maximum time that an engine or the process waits for lines when it ends.
   static let flushLimit = Duration.seconds(1)
-  /// The number of writers in the process whose threads are at work.
+  /// The number of writers in the process whose threads are running.
   private static let busy = Watched(0)
 
   private struct State {
@@ -42,11 +42,11 @@ final class KeyLogWriter: Sendable {
       state.bytes += line.count
       return Self.startsWriting(&state)
     }
-    // Without a thread the lines wait for the next append.
+    // Without a thread, the lines wait for the next append.
     if mustStart { _ = start() }
   }
 
-  /// Closes the descriptor once every line was written. Nothing may be appended any more.
+  /// Closes the descriptor once every line has been written. No line may be appended afterwards.
   func close() {
     let mustStart = state.withLock { state in
       state.isClosed = true
@@ -57,14 +57,14 @@ final class KeyLogWriter: Sendable {
 
   // MARK: The end of an engine, or of the process
 
-  /// Waits until no line waits to be written, for ``flushLimit`` at most, whether or not the task is cancelled.
+  /// Waits until all lines have been written, for at most ``flushLimit``, even if the task is cancelled.
   static func flush() async {
     _ = await interruptible(within: flushLimit, ignoringCancellation: true, time: .continuous) {
       await busy.wait { $0 == 0 }
     }
   }
 
-  /// Has the process wait for lines when it exits.
+  /// Makes the process wait for lines when it exits.
   static func registerExit() { _ = exitRegistration }
 
   private static let exitRegistration = atexit {
@@ -94,7 +94,7 @@ final class KeyLogWriter: Sendable {
   }
 
   private func run() {
-    // A pipe whose reader is gone must not end the process.
+    // A pipe without a reader must not terminate the process.
     var signals = sigset_t()
     sigemptyset(&signals)
     sigaddset(&signals, SIGPIPE)
@@ -104,7 +104,7 @@ final class KeyLogWriter: Sendable {
     }
   }
 
-  /// The lines to write next; nil if none are left and the thread ends.
+  /// Returns the lines to write next; nil if none are left, so that the thread ends.
   private func nextLines() -> [[UInt8]]? {
     let (lines, mustClose) = state.withLock { state in
       guard state.lines.isEmpty, state.dropped == 0 else {

@@ -3,17 +3,19 @@
 internal import CLastro
 internal import Lastro
 
-/// The roots, rules and other terms that every TLS handshake of a ``StreamProfile`` obeys.
+/// The roots, rules and other terms of every TLS handshake of a ``StreamProfile``.
 ///
-/// They are fixed as long as the profile lives. When one of them has changed, the profile is no longer current, and
-/// another takes its place, with connections of its own.
+/// They are fixed for the life of the profile. If one of them changes, the profile is no longer current and is replaced
+/// by another one, with connections of its own.
 final class ProfileTrust {
   let terms: TLSTerms
   private let turn: TurnShare
 
+  /// Creates the trust of a profile.
+  ///
   /// - Parameters:
   ///   - predecessor: the trust that this one replaces.
-  ///   - check: throws where libcurl or OpenSSL differ from what judges rest on.
+  ///   - check: throws if libcurl or OpenSSL do not behave as judges require.
   init(
     _ options: TLSOptions, standing: (any ServerTrustJudge)?, turn: TurnShare,
     after predecessor: ProfileTrust? = nil, check: () throws(TransportError) -> Void = TrustSelfCheck.require
@@ -32,6 +34,6 @@ final class ProfileTrust {
   var files: TLSFiles { terms.files }
   var allowsResumption: Bool { terms.allowsResumption }
 
-  /// Whether requests may still be sent on connections made under it.
+  /// Whether requests may still be sent on connections made under this trust.
   var isCurrent: Bool { terms.rules.isCurrent && !files.isOutdated }
 }

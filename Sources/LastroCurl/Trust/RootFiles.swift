@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// With the standard library linked statically `timespec` comes through it.
+// If the standard library is linked statically, `timespec` is imported through it.
 internal import CLastro
 internal import Lastro
 
@@ -10,7 +10,7 @@ internal import Lastro
 
 /// The files that roots are read from.
 enum RootFiles {
-  /// `nil` for roots from memory, and when a file is not there.
+  /// Returns the state of the files; `nil` for roots from memory, and if a file does not exist.
   static func version(of source: TLSOptions.Roots) -> FileVersion? {
     switch source {
     case .pem: nil
@@ -20,7 +20,7 @@ enum RootFiles {
     }
   }
 
-  /// The PEM texts.
+  /// Returns the PEM texts.
   static func texts(of source: TLSOptions.Roots) throws(TransportError) -> [[UInt8]] {
     switch source {
     case .pem(let bytes): return [bytes]
@@ -38,7 +38,7 @@ enum RootFiles {
     }
   }
 
-  /// The system's bundle: `SSL_CERT_FILE`, else the first of the distributions' usual places.
+  /// The system's bundle: `SSL_CERT_FILE`, or the first of the distributions' usual places.
   static let systemFile: String? = {
     var candidates = [
       "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
@@ -48,7 +48,7 @@ enum RootFiles {
     return candidates.first { access($0, R_OK) == 0 }
   }()
 
-  /// The files in a directory, sorted; not those in directories below.
+  /// Returns the files in a directory, sorted, without those in subdirectories.
   private static func entries(_ directory: String) -> [String] {
     guard let stream = opendir(directory) else { return [] }
     defer { closedir(stream) }

@@ -4,21 +4,23 @@ internal import CLastro
 internal import Lastro
 internal import LastroSupport
 
-/// Parsed roots. Filled before it is shared, and only read afterwards.
+/// Parsed roots. The store is filled before it is shared, and only read afterwards.
 final class RootStore: @unchecked Sendable {
-  // Sendable because an X509_STORE that is no longer added to is locked by OpenSSL itself, and `version` is constant.
+  // Sendable because OpenSSL itself locks an X509_STORE that is no longer added to, and `version` is constant.
   let pointer: OpaquePointer
   let version: FileVersion?
 
-  /// Reads what the files hold now.
+  /// Reads the roots that the files currently contain.
   convenience init(_ source: TLSOptions.Roots) throws(TransportError) {
-    // Before the files are read: what changes in between is noticed the next time.
+    // Take the version before the files are read, so that a later change is noticed the next time.
     let version = RootFiles.version(of: source)
     let isDirectory = if case .directory = source { true } else { false }
     try self.init(try RootFiles.texts(of: source), version: version, isDirectory: isDirectory)
   }
 
-  /// - Parameter texts: PEM texts, each of a file.
+  /// Creates a store.
+  ///
+  /// - Parameter texts: PEM texts, one per file.
   private init(_ texts: [[UInt8]], version: FileVersion?, isDirectory: Bool) throws(TransportError) {
     guard let pointer = clastro_roots_new() else { throw .noMemoryForRoots }
     self.pointer = pointer
@@ -29,7 +31,7 @@ final class RootStore: @unchecked Sendable {
         guard let base = buffer.baseAddress else { return 0 }
         return clastro_roots_add(pointer, base.assumingMemoryBound(to: CChar.self), buffer.count)
       }
-      // Directories hold other files too.
+      // Directories may contain other files, too.
       guard added >= 0 || isDirectory else { throw .invalidRoots("the PEM given as roots has a broken certificate") }
       count += max(0, added)
     }
@@ -49,7 +51,7 @@ final class RootStoreCache: Sendable {
 
   private let entries = Lock([TLSOptions.Roots: Entry]())
 
-  /// The store for what the files hold now.
+  /// Returns the store for the current contents of the files.
   func store(for source: TLSOptions.Roots) throws(TransportError) -> RootStore {
     let version = RootFiles.version(of: source)
     if let store = entries.withLock({ $0[source]?.store }), store.version == version { return store }

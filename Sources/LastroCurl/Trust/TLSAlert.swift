@@ -5,22 +5,23 @@ internal import Lastro
 
 /// A fatal alert with which a peer ended TLS (RFC 8446 §6.2).
 struct TLSAlert {
-  /// Its number.
+  /// The number of the alert.
   let value: Int32
-  /// Whether the peer had asked for a client certificate, and there was none to show it.
+  /// Whether the peer had asked for a client certificate, and there was none to send.
   let certificateWasMissing: Bool
 
   private static let handshakeFailure = Int32(CLASTRO_ALERT_HANDSHAKE_FAILURE)
   private static let certificateRequired = Int32(CLASTRO_ALERT_CERTIFICATE_REQUIRED)
   private static let noApplicationProtocol = Int32(CLASTRO_ALERT_NO_APPLICATION_PROTOCOL)
 
-  /// Whether the peer wanted a client certificate and got none. TLS 1.3 has a word for it (RFC 8446 §4.4.2.4); in TLS
-  /// 1.2 it is the general failure (RFC 5246 §7.4.6), here of a peer that had asked for one.
+  /// Whether the peer wanted a client certificate and got none. TLS 1.3 has a separate alert for it (RFC 8446
+  /// §4.4.2.4). TLS 1.2 uses the general handshake failure (RFC 5246 §7.4.6), which counts if the peer had asked for a
+  /// certificate.
   var wantsCertificate: Bool {
     value == Self.certificateRequired || value == Self.handshakeFailure && certificateWasMissing
   }
 
-  /// Its name. OpenSSL 3.0 has none for those that are new in TLS 1.3.
+  /// The name of the alert. OpenSSL 3.0 has no names for alerts that are new in TLS 1.3.
   var name: String {
     switch value {
     case Self.certificateRequired: "certificate required"
@@ -29,7 +30,7 @@ struct TLSAlert {
     }
   }
 
-  /// As a failure.
+  /// Returns the error for the alert.
   func failure(_ stage: FailureStage, requestSent: Bool) -> TransportError {
     guard wantsCertificate else {
       return TransportError(

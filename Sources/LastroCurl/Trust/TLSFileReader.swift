@@ -10,19 +10,19 @@ struct TLSFileRequest: Hashable, Sendable {
     var source: TLSOptions.Roots
     /// Whether other connections may use the same store.
     var isShared: Bool
-    /// Versions that are known, and not read again.
+    /// The known versions, which are not read again.
     var known: [FileVersion] = []
   }
 
   struct Identity: Hashable, Sendable {
     var source: TLSOptions.Identity
-    /// Versions that are known, and not read again.
+    /// The known versions, which are not read again.
     var known: [FileVersion] = []
   }
 
   var roots: Roots?
   var identities: [Identity] = []
-  /// Path of the key log.
+  /// The path of the key log.
   var keyLog: String?
 
   var isEmpty: Bool { roots == nil && identities.isEmpty && keyLog == nil }
@@ -45,10 +45,10 @@ struct TLSFileAnswer: Sendable {
   var failure: TransportError?
 }
 
-/// Reads files on threads of their own: a pipe or a network file system may block a read for as long as it likes, and
-/// the loop's thread serves everybody. A read that blocks for ever keeps its thread. At most 16 reads of roots run at
-/// once in a process, and as many of client certificates and key logs: those may be pipes that nothing is written to,
-/// and must not keep other connections from their roots.
+/// Reads files on separate threads: a pipe or a network file system may block a read for any length of time, and the
+/// loop's thread serves all connections. A read that blocks forever keeps its thread. At most 16 reads of roots run at
+/// a time in a process, and at most 16 of client certificates and key logs. The latter may be pipes that no process
+/// writes to, which must not prevent other connections from reading their roots.
 enum TLSFileReader {
   private typealias Reads = NameLookups<TLSFileRequest, TLSFileAnswer>
 
@@ -64,16 +64,16 @@ enum TLSFileReader {
     }
   }
 
-  /// Reads off the calling thread, and calls `answer` on any thread.
+  /// Reads files on another thread, and calls `answer` on any thread.
   static func submit(_ request: TLSFileRequest, _ answer: @escaping @Sendable (TLSFileAnswer) -> Void) {
     let reads = request.identities.isEmpty && request.keyLog == nil ? rootReads : identityReads
     reads.submit(.init(name: request, isGivenUp: { false }, answer: answer))
   }
 
-  /// Reads off the calling thread.
+  /// Reads files on another thread.
   ///
   /// - Parameters:
-  ///   - limit: `nil` for none.
+  ///   - limit: the time limit; `nil` for none.
   ///   - target: host and port, for the error.
   /// - Throws: stage `cancelled`; stage `timeout`, code `connect_timeout`.
   static func answer(
@@ -90,7 +90,7 @@ enum TLSFileReader {
     }
   }
 
-  /// Reads. The call may block.
+  /// Reads files. The call may block.
   static func read(_ request: TLSFileRequest) -> TLSFileAnswer {
     TLSFileAnswer(
       roots: request.roots.map(roots), identities: request.identities.map { ($0.source, identity($0)) },
@@ -125,8 +125,10 @@ extension TransportError {
     stage: .tls, code: .engineFailure, message: "the system starts no thread to read the files of TLS options",
     hint: "raise `ulimit -u`, or the memory of the process")
 
+  /// Returns the error for files that were not read in time.
+  ///
   /// - Parameters:
-  ///   - target: host and port.
+  ///   - target: the host and port.
   ///   - limit: the connect timeout.
   static func lateFiles(of target: String, within limit: Duration?) -> TransportError {
     TransportError(

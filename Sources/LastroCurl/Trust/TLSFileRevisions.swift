@@ -14,16 +14,16 @@ final class TLSFileRevisions: Sendable {
     var isLooking = false
   }
 
-  /// Beyond this many sets of files, all are forgotten.
+  /// The maximum number of entries, each for a set of files. Beyond it, all entries are dropped.
   private static let mostEntries = 1_024
-  /// The longest that a caller waits for a look. A file that cannot be looked at is not newer.
+  /// The maximum time that a caller waits for a check. If a file cannot be checked by then, it counts as unchanged.
   private static let patience = DispatchTimeInterval.seconds(1)
 
   private let entries = Lock([[String]: Entry]())
 
-  /// Returns one number for the roots and one for the client certificates, or fewer where no files are named. Files
-  /// are looked at once a second at most, and a file that is missing is not a newer one. A look that blocks holds up
-  /// one caller, for a second; on the thread of an event loop none is waited for.
+  /// Returns one number for the roots and one for the client certificates, or fewer if no files are named. Files are
+  /// checked at most once a second, and a missing file counts as unchanged. A check that blocks delays one caller by
+  /// one second; on the thread of an event loop, the caller does not wait for it.
   func numbers(of options: TLSOptions) -> [UInt64] {
     let now = monotonicNow()
     var numbers: [UInt64] = []
@@ -38,8 +38,8 @@ final class TLSFileRevisions: Sendable {
 
   /// Returns the number of a set of files.
   ///
-  /// - Parameter look: returns their version, on a thread of its own: a file system may block it for ever, and callers
-  ///   run on the few threads that serve all tasks.
+  /// - Parameter look: returns the state of the files. It is called on a separate thread, because a file system may
+  ///   block it forever, and callers run on the few threads that serve all tasks.
   func number(_ paths: [String], _ now: Int64, _ look: @escaping @Sendable () -> FileVersion?) -> UInt64 {
     let (known, mustLook) = entries.withLock { entries in
       var entry = entries[paths] ?? Entry()
@@ -57,19 +57,19 @@ final class TLSFileRevisions: Sendable {
       note(look(), of: paths)
       finished.signal()
     }
-    // A loop's caller has had files looked at before (`TLSFileDialer`).
+    // A caller on a loop has already had the files checked (`TLSFileDialer`).
     if code == 0, isLoopThread { return known }
     if code == 0 { _ = finished.wait(timeout: .now() + Self.patience) } else { note(nil, of: paths) }
     return entries.withLock { $0[paths]?.number ?? known }
   }
 
-  /// Ends a look.
+  /// Records the result of a check.
   private func note(_ version: FileVersion?, of paths: [String]) {
     entries.withLock { entries in
       entries[paths]?.isLooking = false
       guard let version, entries[paths]?.version != version else { return }
       entries[paths]?.version = version
-      // Never one that was used before: what was made under a forgotten number is outdated.
+      // Use a new number: objects made under a dropped number are outdated.
       entries[paths]?.number = StreamID.next()
     }
   }

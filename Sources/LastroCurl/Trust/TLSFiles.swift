@@ -3,25 +3,25 @@
 internal import Lastro
 internal import LastroHTTP
 
-/// The contents of the files that TLS connections with equal options rest on: trusted roots, client certificates, the
-/// key log. Nothing here reads a file; ``TLSFileReader`` does. Thread: its owner's.
+/// The contents of the files that TLS connections with equal options use: trusted roots, client certificates, and the
+/// key log. This type reads no files; ``TLSFileReader`` does. Thread: its owner's.
 ///
-/// Contents are fixed once they were read. When a file turns out to hold something newer that can be used, the whole is
-/// outdated: its owner makes another, and connections and TLS sessions made under this one serve no further request.
+/// Contents do not change once they have been read. If a file has new, usable contents, the whole object is outdated:
+/// its owner creates another, and connections and TLS sessions made under this one serve no further request.
 final class TLSFiles {
   private let options: TLSOptions
-  /// The roots as a store of our own, parsed once and shared by all handshakes. libcurl would parse roots from memory,
-  /// or with a directory, at every handshake (15 ms), and does not notice a file that was replaced.
+  /// The roots as a store of our own, which is parsed once and shared by all handshakes. libcurl would parse roots from
+  /// memory, or with a directory, at every handshake (15 ms), and does not notice a file that was replaced.
   private(set) var roots: RootStore?
   private(set) var keyLog: KeyLogFile?
   private var identities: [TLSOptions.Identity: ClientIdentity] = [:]
-  /// The latest versions that made no difference: they cannot be used, or hold the same.
+  /// The latest versions that made no difference: they are unusable, or their contents are the same.
   private var seenRoots: FileVersion?
   private var seenIdentities: [TLSOptions.Identity: FileVersion] = [:]
-  /// Keeps what was read from pipes for the successor, which could not read it again.
+  /// The identities of the predecessor. They are retained because contents of pipes cannot be read again.
   private let inherited: [ClientIdentity]
   private(set) var isOutdated = false
-  /// Monotonic nanoseconds at which files are to be compared again; `.max` for never.
+  /// The time at which files are to be checked again, in monotonic nanoseconds; `.max` for never.
   private(set) var nextLook = Int64.max
 
   init(_ options: TLSOptions, after predecessor: TLSFiles? = nil) {
@@ -29,7 +29,7 @@ final class TLSFiles {
     inherited = predecessor.map { Array($0.identities.values) } ?? []
   }
 
-  /// Roots that were read already.
+  /// Creates an object with roots that have already been read.
   init(roots: RootStore) {
     options = TLSOptions()
     self.roots = roots
@@ -40,9 +40,9 @@ final class TLSFiles {
 
   // MARK: Reading
 
-  /// The files that a connection needs and that were not read yet; `nil` for none.
+  /// Returns the files that a connection needs and that have not been read; `nil` if there are none.
   ///
-  /// - Parameter identity: the one that the connection presents.
+  /// - Parameter identity: the identity that the connection presents.
   func missing(for identity: TLSOptions.Identity?) -> TLSFileRequest? {
     if roots != nil, identity == nil, keyLog != nil || options.keyLogFile == nil { return nil }
     var request = TLSFileRequest()
@@ -52,9 +52,9 @@ final class TLSFiles {
     return request.isEmpty ? nil : request
   }
 
-  /// Keeps what was read for ``missing(for:)``.
+  /// Stores the contents that were read for ``missing(for:)``.
   ///
-  /// - Throws: why some of it cannot be used.
+  /// - Throws: the reason why a file cannot be used.
   func take(_ answer: TLSFileAnswer, now: Int64) throws(TransportError) {
     var failure = answer.failure
     switch answer.roots {
@@ -80,11 +80,11 @@ final class TLSFiles {
 
   // MARK: Looking again
 
-  /// Asks whether any file has changed.
+  /// The request that checks whether any file has changed.
   var look: TLSFileRequest {
     var request = TLSFileRequest()
     if let version = roots?.version {
-      // Shared, whether or not these are: newer ones are only tried.
+      // Shared in any case: newer roots are only tried.
       request.roots = .init(source: options.roots, isShared: true, known: [version, seenRoots].compactMap(\.self))
     }
     for (source, identity) in identities {
@@ -95,7 +95,7 @@ final class TLSFiles {
     return request
   }
 
-  /// Takes the answer to ``look``. Files that cannot be used are not newer: what is in use stays.
+  /// Processes the answer to ``look``. Unusable files count as unchanged: the current contents stay in use.
   func compare(with answer: TLSFileAnswer, now: Int64) {
     switch answer.roots {
     case .new: isOutdated = true
@@ -117,7 +117,7 @@ final class TLSFiles {
     scheduleLook(now: now)
   }
 
-  /// A look takes too long: requests do not wait for it any more.
+  /// Records that a check takes too long, so that requests no longer wait for it.
   func noteSlowLook() { nextLook = .max }
 
   private func scheduleLook(now: Int64) {

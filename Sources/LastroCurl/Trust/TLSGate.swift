@@ -4,22 +4,22 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 
-/// The gate of a target: sets the rules of each new TLS connection on the path to it, and admits a connection before
-/// something is sent to the target on it.
+/// The gate of a target. It sets the rules of each new TLS connection on the path to the target, and admits a
+/// connection before anything is sent to the target on it.
 ///
-/// Each dialed connection has one, and so has each TLS over a stream. Which peers may be talked to is decided here
-/// alone. Thread: that of its owner.
+/// Each dialed connection has a gate, and so has each TLS connection over a stream. Only the gate decides which peers
+/// may be contacted. Thread: that of its owner.
 final class TLSGate {
-  /// A connection that has just begun.
+  /// A connection that is about to start its handshake.
   struct Beginning {
     let peer: TLSPeer
-    /// Whether it is the one to the https proxy on the way.
+    /// Whether it is the connection to the https proxy.
     let isProxy: Bool
   }
 
   enum Admission {
     case admitted(TrustVerdict)
-    /// Its handshake is not over: nothing may be sent yet.
+    /// The handshake has not ended. Nothing may be sent yet.
     case unready
     case refused(TrustFailure)
   }
@@ -27,14 +27,14 @@ final class TLSGate {
   let target: TrustTarget
   /// The target's role in the request.
   let role: ServerTrust.Role
-  /// Whether TLS is spoken with the target, and not with its proxy alone.
+  /// Whether TLS is used with the target, and not only with its proxy.
   let isTLS: Bool
-  /// The https proxy on the way.
+  /// The https proxy on the path to the target.
   let proxyTarget: TrustTarget?
   private let terms: TLSTerms
-  /// Decides alone about the target, where chain and host name do not count.
+  /// The only judge of the target; with it, chain and host name are not checked.
   private let onlyJudge: (any ServerTrustJudge)?
-  /// Whether the target's chain is wanted, and with it a verdict, even where there is no judge.
+  /// Whether the target's chain is recorded, which requires a verdict, even if there is no judge.
   private let recordsChain: Bool
 
   init(
@@ -50,10 +50,10 @@ final class TLSGate {
     self.recordsChain = recordsChain
   }
 
-  /// Whether there is a TLS connection on the way at all.
+  /// Whether there is a TLS connection on the path.
   var isNeeded: Bool { isTLS || proxyTarget != nil }
 
-  /// The https proxy that a URL names; `nil` for another proxy, and none.
+  /// Returns the https proxy that a URL names; `nil` for another kind of proxy, or none.
   static func proxyTarget(of proxy: String) throws(TransportError) -> TrustTarget? {
     guard proxy.lowercased().hasPrefix("https:") else { return nil }
     guard let target = TrustTarget(proxy: proxy) else {
@@ -64,7 +64,7 @@ final class TLSGate {
 
   // MARK: In libcurl's hook, or before OpenSSL begins
 
-  /// Has libcurl call `hook` with each new context of a handle, and `owner` with it.
+  /// Makes libcurl call `hook` with `owner` for each new context of a handle.
   static func install(
     _ hook: @escaping clastro_context_callback, on easy: EasyHandle, owner: UnsafeMutableRawPointer
   ) throws(TransportError) {
@@ -73,12 +73,13 @@ final class TLSGate {
     }
   }
 
-  /// Has the context of a new connection obey. `nil` when it cannot be: such a connection must not come about.
+  /// Applies the rules to the context of a new connection. Returns `nil` if that is impossible; the connection must not
+  /// be made then.
   ///
-  /// - Parameter isInspected: whether the target's chain is wanted this time.
+  /// - Parameter isInspected: whether the target's chain is recorded for this connection.
   func attach(to context: UnsafeMutableRawPointer, isInspected: Bool = false) -> Beginning? {
     let isMarked = clastro_context_takes_proxy_mark(context)
-    // The mark counts only where both are possible.
+    // The mark is relevant only if both connections are possible.
     let isProxy = proxyTarget != nil && (isMarked || !isTLS)
     guard let target = isProxy ? proxyTarget : target, let store = terms.files.roots else { return nil }
     let peer = TLSPeer(
@@ -89,7 +90,7 @@ final class TLSGate {
       rules.shows_roots_to_curl = terms.showsRootsToCurl
       rules.is_strict = terms.isStrict
       rules.allows_resumption = terms.allowsResumption && !recordsChain
-      // Of two connections, one inside of the other, the outer one reads the socket.
+      // If one connection runs within another, the outer one reads the socket.
       rules.turn = isProxy || proxyTarget == nil ? terms.turn : nil
     }
     return isAttached ? Beginning(peer: peer, isProxy: isProxy) : nil
@@ -97,18 +98,19 @@ final class TLSGate {
 
   // MARK: Before something is sent
 
-  /// Whether something may be sent to the target on a connection of libcurl's. Only inside a callback of the handle's.
+  /// Returns whether data may be sent to the target on a connection of libcurl. Call it only within a callback of the
+  /// handle.
   ///
   /// - Parameters:
-  ///   - connection: what is known of the connection that serves `easy`; `nil` where nothing is.
+  ///   - connection: the record of the connection that serves `easy`; `nil` if there is none.
   func admit(_ connection: OpaquePointer?, of easy: EasyHandle) -> Admission {
     guard isTLS else { return .admitted(.plain) }
     guard clastro_connection_is_ready(easy.raw) else { return .unready }
     return admit(connection.map { Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue() })
   }
 
-  /// Whether something may be sent to a peer whose handshake is over. Fails closed: where a verdict is due, the
-  /// connection's own peer has to show it.
+  /// Returns whether data may be sent to a peer whose handshake has ended. It fails closed: if a verdict is required,
+  /// the connection's own peer has to provide it.
   func admit(_ peer: TLSPeer?) -> Admission {
     guard !terms.rules.isEmpty || recordsChain else { return .admitted(.validated) }
     do throws(TrustFailure) {

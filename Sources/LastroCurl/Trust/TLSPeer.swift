@@ -4,8 +4,8 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 
-/// The other end of one TLS connection: the host it must be, the chain that OpenSSL verified, and what the judges said
-/// to it.
+/// The other end of a TLS connection: the host that it must be, the chain that OpenSSL verified, and the verdict of the
+/// judges.
 ///
 /// Owner: the connection (its SSL context), and the streams that use it. Thread: the loop's.
 final class TLSPeer {
@@ -13,17 +13,17 @@ final class TLSPeer {
   let role: ServerTrust.Role
   private let rules: JudgePanel
   private let keyLog: KeyLogFile?
-  /// Decides about what is presented, where chain and host name do not count.
+  /// The only judge of the presented certificates; with it, chain and host name are not checked.
   private let onlyJudge: (any ServerTrustJudge)?
-  /// Set in the handshake, before it is over.
+  /// The verified chain and its host. It is set during the handshake.
   private(set) var trust: ServerTrust?
   /// The verdict of the judges.
   private var verdict: TrustVerdict?
-  /// OpenSSL's reason for refusing chain or host name, which libcurl does not always report.
+  /// OpenSSL's reason for refusing the chain or host name, which libcurl does not always report.
   private(set) var refused: VerifyFailure?
-  /// A judge's reason for refusing it.
+  /// A judge's reason for refusing the peer.
   private(set) var failure: TrustFailure?
-  /// The fatal alert with which it ended TLS.
+  /// The fatal alert with which the peer ended TLS.
   private(set) var alert: TLSAlert?
 
   init(
@@ -37,12 +37,12 @@ final class TLSPeer {
     self.keyLog = keyLog
   }
 
-  /// Has a new connection obey: to roots, host name, and this object's say.
+  /// Applies the rules to a new connection: roots, host name, and the decision of this object.
   ///
   /// - Parameters:
-  ///   - recordsChain: whether the chain is wanted even where no judge looks at it.
+  ///   - recordsChain: whether the chain is recorded even if no judge needs it.
   ///   - roots: the trusted roots.
-  ///   - adapt: sets what every connection of the profile obeys.
+  ///   - adapt: sets the terms of every connection of the profile.
   func attach(
     to context: UnsafeMutableRawPointer, roots: RootStore, recordsChain: Bool,
     adapting adapt: (inout clastro_connection_rules) -> Void
@@ -59,9 +59,10 @@ final class TLSPeer {
     }
   }
 
-  /// Whether a request to `target` may be sent on this connection; throws why not.
+  /// Returns the verdict for requests to `target` on this connection; throws the reason if they may not be sent.
   ///
-  /// Without a chain, as on a resumed session or one that did not pass through here, nothing is proven: it may not.
+  /// Without a verified chain, nothing is proven and no request may be sent. That is the case for a resumed session,
+  /// and for one that did not pass through here.
   func admit(_ target: TrustTarget, as role: ServerTrust.Role = .server) throws(TrustFailure) -> TrustVerdict {
     guard role == self.role, target == self.target, let verdict else { throw .unproven(target) }
     return verdict
@@ -74,7 +75,7 @@ final class TLSPeer {
     let revision = onlyJudge?.revision
     switch judge(trust) {
     case .accepted(let verdict):
-      // What was judged while the rules changed, or the clock went over a date and back, proves nothing.
+      // A judgement proves nothing if the rules changed meanwhile, or if the clock passed a date and went back.
       self.verdict = rules.isCurrent && onlyJudge?.revision == revision ? verdict : nil
       return true
     case .refused(let failure):
@@ -87,7 +88,7 @@ final class TLSPeer {
     guard let onlyJudge else { return rules.judge(trust) }
     let first = onlyJudge.judge(trust)
     guard case .accepted(let word) = first else { return first }
-    // It was not verified that one of these issued another: only the first is the peer's for certain.
+    // It was not verified that these certificates issued each other: only the first is known to be the peer's.
     var leaf = trust
     leaf.chain = Array(trust.chain.prefix(1))
     leaf.otherCertificates = Array(trust.chain.dropFirst())
@@ -105,7 +106,7 @@ final class TLSPeer {
     ) -> Bool = { owner, certificates, chainCount, count in
       let peer = Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue()
       let all = UnsafeBufferPointer(start: certificates, count: count).compactMap(PeerCertificate.init)
-      // One that cannot be read would shift the others.
+      // An unreadable certificate would shift the others.
       guard all.count == count else {
         peer.failure = .unproven(peer.target)
         return false
@@ -136,7 +137,7 @@ final class TLSPeer {
 }
 
 extension TLSPeer {
-  /// The handshake's end by OpenSSL or a judge, which know better than libcurl why it failed.
+  /// Returns the error if OpenSSL or a judge ended the handshake. They know the reason better than libcurl.
   func refusal(_ code: CURLcode, requestSent: Bool) -> TransportError? {
     let engineCode = Int32(bitPattern: code.rawValue)
     if let failure { return .refusedTrust(failure, engineCode: engineCode) }
@@ -150,7 +151,7 @@ extension TLSPeer {
 }
 
 extension TLSPeer {
-  /// Its own end of TLS, by an alert.
+  /// Returns the error if the peer ended TLS with an alert.
   func alertFailure(_ code: CURLcode, requestSent: Bool) -> TransportError? {
     var error = alert?.failure(role == .proxy ? .proxy : .tls, requestSent: requestSent)
     error?.engineCode = Int32(bitPattern: code.rawValue)
@@ -159,7 +160,7 @@ extension TLSPeer {
 }
 
 extension TrustFailure {
-  /// The connection cannot show a chain that was verified on it.
+  /// Returns the failure of a connection that has no chain that was verified on it.
   static func unproven(_ target: TrustTarget) -> TrustFailure {
     TrustFailure(.unproven, trust: ServerTrust(host: target.host, port: target.port, chain: []))
   }

@@ -3,12 +3,12 @@
 internal import CLastro
 internal import Lastro
 
-/// What TLS connections with equal options obey, whatever carries them.
+/// The terms that TLS connections with equal options obey, for connections of libcurl and over streams.
 struct TLSTerms {
   let rules: JudgePanel
   let files: TLSFiles
   let isStrict: Bool
-  /// Whether libcurl is given the roots too, for its look at stapled status.
+  /// Whether libcurl gets the roots too, for its check of stapled status.
   var showsRootsToCurl = false
   /// Whether a session may be kept for resumption.
   var allowsResumption = false

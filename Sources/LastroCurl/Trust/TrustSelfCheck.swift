@@ -3,41 +3,44 @@
 internal import CLastro
 internal import Lastro
 
-/// Tries what the trust code takes for granted of libcurl and OpenSSL, by real handshakes with a server in this
-/// process: once, before the first connection whose peer a judge has to accept. Five handshakes, some milliseconds.
+/// Tests the trust code's assumptions about libcurl and OpenSSL with real handshakes with a server in this process. The
+/// check runs once, before the first connection whose peer a judge has to accept. It needs five handshakes, which take
+/// some milliseconds.
 ///
-/// What it cannot try is looked at on each connection, and refused there (`Docs/Trust.md`).
+/// Assumptions that cannot be tested here are checked on each connection, which is refused if they fail
+/// (`Docs/Trust.md`).
 struct TrustSelfCheck {
-  /// For tests: makes the library seem to differ from this.
+  /// The assumption that tests make fail; `nil` for none.
   var broken: TrustAssumption?
 
-  /// What was found, once a process.
+  /// The first broken assumption, determined once per process.
   private static let outcome = Self().firstBroken()
 
-  /// Throws where the library differs from what pins rest on.
+  /// Throws if the libraries do not behave as pins require.
   static func require() throws(TransportError) {
     if let broken = outcome { throw .brokenAssumption(broken) }
   }
 
-  /// The first assumption that does not hold; `nil` where all do.
+  /// Returns the first assumption that does not hold; `nil` if all hold.
   func firstBroken() -> TrustAssumption? {
     guard isSameOpenSSL else { return .sameOpenSSL }
     guard broken != .server, let lab = CheckLab(broken: broken) else { return .server }
     return acceptedPeer(lab) ?? proxyMark(lab) ?? refusedPeer(lab) ?? otherHost(lab)
   }
 
-  /// Where OpenSSL's configuration sets the option everywhere, https proxies are refused anyway (``OptionApplier``).
+  /// Whether the mark of proxies can be recognized. If OpenSSL's configuration sets the option everywhere, it cannot,
+  /// and https proxies are refused anyway (``OptionApplier``).
   private static let isMarkTelling = clastro_proxy_mark_is_telling()
 
-  /// libcurl's text has the versions of both where it can use several libraries: `OpenSSL/3.0.17`,
-  /// `(GnuTLS/3.7.9) OpenSSL/3.0.17`.
+  /// Whether libcurl uses the OpenSSL that is linked here. The text of a libcurl that can use several libraries has the
+  /// versions of all of them: `OpenSSL/3.0.17`, `(GnuTLS/3.7.9) OpenSSL/3.0.17`.
   private var isSameOpenSSL: Bool {
     let backend = broken == .sameOpenSSL ? "GnuTLS/3.7.9" : CurlCapabilities.current.tlsBackend
     let words = CurlCapabilities.current.openSSLVersion.split(separator: " ")
     return words.count > 1 && words[0] == "OpenSSL" && backend == "OpenSSL/\(words[1])"
   }
 
-  /// The hook is called before anything is sent to the proxy: that call is all that is wanted.
+  /// Tests the mark of proxies. The hook is called before anything is sent to the proxy, so this call suffices.
   private func proxyMark(_ lab: CheckLab) -> TrustAssumption? {
     guard Self.isMarkTelling else { return nil }
     guard let exchange = CheckExchange(lab, throughProxy: true) else { return .proxyMark }
@@ -90,7 +93,7 @@ struct TrustSelfCheck {
   private func isRefused(_ lab: CheckLab, host: String) -> Bool {
     let sent = lab.server.counts.request_bytes
     guard let exchange = CheckExchange(lab, certificateFor: host, isFresh: true) else { return false }
-    // The refusal must come from the handshake, so prereq lets everything pass.
+    // The refusal must come from the handshake, so prereq lets every request pass.
     exchange.trustsPrereq = true
     return exchange.run() != CURLE_OK && lab.server.counts.request_bytes == sent && exchange.sentBeforePrereq.isEmpty
   }

@@ -4,13 +4,13 @@ internal import Lastro
 internal import LastroHTTP
 
 extension TrustTarget {
-  /// The proxy that a URL names.
+  /// Creates the target for the proxy that a URL names.
   init?(proxy url: String) {
-    // libcurl's default for https proxies.
+    // The default port of https proxies in libcurl.
     self.init(authority: Self.proxyName(url), defaultPort: 443)
   }
 
-  /// Host and port, as a proxy's URL has them, without user and password.
+  /// Returns the host and port in a proxy's URL, without user and password.
   static func proxyName(_ url: String) -> String {
     let afterScheme = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
     let authority = afterScheme.prefix { $0 != "/" && $0 != "?" && $0 != "#" }

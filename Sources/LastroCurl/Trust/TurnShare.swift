@@ -2,13 +2,16 @@
 
 internal import CLastro
 
-/// The number of the loop's turn, and the bytes that a TLS connection may read in one, where OpenSSL's side finds them.
+/// The number of the loop's turn, and the number of bytes that a TLS connection may read per turn, in memory that C
+/// code can read.
 ///
-/// A class: its memory outlives every connection that was made under it.
+/// It is a class so that its memory outlives every connection that was made under it.
 final class TurnShare {
   let pointer: UnsafeMutablePointer<clastro_turn>
 
-  /// - Parameter bytes: what a TLS connection may read in one turn.
+  /// Creates a share.
+  ///
+  /// - Parameter bytes: the number of bytes that a TLS connection may read per turn.
   init(bytes: Int) {
     pointer = .allocate(capacity: 1)
     pointer.initialize(to: clastro_turn(number: 1, bytes: bytes))

@@ -1,83 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How an exchange came to its end.
+/// The outcome of an exchange.
 package enum HTTP2Ending: Equatable, Sendable {
-  /// The answer came to its end. What was left of the request, if anything, is not sent.
+  /// The response is complete. Any unsent rest of the request is dropped.
   case whole
   /// The server reset the stream, and may have processed the request.
   case reset(HTTP2ErrorCode)
-  /// The server surely did not process the request (RFC 9113 §8.7).
+  /// The server did not process the request, so it is safe to retry (RFC 9113 §8.7).
   case unprocessed(HTTP2Unprocessed)
-  /// The answer breaks a rule or a limit, or the request's body its own length. The stream was reset by us.
+  /// The response breaks a rule or exceeds a limit, or the request's body does not match its length. We reset the
+  /// stream.
   case broken(HTTP2Violation)
-  /// The connection ended first.
+  /// The connection ended before the exchange did.
   case lost(HTTP2Loss)
 }
 
 package enum HTTP2Unprocessed: Equatable, Sendable {
-  /// The request's head never went out.
+  /// The request's head was never sent.
   case unsent
-  /// RST_STREAM with REFUSED_STREAM, and nothing of an answer.
+  /// The server sent RST_STREAM with REFUSED_STREAM before any part of a response.
   case refused
-  /// GOAWAY names an earlier stream as the last one.
+  /// A GOAWAY names an earlier stream as the last one processed.
   case aboveGoAway
-  /// RST_STREAM with HTTP_1_1_REQUIRED, and nothing of an answer.
+  /// The server sent RST_STREAM with HTTP_1_1_REQUIRED before any part of a response.
   case http11Required
 }
 
-/// How a connection came to its end.
+/// The reason why a connection ended.
 package enum HTTP2Loss: Error, Equatable, Sendable {
-  /// The byte stream ended or broke; with the code of the latest GOAWAY, unless that is NO_ERROR.
+  /// The byte stream ended or failed. The value is the code of the latest GOAWAY, unless that is NO_ERROR.
   case closed(HTTP2ErrorCode?)
-  /// The server broke HTTP/2 or a limit.
+  /// The server broke HTTP/2 or exceeded a limit.
   case violation(HTTP2Violation)
-  /// A PING had no answer, and nothing else came.
+  /// A PING was not answered, and nothing else was received.
   case unanswered
 }
 
-/// How far the request of a stream has come.
+/// The progress of a stream's request.
 package enum HTTP2RequestPhase: Int, CaseIterable, Sendable {
-  /// Its head has not gone out.
+  /// The head has not been sent.
   case queued
   case sending
   case sent
 }
 
-/// How far the answer of a stream has come.
+/// The progress of a stream's response.
 package enum HTTP2AnswerPhase: Int, CaseIterable, Sendable {
   case waiting
-  /// An interim answer (1xx) came.
+  /// An interim response (1xx) was received.
   case interim
-  /// The final head came.
+  /// The final head was received.
   case begun
   case whole
 }
 
-/// What ends a stream.
+/// The event that ends a stream.
 package enum HTTP2Closing: Equatable, Sendable {
-  /// Nothing is to come, and nothing to be sent.
+  /// Both the request and the response are complete.
   case done
-  /// RST_STREAM came.
+  /// RST_STREAM was received.
   case reset(HTTP2ErrorCode)
-  /// GOAWAY came, with an earlier stream as the last one.
+  /// A GOAWAY with an earlier last stream was received.
   case goAway
-  /// We reset it.
+  /// We reset the stream.
   case broken(HTTP2Violation)
   case lost(HTTP2Loss)
 }
 
 extension HTTP2Ending {
-  /// What an end means, by how far the stream had come. A pure function, whose cells `HTTP2EndingTests` lists.
+  /// Maps the event that ends a stream to its outcome, given the progress of request and response. This is a pure
+  /// function; `HTTP2EndingTests` lists every combination.
   package init(_ closing: HTTP2Closing, request: HTTP2RequestPhase, answer: HTTP2AnswerPhase) {
     switch (answer, closing) {
-    // §8.1: a whole answer stands, whatever comes behind it.
+    // §8.1: a complete response remains valid, even if the stream is reset afterwards.
     case (.whole, _), (_, .done): self = .whole
     case (_, .broken(let violation)): self = .broken(violation)
     case (.waiting, _) where request == .queued: self = .unprocessed(.unsent)
     case (.waiting, .reset(.refusedStream)): self = .unprocessed(.refused)
     case (.waiting, .reset(.http11Required)): self = .unprocessed(.http11Required)
     case (.waiting, .goAway): self = .unprocessed(.aboveGoAway)
-    // An answer to what was not processed: the server contradicts itself.
+    // The server responded to a request that it claims not to have processed.
     case (_, .goAway): self = .reset(.refusedStream)
     case (_, .reset(let code)): self = .reset(code)
     case (_, .lost(let loss)): self = .lost(loss)

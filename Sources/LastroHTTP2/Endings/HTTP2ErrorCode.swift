@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a stream or a connection was ended (RFC 9113 §7). Numbers without a name here count as INTERNAL_ERROR.
+/// An error code of RST_STREAM or GOAWAY (RFC 9113 §7). Unknown codes are treated as INTERNAL_ERROR.
 package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
 
@@ -21,7 +21,7 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
   package static let inadequateSecurity = Self(rawValue: 0xC)
   package static let http11Required = Self(rawValue: 0xD)
 
-  /// All that have a name, by number.
+  /// All named codes, ordered by number.
   package static let named: [(code: Self, name: String)] = [
     (.noError, "NO_ERROR"), (.protocolError, "PROTOCOL_ERROR"), (.internalError, "INTERNAL_ERROR"),
     (.flowControlError, "FLOW_CONTROL_ERROR"), (.settingsTimeout, "SETTINGS_TIMEOUT"),
@@ -33,7 +33,7 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
 }
 
 extension HTTP2ErrorCode: CustomStringConvertible {
-  /// Its name in RFC 9113, or its number.
+  /// The code's name in RFC 9113, or its number.
   package var description: String {
     rawValue < Self.named.count ? Self.named[Int(rawValue)].name : "error code \(rawValue)"
   }

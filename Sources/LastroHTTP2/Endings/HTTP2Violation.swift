@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of HTTP/2 that a server breaks, or a limit that it exceeds.
+/// A rule of HTTP/2 that a server broke, or a limit that it exceeded.
 package struct HTTP2Violation: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable, CaseIterable {
     // The stream is reset:
 
-    /// A field's name or value, or the order of pseudo-fields.
+    /// A field has an invalid name or value, or pseudo-header fields are out of order.
     case field
     case headTooLarge
     case tooManyFields
     case tooManyInterimResponses
-    /// The body is longer or shorter than its Content-Length, or there may be none.
+    /// The body does not match its Content-Length, or the response must not have a body.
     case contentLength
-    /// A body or its end comes before the final head.
+    /// Body data or the end of the body arrived before the final head.
     case order
-    /// More came than the stream's window allows.
+    /// The server exceeded the stream's window.
     case flowControl
-    /// The request's body is longer or shorter than was said.
+    /// The request's body is longer or shorter than declared.
     case requestBody
-    /// nghttp2 does not send the request's head, or its trailers.
+    /// nghttp2 refuses to send the request's head or its trailers.
     case requestFields
-    /// More DATA frames without bytes than the stream's budget covers.
+    /// The server sent more empty DATA frames than the stream's budget allows.
     case emptyData
 
     // The connection is ended:
@@ -29,17 +29,17 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
     case pings
     case priorities
     case windowUpdates
-    /// Bytes of frames that change nothing: of unknown types, or of streams that are over.
+    /// Too many bytes of frames that we ignore: GOAWAY, unknown types, or closed streams.
     case idleBytes
-    /// Bytes beyond windows that were made smaller.
+    /// The server exceeded windows that had been reduced.
     case unreadBytes
     case push
     case continuations
-    /// A field has more than nghttp2 takes.
+    /// A field is larger than nghttp2 accepts.
     case fieldTooLarge
-    /// What nghttp2 takes for an error of the connection.
+    /// nghttp2 reports a connection error.
     case connection
-    /// No memory.
+    /// Memory could not be allocated.
     case memory
   }
 
@@ -51,7 +51,7 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
     self.message = message
   }
 
-  /// What the server is told.
+  /// The error code that is sent to the server.
   package var code: HTTP2ErrorCode {
     switch kind {
     case .field, .contentLength, .order, .push, .connection: .protocolError

@@ -3,19 +3,19 @@
 internal import CLastroHTTP2
 package import LastroWire
 
-/// Fields of a request, or its trailers, checked and laid out once for any number of requests.
+/// The fields of a request, or its trailers, validated and encoded once for any number of requests.
 ///
 ///     var head = try HTTP2Fields(method: "GET", scheme: "https", authority: "example.com", path: "/")
 ///     try head.add("accept", "*/*")
 ///     try head.add("authorization", token, isSensitive: true)
 ///
-/// Names go out in lower case. What belongs to a connection of HTTP/1.1 is refused (RFC 9113 §8.2.2), and so is `host`:
-/// `:authority` has its place.
+/// Names are sent in lower case. Fields that belong to an HTTP/1.1 connection are refused (RFC 9113 §8.2.2), and so is
+/// `host`, because `:authority` replaces it.
 package struct HTTP2Fields: Sendable {
-  /// What a head, or trailers, may have: see ``isTooLarge``.
+  /// The size limit of a head or of trailers; see ``isTooLarge``.
   package static let maximumBytes = 1 << 20
 
-  /// Names and values, one behind the other.
+  /// The names and values of all fields, concatenated.
   var bytes: [UInt8] = []
   var fields: [Field] = []
 
@@ -25,15 +25,15 @@ package struct HTTP2Fields: Sendable {
     var isSensitive: Bool
   }
 
-  /// Trailers without a field.
+  /// Creates trailers without any field.
   package init() {}
 
-  /// The head of a request.
+  /// Creates the head of a request.
   ///
   /// - Parameters:
   ///   - scheme: `http` or `https`; `nil` for CONNECT (RFC 9113 §8.5).
-  ///   - authority: host and, where it is not the scheme's, port.
-  ///   - path: with the query; `nil` for CONNECT.
+  ///   - authority: the host, and the port unless it is the scheme's default.
+  ///   - path: the path with its query; `nil` for CONNECT.
   /// - Throws: ``RequestViolation`` of kind `method`, `target` or `host`.
   package init(method: String, scheme: String?, authority: String, path: String?) throws(RequestViolation) {
     bytes.reserveCapacity(256)
@@ -53,8 +53,8 @@ package struct HTTP2Fields: Sendable {
 
   /// Adds a field.
   ///
-  /// - Parameter isSensitive: whether neither side may keep its value in a table, from which an attacker could learn
-  ///   it.
+  /// - Parameter isSensitive: whether the value must not be put into a compression table, from which an attacker could
+  ///   learn it.
   /// - Throws: ``RequestViolation`` of kind `fieldName`, `fieldValue`, `host` or `framing`.
   package mutating func add(_ name: String, _ value: String, isSensitive: Bool = false) throws(RequestViolation) {
     var value = value
@@ -62,7 +62,7 @@ package struct HTTP2Fields: Sendable {
     if let violation { throw violation }
   }
 
-  /// Adds a field whose value is these bytes.
+  /// Adds a field with the given bytes as its value.
   ///
   /// - Throws: ``RequestViolation`` of kind `fieldName`, `fieldValue`, `host` or `framing`.
   package mutating func add(
@@ -73,10 +73,11 @@ package struct HTTP2Fields: Sendable {
 
   package var isEmpty: Bool { fields.isEmpty }
 
-  /// The bytes of names and values.
+  /// The total size of names and values in bytes.
   package var byteCount: Int { bytes.count }
 
-  /// Whether they are more than a session sends, each field counted with 32 bytes more (RFC 9113 §6.5.2).
+  /// Whether the fields exceed the limit of a session. Each field counts 32 bytes more than its name and value (RFC
+  /// 9113 §6.5.2).
   package var isTooLarge: Bool { bytes.count + 32 * fields.count > Self.maximumBytes }
 
   @inline(__always)
@@ -135,7 +136,7 @@ package struct HTTP2Fields: Sendable {
     }
   }
 
-  /// Calls `body` with the fields as the door takes them.
+  /// Calls `body` with the fields in the layout that the C functions expect.
   func withDoor<Result>(
     _ body: (UnsafePointer<UInt8>?, UnsafePointer<clastro_http2_field>?, Int) -> Result
   ) -> Result {

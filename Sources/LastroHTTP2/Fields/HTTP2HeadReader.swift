@@ -3,11 +3,12 @@
 internal import CLastroHTTP2
 internal import LastroWire
 
-/// Makes heads and trailers of what the door collected. A head like the one before is not read again, nor is a field
-/// like the one in its place before: a server's answers are much alike.
+/// Builds heads and trailers from the header blocks that the C layer collected. A head that equals the previous one is
+/// not parsed again, nor is a field that equals the field at the same position in it: a server's responses are often
+/// alike.
 struct HTTP2HeadReader {
-  /// The latest final head: at most 4 KiB and 32 fields, and none that sets cookies, which are secrets and not the same
-  /// next time.
+  /// The latest final head. Only heads of at most 4 KiB and 32 fields are kept, and none with `set-cookie`: cookies are
+  /// secrets and change between responses.
   private struct Known {
     var head: ResponseHead
     var bytes: [UInt8]
@@ -26,7 +27,7 @@ struct HTTP2HeadReader {
 
   private var known: Known?
 
-  /// The status of a head; nghttp2 has checked that there is one, that it comes first, and that it has three digits.
+  /// Returns the status of a head. nghttp2 has checked that it is present, comes first, and has three digits.
   static func status(of block: clastro_http2_block) -> Int? {
     guard let fields = block.fields, let bytes = block.bytes, block.count > 0 else { return nil }
     let field = fields[0]
@@ -34,6 +35,8 @@ struct HTTP2HeadReader {
     return (7..<10).reduce(0) { $0 * 10 + Int(bytes[$1] &- 0x30) }
   }
 
+  /// Returns the head of a response.
+  ///
   /// - Throws: ``HTTP2Violation`` of kind `field` or `tooManyFields`.
   mutating func head(
     _ block: clastro_http2_block, status: Int, maximumFields: Int
@@ -45,6 +48,8 @@ struct HTTP2HeadReader {
     return head
   }
 
+  /// Returns the trailers of a response, without fields that are forbidden there.
+  ///
   /// - Throws: ``HTTP2Violation`` of kind `field` or `tooManyFields`.
   static func trailers(
     _ block: clastro_http2_block, maximumFields: Int

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much a server can have under way: bytes that come between a PING and its answer, as hyper measures them.
+/// An estimate of the bytes that a server can have in flight: the bytes received between a PING and its answer,
+/// measured as hyper does.
 ///
-/// A PING goes out with the first bytes of a body, and what comes until its answer is counted. Where two thirds of the
-/// window were used, and the bandwidth is a quarter higher than when the window grew last, it becomes twice what came:
-/// a window that brought no more bandwidth has only made a queue longer, in which the PING's answer waits, too. The
-/// next measurement begins after a delay, which halves when the window grew, and becomes four times as long after two
-/// measurements without growth.
+/// A PING is sent with the first bytes of a body, and the bytes received until its answer are counted. The window grows
+/// to twice that number if at least two thirds of the window were used and the bandwidth is at least a quarter higher
+/// than when the window last grew. Without more bandwidth, a larger window would only lengthen a queue, in which the
+/// answer to the PING waits too. The next measurement starts after a delay. The delay halves when the window grew, and
+/// quadruples after two measurements without growth.
 package struct BandwidthEstimate: Sendable {
   private static let firstDelay = 100 * HTTP2Time.millisecond
   private static let maximumDelay = 10 * HTTP2Time.second
 
   private let maximumWindow: Int
-  /// What the server may have under way on one stream.
+  /// The number of bytes that the server may have in flight on one stream.
   package private(set) var window: Int
-  /// Mean time of a round trip, in nanoseconds; `nil` before the first.
+  /// The mean round-trip time in nanoseconds; `nil` before the first measurement.
   package private(set) var roundTrip: Double?
-  /// Bytes a nanosecond, when the window grew last.
+  /// The bandwidth when the window last grew, in bytes per nanosecond.
   private var usedBandwidth = 0.0
   package private(set) var delay = BandwidthEstimate.firstDelay
   private var stableCount = 0
@@ -28,10 +29,10 @@ package struct BandwidthEstimate: Sendable {
     (self.window, self.maximumWindow) = (window, max(window, maximumWindow))
   }
 
-  /// Whether an answer to a PING is waited for.
+  /// Whether a PING is waiting for its answer.
   package var isMeasuring: Bool { sentAt != nil }
 
-  /// Bytes of a body came. Whether a PING is to go out.
+  /// Counts received bytes of a body, and returns whether a PING is to be sent.
   package mutating func received(_ count: Int, now: UInt64) -> Bool {
     guard now >= nextAt else { return false }
     bytes += count
@@ -40,10 +41,10 @@ package struct BandwidthEstimate: Sendable {
     return true
   }
 
-  /// The answer came.
+  /// Ends a measurement when the answer to its PING is received.
   ///
-  /// - Parameter isRead: whether the readers keep up. A window that slow readers leave full is not what holds the
-  ///   server up.
+  /// - Parameter isRead: whether the readers keep up. If slow readers leave the window full, a larger window does not
+  ///   help.
   /// - Returns: whether the window grew.
   package mutating func acknowledged(now: UInt64, isRead: Bool) -> Bool {
     guard let sentAt else { return false }

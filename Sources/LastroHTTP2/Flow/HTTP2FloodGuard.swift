@@ -2,63 +2,68 @@
 
 internal import LastroWire
 
-/// Bounds what a server may cost a connection, by a ``PeerBudget`` for each kind of cost.
+/// Limits the cost that a server can cause on a connection, with a ``PeerBudget`` for each kind of cost.
 ///
 /// Bodies are bounded by windows, and interim responses by the stream's own budget. The rest is bounded here:
 ///
-/// - ``controlFrames``: frames that we act on although nothing of ours gave reason for them.
-/// - ``idleBytes``: bytes of frames that we ignore: those of streams that we or the server ended, those of unknown
-///   types (RFC 9113 §5.1, §5.5), and GOAWAY.
+/// - ``controlFrames``: frames that we process although nothing that we sent calls for them.
+/// - ``idleBytes``: bytes of frames that we ignore: frames of closed streams and of unknown types (RFC 9113 §5.1,
+///   §5.5), and GOAWAY.
 /// - ``emptyData``: DATA frames without bytes, for each stream.
-/// - ``resets``: streams that the server resets. A connection that does little else gets no new requests.
+/// - ``resets``: streams that the server resets. A connection on which little else happens gets no new requests.
 ///
-/// What we send pays in advance for the frames that it provokes. A server may grant credit for every byte that it
-/// reads, once on the stream and once on the connection, and may measure with a PING for each DATA frame.
+/// Frames that we send pay in advance for the frames that they provoke. A server may grant credit for every byte that
+/// it reads, once for the stream and once for the connection, and may send a PING for each DATA frame.
 package struct HTTP2FloodGuard: Sendable {
-  /// SETTINGS, PING, PRIORITY, and WINDOW_UPDATE beyond the bytes we sent.
+  /// The budget of SETTINGS, PING and PRIORITY, and of WINDOW_UPDATE frames that exceed the bytes we sent.
   static let controlFrames = PeerBudget.Rule(burst: 1_000, perSecond: 100)
   static let idleBytes = PeerBudget.Rule(burst: 65_536, perSecond: 65_536)
   static let emptyData = PeerBudget.Rule(burst: 100, perSecond: 100)
   static let resets = PeerBudget.Rule(burst: 100, perSecond: 33)
-  /// The empty DATA frames that one with bytes pays for.
+  /// The number of empty DATA frames that one DATA frame with content pays for.
   static let emptyDataPerData = 10
-  /// The resets that one complete response pays for.
+  /// The number of resets that one complete response pays for.
   private static let resetsPerResponse = 10
-  /// The small CONTINUATION frames that one header block may have.
+  /// The number of small CONTINUATION frames that one header block may have.
   static let smallContinuations = 16
-  /// Bytes of a header block that pay for one more CONTINUATION frame.
+  /// The number of bytes of a header block that pay for one more CONTINUATION frame.
   private static let bytesPerContinuation = 256
-  /// Bytes that may arrive for any stream that is over, such as a late RST_STREAM, and for all of them in advance.
+  /// The bytes that may arrive for a closed stream, such as a late RST_STREAM, and the limit for all closed streams
+  /// together.
   private static let idleBytesPerStream = (one: 1_024, all: 1 << 30)
-  /// The most WINDOW_UPDATE frames that sent bytes pay for in advance: a server reads no more than its window behind.
+  /// The maximum number of WINDOW_UPDATE frames that sent bytes pay for in advance. A server's credit lags behind by at
+  /// most its window.
   private static let maximumGrants = 1 << 24
   private static let maximumProvoked = 100_000
   private static let frameHead = 9
-  /// The largest frame that we announce. nghttp2 refuses larger ones.
+  /// The largest frame size that we announce. nghttp2 rejects larger frames.
   private static let maximumFrameBytes = 16_384
 
   private var scanner = HTTP2FrameScanner()
   private var control = PeerBudget()
   private var idle = PeerBudget()
   private var reset = PeerBudget()
-  /// WINDOW_UPDATE frames that are paid for: two for each byte that we sent.
+  /// The number of WINDOW_UPDATE frames that are paid for: two for each byte sent.
   private var grants = 0
-  /// PING and SETTINGS frames that are paid for; at first the server's SETTINGS and its acknowledgement of ours.
+  /// The number of PING and SETTINGS frames that are paid for. It starts with two: the server's SETTINGS and its
+  /// acknowledgement of ours.
   private var provoked = 2
   /// The header block that is being received.
   private var block = (bytes: 0, continuations: 0, isIdle: false)
-  /// The most bytes of a header block, as it is coded. nghttp2 has to decode all of it, however soon it is refused.
+  /// The maximum encoded size of a header block in bytes. nghttp2 has to decode all of it, even if it is rejected
+  /// early.
   private let maximumBlockBytes: Int
 
-  /// - Parameter maximumHeadBytes: the limit of a head, decoded. A head that exceeds it costs only its stream.
+  /// - Parameter maximumHeadBytes: the limit of a decoded head. A head that exceeds it costs only its stream.
   init(maximumHeadBytes: Int = ExchangeLimits().headBytes) {
     maximumBlockBytes = 2 * min(maximumHeadBytes, Int(Int32.max)) + 65_536
   }
 
-  /// Looks at the frames that come in.
+  /// Inspects received frames and charges their cost.
   ///
-  /// - Parameter isOpen: whether a stream is open.
-  /// - Returns: where the first frame begins that no budget covers, and the violation; else the end.
+  /// - Parameter isOpen: returns whether a stream is open.
+  /// - Returns: the offset of the first frame that no budget covers, with the violation; otherwise the end of the
+  ///   input.
   mutating func scan(
     _ bytes: UnsafeRawBufferPointer, now: UInt64, isOpen: (Int32) -> Bool
   ) -> (end: Int, violation: HTTP2Violation?) {
@@ -92,34 +97,34 @@ package struct HTTP2FloodGuard: Sendable {
 
   // MARK: what we send, and progress
 
-  /// A DATA frame went out.
+  /// Records that a DATA frame was sent.
   mutating func sentData(_ count: Int) {
     grants = min(grants + 2 * count, Self.maximumGrants)
     sentProvoking()
   }
 
-  /// A PING or SETTINGS frame goes out, which is acknowledged.
+  /// Records that a PING or SETTINGS frame was sent, which the server acknowledges.
   mutating func sentProvoking() { provoked = min(provoked + 1, Self.maximumProvoked) }
 
-  /// Bytes of a body came, for an open stream.
+  /// Records that bytes of a body were received on an open stream.
   mutating func receivedBody(_ count: Int) {
     idle.earn(count)
     reset.earn(1)
   }
 
-  /// A stream is over.
+  /// Records that a stream was closed.
   ///
-  /// - Parameter window: the bytes of its response that may still be under way.
+  /// - Parameter window: the number of bytes of its response that may still be in flight.
   mutating func ended(window: Int) {
     idle.earn(Self.idleBytesPerStream.one + window, upTo: Self.idleBytesPerStream.all)
   }
 
-  /// A response is complete.
+  /// Records that a response is complete.
   mutating func responded() { reset.earn(Self.resetsPerResponse) }
 
-  /// The server reset an open stream that it had not refused, and whose response was not complete.
+  /// Records that the server reset an open stream without refusing it and before its response was complete.
   ///
-  /// - Returns: whether the connection may take new requests.
+  /// - Returns: whether the connection may get new requests.
   mutating func wasReset(now: UInt64) -> Bool { reset.spend(1, of: Self.resets, now: now) }
 
   // MARK: costs
@@ -163,7 +168,7 @@ package struct HTTP2FloodGuard: Sendable {
   }
 }
 
-/// The types of frames (RFC 9113 §6).
+/// A frame type (RFC 9113 §6).
 package enum HTTP2FrameType: UInt8, CaseIterable, Sendable {
   case data, headers, priority, resetStream, settings, pushPromise, ping, goAway, windowUpdate, continuation
 }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the heads of frames (RFC 9113 §4.1) in bytes that come in parts. nghttp2 tells nothing of frames that it
-/// ignores, which cost as much as others.
+/// Finds frame headers (RFC 9113 §4.1) in a byte stream that arrives in pieces. nghttp2 does not report frames that it
+/// ignores, although they cost as much as others.
 struct HTTP2FrameScanner {
   struct Head {
-    /// `nil` for types that RFC 9113 does not have.
+    /// The type; `nil` for types that RFC 9113 does not define.
     var type: HTTP2FrameType?
     var stream: Int32
     var length: Int
-    /// Where in the input it begins; 0 if it began before.
+    /// The frame's offset in the input; 0 if the frame began in an earlier piece.
     var start: Int
   }
 
   private static let headBytes = 9
 
-  /// Bytes of a head that came in parts.
+  /// The bytes of a frame header that arrived in pieces.
   private var part: (UInt64, UInt8) = (0, 0)
   private var partCount = 0
-  /// What is left of a payload.
+  /// The number of payload bytes that are still to be skipped.
   private var skipped = 0
 
-  /// The next head, from `position` on, which is moved behind it and over its payload; `nil` where the input ends
-  /// before.
+  /// Returns the next frame header at or after `position`, and moves `position` past it. A payload is skipped by the
+  /// next call. `nil` if the input ends first.
   mutating func next(_ input: UnsafeRawBufferPointer, from position: inout Int) -> Head? {
     let count = min(skipped, input.count - position)
     skipped -= count

@@ -38,12 +38,13 @@ package struct HTTP2Liveness: Sendable {
   /// A PING that waits for an answer.
   private struct Wait {
     var deadline: UInt64
-    /// Whether the PING had not left yet at the latest look.
+    /// Whether the PING had not been delivered at the latest check.
     var isQueued = false
 
     init(until deadline: UInt64) { self.deadline = deadline }
 
-    /// Grants the PING another period if it has not had one since it left. False: its time is over.
+    /// Grants the PING another period if it has not had a full one since its delivery. Returns `false` if its time is
+    /// up.
     mutating func prolong(by limit: UInt64, now: UInt64, _ output: Output) -> Bool {
       guard output == .moving || output == .delivered && isQueued else { return false }
       isQueued = output == .moving
@@ -62,7 +63,7 @@ package struct HTTP2Liveness: Sendable {
     lastRead = now
   }
 
-  /// The time at which ``due(now:output:)`` is to be called next; `nil` for never.
+  /// The time at which ``due(now:output:)`` must be called next; `nil` if it need not be called.
   package var deadline: UInt64? {
     let earliest = min(request?.deadline ?? .max, probe?.deadline ?? .max)
     return earliest == .max ? nil : earliest
@@ -73,21 +74,21 @@ package struct HTTP2Liveness: Sendable {
     (request, probe) = (nil, nil)
   }
 
-  /// Notes that a request goes out. Returns whether a PING is to accompany it.
+  /// Records that a request is sent. Returns whether a PING is to accompany it.
   package mutating func willRequest(now: UInt64) -> Bool {
     guard request == nil, now &- lastRead >= limits.silence else { return false }
     request = Wait(until: now + limits.answer)
     return true
   }
 
-  /// Notes that a request has timed out. Returns whether a PING is to be sent.
+  /// Records that a request has timed out. Returns whether a PING is to be sent.
   package mutating func probe(now: UInt64) -> Bool {
     guard probe == nil else { return false }
     probe = Wait(until: now + limits.probe)
     return true
   }
 
-  /// Returns what follows from the time; `nil` for nothing, or nothing more.
+  /// Returns the step that is due now; `nil` if there is none, or no further one.
   package mutating func due(now: UInt64, output: Output) -> Step? {
     if let wait = request, now >= wait.deadline, request?.prolong(by: limits.answer, now: now, output) == false {
       request = nil

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The window that each stream gets: what the bandwidth asks for, or less where all of them together could keep too
-/// much unread.
+/// Calculates the window of each stream: the estimated bandwidth, or less if all streams together could keep too many
+/// unread bytes.
 package enum WindowPlan {
-  /// What a stream gets however many there are: the size that RFC 9113 §6.5.2 begins with.
+  /// The smallest window of a stream, however many streams there are: the initial size of RFC 9113 §6.5.2.
   package static let minimum = 65_535
 
+  /// Returns the window for each stream.
+  ///
   /// - Parameters:
-  ///   - estimate: what one stream could use.
-  ///   - streams: how many there are. The sum holds for the next power of two, so that not every new one changes the
-  ///     window.
-  ///   - unread: what readers have not taken, of all streams.
-  ///   - limit: for all streams together.
+  ///   - estimate: the window that one stream could use.
+  ///   - streams: the number of streams. It is rounded up to the next power of two, so that not every new stream
+  ///     changes the window.
+  ///   - unread: the bytes that readers have not taken, over all streams.
+  ///   - limit: the limit for all streams together.
   package static func window(estimate: Int, streams: Int, unread: Int, limit: Int) -> Int {
-    // What little is unread lies within the windows that are counted; much may have come when they were larger.
+    // A small number of unread bytes is covered by the windows. A large number may have arrived when windows were
+    // larger.
     let budget = unread > limit / 4 ? max(0, limit - unread) : limit
     var count = 1
     while count < streams { count *= 2 }

@@ -4,10 +4,10 @@ package import LastroWire
 
 /// The limits of a session. Times are nanoseconds.
 package struct HTTP2Configuration: Sendable {
-  /// Most requests at a time, however many the server allows. Default 100.
+  /// The maximum number of concurrent requests, even if the server allows more. Default 100.
   package var streams = 100
-  /// Most requests at a time before the server's SETTINGS tell how many it allows: more than that it may refuse.
-  /// Default 100.
+  /// The maximum number of concurrent requests before the server's SETTINGS state its limit. The server may refuse
+  /// requests above its limit. Default 100.
   package var streamsBeforeSettings = 100
   /// The bytes of one response that a server may send before the reader takes them. Default 1 MiB; grows to
   /// ``maximumStreamWindow``.
@@ -17,25 +17,28 @@ package struct HTTP2Configuration: Sendable {
   package var connectionWindow = 16 << 20
   /// The bytes that all responses together may keep unread. Default 64 MiB.
   ///
-  /// Windows are planned for it (``WindowPlan``). A server that does not take smaller ones could send by the larger
-  /// ones on every stream: beyond ``mostUnreadBytes`` the connection fails.
+  /// Windows are planned so that this limit holds (``WindowPlan``). A server that ignores reduced windows could fill
+  /// the larger ones on every stream: beyond ``mostUnreadBytes`` the connection fails.
   package var unreadBytes = 64 << 20
-  /// Bytes of a request's body that are kept while the server has no room for them. Default 64 KiB.
+  /// The bytes of a request's body that are buffered while the server's window is full. Default 64 KiB.
   package var outboxBytes = 64 << 10
-  /// The silence after which the server is asked whether it is alive, and the time it has to answer.
+  /// The silence after which the server is checked with a PING, and the time that it has to answer.
   package var liveness = HTTP2Liveness.Limits()
-  /// Heads, interim answers and trailers as for HTTP/1.1; the bytes of heads are counted as RFC 9113 §6.5.2 has it.
+  /// The limits of heads, interim responses and trailers, as for HTTP/1.1. The size of a head is calculated as in RFC
+  /// 9113 §6.5.2.
   package var limits = ExchangeLimits()
 
   package init() {}
 
-  /// A limit that no server within its windows reaches: 150 MiB by default.
+  /// The number of unread bytes beyond which the connection fails. A server that respects its windows never reaches it.
+  /// Default 150 MiB.
   ///
-  /// When windows are made smaller, a quarter of ``unreadBytes`` may be unread and a connection's window under way. The
-  /// new windows of all streams are no more than ``unreadBytes`` together, or ``WindowPlan/minimum`` for each. This is
-  /// three quarters of ``unreadBytes`` more, for servers that have frames waiting to be sent when they learn of it.
+  /// When windows are reduced, a quarter of ``unreadBytes`` may be unread and one connection window in flight. The new
+  /// windows of all streams add up to at most ``unreadBytes``, or ``WindowPlan/minimum`` for each stream. This limit is
+  /// three quarters of ``unreadBytes`` above that sum, for servers that have already queued frames when they learn of
+  /// the reduction.
   package var mostUnreadBytes: Int {
-    // A caller may allow any number of streams; their numbers end there (RFC 9113 §5.1.1).
+    // A caller may allow any number of streams, but stream numbers are limited (RFC 9113 §5.1.1).
     2 * unreadBytes + connectionWindow + min(streams, Int(Int32.max)) * WindowPlan.minimum
   }
 }

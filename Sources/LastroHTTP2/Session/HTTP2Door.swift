@@ -2,7 +2,7 @@
 
 internal import CLastroHTTP2
 
-/// The functions that the door calls. Their context is the session, which outlives the door.
+/// The callbacks for the C layer. Their context is the session, which outlives the C layer.
 enum HTTP2Door {
   static var events: clastro_http2_events {
     clastro_http2_events(
@@ -49,7 +49,7 @@ private func with<Result>(_ context: UnsafeMutableRawPointer, _ body: (HTTP2Sess
   Unmanaged<HTTP2Session>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
 }
 
-/// What a GOAWAY says beside its code, at most 256 bytes of it.
+/// Returns the debug data of a GOAWAY, at most 256 bytes of it.
 private func text(_ bytes: UnsafePointer<UInt8>?, _ length: Int) -> String {
   String(decoding: UnsafeBufferPointer(start: bytes, count: bytes == nil ? 0 : min(length, 256)), as: UTF8.self)
 }

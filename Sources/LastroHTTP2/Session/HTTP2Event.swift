@@ -2,45 +2,49 @@
 
 package import LastroWire
 
-/// A request and its answer on one connection.
+/// The identity of a request and its response on one connection.
 package struct HTTP2Stream: Hashable, Sendable {
-  /// Its number on the wire.
+  /// The stream's number on the wire.
   package let number: Int32
-  /// A small number that no other open stream of the session has: an index for what the owner knows of it.
+  /// A small number that is unique among the session's open streams. The owner can use it as an index.
   package let slot: Int
 }
 
-/// What the owner of a session has to know, in order.
+/// An event that a session reports to its owner. Events are reported in order.
 package enum HTTP2Event: Equatable, Sendable {
-  /// A 1xx answer; the final one is still to come.
+  /// An interim response (1xx) was received. The final response follows.
   case interim(HTTP2Stream, ResponseHead)
   case head(HTTP2Stream, ResponseHead)
-  /// Bytes of the body: where they lie in what was received. `HTTP2Session.consumed(_:on:)` gives their credit back.
+  /// Bytes of the body were received. The range is their position in the input. Call `HTTP2Session.consumed(_:on:)` to
+  /// return their credit.
   case body(HTTP2Stream, Range<Int>)
-  /// Fields behind the body, without those that may not stand there.
+  /// Trailers were received. Fields that are forbidden in trailers have been removed.
   case trailers(HTTP2Stream, [ResponseHead.Field])
-  /// The answer, whose status is below 300, is whole and the request is not. The stream is still open, and the rest of
-  /// the request goes out until the server resets the stream: an owner that sends no more resets it with `noError`.
+  /// The response, whose status is below 300, is complete before the request. The stream is still open, and the rest of
+  /// the request is sent until the server resets the stream. An owner that does not want to send more resets it with
+  /// `noError`.
   case answered(HTTP2Stream)
-  /// More of the request's body may be provided.
+  /// The session has room for more of the request's body.
   case wantsBody(HTTP2Stream)
-  /// The server responds with a status of 300 or above while the request is sent: no more of it is sent, the answer is
-  /// read.
+  /// The server responded with a status of 300 or above while the request was being sent. No more of the request is
+  /// sent; the response is still read.
   case stopsBody(HTTP2Stream)
   /// The last event of a stream.
   case closed(HTTP2Stream, HTTP2Ending)
   /// The number of streams that may be opened may have changed.
   case capacity
-  /// No new requests are taken; those up to the last stream run on.
+  /// The connection takes no new requests. Requests up to the last stream continue.
   case goingAway(HTTP2GoAway)
-  /// The server does not answer, or resets almost every stream: no new requests are taken, and the running ones finish.
+  /// The server does not answer, or it resets almost every stream. The connection takes no new requests; running
+  /// requests continue.
   case unhealthy
-  /// Every stream has been closed before. What is left to be sent is sent, and the connection closed.
+  /// The connection has failed. Every stream has been closed before. Send the remaining output, then close the
+  /// connection.
   case failed(HTTP2Loss)
 }
 
 extension HTTP2Event {
-  /// Of which stream it tells; `nil` for the connection.
+  /// The stream that the event concerns; `nil` for events of the connection.
   package var stream: HTTP2Stream? {
     switch self {
     case .interim(let stream, _), .head(let stream, _), .body(let stream, _), .trailers(let stream, _): stream
@@ -52,9 +56,9 @@ extension HTTP2Event {
 
 /// A GOAWAY frame (RFC 9113 §6.8).
 package struct HTTP2GoAway: Equatable, Sendable {
-  /// Later streams are not processed; those that there are have been closed so.
+  /// The last stream that the server processes. Later streams have already been closed.
   package var lastStream: Int32
   package var code: HTTP2ErrorCode
-  /// What the server says, at most 256 bytes of it.
+  /// The debug data, at most 256 bytes of it.
   package var text: String
 }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The part of a request's body that has not gone out, and its end.
+/// The part of a request's body that has not been sent, and the state of its end.
 struct HTTP2Outbox {
   private var bytes: [UInt8] = []
   private var start = 0
   private let capacity: Int
-  /// Bytes that may still be provided, where the length is known.
+  /// The number of bytes that may still be provided, if the body's length is known.
   private(set) var remaining: Int64?
   private(set) var isEnded = false
   private(set) var trailers: HTTP2Fields?
-  /// Whether nghttp2 waits for more.
+  /// Whether nghttp2 is waiting for more bytes.
   var isDry = false
-  /// Whether more was asked for since the last that came.
+  /// Whether more bytes have been requested since the last ones were provided.
   var hasAsked = false
-  /// Whether all was provided that was announced. Of a body of no bytes the end is still to be asked for.
+  /// Whether all announced bytes have been provided. An empty body is not complete before it begins, so that its end is
+  /// still requested.
   var isComplete: Bool { remaining == 0 && hasBegun }
   private var hasBegun = false
 
@@ -23,7 +24,9 @@ struct HTTP2Outbox {
   var room: Int { isEnded ? 0 : capacity - count }
   var isShort: Bool { (remaining ?? 0) > 0 }
 
-  /// - Returns: how many bytes were taken; `nil` where they are more than was said.
+  /// Buffers bytes.
+  ///
+  /// - Returns: the number of bytes taken; `nil` if they exceed the declared length.
   mutating func append(_ new: UnsafeRawBufferPointer) -> Int? {
     let taken = min(new.count, room)
     if let remaining {

@@ -3,9 +3,9 @@
 internal import CLastroHTTP2
 internal import LastroWire
 
-// What the door tells of what comes in. A function that returns false stops the reading for good.
+// Callbacks of the C layer for received frames. A function that returns false stops all reading.
 extension HTTP2Session {
-  /// The bytes that heads and trailers of the answer may still have.
+  /// Returns the number of bytes that heads and trailers of the response may still use.
   func blockLimit(_ number: Int32, _ slot: UInt) -> Int {
     guard let stream = streams.stream(number, slot) else { return 0 }
     return max(0, configuration.limits.headBytes - streams[stream].headBytes)
@@ -18,7 +18,7 @@ extension HTTP2Session {
       HTTP2Violation(.headTooLarge, "the response head exceeds \(configuration.limits.headBytes.counted("byte"))"))
   }
 
-  /// Returns whether a field with bytes that it may not have is left out. For any other the stream is reset.
+  /// Returns whether a field with invalid bytes is to be dropped. If not, the stream is reset.
   func leavesOutInvalidField(
     _ number: Int32, _ slot: UInt, _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
   ) -> Bool {
@@ -73,7 +73,7 @@ extension HTTP2Session {
   }
 
   func data(_ number: Int32, _ slot: UInt, _ bytes: UnsafeRawBufferPointer) -> Bool {
-    // The connection's credit at once, so that a reader who takes nothing holds up no other.
+    // Return the connection's credit at once, so that a slow reader does not block other streams.
     withDoor { clastro_http2_consume_connection($0, bytes.count) }
     guard let stream = streams.stream(number, slot), let input, let start = bytes.baseAddress else {
       return loss == nil
@@ -94,7 +94,7 @@ extension HTTP2Session {
 
   func dataEnd(_ number: Int32, _ slot: UInt, _ count: Int, _ ends: Bool) -> Bool {
     guard let stream = streams.stream(number, slot) else { return loss == nil }
-    // nghttp2 passes over frames without bytes between heads.
+    // nghttp2 does not report empty frames between heads as an error.
     guard streams[stream].answer == .begun else {
       interrupt(stream, .bodyBeforeHead)
       return loss == nil
@@ -107,7 +107,7 @@ extension HTTP2Session {
     return loss == nil
   }
 
-  /// The answer is whole. nghttp2 closes the stream by itself if the request is, too.
+  /// Completes the response. nghttp2 closes the stream itself if the request is complete, too.
   private func answerEnded(_ stream: HTTP2Stream) {
     guard streams.contains(stream), streams[stream].answer == .begun else { return }
     streams[stream].answer = .whole
@@ -148,7 +148,7 @@ extension HTTP2Session {
     interrupt(stream, HTTP2Violation(.field, "the response breaks HTTP/2: \(reason)"))
   }
 
-  /// nghttp2 has done with a stream.
+  /// Closes a stream after nghttp2 has closed it.
   func closed(_ number: Int32, _ slot: UInt, _ code: UInt32) {
     guard let stream = streams.stream(number, slot) else { return }
     finish(stream, closing(of: stream, HTTP2ErrorCode(rawValue: code)))
@@ -157,9 +157,9 @@ extension HTTP2Session {
   private func closing(of stream: HTTP2Stream, _ code: HTTP2ErrorCode) -> HTTP2Closing {
     switch (streams[stream].answer, streams[stream].request, code) {
     case (.whole, _, _): .done
-    // A head that did not go out: the server went away meanwhile.
+    // The head was not sent because the server went away first.
     case (_, .queued, _): .goAway
-    // What nghttp2 resets without a word of it.
+    // nghttp2 resets the stream for these without reporting the reason.
     case (_, _, .flowControlError):
       .broken(HTTP2Violation(.flowControl, "the server sent more than the stream's window allows"))
     case (.waiting, _, .protocolError), (.interim, _, .protocolError):

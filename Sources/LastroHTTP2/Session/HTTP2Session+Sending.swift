@@ -4,24 +4,24 @@ internal import CLastroHTTP2
 internal import LastroWire
 
 extension HTTP2Session {
-  /// The most plaintext in a TLS record.
+  /// The maximum plaintext size of a TLS record.
   private static let recordBytes = Int(CLASTRO_HTTP2_RECORD_BYTES)
-  /// Less room is not worth a call.
+  /// The smallest space for which a call is worthwhile.
   private static let leastRoom = 1_024
 
-  /// Fills a space with what is to be written, until there is no more room, or nothing is left.
+  /// Fills a buffer with output until it is full or no output is left.
   ///
-  /// TLS cuts a write into records of 16,384 bytes. Some servers, such as Tomcat 10.1, read a frame wrongly if two
-  /// records share it. So in records no frame crosses a multiple of 16,384 bytes from the beginning: frames of DATA and
-  /// of heads have at most 16,375 bytes of payload, and the write ends early where a frame does not fit into the rest
-  /// of a record.
+  /// TLS splits a write into records of 16,384 bytes. Some servers, such as Tomcat 10.1, misread a frame that spans two
+  /// records. With `inRecords`, no frame crosses a multiple of 16,384 bytes from the beginning: DATA frames and header
+  /// frames have at most 16,375 bytes of payload, and the write ends early if a frame does not fit into the rest of a
+  /// record.
   ///
   /// - Parameters:
   ///   - inRecords: whether the bytes are written to TLS, in one write.
-  ///   - now: the time.
-  ///   - perform: takes the events of each call of ``send(into:endsWithFrame:now:)``. Returns whether there may be
-  ///     output even though the call gave nothing.
-  /// - Returns: the number of bytes.
+  ///   - now: the current time.
+  ///   - perform: handles the events after each call of ``send(into:endsWithFrame:now:)``. Returns whether there may be
+  ///     output even if the call produced none.
+  /// - Returns: the number of bytes written into the buffer.
   package func fill(
     _ space: UnsafeMutableRawBufferPointer, inRecords: Bool, now: UInt64, _ perform: () -> Bool
   ) -> Int {
@@ -39,20 +39,20 @@ extension HTTP2Session {
 
   // MARK: Called by the door
 
-  /// The head, or the trailers, of a request.
+  /// Records that the head or the trailers of a request were sent.
   func sentHead(_ number: Int32, _ slot: UInt, _ ends: Bool) {
     guard let stream = streams.stream(number, slot) else { return }
     streams[stream].request = ends ? .sent : .sending
     streams[stream].sentAt = now
   }
 
-  /// nghttp2 does not send a request's head, or its trailers.
+  /// Records that nghttp2 did not send a request's head or its trailers.
   func notSent(_ number: Int32, _ slot: UInt, _ reason: String) {
     guard let stream = streams.stream(number, slot) else { return }
     let isHead = streams[stream].request == .queued
     let violation = HTTP2Violation(
       .requestFields, "the request's \(isHead ? "head" : "trailers") cannot be sent: \(reason)")
-    // The server knows nothing of a stream without a head, and takes a reset of it for an error of the connection.
+    // Without a head, the server does not know the stream, and would treat a reset as a connection error.
     if isHead { finish(stream, .broken(violation)) } else { interrupt(stream, violation) }
   }
 
@@ -65,7 +65,8 @@ extension HTTP2Session {
     if ends { streams[stream].request = .sent }
   }
 
-  /// nghttp2 ends the connection, for a reason of its own unless one was told.
+  /// Records that nghttp2 terminates the connection. Unless the session has already failed, nghttp2 does so for a
+  /// reason of its own.
   func sentGoingAway(_ code: UInt32, _ reason: String) {
     guard loss == nil else { return }
     let code = HTTP2ErrorCode(rawValue: code)
@@ -114,7 +115,7 @@ extension HTTP2Session {
 }
 
 extension HTTP2Violation {
-  /// nghttp2's own limit, which it tells as it tells what is no HPACK. A head in one frame has no field as large.
+  /// nghttp2 reports this limit with the same code as invalid HPACK. A head in a single frame has no field that large.
   fileprivate static let fieldTooLarge = Self(
     .fieldTooLarge, "a field of the response has more than 65536 bytes, the most over HTTP/2, or is no HPACK")
 }

@@ -3,17 +3,17 @@
 internal import CLastroHTTP2
 internal import LastroWire
 
-/// What of a request comes behind its head.
+/// The body of a request.
 package enum HTTP2RequestBody: Sendable {
   case none
-  /// `HTTP2Session.provide(_:on:)` gives it; with its length, where that is known.
+  /// The body is provided with `HTTP2Session.provide(_:on:)`. `length` is its length if that is known.
   case stream(length: Int64?)
 }
 
 extension HTTP2Session {
-  /// Opens a stream for a request, whose head goes out with the next ``send(into:endsWithFrame:now:)``.
+  /// Opens a stream for a request. Its head is sent with the next ``send(into:endsWithFrame:now:)``.
   ///
-  /// - Returns: `nil` where ``freeStreams`` is 0.
+  /// - Returns: `nil` if ``freeStreams`` is 0.
   package func open(_ head: HTTP2Fields, body: HTTP2RequestBody = .none, now: UInt64) -> HTTP2Stream? {
     guard freeStreams > 0 else { return nil }
     self.now = now
@@ -39,38 +39,38 @@ extension HTTP2Session {
     return stream
   }
 
-  /// Whether the stream is open. What is said of one that is not changes nothing.
+  /// Returns whether the stream is open. Calls for a closed stream have no effect.
   package func isOpen(_ stream: HTTP2Stream) -> Bool { streams.contains(stream) }
 
-  /// How far the request has come; `nil` for a stream that is not open.
+  /// Returns the progress of the request; `nil` if the stream is not open.
   package func requestPhase(of stream: HTTP2Stream) -> HTTP2RequestPhase? {
     streams.contains(stream) ? streams[stream].request : nil
   }
 
-  /// Bytes of the request's body that have gone out; `nil` for a stream that is not open.
+  /// Returns the number of body bytes that have been sent; `nil` if the stream is not open.
   package func sentBytes(on stream: HTTP2Stream) -> Int64? {
     streams.contains(stream) ? streams[stream].sentBytes : nil
   }
 
-  /// The time at which the request's head, or the latest piece of its body, went out; `nil` for a stream that is not
-  /// open, and before.
+  /// Returns the time at which the request's head, or the latest part of its body, was sent; `nil` if the stream is not
+  /// open or the head has not been sent.
   package func lastSent(on stream: HTTP2Stream) -> UInt64? {
     streams.contains(stream) ? streams[stream].sentAt : nil
   }
 
-  /// How many bytes ``provide(_:on:)`` would take.
+  /// Returns the number of bytes that ``provide(_:on:)`` can take now.
   package func room(on stream: HTTP2Stream) -> Int {
     guard streams.contains(stream), !streams[stream].isStopped else { return 0 }
     return streams[stream].outbox?.room ?? 0
   }
 
-  /// Takes bytes of the request's body, as many as there is room for; ``HTTP2Event/wantsBody(_:)`` tells when there
-  /// is more.
+  /// Takes as many bytes of the request's body as there is room for. ``HTTP2Event/wantsBody(_:)`` reports when there is
+  /// room for more.
   ///
-  /// Bytes beyond the length that ``open(_:body:now:)`` was told break the stream: one part of them would be taken
-  /// for the next request where HTTP/2 ends at a proxy.
+  /// Bytes beyond the length that was passed to ``open(_:body:now:)`` break the stream. A proxy that translates to
+  /// HTTP/1.1 could take the excess for the next request.
   ///
-  /// - Returns: how many were taken.
+  /// - Returns: the number of bytes taken.
   package func provide(_ bytes: UnsafeRawBufferPointer, on stream: HTTP2Stream) -> Int {
     guard streams.contains(stream), !streams[stream].isStopped, streams[stream].outbox != nil, !bytes.isEmpty else {
       return 0
@@ -83,7 +83,7 @@ extension HTTP2Session {
     return taken
   }
 
-  /// Ends the request's body. One that is shorter than was said breaks the stream.
+  /// Ends the request's body. A body that is shorter than declared breaks the stream.
   package func endBody(_ stream: HTTP2Stream, trailers: HTTP2Fields? = nil) {
     guard streams.contains(stream), !streams[stream].isStopped, let outbox = streams[stream].outbox, !outbox.isEnded
     else { return }
@@ -101,7 +101,7 @@ extension HTTP2Session {
     withDoor { clastro_http2_resume($0, stream.number) }
   }
 
-  /// The reader took bytes of the answer's body: the server may send as many again.
+  /// Records that the reader took bytes of the response's body, and lets the server send as many again.
   package func consumed(_ count: Int, on stream: HTTP2Stream) {
     guard streams.contains(stream) else { return }
     let count = min(count, streams[stream].unread)
@@ -112,10 +112,10 @@ extension HTTP2Session {
     withDoor { clastro_http2_consume_stream($0, stream.number, count) }
   }
 
-  /// Ends a stream. A request whose head has not gone out never will. Nothing more is told of it, not even what had
-  /// come already.
+  /// Resets a stream. If the request's head has not been sent, it never will be. No further events are reported for the
+  /// stream; pending events are dropped.
   ///
-  /// - Parameter code: `noError` behind a whole answer.
+  /// - Parameter code: pass `noError` after a complete response.
   package func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode = .cancel) {
     untell(stream)
     guard streams.contains(stream) else { return }
@@ -123,13 +123,13 @@ extension HTTP2Session {
     forget(stream)
   }
 
-  /// Resets a stream for what its answer, or its body, breaks.
+  /// Resets a stream because of a violation by its response or by the request's body.
   func interrupt(_ stream: HTTP2Stream, _ violation: HTTP2Violation) {
     withDoor { clastro_http2_reset($0, stream.number, violation.code.rawValue) }
     finish(stream, .broken(violation))
   }
 
-  /// Tells the end of a stream.
+  /// Closes a stream and reports its outcome.
   func finish(_ stream: HTTP2Stream, _ closing: HTTP2Closing) {
     guard streams.contains(stream) else { return }
     let ending = HTTP2Ending(closing, request: streams[stream].request, answer: streams[stream].answer)
@@ -143,21 +143,21 @@ extension HTTP2Session {
 
   private func forget(_ stream: HTTP2Stream) {
     unreadBytes -= streams[stream].unread
-    // The rest of the response may be under way.
+    // The rest of the response may still be in flight.
     floods.ended(window: streams[stream].answer == .whole ? 0 : bandwidth.window)
     streams.close(stream)
   }
 
   // MARK: windows
 
-  /// Before one more stream: makes the windows smaller where all together could keep too much.
+  /// Reduces the windows before a stream is opened, if all streams together could keep too many unread bytes.
   private func advertiseLess() {
     let window = WindowPlan.window(
       estimate: bandwidth.window, streams: streams.count + 1, unread: unreadBytes, limit: configuration.unreadBytes)
     if window < advertisedWindow { advertise(window) }
   }
 
-  /// After a measurement: makes them larger, where twice as many streams would have room too.
+  /// Enlarges the windows after a measurement, if twice as many streams would have room, too.
   func advertiseMore() {
     let window = WindowPlan.window(
       estimate: bandwidth.window, streams: streams.count * 2, unread: unreadBytes, limit: configuration.unreadBytes)

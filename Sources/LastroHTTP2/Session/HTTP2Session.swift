@@ -3,24 +3,24 @@
 internal import CLastroHTTP2
 internal import LastroWire
 
-/// The client's side of one HTTP/2 connection, without its byte stream: bytes and times in, bytes and events out.
+/// The client's side of one HTTP/2 connection, without I/O: it takes bytes and times, and produces bytes and events.
 ///
-/// It decides all that RFC 9113 and the configuration ask for: what may be opened, how much may be sent and received,
-/// what an end means, whether the server is alive, and when it is hostile. Framing, HPACK and the states of streams
-/// are libnghttp2's. Its owner, on one thread or behind one lock,
+/// The session enforces RFC 9113 and the configuration: the number of streams, the amount of data sent and received,
+/// the outcome of each exchange, the liveness check, and the defence against a hostile server. libnghttp2 handles
+/// framing, HPACK and stream states. The owner uses a session on one thread or behind one lock:
 ///
-/// 1. makes it once the connection speaks `h2`, and writes what ``send(into:endsWithFrame:now:)`` gives until it gives
-///    nothing;
-/// 2. hands what was read to ``receive(_:now:)``, and takes ``next()`` until it is `nil` *before the memory that was
-///    read into is used again*: bodies are told as ranges of it;
-/// 3. opens a stream for each request, while ``freeStreams`` says that it may; provides the body as
-///    ``HTTP2Event/wantsBody(_:)`` asks for it; tells with ``consumed(_:on:)`` what the reader took; ends with
-///    ``reset(_:_:)`` what it does not want any more;
-/// 4. calls ``tick(now:output:)`` when ``deadline`` has come;
-/// 5. after each call takes ``next()`` and then ``send(into:endsWithFrame:now:)``, until neither gives anything: both
-///    may make more of the other;
-/// 6. closes the connection when ``wantsClose`` says so, and tells with ``connectionEnded()`` when it was closed by
-///    the server.
+/// 1. It creates the session once the connection has negotiated `h2`, and writes the output of
+///    ``send(into:endsWithFrame:now:)`` until there is none.
+/// 2. It passes received bytes to ``receive(_:now:)``, and calls ``next()`` until it returns `nil` *before it reuses
+///    the input buffer*: body events are ranges of that buffer.
+/// 3. It opens a stream for each request while ``freeStreams`` is above 0, provides the body when
+///    ``HTTP2Event/wantsBody(_:)`` is reported, calls ``consumed(_:on:)`` for body bytes that the reader took, and
+///    calls ``reset(_:_:)`` for a stream that it no longer wants.
+/// 4. It calls ``tick(now:output:)`` at ``deadline``.
+/// 5. After each call, it alternates ``next()`` and ``send(into:endsWithFrame:now:)`` until both return nothing,
+///    because each may cause more of the other.
+/// 6. It closes the connection when ``wantsClose`` is `true`, and calls ``connectionEnded()`` when the server closed
+///    it.
 ///
 ///     let session = try HTTP2Session(HTTP2Configuration(), now: now)
 ///     let stream = session.open(head, now: now)          // `nil`: wait, or take another connection
@@ -28,17 +28,17 @@ internal import LastroWire
 ///     session.receive(input, now: now)
 ///     while let event = session.next() { … }
 ///
-/// A stream ends with ``HTTP2Event/closed(_:_:)``, once, unless its owner reset it. Its ``HTTP2Ending`` says whether
-/// the request may be sent again. Nothing is called back, and nothing is sent twice. Of bodies that came the session
-/// keeps nothing: a reader who takes none of it leaves its owner with at most a window of bytes
-/// (``HTTP2Configuration/streamWindow``, and what it grows to for readers who keep up).
+/// Each stream ends with one ``HTTP2Event/closed(_:_:)``, unless its owner reset it. The ``HTTP2Ending`` of that event
+/// shows whether the request may be retried. The session has no callbacks, and sends nothing twice. It does not buffer
+/// received bodies: if a reader takes nothing, the owner holds at most one window of bytes
+/// (``HTTP2Configuration/streamWindow``, which grows for readers that keep up).
 package final class HTTP2Session {
-  /// After this number the connection takes no new requests.
+  /// The stream number from which on the connection takes no new requests.
   package static let lastNumber: Int32 = 1 << 30
 
   let configuration: HTTP2Configuration
-  /// `nil` only while it is made.
-  // Unchecked, as others below, because one owner uses the session, and setting it calls nothing.
+  /// The C layer's session; `nil` only during initialization.
+  // Unchecked, like the properties below: the session has one owner, and setting these properties calls no other code.
   @exclusivity(unchecked) private var door: OpaquePointer?
   private var events: ContiguousArray<HTTP2Event> = []
   private var nextEvent = 0
@@ -49,11 +49,11 @@ package final class HTTP2Session {
   var bandwidth: BandwidthEstimate
   private var liveness: HTTP2Liveness
   var now: UInt64
-  /// The start of the bytes that are being received.
+  /// The start of the input that is being received.
   var input: UnsafeRawPointer?
-  /// The window that was advertised to the server.
+  /// The stream window that was advertised to the server.
   var advertisedWindow: Int
-  /// The bytes that readers have not taken, of all streams.
+  /// The number of bytes that readers have not taken, over all streams.
   package internal(set) var unreadBytes = 0
   let mostUnreadBytes: Int
   private var pings: UInt64 = 0
@@ -61,12 +61,12 @@ package final class HTTP2Session {
   @exclusivity(unchecked) private var isRetired = false
   private var isBrokenOff = false
 
-  /// The way in which the connection ended; `nil` while it lives.
+  /// The reason why the connection ended; `nil` while it is open.
   @exclusivity(unchecked) package private(set) var loss: HTTP2Loss?
-  /// The latest GOAWAY.
+  /// The latest GOAWAY that was received.
   @exclusivity(unchecked) package internal(set) var goAway: HTTP2GoAway?
-  /// Whether the connection is given no new requests: the server did not answer a PING after a request had timed out,
-  /// or it resets almost every stream.
+  /// Whether the connection gets no new requests because the server did not answer a PING, or because it resets almost
+  /// every stream.
   @exclusivity(unchecked) package private(set) var isUnhealthy = false
 
   /// - Throws: ``HTTP2Violation`` of kind `memory`.
@@ -86,7 +86,7 @@ package final class HTTP2Session {
       maximum_streams_before_settings: UInt32(
         clamping: min(configuration.streams, configuration.streamsBeforeSettings)),
       maximum_sent_head_bytes: HTTP2Fields.maximumBytes,
-      // The guard bounds them by their bytes, before nghttp2 sees them.
+      // The flood guard limits them by size before nghttp2 sees them.
       maximum_continuations: .max)
     var table = HTTP2Door.events
     door = clastro_http2_new(&settings, &table, Unmanaged.passUnretained(self).toOpaque())
@@ -97,7 +97,7 @@ package final class HTTP2Session {
 
   // MARK: events
 
-  /// Returns the next event; `nil` when there is none.
+  /// Returns the next event; `nil` if there is none.
   package func next() -> HTTP2Event? {
     guard nextEvent < events.count else {
       if nextEvent > 0 {
@@ -112,7 +112,7 @@ package final class HTTP2Session {
 
   func tell(_ event: HTTP2Event) { events.append(event) }
 
-  /// Drops the events of a stream that were not taken.
+  /// Drops the pending events of a stream.
   func untell(_ stream: HTTP2Stream) {
     guard nextEvent < events.count else { return }
     let rest = events[nextEvent...].filter { $0.stream != stream }
@@ -122,12 +122,12 @@ package final class HTTP2Session {
 
   // MARK: bytes
 
-  /// Reads. Has to be followed by ``next()``, and then by ``send(into:endsWithFrame:now:)``.
+  /// Processes received bytes. Call ``next()`` and then ``send(into:endsWithFrame:now:)`` afterwards.
   package func receive(_ bytes: UnsafeRawBufferPointer, now: UInt64) {
     guard loss == nil, let start = bytes.baseAddress, !bytes.isEmpty, let door else { return }
     self.now = now
     liveness.read(now: now)
-    // What came before the first frame that no budget covers is read.
+    // Bytes before the first frame that exceeds a budget are still processed.
     let (end, violation) = floods.scan(bytes, now: now) { number in
       streams.stream(number, clastro_http2_slot(door, number)) != nil
     }
@@ -140,19 +140,19 @@ package final class HTTP2Session {
     if let violation { fail(.violation(violation)) }
   }
 
-  /// The stream of which a head, or trailers, came in part. What comes before the rest belongs to it (RFC 9113 §6.10),
-  /// and no event tells of it.
+  /// The stream whose head or trailers were received in part. Everything that the connection receives before the rest
+  /// belongs to that header block (RFC 9113 §6.10), and no event reports it.
   package var streamWithinHead: HTTP2Stream? {
     guard loss == nil, let door else { return nil }
     let number = clastro_http2_head_stream(door)
     return number == 0 ? nil : streams.stream(number, clastro_http2_slot(door, number))
   }
 
-  /// Gives what is to be written: as many frames as there are and as fit, 0 when nothing is left. 64 KiB of room are
-  /// good; ten bytes are needed for anything of a body.
+  /// Writes pending output into a buffer, as many frames as fit, and returns the number of bytes; 0 if nothing is left.
+  /// A buffer of 64 KiB works well; DATA needs at least ten bytes.
   ///
-  /// - Parameter endsWithFrame: whether the last frame has to be whole, and none larger than a TLS record. 0 may then
-  ///   also mean that the next frame does not fit. It has to be the same in every call.
+  /// - Parameter endsWithFrame: whether the last frame must be complete and no frame larger than a TLS record. 0 may
+  ///   then also mean that the next frame does not fit. Pass the same value in every call.
   package func send(into space: UnsafeMutableRawBufferPointer, endsWithFrame: Bool = false, now: UInt64) -> Int {
     guard !isBrokenOff, let door, let start = space.baseAddress, !space.isEmpty else { return 0 }
     self.now = now
@@ -165,21 +165,21 @@ package final class HTTP2Session {
     return count
   }
 
-  /// Whether ``send(into:endsWithFrame:now:)`` would give something.
+  /// Whether ``send(into:endsWithFrame:now:)`` would produce output.
   package var hasOutput: Bool { !isBrokenOff && door.map(clastro_http2_has_output) ?? false }
 
-  /// Whether nothing more is to come nor to be written.
+  /// Whether the connection can be closed: no input is expected and no output is left.
   package var wantsClose: Bool {
     loss != nil ? !hasOutput : door.map(clastro_http2_is_over) ?? true
   }
 
-  /// The byte stream ended or broke.
+  /// Records that the byte stream ended or failed.
   package func connectionEnded() {
     fail(.closed(goAway.flatMap { $0.code == .noError ? nil : $0.code }))
     isBrokenOff = true
   }
 
-  /// Ends the connection, with GOAWAY.
+  /// Closes the connection with GOAWAY.
   package func close() {
     guard loss == nil else { return }
     fail(.closed(nil), telling: .noError)
@@ -187,13 +187,13 @@ package final class HTTP2Session {
 
   // MARK: time
 
-  /// The time at which ``tick(now:output:)`` is to be called next; `nil` for never.
+  /// The time at which ``tick(now:output:)`` must be called next; `nil` if it need not be called.
   package var deadline: UInt64? { loss == nil ? liveness.deadline : nil }
 
-  /// Acts on the time.
+  /// Acts on expired deadlines.
   ///
-  /// - Parameter output: the state of the bytes that ``send(into:endsWithFrame:now:)`` gave before. It is asked for
-  ///   only when ``deadline`` has come.
+  /// - Parameter output: the delivery state of the bytes that ``send(into:endsWithFrame:now:)`` produced. It is
+  ///   evaluated only if ``deadline`` has passed.
   package func tick(now: UInt64, output: @autoclosure () -> HTTP2Liveness.Output) {
     self.now = now
     guard let deadline, deadline <= now else { return }
@@ -206,17 +206,17 @@ package final class HTTP2Session {
     }
   }
 
-  /// Sends a PING because a request has timed out. ``HTTP2Event/unhealthy`` follows when it is not answered within
-  /// 1 s of its delivery.
+  /// Sends a PING because a request has timed out. ``HTTP2Event/unhealthy`` is reported if it is not answered within 1
+  /// s of its delivery.
   package func probe(now: UInt64) {
     guard loss == nil, liveness.probe(now: now) else { return }
     ping()
   }
 
-  /// Mean time from a PING to its answer, in nanoseconds; `nil` before the first.
+  /// The mean round-trip time of a PING in nanoseconds; `nil` before the first answer.
   package var roundTrip: UInt64? { bandwidth.roundTrip.map { UInt64($0) } }
 
-  /// Gives the connection no new requests.
+  /// Marks the connection as unhealthy, so that it gets no new requests.
   func becomeUnhealthy() {
     guard loss == nil, !isUnhealthy else { return }
     isUnhealthy = true
@@ -233,20 +233,20 @@ package final class HTTP2Session {
 
   // MARK: what may be opened
 
-  /// The number of requests that may be opened now: as server and configuration allow, less those that are open. 0
-  /// for ever once the server goes away, was given up, or has had 2²⁹ streams.
+  /// The number of requests that may be opened now: the limit of server and configuration, less the open streams. It
+  /// remains 0 after a GOAWAY, after the connection became unhealthy or ended, and after 2²⁹ streams.
   package var freeStreams: Int {
     guard loss == nil, goAway == nil, !isUnhealthy, !isRetired, let door else { return 0 }
     return max(0, min(configuration.streams, Int(clastro_http2_allowed_streams(door))) - streams.count)
   }
 
-  /// The number of requests that the server allows at a time, as far as is known.
+  /// The number of concurrent requests that the server allows, as far as known.
   package var allowedStreams: Int { door.map { Int(clastro_http2_allowed_streams($0)) } ?? 0 }
 
-  /// Whether ``freeStreams`` is 0 for ever.
+  /// Whether ``freeStreams`` will remain 0.
   package var isClosedToRequests: Bool { loss != nil || goAway != nil || isUnhealthy || isRetired }
 
-  /// Streams that are open.
+  /// The number of open streams.
   package var openStreams: Int { streams.count }
 
   func willOpen() {
@@ -257,14 +257,14 @@ package final class HTTP2Session {
 
   // MARK: the end
 
-  /// Calls the door, which is there as long as the session is.
+  /// Calls the C layer, which exists as long as the session does.
   func withDoor<Result>(_ body: (OpaquePointer) -> Result, or other: Result) -> Result { door.map(body) ?? other }
 
   func withDoor(_ body: (OpaquePointer) -> Void) {
     if let door { body(door) }
   }
 
-  /// Ends everything. The events of streams come before that of the connection.
+  /// Ends the connection. All streams are reported as closed before the connection is reported as failed.
   func fail(_ loss: HTTP2Loss, telling code: HTTP2ErrorCode? = nil) {
     guard self.loss == nil else { return }
     self.loss = loss

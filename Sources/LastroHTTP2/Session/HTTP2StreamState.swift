@@ -2,36 +2,36 @@
 
 internal import LastroWire
 
-/// What a session knows of an open stream.
+/// The state of an open stream.
 struct HTTP2StreamState {
-  /// 0 for none: streams begin with 1.
+  /// The stream's number; 0 for an unused slot, since stream numbers begin with 1.
   var number: Int32 = 0
   var request = HTTP2RequestPhase.queued
   var answer = HTTP2AnswerPhase.waiting
-  /// Bytes of the request's body that have gone out.
+  /// The number of body bytes of the request that have been sent.
   var sentBytes: Int64 = 0
-  /// The time at which the head, or the latest piece of the body, went out.
+  /// The time at which the head, or the latest part of the body, was sent.
   var sentAt: UInt64?
-  /// Whether no more of the request's body is sent.
+  /// Whether no more of the request's body is to be sent.
   var isStopped = false
   var interims = InterimBudget()
-  /// DATA frames without bytes.
+  /// The budget for empty DATA frames.
   var emptyData = PeerBudget()
-  /// Bytes of the head that is being received, or of the final head and the trailers.
+  /// The size of the head that is being received, or of the final head and the trailers together.
   var headBytes = 0
-  /// Bytes of the body that the reader has not taken.
+  /// The number of body bytes that the reader has not taken.
   var unread = 0
   var outbox: HTTP2Outbox?
 }
 
-/// The open streams, each in a slot that is used again.
+/// The open streams, each in a reusable slot.
 ///
-/// States lie in memory of the table's own, where they are read and changed in place: what an array does for each
-/// access costs more than what a session does with it.
+/// The table manages its own memory, where states are read and changed in place. The overhead of an array for each
+/// access would cost more than the session's own work.
 final class HTTP2StreamTable {
   private var slots = UnsafeMutablePointer<HTTP2StreamState>.allocate(capacity: 4)
   private var capacity = 4
-  /// Slots that are initialized.
+  /// The number of initialized slots.
   private var used = 0
   private var free: ContiguousArray<Int> = []
   private(set) var count = 0
@@ -41,7 +41,7 @@ final class HTTP2StreamTable {
     slots.deallocate()
   }
 
-  /// A slot for the next stream.
+  /// Reserves a slot for the next stream.
   func reserve() -> Int {
     if let slot = free.popLast() { return slot }
     if used == capacity { grow() }
@@ -57,7 +57,7 @@ final class HTTP2StreamTable {
     (slots, capacity) = (larger, capacity * 2)
   }
 
-  /// Gives back a slot that no stream has come to.
+  /// Releases a reserved slot that no stream uses.
   func giveBack(_ slot: Int) { free.append(slot) }
 
   func open(_ number: Int32, _ outbox: HTTP2Outbox?, in slot: Int) {
@@ -76,13 +76,13 @@ final class HTTP2StreamTable {
     stream.slot >= 0 && stream.slot < used && stream.number > 0 && slots[stream.slot].number == stream.number
   }
 
-  /// The stream of this number, if it is open and in this slot.
+  /// Returns the stream with this number if it is open and in this slot.
   func stream(_ number: Int32, _ slot: UInt) -> HTTP2Stream? {
     guard slot < UInt(used), number > 0, slots[Int(slot)].number == number else { return nil }
     return HTTP2Stream(number: number, slot: Int(slot))
   }
 
-  /// The state of an open stream, until the next one is opened.
+  /// The state of an open stream. The address is valid until the next stream is opened.
   subscript(_ stream: HTTP2Stream) -> HTTP2StreamState {
     unsafeAddress { UnsafePointer(slots + stream.slot) }
     unsafeMutableAddress { slots + stream.slot }

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The client's half of the handshake. Feed it what comes until it answers a session.
+/// The client's half of the handshake. Pass received bytes to `receive` until it returns a session.
 package struct Obfs4ClientHandshake: Sendable {
-  /// What is written first, at once, and nothing behind it before the session is there.
+  /// The bytes to send first. Send nothing else before the session exists.
   package let hello: [UInt8]
 
   private let identity: Obfs4Identity
   private let keyPair: Obfs4KeyPair
-  /// The server answers over the client's hour, though another may have begun.
+  /// The hour in the client's MAC. The server responds with the same hour, even if the next one has begun.
   private let hour: Int
   private let lengthOfNonsense: Int
   private var received: [UInt8] = []
-  /// Empty until as much came as the shortest response has.
+  /// The mark of the server's response; empty until the shortest possible response has been received.
   private var mark: [UInt8] = []
-  /// Where the mark is looked for next.
+  /// The position at which the search for the mark continues.
   private var position = Obfs4Handshake.keyLength + Obfs4Handshake.authenticationLength
   private var isOver = false
   private var failure: Obfs4Failure?
 
+  /// Creates the client's half of a handshake.
+  ///
   /// - Parameters:
-  ///   - keyPair: Fresh for each attempt.
+  ///   - keyPair: A key pair that was made for this attempt.
   ///   - hour: Unix seconds divided by 3600, taken after the connection was made.
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init(
@@ -35,8 +37,9 @@ package struct Obfs4ClientHandshake: Sendable {
     hello = message + (try Obfs4Handshake.mac(message, hour: hour, identity))
   }
 
-  /// nil: more is wanted. After a failure every call throws the same. The session is answered once, lest two writers
-  /// have the same key; later bytes are its reader's, and are lost here.
+  /// Processes received bytes. Returns nil if more bytes are needed. After a failure, every call throws the same error.
+  /// The session is returned only once, because two writers must not use the same key. Bytes received later belong to
+  /// the session's reader; passed to this function, they are lost.
   ///
   /// - Throws: ``Obfs4Failure/noMark``, ``Obfs4Failure/wrongMAC``, ``Obfs4Failure/wrongAuthentication``,
   ///   ``Obfs4Failure/zeroSharedSecret``, ``Obfs4Failure/cryptoUnavailable``.
@@ -57,7 +60,7 @@ package struct Obfs4ClientHandshake: Sendable {
     }
   }
 
-  /// Where the mark is, with a whole MAC behind it.
+  /// Returns the position of the mark once the mark and the whole MAC behind it have been received.
   private mutating func findMark() throws(Obfs4Failure) -> Int? {
     guard received.count >= Obfs4Handshake.keyLength + Obfs4Handshake.authenticationLength + Obfs4Handshake.tailLength
     else { return nil }

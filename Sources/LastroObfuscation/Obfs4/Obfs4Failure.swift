@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a handshake or a stream of obfs4 is over.
+/// The reason why an obfs4 handshake or stream failed.
 package enum Obfs4Failure: Error, Equatable, Sendable {
-  /// As many bytes came as a handshake may have, and no mark among them; a server wants it at their end.
+  /// The maximum length of a handshake was received without a mark. A server expects the mark at the end of the hello.
   case noMark
-  /// The mark came, and the MAC behind it is another.
+  /// The mark is right, but the MAC behind it is wrong.
   case wrongMAC
-  /// The server proved nothing: it knows the certificate and not the secret key, or is older than 2022.
+  /// The server's authentication is wrong. It knows the certificate but not the secret key, or it is older than 2022.
   case wrongAuthentication
-  /// The other side's key is a point of low order.
+  /// The peer's key is a point of low order.
   case zeroSharedSecret
-  /// A frame or packet that cannot be: tag, length or packet.
+  /// The tag, the length or the packet of a frame is invalid.
   case wrongFrame
-  /// The stream ended within a frame; no machine says so, for none is told of the end.
+  /// The stream ended within a frame. The readers here do not report this, because they do not see the end of the
+  /// stream.
   case truncated
-  /// 2^64 − 1 frames went by; there is no other key.
+  /// The key has been used for 2^64 − 1 frames, and there is no other key.
   case counterExhausted
-  /// libcrypto refuses, or has no memory.
+  /// libcrypto refuses the operation, or is out of memory.
   case cryptoUnavailable
-  /// Of a server: the hello came before.
+  /// A server has received the same hello before.
   case replayed
 }

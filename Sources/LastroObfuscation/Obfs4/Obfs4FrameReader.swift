@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Lengths of frames.
+/// The lengths of frames.
 package enum Obfs4Frame {
-  /// The tag and the packet.
+  /// The length of the tag and the packet together.
   package static let boxLengths = 16...1446
-  /// The length and the longest box.
+  /// The length of the longest frame: the length field and the longest box.
   package static let maximumLength = 1448
-  /// The length, the tag and a packet's head.
+  /// The length of the length field, the tag and the packet's head together.
   package static let overhead = 21
-  /// Payload and padding of one frame together.
+  /// The maximum length of one frame's payload and padding together.
   package static let maximumPayload = 1427
   package static let seedLength = 24
 
@@ -16,12 +16,13 @@ package enum Obfs4Frame {
   static let headLength = 3
 }
 
-/// Frames of one direction to what they carry.
+/// A reader that decrypts the frames of one direction.
 @usableFromInline
 package struct Obfs4FrameReader: ~Copyable, Sendable {
   private enum State {
     case length
-    /// Of a box; nonsense where the length cannot be, and is then waited for as if it could.
+    /// A box is expected. If the received length was invalid, the box has a random length instead, and the reader waits
+    /// for that many bytes before it fails.
     case box(Int, isNonsense: Bool)
     case failed(Obfs4Failure)
   }
@@ -35,9 +36,12 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
   private var packet = [UInt8](repeating: 0, count: Obfs4Frame.boxLengths.upperBound - Obfs4Frame.tagLength)
   private var seed: [UInt8]?
 
+  /// Creates a reader.
+  ///
   /// - Parameters:
   ///   - keys: 72 bytes: key, nonce prefix, seed of masks.
-  ///   - lengthOfNonsense: What is waited for where a length cannot be, drawn beforehand: when we close tells nothing.
+  ///   - lengthOfNonsense: The number of bytes to wait for after an invalid length. It is drawn beforehand, so that the
+  ///     time at which we close the connection reveals nothing.
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init(keys: ArraySlice<UInt8>, lengthOfNonsense: Int, counter: UInt64 = 1) throws(Obfs4Failure) {
     guard let box = Obfs4Secretbox(key: keys.prefix(32), noncePrefix: keys.dropFirst(32).prefix(16)) else {
@@ -49,18 +53,18 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
     self.counter = counter
   }
 
-  /// Appends what the bytes carry to the output. What was whole before a bad frame has been appended when it throws;
-  /// from then on every call throws the same, and appends nothing.
+  /// Decrypts received bytes and appends their payload to the output. Frames before an invalid one have been appended
+  /// when it throws. After that, every call throws the same error and appends nothing.
   ///
   /// - Throws: ``Obfs4Failure/wrongFrame``, ``Obfs4Failure/counterExhausted``, ``Obfs4Failure/cryptoUnavailable``.
   package mutating func receive(_ bytes: some Collection<UInt8>, into output: inout [UInt8]) throws(Obfs4Failure) {
-    // Whether it is contiguous is known at once; if not, one copy makes it so.
+    // Contiguous bytes are used in place; others are copied once.
     let isDone: Void? = bytes.withContiguousStorageIfAvailable { take($0, &output) }
     if isDone == nil { [UInt8](bytes).withUnsafeBufferPointer { take($0, &output) } }
     if case .failed(let failure) = state { throw failure }
   }
 
-  /// Whether an end now would cut a frame.
+  /// Whether the stream would be truncated if it ended now.
   package var isWithinFrame: Bool {
     switch state {
     case .length: !gatherer.isEmpty
@@ -69,7 +73,7 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
     }
   }
 
-  /// The newest seed that came since the last call: 24 bytes.
+  /// Returns the latest seed received since the last call: 24 bytes.
   package mutating func takeSeed() -> [UInt8]? {
     defer { seed = nil }
     return seed
@@ -80,7 +84,7 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
     while let wanted, let unit = gatherer.next(wanted, of: &rest) { unit.withBytes { use($0, &output) } }
   }
 
-  /// How many bytes the length or box has; nil after a failure.
+  /// The number of bytes of the next length field or box; nil after a failure.
   private var wanted: Int? {
     switch state {
     case .length: 2
@@ -109,7 +113,8 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
     }
   }
 
-  /// False where the packet is too short for what it says of itself.
+  /// Appends the payload of a packet, or stores its seed. Returns false if the packet is shorter than the payload
+  /// length that it states.
   private mutating func deliver(_ length: Int, _ output: inout [UInt8]) -> Bool {
     guard length >= Obfs4Frame.headLength else { return false }
     let payload = Int(packet[1]) << 8 | Int(packet[2])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is sent to frames of one direction.
+/// A writer that encrypts the frames of one direction.
 @usableFromInline
 package struct Obfs4FrameWriter: ~Copyable, Sendable {
   private var secretbox: Obfs4Secretbox
@@ -8,6 +8,8 @@ package struct Obfs4FrameWriter: ~Copyable, Sendable {
   private var counter: UInt64
   private var failure: Obfs4Failure?
 
+  /// Creates a writer.
+  ///
   /// - Parameter keys: 72 bytes: key, nonce prefix, seed of masks.
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init(keys: ArraySlice<UInt8>, counter: UInt64 = 1) throws(Obfs4Failure) {
@@ -19,23 +21,23 @@ package struct Obfs4FrameWriter: ~Copyable, Sendable {
     self.counter = counter
   }
 
-  /// Appends one frame. Payload and padding together are ``Obfs4Frame/maximumPayload`` at most: what is over is not
-  /// written, first of the padding. An empty payload is a frame as well.
+  /// Appends one frame. Payload and padding together are limited to ``Obfs4Frame/maximumPayload``: the padding is
+  /// shortened first, then the payload. An empty payload also makes a frame.
   ///
-  /// - Throws: ``Obfs4Failure/counterExhausted``, ``Obfs4Failure/cryptoUnavailable``; nothing was appended, and every
-  ///   later call throws the same.
+  /// - Throws: ``Obfs4Failure/counterExhausted``, ``Obfs4Failure/cryptoUnavailable``. Nothing has been appended then,
+  ///   and every later call throws the same error.
   package mutating func write(
     payload: ArraySlice<UInt8>, padding: Int, into output: inout [UInt8]
   ) throws(Obfs4Failure) {
     try write(type: 0, payload: payload, padding: padding, into: &output)
   }
 
-  /// A server's seed for the client's tables: 24 bytes; a client ignores one with more or fewer.
+  /// Appends a server's seed for the client's tables: 24 bytes. A client ignores a seed of another length.
   package mutating func write(seed: [UInt8], into output: inout [UInt8]) throws(Obfs4Failure) {
     try write(type: 1, payload: seed[...], padding: 0, into: &output)
   }
 
-  /// Appends a frame with a packet of any type, for servers that try their client.
+  /// Appends a frame with a packet of any type, for servers that test their client.
   package mutating func write(
     type: UInt8, payload: ArraySlice<UInt8>, padding: Int, into output: inout [UInt8]
   ) throws(Obfs4Failure) {
@@ -50,14 +52,14 @@ package struct Obfs4FrameWriter: ~Copyable, Sendable {
     }
   }
 
-  /// Appends a frame around a packet as it is, right or wrong, for servers that try their client. What is over the
-  /// longest packet is not written.
+  /// Appends a frame that contains a packet unchanged, valid or not, for servers that test their client. Bytes beyond
+  /// the longest packet are dropped.
   package mutating func write(packet: [UInt8], into output: inout [UInt8]) throws(Obfs4Failure) {
     let packet = packet.prefix(Obfs4Frame.boxLengths.upperBound - Obfs4Frame.tagLength)
     try seal(packet.count, into: &output) { _ = $0.update(fromContentsOf: packet) }
   }
 
-  /// Appends a masked length and bytes behind it, right or wrong, for servers that try their client.
+  /// Appends a masked length and the given bytes, valid or not, for servers that test their client.
   package mutating func write(length: Int, box: [UInt8], into output: inout [UInt8]) throws(Obfs4Failure) {
     try check()
     output += head(length)
@@ -75,7 +77,7 @@ package struct Obfs4FrameWriter: ~Copyable, Sendable {
     return [UInt8(masked >> 8), UInt8(masked & 0xff)]
   }
 
-  /// The packet is filled where it is sealed; it is all zero before.
+  /// Appends a frame. The packet is zeroed, then filled in place and sealed.
   private mutating func seal(
     _ length: Int, into output: inout [UInt8], filled fill: (UnsafeMutableBufferPointer<UInt8>) -> Void
   ) throws(Obfs4Failure) {

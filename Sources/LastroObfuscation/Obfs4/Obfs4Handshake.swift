@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What both halves of the handshake have in common.
+/// The constants and MACs that both halves of the handshake share.
 enum Obfs4Handshake {
   static let keyLength = 32
   static let authenticationLength = 32
   static let markLength = 16
   static let tailLength = 32
-  /// The most that a hello or a response has.
+  /// The maximum length of a hello or a response.
   static let maximumLength = 8192
   static let directionKeys = 72
   static let helloPadding = 77...8128
-  /// What is sent. Up to 8096 are read.
+  /// The padding lengths of a response that are sent. Up to 8096 bytes are accepted.
   static let responsePadding = 0...8051
 
   static let name = [UInt8]("ntor-curve25519-sha256-1".utf8)
 
-  /// The key of marks and MACs.
+  /// Returns the key of marks and MACs.
   static func key(_ identity: Obfs4Identity) -> [UInt8] { identity.publicKey + identity.nodeID }
 
   static func mark(_ representative: [UInt8], _ identity: Obfs4Identity) throws(Obfs4Failure) -> [UInt8] {
     [UInt8](try Obfs4Primitives.hmac(key: key(identity), representative).prefix(markLength))
   }
 
-  /// Over everything before it and the hour in decimal digits.
+  /// Returns the MAC over `message` and the hour in decimal digits.
   static func mac(
     _ message: [UInt8], hour: Int, _ identity: Obfs4Identity
   ) throws(Obfs4Failure) -> [UInt8] {
@@ -31,15 +31,17 @@ enum Obfs4Handshake {
   }
 }
 
-/// What both sides agree on: ntor, with the inputs in the order that is on the wire.
+/// The result of the ntor key agreement, with its inputs in the order that implementations use on the wire.
 package struct Obfs4Agreement: Sendable {
   package let keySeed: [UInt8]
-  /// Which only the holder of the bridge's secret can make.
+  /// The server's proof that it holds the bridge's secret key.
   package let authentication: [UInt8]
 
+  /// Derives the keys and the proof.
+  ///
   /// - Parameters:
-  ///   - ephemeral: X25519 of the two keys of the handshake.
-  ///   - fixed: X25519 of the client's key and the bridge's.
+  ///   - ephemeral: The X25519 secret of both ephemeral keys.
+  ///   - fixed: The X25519 secret of the client's ephemeral key and the bridge's key.
   package init(
     ephemeral: [UInt8], fixed: [UInt8], client: [UInt8], server: [UInt8], identity: Obfs4Identity
   ) throws(Obfs4Failure) {
@@ -53,7 +55,7 @@ package struct Obfs4Agreement: Sendable {
       key: name + [UInt8](":mac".utf8), verify + suffix + [UInt8]("Server".utf8))
   }
 
-  /// 72 bytes for what the client sends, then 72 for what the server sends.
+  /// Returns 72 bytes of keys for the client's direction, then 72 for the server's.
   package func keys() throws(Obfs4Failure) -> [UInt8] {
     let name = Obfs4Handshake.name
     let keys = KeyDerivation.bytes(

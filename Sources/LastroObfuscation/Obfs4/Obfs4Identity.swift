@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a client knows of a bridge: its certificate.
+/// A bridge's public identity, which its certificate contains.
 package struct Obfs4Identity: Sendable, Hashable {
   private static let nodeIDLength = 20
   private static let publicKeyLength = 32
@@ -8,14 +8,14 @@ package struct Obfs4Identity: Sendable, Hashable {
   package let nodeID: [UInt8]
   package let publicKey: [UInt8]
 
-  /// nil where a length is another.
+  /// Creates an identity; nil if either length is wrong.
   package init?(nodeID: [UInt8], publicKey: [UInt8]) {
     guard nodeID.count == Self.nodeIDLength, publicKey.count == Self.publicKeyLength else { return nil }
     self.nodeID = nodeID
     self.publicKey = publicKey
   }
 
-  /// From the 52 bytes that a certificate's base64 has; nil where there are more or fewer.
+  /// Creates an identity from the 52 bytes that a certificate's base64 encodes; nil if the length differs.
   package init?(certificate: [UInt8]) {
     self.init(
       nodeID: [UInt8](certificate.prefix(Self.nodeIDLength)),
@@ -25,12 +25,12 @@ package struct Obfs4Identity: Sendable, Hashable {
   package var certificate: [UInt8] { nodeID + publicKey }
 }
 
-/// What a bridge knows of itself.
+/// A bridge's own identity, with its secret key.
 package struct Obfs4ServerIdentity: Sendable {
   package let identity: Obfs4Identity
   let secret: [UInt8]
 
-  /// nil where a length is another than 20 and 32.
+  /// Creates an identity; nil unless the lengths are 20 and 32.
   ///
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init?(nodeID: [UInt8], secret: [UInt8]) throws(Obfs4Failure) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A key for one handshake, whose public half travels as 32 bytes that look random.
+/// A key pair for one handshake. Its public key is sent as 32 bytes that look random.
 ///
-/// The public half is no clean X25519 key: all of those lie in one of eight subgroups, which a handful of handshakes
-/// would show. A point of low order is added, which the agreement of keys does away with again.
+/// The public key is not a plain X25519 key. Those all lie in one of eight subgroups, which an observer could detect
+/// after a few handshakes. Therefore a point of low order is added; the key agreement cancels it out.
 package struct Obfs4KeyPair: Sendable {
   package let secret: [UInt8]
   package let publicKey: [UInt8]
   package let representative: [UInt8]
 
-  /// Makes a key: two tries on average. To be called before dialing, lest the number of tries shows as time.
+  /// Generates a key pair, with two attempts on average. Call it before dialing, so that the number of attempts does
+  /// not show in the timing.
   ///
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package static func generate(using random: inout some Obfs4Random) throws(Obfs4Failure) -> Obfs4KeyPair {
@@ -19,8 +20,9 @@ package struct Obfs4KeyPair: Sendable {
     }
   }
 
-  /// nil where the key has no representative, as every second one. The bits that clamping drops choose the point of low
-  /// order; the tweak's lowest and its two highest bits choose the representative.
+  /// Creates a key pair; nil if the public key has no representative, which is the case for every second key. The bits
+  /// that clamping drops choose the point of low order. The lowest and the two highest bits of the tweak choose the
+  /// representative.
   package init?(secret: [UInt8], tweak: UInt8) throws(Obfs4Failure) {
     let clean = try Obfs4Primitives.publicKey(of: secret)
     publicKey = try Obfs4Primitives.sum(of: clean, lowOrder: secret[0] & 7)
@@ -29,7 +31,7 @@ package struct Obfs4KeyPair: Sendable {
     self.secret = secret
   }
 
-  /// Of parts that were made elsewhere and belong together.
+  /// Creates a key pair from parts that were generated elsewhere and match each other.
   package init(secret: [UInt8], publicKey: [UInt8], representative: [UInt8]) {
     self.secret = secret
     self.publicKey = publicKey

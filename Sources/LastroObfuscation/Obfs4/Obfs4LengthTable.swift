@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers with probabilities, which both sides make of a seed: lengths or delays.
+/// A distribution of lengths or delays, which both sides derive from a seed.
 package struct Obfs4LengthTable: Sendable {
-  /// Never empty.
+  /// The values that can be drawn; never empty.
   package let values: [Int]
-  /// Not normed: a value's probability is its weight divided by the sum.
+  /// The weights of the values. They are not normalized: a value's probability is its weight divided by the sum.
   package let weights: [Double]
 
-  /// Lengths of what is written, 0…1448, of a seed of 24 bytes; a shorter one is lengthened with zeros.
+  /// Returns the distribution of write lengths, 0…1448, for a seed of 24 bytes. A shorter seed is padded with zeros.
   package static func lengths(ofSeed seed: [UInt8]) -> Obfs4LengthTable {
     Obfs4LengthTable(seed: seed, in: 0...Obfs4Frame.maximumLength)
   }
 
-  /// Delays in units of 100 µs, 0…100, of the seed of the lengths.
+  /// Returns the distribution of delays, 0…100 in units of 100 µs, derived from the seed of the lengths.
   ///
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package static func delays(ofSeed seed: [UInt8]) throws(Obfs4Failure) -> Obfs4LengthTable {
@@ -33,8 +33,8 @@ package struct Obfs4LengthTable: Sendable {
     weights = rows.map(\.weight)
   }
 
-  /// The same as drawing again until the value is not 0, which has no end where 0 is all there is: that is replaced by
-  /// the longest length.
+  /// Returns the table without the value 0, which is the same as drawing until the value is not 0. If 0 is the only
+  /// value, the longest length replaces it: drawing would never end.
   func withoutZero() -> Obfs4LengthTable {
     let rows = zip(values, weights).filter { $0.0 != 0 }.map { (value: $0.0, weight: $0.1) }
     return Obfs4LengthTable(rows.isEmpty ? [(Obfs4Frame.maximumLength, 1)] : rows)
@@ -47,7 +47,7 @@ package struct Obfs4LengthTable: Sendable {
       guard rest >= weight else { return value }
       rest -= weight
     }
-    // Sums are rounded.
+    // Rounding may leave a remainder.
     return values[values.count - 1]
   }
 }

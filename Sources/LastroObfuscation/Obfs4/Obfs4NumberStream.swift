@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// SipHash-2-4 over whole words. A copy can be finished while the other one runs on.
+/// SipHash-2-4 over whole words. A copy can be finished while the original continues.
 package struct Obfs4SipHash: Sendable {
   private var v0: UInt64
   private var v1: UInt64
@@ -8,7 +8,7 @@ package struct Obfs4SipHash: Sendable {
   private var v3: UInt64
   private var words: UInt64 = 0
 
-  /// Of 16 bytes; missing ones are zero.
+  /// Starts a hash with a key of 16 bytes. Missing bytes are taken as zero.
   package init(key: ArraySlice<UInt8>) {
     let low = Self.word(key.prefix(8))
     let high = Self.word(key.dropFirst(8).prefix(8))
@@ -18,7 +18,7 @@ package struct Obfs4SipHash: Sendable {
     v3 = high ^ 0x7465_6462_7974_6573
   }
 
-  /// Up to eight bytes, little endian.
+  /// Returns the word of up to eight bytes, in little-endian order.
   package static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 {
     bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
@@ -28,7 +28,7 @@ package struct Obfs4SipHash: Sendable {
     words &+= 1
   }
 
-  /// The hash of what was absorbed and of up to seven bytes behind it.
+  /// Returns the hash of the absorbed words, followed by up to seven bytes.
   package consuming func finished(with tail: ArraySlice<UInt8> = []) -> UInt64 {
     let length = words &* 8 &+ UInt64(tail.count)
     compress(Self.word(tail) | length << 56)
@@ -60,9 +60,9 @@ package struct Obfs4SipHash: Sendable {
   private static func rotated(_ value: UInt64, _ count: UInt64) -> UInt64 { value &<< count | value &>> (64 &- count) }
 }
 
-/// The stream of numbers that a seed of 24 bytes gives: masks of lengths, and what tables are made of.
+/// The stream of numbers that a seed of 24 bytes produces. It supplies the masks of lengths and the contents of tables.
 ///
-/// One running SipHash, never reset. The published text resets it, which no implementation does.
+/// The stream uses one SipHash that is never reset. The published specification resets it, but no implementation does.
 package struct Obfs4NumberStream: Sendable {
   private var hash: Obfs4SipHash
   private var last: UInt64
@@ -72,20 +72,20 @@ package struct Obfs4NumberStream: Sendable {
     last = Obfs4SipHash.word(seed.dropFirst(16).prefix(8))
   }
 
-  /// The next block of eight bytes, read big endian.
+  /// Returns the next block of eight bytes as a big-endian number.
   package mutating func next() -> UInt64 {
     hash.absorb(last)
     last = hash.finished()
     return last.byteSwapped
   }
 
-  /// What a frame's length is masked with.
+  /// Returns the mask for the next frame's length.
   package mutating func mask() -> UInt16 { UInt16(truncatingIfNeeded: next() >> 48) }
 
-  /// 63 bits.
+  /// Returns a number of 63 bits.
   package mutating func positive() -> UInt64 { next() & (1 << 63 - 1) }
 
-  /// 0…(count − 1), each with the same probability; a count outside of 1…(2^31 − 1) is taken for the nearer end.
+  /// Returns a number of 0…(count − 1), all with equal probability. The count is clamped to 1…(2^31 − 1).
   package mutating func number(below count: Int) -> Int {
     let count = UInt64(min(max(1, count), 1 << 31 - 1))
     if count & (count - 1) == 0 { return Int(positive() >> 32 & (count - 1)) }
@@ -95,15 +95,15 @@ package struct Obfs4NumberStream: Sendable {
     return Int(drawn % count)
   }
 
-  /// 0 and more, less than 1.
+  /// Returns a number from 0 up to, but not including, 1.
   package mutating func fraction() -> Double {
     var drawn = Double(positive()) / 0x1p63
-    // 2^63 − 1 is rounded up.
+    // Values close to 2^63 are rounded up, which makes the fraction 1.
     while drawn == 1 { drawn = Double(positive()) / 0x1p63 }
     return drawn
   }
 
-  /// The numbers 0…(count − 1) in another order.
+  /// Returns the numbers 0…(count − 1) in random order.
   package mutating func permutation(of count: Int) -> [Int] {
     var order = [Int](repeating: 0, count: count)
     for place in 0..<count {

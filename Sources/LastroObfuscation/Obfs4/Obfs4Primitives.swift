@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 private import CLastroObfuscation
 
-/// What obfs4 has of libcrypto. Each throws ``Obfs4Failure/cryptoUnavailable`` where libcrypto refuses.
+/// The functions of libcrypto that obfs4 needs. Each throws ``Obfs4Failure/cryptoUnavailable`` if libcrypto refuses.
 package enum Obfs4Primitives {
   package static func hmac(key: [UInt8], _ message: [UInt8]) throws(Obfs4Failure) -> [UInt8] {
     try bytes(32) { clastro_hmac_sha256(key, key.count, message, message.count, $0) }
@@ -11,7 +11,7 @@ package enum Obfs4Primitives {
     try bytes(32) { clastro_sha256(message, message.count, $0) }
   }
 
-  /// In the same time wherever the difference is.
+  /// Compares bytes in constant time.
   package static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     one.count == other.count && clastro_equal(one, other, one.count)
   }
@@ -21,6 +21,8 @@ package enum Obfs4Primitives {
     return try bytes(32) { clastro_x25519_public(secret, $0) }
   }
 
+  /// Returns the X25519 shared secret.
+  ///
   /// - Throws: ``Obfs4Failure/zeroSharedSecret`` as well.
   package static func agreement(of secret: [UInt8], with point: [UInt8]) throws(Obfs4Failure) -> [UInt8] {
     guard secret.count == 32, point.count == 32 else { throw .cryptoUnavailable }
@@ -33,13 +35,13 @@ package enum Obfs4Primitives {
     return shared
   }
 
-  /// The point that 32 bytes stand for.
+  /// Returns the point that 32 bytes represent.
   package static func point(ofRepresentative representative: [UInt8]) throws(Obfs4Failure) -> [UInt8] {
     guard representative.count == 32 else { throw .cryptoUnavailable }
     return try bytes(32) { clastro_elligator2(representative, $0) }
   }
 
-  /// nil where the point has none.
+  /// Returns the representative of a point; nil if it has none.
   package static func representative(of point: [UInt8], tweak: UInt8) throws(Obfs4Failure) -> [UInt8]? {
     guard point.count == 32 else { throw .cryptoUnavailable }
     var answer = CLASTRO_INVERSION_FAILED
@@ -50,7 +52,7 @@ package enum Obfs4Primitives {
     return answer == CLASTRO_REPRESENTED ? found : nil
   }
 
-  /// The point with that of low order added that the index names.
+  /// Returns the sum of the point and the point of low order with this index.
   package static func sum(of point: [UInt8], lowOrder index: UInt8) throws(Obfs4Failure) -> [UInt8] {
     guard point.count == 32 else { throw .cryptoUnavailable }
     return try bytes(32) { clastro_add_low_order(point, UInt32(index), $0) }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where random bytes are from.
+/// A source of random bytes.
 package protocol Obfs4Random: Sendable {
-  /// `count` bytes.
+  /// Returns `count` random bytes.
   mutating func fill(_ count: Int) -> [UInt8]
 }
 
-/// The system's randomness.
+/// The system's random number generator.
 package struct Obfs4SystemRandom: Obfs4Random {
   private var system = SystemRandomNumberGenerator()
 
@@ -26,7 +26,8 @@ package struct Obfs4SystemRandom: Obfs4Random {
   }
 }
 
-/// The bytes of a seed, for tests and servers that repeat themselves: hours and runs do not change them.
+/// A reproducible source of bytes from a seed, for tests and for servers with repeatable runs. It does not depend on
+/// the time.
 package struct Obfs4SeededRandom: Obfs4Random {
   private var state: UInt64
 
@@ -44,12 +45,12 @@ package struct Obfs4SeededRandom: Obfs4Random {
   }
 }
 
-/// Given answers, one for each draw, then another source's.
+/// A source that returns prepared answers, one per draw, and then the bytes of a seeded source.
 package struct Obfs4ScriptedRandom: Obfs4Random {
   private var answers: ArraySlice<[UInt8]>
   private var rest: Obfs4SeededRandom
 
-  /// An answer of another length than is asked for is cut, or lengthened with zeros.
+  /// Creates a source. An answer whose length differs from the requested one is cut or padded with zeros.
   package init(_ answers: [[UInt8]], then seed: UInt64 = 0) {
     self.answers = answers[...]
     rest = Obfs4SeededRandom(seed: seed)
@@ -62,15 +63,15 @@ package struct Obfs4ScriptedRandom: Obfs4Random {
 }
 
 extension Obfs4Random {
-  /// 64 bits, of eight bytes, the first the lowest.
+  /// Returns 64 random bits from eight bytes in little-endian order.
   mutating func word() -> UInt64 { fill(8).reversed().reduce(0) { $0 << 8 | UInt64($1) } }
 
-  /// Each number of the range with the same probability.
+  /// Returns a number of the range, all with equal probability.
   package mutating func number(in range: ClosedRange<Int>) -> Int {
     let count = UInt64(range.count)
     let least = (0 &- count) % count
     var drawn = word()
-    // Below `least`, the first numbers of the range would come once more than the others.
+    // Values below `least` would make the first numbers of the range more likely.
     while drawn < least { drawn = word() }
     return range.lowerBound + Int(drawn % count)
   }

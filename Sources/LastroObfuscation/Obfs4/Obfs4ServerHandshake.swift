@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a server does wrong, to try its client.
+/// Faults that a server can make on purpose, to test its client.
 package struct Obfs4ServerFaults: OptionSet, Sendable {
   package let rawValue: UInt8
 
   package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// One bit of the mark.
+  /// A flipped bit in the mark.
   package static let mark = Self(rawValue: 1)
-  /// One bit of the MAC.
+  /// A flipped bit in the MAC.
   package static let mac = Self(rawValue: 2)
-  /// One bit of AUTH, under a right MAC.
+  /// A flipped bit in AUTH, under a correct MAC.
   package static let authentication = Self(rawValue: 4)
-  /// The MAC is made over the hour after the client's.
+  /// A MAC over the hour after the client's.
   package static let hour = Self(rawValue: 8)
 }
 
-/// What a server answers a hello.
+/// A server's answer to a hello.
 package struct Obfs4ServerAnswer: ~Copyable, Sendable {
-  /// What is written first. A seed's frame, of the session's writer, comes in the same write.
+  /// The bytes to send first. Send the seed's frame, made by the session's writer, in the same write.
   package let response: [UInt8]
   package var session: Obfs4Session
 
-  /// The session alone.
+  /// Returns the session and discards the response.
   package consuming func takeSession() -> Obfs4Session { session }
 }
 
-/// The server's half of the handshake, for loopback servers and tests. Feed it what comes until it answers.
+/// The server's half of the handshake, for loopback servers and tests. Pass received bytes to `receive` until it
+/// returns an answer.
 package struct Obfs4ServerHandshake: Sendable {
   private static let leastMark = Obfs4Handshake.keyLength + Obfs4Handshake.helloPadding.lowerBound
 
@@ -40,9 +41,12 @@ package struct Obfs4ServerHandshake: Sendable {
   private var isOver = false
   private var failure: Obfs4Failure?
 
+  /// Creates the server's half of a handshake.
+  ///
   /// - Parameters:
-  ///   - hour: Of the server's clock.
-  ///   - paddingLength: Of the response; drawn of 0…8051 where nil. 8096 is the most that a client takes.
+  ///   - hour: The hour of the server's clock.
+  ///   - paddingLength: The length of the response's padding. Default nil: drawn from 0…8051. A client accepts up to
+  ///     8096.
   package init(
     as identity: Obfs4ServerIdentity, keyPair: Obfs4KeyPair, hour: Int, paddingLength: Int? = nil,
     faults: Obfs4ServerFaults = [], random: inout some Obfs4Random
@@ -55,12 +59,12 @@ package struct Obfs4ServerHandshake: Sendable {
     lengthOfNonsense = random.number(in: Obfs4Frame.boxLengths)
   }
 
-  /// nil: more is wanted, or the one answer was given. A server that is not to be found out stays silent after a
-  /// failure, as it does while it waits.
+  /// Processes received bytes. Returns nil if more bytes are needed, or if the answer was returned before. To avoid
+  /// detection, a server stays silent after a failure, exactly as it does while it waits.
   ///
-  /// - Throws: ``Obfs4Failure/noMark`` (8192 bytes and no mark at their end), ``Obfs4Failure/wrongMAC`` (also of an
-  ///   hour that is not the server's, the one before or the one after), ``Obfs4Failure/replayed``,
-  ///   ``Obfs4Failure/zeroSharedSecret``, ``Obfs4Failure/cryptoUnavailable``. From then on it throws the same.
+  /// - Throws: ``Obfs4Failure/noMark`` (8192 bytes without a mark at their end), ``Obfs4Failure/wrongMAC`` (also if the
+  ///   hour is not the server's, the previous or the next one), ``Obfs4Failure/replayed``,
+  ///   ``Obfs4Failure/zeroSharedSecret``, ``Obfs4Failure/cryptoUnavailable``. Later calls throw the same error.
   package mutating func receive(
     _ bytes: some Collection<UInt8>, seen: inout Obfs4ReplayFilter
   ) throws(Obfs4Failure) -> Obfs4ServerAnswer? {
@@ -80,7 +84,8 @@ package struct Obfs4ServerHandshake: Sendable {
     }
   }
 
-  /// Whether the mark stands before the last 16 bytes: nothing comes behind a hello before the response.
+  /// Returns whether the mark precedes the last 16 bytes. A client sends nothing after its hello before it gets the
+  /// response.
   private func isWhole() throws(Obfs4Failure) -> Bool {
     let place = received.count - Obfs4Handshake.tailLength
     guard place >= Self.leastMark else { return false }
@@ -94,7 +99,7 @@ package struct Obfs4ServerHandshake: Sendable {
     return false
   }
 
-  /// The hour that the client made its MAC over: the server's, the one before or the one after.
+  /// Returns the hour in the client's MAC: the server's hour, the previous or the next one.
   private func clientHour(_ seen: inout Obfs4ReplayFilter) throws(Obfs4Failure) -> Int {
     let message = [UInt8](received.dropLast(Obfs4Handshake.markLength))
     let mac = [UInt8](received.suffix(Obfs4Handshake.markLength))

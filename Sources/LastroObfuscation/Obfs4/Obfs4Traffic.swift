@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much of the times and lengths of what is written is hidden: `iat-mode`.
+/// The degree to which the timing and lengths of writes are hidden: `iat-mode`.
 package enum Obfs4TimingMode: Int, Sendable, CaseIterable {
-  /// Lengths of bursts are drawn; no delays.
+  /// The lengths of bursts are drawn; there are no delays.
   case off = 0
-  /// As ``off``, and the burst goes in pieces of a frame's size with delays between them.
+  /// The same as ``off``, but each burst is sent in pieces of a frame's size with delays between them.
   case delays = 1
-  /// The length of each piece is drawn, and the delay behind it.
+  /// The length of each piece is drawn, and so is the delay after it.
   case lengths = 2
 }
 
-/// One write.
+/// A piece of output for one write.
 package struct Obfs4Piece: Sendable, Equatable {
   package let bytes: [UInt8]
-  /// How long to wait before the next write, also of a later burst: units of 100 µs.
+  /// The delay before the next write, even of a later burst, in units of 100 µs.
   package let delay: Int
 }
 
-/// Plans what is written, in which pieces and with which delays.
+/// A planner that splits output into writes with delays.
 package struct Obfs4Traffic: ~Copyable, Sendable {
-  /// A plan of a longer payload is a plan of parts of this length, all in memory at once.
+  /// The maximum length of a payload that is planned at once. Longer payloads are planned in parts of this length, all
+  /// in memory at once.
   package static let maximumPart = 32 * 1024
-  /// How often a burst's end is lengthened once more because its padding overshot. With a server's table of one length
-  /// every padding may overshoot, without end.
+  /// The maximum number of times that the end of a burst is padded again because its padding overshot. With a server's
+  /// table of a single length, every padding may overshoot, without end.
   private static let maximumOvershoots = 16
 
   package let mode: Obfs4TimingMode
@@ -33,9 +34,11 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
   private var pieceLengths: Obfs4LengthTable
   private var delays: Obfs4LengthTable
 
+  /// Creates a planner.
+  ///
   /// - Parameters:
-  ///   - seed: 24 bytes: a client's own, until the server's comes; a server's, which it sends.
-  ///   - random: Where the draws are from.
+  ///   - seed: 24 bytes. A client uses its own seed until the server's arrives; a server uses the seed that it sends.
+  ///   - random: The source of all draws.
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init(
     _ writer: consuming Obfs4FrameWriter, mode: Obfs4TimingMode, seed: [UInt8], random: any Obfs4Random
@@ -49,18 +52,18 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
     pieceLengths = lengths.withoutZero()
   }
 
-  /// New tables.
+  /// Replaces the tables with those of a new seed.
   ///
-  /// - Throws: ``Obfs4Failure/cryptoUnavailable``; the tables are as they were.
+  /// - Throws: ``Obfs4Failure/cryptoUnavailable``. The tables are unchanged then.
   package mutating func use(seed: [UInt8]) throws(Obfs4Failure) {
     delays = try .delays(ofSeed: seed)
     lengths = .lengths(ofSeed: seed)
     pieceLengths = lengths.withoutZero()
   }
 
-  /// Plans a payload, in parts of ``maximumPart`` bytes. An empty one needs no piece.
+  /// Plans the writes of a payload, in parts of ``maximumPart`` bytes. An empty payload has no pieces.
   ///
-  /// - Throws: ``Obfs4Failure/counterExhausted``, ``Obfs4Failure/cryptoUnavailable``; nothing more can be written.
+  /// - Throws: ``Obfs4Failure/counterExhausted``, ``Obfs4Failure/cryptoUnavailable``. Nothing more can be written then.
   package mutating func burst(_ payload: ArraySlice<UInt8>) throws(Obfs4Failure) -> [Obfs4Piece] {
     var pieces: [Obfs4Piece] = []
     var rest = payload
@@ -81,16 +84,16 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
     return pieces
   }
 
-  /// How many bytes of padding each frame has that makes a burst end where it should.
+  /// Returns the padding length of each frame that is needed to make a burst end at its target length.
   ///
   /// - Parameters:
-  ///   - tail: The burst's length without whole frames of the longest kind.
-  ///   - target: What the tail should be.
+  ///   - tail: The burst's length modulo the longest frame.
+  ///   - target: The tail's desired length.
   package static func padding(tail: Int, target: Int) -> [Int] {
     let missing = target >= tail ? target - tail : Obfs4Frame.maximumLength - tail + target
     if missing == 0 { return [] }
-    // No frame is as short: a long one comes first, and the end is 21 bytes behind the target, as it is with the
-    // reference.
+    // A frame cannot be that short. A long frame is added first, and the burst ends 21 bytes beyond the target, as in
+    // the reference implementation.
     if missing <= Obfs4Frame.overhead { return [Obfs4Frame.maximumPayload, missing] }
     return [missing - Obfs4Frame.overhead]
   }
@@ -98,7 +101,7 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
   private mutating func frames(_ part: ArraySlice<UInt8>) throws(Obfs4Failure) -> [UInt8] {
     var bytes: [UInt8] = []
     let count = (part.count + Obfs4Frame.maximumPayload - 1) / Obfs4Frame.maximumPayload
-    // Two frames of padding at most come behind.
+    // At most two frames of padding follow.
     bytes.reserveCapacity((count + 2) * Obfs4Frame.maximumLength)
     var rest = part
     while !rest.isEmpty {
@@ -149,6 +152,6 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
 
   private mutating func drawDelay() -> Int { delays.draw(using: &random) }
 
-  /// A piece of 0 bytes is no piece.
+  /// Draws the length of a piece, which is never 0.
   private mutating func drawPieceLength() -> Int { pieceLengths.draw(using: &random) }
 }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a stream of Shadowsocks is over, or a key is none.
+/// The reason why a Shadowsocks stream failed, or why a key could not be made.
 package enum ShadowsocksFailure: Error, Equatable, Sendable {
-  /// The length of the first chunk does not open: another password or method, or another protocol.
+  /// The first chunk's length cannot be decrypted: the password, the method or the protocol differs.
   case wrongKey
-  /// The first chunk has the right length, and its payload does not open.
+  /// The first chunk's length is right, but its payload cannot be decrypted.
   case wrongFirstPayload
-  /// A chunk behind the first does not open.
+  /// A later chunk cannot be decrypted.
   case wrongChunk
-  /// The length of a chunk is 0, or has one of the bits that are reserved.
+  /// A chunk's length is 0 or has a reserved bit set.
   case wrongLength
-  /// The other side's salt is our own: what we sent was played to us.
+  /// The peer's salt equals ours: our own bytes were reflected.
   case reflected
-  /// The stream ended within the salt or a chunk; no machine says so, for none is told of the end.
+  /// The stream ended within the salt or a chunk. The readers here do not report this, because they do not see the end
+  /// of the stream.
   case truncated
-  /// 2^64 − 1 seals or opens were done; there is no other key.
+  /// The key has been used for 2^64 − 1 operations, and there is no other key.
   case counterExhausted
-  /// libcrypto refuses MD5, of which keys are made.
+  /// libcrypto refuses MD5, which keys are derived with.
   case noMD5
-  /// libcrypto refuses the cipher or SHA-1, or has no memory.
+  /// libcrypto refuses the cipher or SHA-1, or is out of memory.
   case cryptoUnavailable
 }

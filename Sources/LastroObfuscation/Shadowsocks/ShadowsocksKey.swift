@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 private import CLastroObfuscation
 
-/// The ciphers of Shadowsocks AEAD (SIP004), by the names of their methods.
+/// The ciphers of Shadowsocks AEAD (SIP004). The raw values are the names of the methods.
 package enum ShadowsocksCipher: String, Sendable, Hashable, CaseIterable {
   case aes128GCM = "aes-128-gcm"
   case aes256GCM = "aes-256-gcm"
   case chaCha20Poly1305 = "chacha20-ietf-poly1305"
 
-  /// Bytes of a key, and of a salt.
+  /// The length of a key, and of a salt, in bytes.
   package var keyLength: Int { self == .aes128GCM ? 16 : 32 }
 }
 
-/// What a password stands for: the key of which each direction's is made.
+/// The master key of a password. The key of each direction is derived from it.
 package struct ShadowsocksKey: Sendable, Hashable {
   package let cipher: ShadowsocksCipher
   package let bytes: [UInt8]
 
-  /// `EVP_BytesToKey` with MD5 and without a salt.
+  /// Derives the key as `EVP_BytesToKey` does with MD5 and without a salt.
   ///
   /// - Throws: ``ShadowsocksFailure/noMD5``.
   package init(password: [UInt8], cipher: ShadowsocksCipher) throws(ShadowsocksFailure) {
@@ -35,7 +35,7 @@ package struct ShadowsocksKey: Sendable, Hashable {
     self.bytes = bytes
   }
 
-  /// The key of the direction that begins with this salt.
+  /// Returns the key of the direction that begins with this salt.
   package func subkey(salt: [UInt8]) throws(ShadowsocksFailure) -> [UInt8] {
     let subkey = KeyDerivation.bytes(
       cipher.keyLength, hash: .sha1, key: bytes, salt: salt, info: [UInt8]("ss-subkey".utf8))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Salt and chunks of one direction, to what they carry.
+/// A reader that decrypts the salt and chunks of one direction.
 package struct ShadowsocksReader: ~Copyable, Sendable {
   private enum State {
     case salt
@@ -15,22 +15,24 @@ package struct ShadowsocksReader: ~Copyable, Sendable {
   private var state = State.salt
   private var sealer: ShadowsocksSealer?
   private var gatherer = UnitGatherer()
-  /// What this direction began with, once it is whole.
+  /// The salt of this direction, once it has been received.
   package private(set) var salt: [UInt8]?
-  /// Whether a chunk was opened: the other side has the key.
+  /// Whether a chunk has been decrypted, which proves that the peer has the key.
   package private(set) var hasOpened = false
 
+  /// Creates a reader.
+  ///
   /// - Parameters:
-  ///   - ownSalt: what the other direction begins with: a client refuses it here. A server has none yet.
-  ///   - operation: the number of the first opening.
+  ///   - ownSalt: the salt of the other direction, which a client must not receive back. A server has no salt yet.
+  ///   - operation: the number of the first operation.
   package init(_ key: ShadowsocksKey, refusing ownSalt: [UInt8]? = nil, operation: UInt128 = 0) {
     self.key = key
     self.ownSalt = ownSalt
     self.operation = operation
   }
 
-  /// Appends what the bytes carry to the output. What was whole before a bad chunk has been appended when it throws;
-  /// from then on every call throws the same, and appends nothing.
+  /// Decrypts received bytes and appends their payload to the output. Chunks before an invalid one have been appended
+  /// when it throws. After that, every call throws the same error and appends nothing.
   ///
   /// - Throws: ``ShadowsocksFailure/wrongKey``, ``ShadowsocksFailure/wrongFirstPayload``,
   ///   ``ShadowsocksFailure/wrongChunk``, ``ShadowsocksFailure/wrongLength``, ``ShadowsocksFailure/reflected``,
@@ -38,13 +40,13 @@ package struct ShadowsocksReader: ~Copyable, Sendable {
   package mutating func receive(
     _ bytes: some Collection<UInt8>, into output: inout [UInt8]
   ) throws(ShadowsocksFailure) {
-    // Whether it is contiguous is known at once; if not, one copy makes it so.
+    // Contiguous bytes are used in place; others are copied once.
     let isDone: Void? = bytes.withContiguousStorageIfAvailable { take($0, &output) }
     if isDone == nil { [UInt8](bytes).withUnsafeBufferPointer { take($0, &output) } }
     if case .failed(let failure) = state { throw failure }
   }
 
-  /// Whether an end now would cut the salt or a chunk.
+  /// Whether the salt or a chunk would be truncated if the stream ended now.
   package var isWithin: Bool {
     switch state {
     case .salt, .length: !gatherer.isEmpty
@@ -58,7 +60,7 @@ package struct ShadowsocksReader: ~Copyable, Sendable {
     while let wanted, let unit = gatherer.next(wanted, of: &rest) { unit.withBytes { use($0, &output) } }
   }
 
-  /// How many bytes the salt, length or payload has; nil after a failure.
+  /// The number of bytes of the next salt, length or payload; nil after a failure.
   private var wanted: Int? {
     switch state {
     case .salt: key.cipher.keyLength
@@ -106,7 +108,7 @@ package struct ShadowsocksReader: ~Copyable, Sendable {
     hasOpened = true
   }
 
-  /// False, with nothing appended, for a wrong tag.
+  /// Decrypts a unit and appends the result. Returns false, with nothing appended, if the tag is wrong.
   private mutating func appendOpened(
     _ unit: UnsafeBufferPointer<UInt8>, _ length: Int, to output: inout [UInt8]
   ) throws(ShadowsocksFailure) -> Bool {

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 private import CLastroObfuscation
 
-/// The nonce of an operation: its number, little endian, in 12 bytes.
+/// The nonce of an operation: the operation's number in 12 bytes, little endian.
 package enum ShadowsocksNonce {
   package static func withBytes<Answer>(
     of operation: UInt128, _ body: (UnsafePointer<UInt8>) -> Answer
   ) -> Answer {
-    // The first 12 of 16.
+    // The nonce consists of the first 12 of the 16 bytes.
     withUnsafePointer(to: operation.littleEndian) { number in
       number.withMemoryRebound(to: UInt8.self, capacity: 16, body)
     }
   }
 }
 
-/// One direction's cipher and the number of its operations, of which the nonces are made.
+/// The cipher of one direction, with the number of its next operation, from which nonces are made.
 struct ShadowsocksSealer: ~Copyable, @unchecked Sendable {
-  // Sendable because a value has one owner, and what is behind the pointer has no other.
+  // Sendable because the value has a single owner, which alone uses the object behind the pointer.
   private let aead: OpaquePointer
   private var operation: UInt128
 
   static let tagLength = 16
-  /// All are fewer than 2^64.
+  /// The number of the last operation. There are fewer than 2^64 operations.
   private static let lastOperation = UInt128(UInt64.max) - 1
 
+  /// Creates a cipher for one direction.
+  ///
   /// - Parameters:
-  ///   - seals: else it opens.
-  ///   - operation: the number of the first.
+  ///   - seals: whether it seals; otherwise it opens.
+  ///   - operation: the number of the first operation.
   /// - Throws: ``ShadowsocksFailure/cryptoUnavailable``.
   init(_ key: ShadowsocksKey, salt: [UInt8], seals: Bool, operation: UInt128) throws(ShadowsocksFailure) {
     let kind =
@@ -42,10 +44,10 @@ struct ShadowsocksSealer: ~Copyable, @unchecked Sendable {
 
   deinit { clastro_aead_free(aead) }
 
-  /// Whether both seals of a chunk have a nonce left.
+  /// Whether there are nonces left for both operations of a chunk.
   var canSealChunk: Bool { operation < Self.lastOperation }
 
-  /// Seals in place: the tag goes behind the message, into the last 16 bytes.
+  /// Seals a message in place. The tag is written into the last 16 bytes.
   mutating func seal(_ space: UnsafeMutableBufferPointer<UInt8>) throws(ShadowsocksFailure) {
     guard space.count >= Self.tagLength, let start = space.baseAddress else { throw .cryptoUnavailable }
     let works = ShadowsocksNonce.withBytes(of: try nextOperation()) {
@@ -54,7 +56,8 @@ struct ShadowsocksSealer: ~Copyable, @unchecked Sendable {
     guard works else { throw .cryptoUnavailable }
   }
 
-  /// Fills 16 bytes less than is sealed. False for a wrong tag, and then they are zero.
+  /// Opens a sealed message into a buffer that needs 16 bytes less. Returns false for a wrong tag; the buffer is zero
+  /// then.
   mutating func open(
     _ sealed: UnsafeBufferPointer<UInt8>, into out: UnsafeMutableBufferPointer<UInt8>
   ) throws(ShadowsocksFailure) -> Bool {

@@ -1,37 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Lengths of chunks.
+/// The lengths of chunks.
 package enum ShadowsocksChunk {
-  /// Of a payload.
+  /// The maximum length of a payload.
   package static let maximumPayload = 0x3FFF
-  /// The sealed length.
+  /// The length of the sealed length field.
   package static let headLength = 2 + ShadowsocksSealer.tagLength
-  /// What a chunk has beside its payload.
+  /// The bytes that a chunk has in addition to its payload.
   package static let overhead = headLength + ShadowsocksSealer.tagLength
 }
 
-/// What is sent in one direction, to its salt and chunks.
+/// A writer that encrypts the salt and chunks of one direction.
 ///
-/// What a client sends begins with the address of its target.
+/// A client's first bytes are the address of its target.
 package struct ShadowsocksWriter: ~Copyable, Sendable {
   private var sealer: ShadowsocksSealer
-  /// Goes before the first chunk; nil behind it.
+  /// The salt, which precedes the first chunk; nil once it has been written.
   private var salt: [UInt8]?
   private var failure: ShadowsocksFailure?
 
+  /// Creates a writer.
+  ///
   /// - Parameters:
   ///   - salt: as long as a key, and never used before with this key.
-  ///   - operation: the number of the first seal.
+  ///   - operation: the number of the first operation.
   /// - Throws: ``ShadowsocksFailure/cryptoUnavailable``.
   package init(_ key: ShadowsocksKey, salt: [UInt8], operation: UInt128 = 0) throws(ShadowsocksFailure) {
     sealer = try ShadowsocksSealer(key, salt: salt, seals: true, operation: operation)
     self.salt = salt
   }
 
-  /// Appends the bytes in as few chunks as they need, and before the first one the salt. No bytes have no chunk.
+  /// Appends the bytes in as few chunks as possible, with the salt before the first one. No chunk is written for empty
+  /// input.
   ///
-  /// - Throws: ``ShadowsocksFailure/counterExhausted``, ``ShadowsocksFailure/cryptoUnavailable``; nothing was appended,
-  ///   and every later call throws the same.
+  /// - Throws: ``ShadowsocksFailure/counterExhausted``, ``ShadowsocksFailure/cryptoUnavailable``. Nothing has been
+  ///   appended then, and every later call throws the same error.
   package mutating func write(_ bytes: ArraySlice<UInt8>, into output: inout [UInt8]) throws(ShadowsocksFailure) {
     let before = output.count
     let chunks = (bytes.count + ShadowsocksChunk.maximumPayload - 1) / ShadowsocksChunk.maximumPayload
@@ -49,7 +52,7 @@ package struct ShadowsocksWriter: ~Copyable, Sendable {
     }
   }
 
-  /// Appends a chunk that gives any length, right or wrong, for servers that try their client.
+  /// Appends a chunk with any length field, valid or not, for servers that test their client.
   package mutating func write(
     length: Int, payload: ArraySlice<UInt8>, into output: inout [UInt8]
   ) throws(ShadowsocksFailure) {
@@ -65,7 +68,7 @@ package struct ShadowsocksWriter: ~Copyable, Sendable {
     }
   }
 
-  /// Appends the salt, if it was not yet.
+  /// Appends the salt unless it has been written.
   package mutating func begin(_ output: inout [UInt8]) {
     output += salt ?? []
     salt = nil

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an address is for, by the registries of special-purpose addresses (RFC 6890) and what clouds add to them.
+/// The purpose of an address, by the registries of special-purpose addresses (RFC 6890) and by what clouds add to them.
 package enum AddressClass: String, Sendable, Hashable, CaseIterable {
-  /// Hosts of the Internet.
+  /// A host on the Internet.
   case global
   case thisNetwork = "this network"
   case privateUse = "private"
-  /// Behind a carrier's NAT (RFC 6598), where Alibaba has its metadata.
+  /// An address behind a carrier's NAT (RFC 6598). Alibaba's metadata service is in this range.
   case shared
   case loopback
-  /// Where most clouds have their metadata.
+  /// A link-local address. Most clouds have their metadata service in this range.
   case linkLocal = "link-local"
-  /// IETF protocol assignments, where Oracle has its metadata.
+  /// IETF protocol assignments. Oracle's metadata service is in this range.
   case protocolAssignments = "protocol assignments"
   case documentation
   case benchmarking
-  /// Of 6to4 relays, AS112 and AMT: global by the registry, and of use to no service.
+  /// Addresses of 6to4 relays, AS112 and AMT. The registry calls them global, but no service uses them.
   case relays
   case multicast
   case reserved
   case broadcast
-  /// The host that a virtual machine of Azure runs on, by a public address.
+  /// The host of an Azure virtual machine, which has a public address.
   case platform
   case unspecified
   case siteLocal = "site-local"
   case uniqueLocal = "unique local"
   case discardOnly = "discard-only"
   case segmentRouting = "segment routing"
-  /// Outside 2000::/3, from which no addresses are given out.
+  /// An address outside 2000::/3, which is not assigned.
   case unassigned
   case ipv4Compatible = "IPv4-compatible"
   case nat64 = "NAT64"
@@ -84,14 +84,14 @@ package enum AddressClass: String, Sendable, Hashable, CaseIterable {
     case 0xFE80_0000_0000_0000...0xFEBF_FFFF_FFFF_FFFF: .linkLocal
     case 0xFEC0_0000_0000_0000...0xFEFF_FFFF_FFFF_FFFF: .siteLocal
     case 0xFF00_0000_0000_0000...: .multicast
-    // With and without the bit that says "universal" (RFC 5214 §6.1).
+    // With and without the "universal" bit (RFC 5214 §6.1).
     case 0x2000_0000_0000_0000...0x3FFF_FFFF_FFFF_FFFF where low >> 32 & 0xFDFF_FFFF == 0x0000_5EFE: .isatap
     case 0x2000_0000_0000_0000...0x3FFF_FFFF_FFFF_FFFF: .global
     default: .unassigned
     }
   }
 
-  /// Whether addresses of the class lead to an IPv4 address that they hold.
+  /// Whether addresses of this class lead to an IPv4 address that they embed.
   package var embedsIPv4: Bool {
     switch self {
     case .ipv4Compatible, .nat64, .localNAT64, .sixToFour, .teredo, .isatap: true
@@ -99,16 +99,16 @@ package enum AddressClass: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The IPv4 addresses that an address of this class leads to.
+  /// Returns the IPv4 addresses that an address of this class leads to.
   func embedded(in address: IPAddress) -> [UInt32] {
     let last = UInt32(truncatingIfNeeded: address.low)
     switch self {
     case .ipv4Compatible, .nat64, .isatap: return [last]
-    // With a prefix of 48 bits, or with one of 96 that lies within it (RFC 8215): as the rest of it says.
+    // The prefix has 48 bits, or 96 bits within it (RFC 8215); the remaining bits show which.
     case .localNAT64:
       return address.low & 0xFF_FFFF_FFFF == 0 ? address.embedded(behind: 48).map { [$0] } ?? [] : [last]
     case .sixToFour: return [UInt32(truncatingIfNeeded: address.high >> 16)]
-    // The client's is written upside down (RFC 4380 §4); the server's stands before it.
+    // The client's address is inverted (RFC 4380 §4); the server's address precedes it.
     case .teredo: return [~last, UInt32(truncatingIfNeeded: address.high)]
     default: return []
     }

@@ -1,50 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// To which addresses connections may be made. The decision is about the address that is connected to, not about a
-/// name: a look-up of one's own is another one than that which connects.
+/// The addresses that connections may be made to. The rules check the address that is actually connected to, not a
+/// name: a separate look-up could return a different address.
 package struct EgressRules: Sendable, Hashable {
-  /// Why an address is denied.
+  /// The reason why an address is denied.
   package enum Denial: Sendable, Hashable {
     case addressClass(AddressClass)
-    /// An address within one that embeds it.
+    /// An address is embedded in another one.
     case embedded(AddressClass)
     case range
     case port
-    /// What is connected to is no address that can be judged.
+    /// The peer's address is not an IP address and cannot be checked.
     case unreadable
   }
 
   /// Whether addresses of any class may be connected to. Default false.
   package var allowsAllClasses = false
-  /// What is allowed whatever its class.
+  /// The ranges that are allowed regardless of their class.
   package var allowing: [AddressRange] = []
-  /// What is denied, whatever else is said, also where another address leads to it.
+  /// The ranges that are always denied, also when they are embedded in another address.
   package var denying: [AddressRange] = []
-  /// The ports that may be connected to; `nil`: all.
+  /// The ports that may be connected to; `nil` for all.
   package var ports: Set<Int>?
-  /// Whether an address that embeds an IPv4 one is judged by that; else it is denied.
+  /// Whether an address that embeds an IPv4 address is judged by the latter. Otherwise it is denied.
   package var unwrapsEmbedded = false
-  /// Prefixes of 32, 40, 48, 56, 64 or 96 bits behind which the own network embeds IPv4 addresses (RFC 6052).
+  /// The NAT64 prefixes of the local network, with 32, 40, 48, 56, 64 or 96 bits (RFC 6052).
   package var nat64Prefixes: [AddressRange] = []
-  /// Whether a host of which one address is denied may be reached at another.
+  /// Whether a host may be reached at its allowed addresses if others of its addresses are denied.
   package var usesAllowedOfMixed = false
-  /// Whether proxies connect in our stead, and are trusted to choose well.
+  /// Whether proxies are trusted to connect only to allowed addresses on our behalf.
   package var trustsProxies = false
 
   package init() {}
 
-  /// Whether nothing is denied.
+  /// Whether no address is denied.
   package var isUnrestricted: Bool {
     allowsAllClasses && denying.isEmpty && ports == nil && nat64Prefixes.isEmpty
   }
 
-  /// Why an address must not be connected to; `nil` where it may. Allocates nothing but for embedded addresses.
+  /// Returns the reason why an address must not be connected to; `nil` if it may. It allocates only for embedded
+  /// addresses.
   package func denial(of address: IPAddress, port: Int) -> Denial? {
     let address = address.unmapped
     if denying.contains(where: { $0.contains(address, port: port) }) { return .range }
     let prefix = nat64Prefixes.first { $0.contains(address, port: port) }
     let inner = prefix.flatMap { address.embedded(behind: $0.bits) }
-    // Behind a prefix of another length stands no address that could be judged.
+    // A prefix of any other length embeds no address that could be checked.
     if prefix != nil, inner == nil { return .range }
     if isDenied(inner.map { [$0] } ?? AddressClass(address).embedded(in: address), port) { return .range }
     if allowing.contains(where: { $0.contains(address, port: port) }) { return nil }
@@ -61,7 +62,7 @@ package struct EgressRules: Sendable, Hashable {
     embedded.contains { inner in denying.contains { $0.contains(IPAddress(ipv4: inner), port: port) } }
   }
 
-  /// All of them must be allowed.
+  /// Returns the reason of the first denied address; `nil` if all are allowed.
   private func denial(of embedded: [UInt32], port: Int) -> Denial? {
     for inner in embedded {
       switch denial(of: IPAddress(ipv4: inner), port: port) {
@@ -75,7 +76,7 @@ package struct EgressRules: Sendable, Hashable {
 }
 
 extension EgressRules.Denial {
-  /// In a few words, without the address.
+  /// A short description, without the address.
   package var reason: String {
     switch self {
     case .addressClass(let kind): kind.rawValue

@@ -20,7 +20,7 @@ package struct IPAddress: Sendable, Hashable {
     isIPv4 = false
   }
 
-  /// The address in network byte order: 4 or 16 bytes, else `nil`.
+  /// Creates an address from 4 or 16 bytes in network byte order; `nil` for any other length.
   package init?(_ bytes: some Collection<UInt8>) {
     func number(_ bytes: some Collection<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
     switch bytes.count {
@@ -30,16 +30,16 @@ package struct IPAddress: Sendable, Hashable {
     }
   }
 
-  /// The IPv4 address that an IPv4-mapped one is (RFC 4291 §2.5.5.2); else the address itself. Both reach the same
+  /// The IPv4 address of an IPv4-mapped address (RFC 4291 §2.5.5.2); otherwise the address itself. Both reach the same
   /// host.
   package var unmapped: IPAddress {
     !isIPv4 && high == 0 && low >> 32 == 0xFFFF ? IPAddress(ipv4: UInt32(truncatingIfNeeded: low)) : self
   }
 
-  /// Bits of the address.
+  /// The number of bits in the address.
   package var width: Int { isIPv4 ? 32 : 128 }
 
-  /// Whether both are of one family and begin with the same bits.
+  /// Returns whether both addresses have the same family and the same first bits.
   package func shares(_ bits: Int, with other: IPAddress) -> Bool {
     guard isIPv4 == other.isIPv4 else { return false }
     if isIPv4 { return bits <= 0 || (low ^ other.low) >> UInt64(32 - min(bits, 32)) == 0 }
@@ -47,12 +47,13 @@ package struct IPAddress: Sendable, Hashable {
     return high == other.high && (low ^ other.low) >> UInt64(128 - min(bits, 128)) == 0
   }
 
-  /// Byte of an IPv6 address, from 0 to 15.
+  /// Returns a byte of an IPv6 address. The index is 0 to 15.
   func byte(_ index: Int) -> UInt32 {
     UInt32(truncatingIfNeeded: (index < 8 ? high : low) >> UInt64(56 - index % 8 * 8) & 0xFF)
   }
 
-  /// The IPv4 address that RFC 6052 §2.2 writes behind a prefix of 32, 40, 48, 56, 64 or 96 bits; byte 8 is left out.
+  /// Returns the IPv4 address that follows a prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052 §2.2). Byte 8 is
+  /// skipped.
   func embedded(behind bits: Int) -> UInt32? {
     guard !isIPv4, [32, 40, 48, 56, 64, 96].contains(bits) else { return nil }
     var result: UInt32 = 0
@@ -66,7 +67,7 @@ package struct IPAddress: Sendable, Hashable {
   }
 }
 
-/// Addresses that begin with the same bits, and perhaps some of their ports alone.
+/// A range of addresses with a common prefix, optionally limited to some ports.
 package struct AddressRange: Sendable, Hashable {
   package let base: IPAddress
   package let bits: Int

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What nearly every authority is: an ASCII name without `xn--` labels, or an IPv4 address, and perhaps a port.
+/// An authority in its most common form: an ASCII name without `xn--` labels, or an IPv4 address, with an optional
+/// port.
 ///
-/// One pass over the bytes says so, without an allocation. What is not plain is not wrong: it goes the long way, which
-/// knows the reasons. Both ways make the same of what is plain.
+/// A single pass over the bytes recognizes it without an allocation. Other authorities may still be valid: the full
+/// parser handles them and reports reasons. For plain authorities, both parsers give the same result.
 package struct PlainAuthority: Hashable {
-  /// The host, in bytes from the start.
+  /// The length of the host in bytes, from the start.
   package let hostLength: Int
   /// Whether the host is an IPv4 address.
   package let isAddress: Bool
-  /// Whether the host has no upper case: it is in its canonical form then.
+  /// Whether the host has no upper-case letters, and is therefore in canonical form.
   package let isLowerCase: Bool
-  /// `nil` where none is written.
+  /// The port; `nil` if there is none.
   package let port: Int?
 
-  /// Reads `host`, `host:` or `host:port`; `nil` for what is not plain.
+  /// Parses `host`, `host:` or `host:port`; `nil` for other forms.
   package init?(_ bytes: UnsafeBufferPointer<UInt8>) {
     let colon = UInt8(ascii: ":")
     var label = 0
@@ -32,7 +33,8 @@ package struct PlainAuthority: Hashable {
       end += 1
     }
     guard end <= 253, Self.isPlainLabel(bytes, label, end) else { return nil }
-    // A host whose last label is a number must be an address. Names such as a.1b are rare enough for the long way.
+    // A host whose last label is numeric must be an address. Names such as a.1b are rare, so leave them to the full
+    // parser.
     isAddress = Self.isDigit(bytes[label])
     guard !isAddress || Self.isIPv4(bytes, end) else { return nil }
     hostLength = end
@@ -47,7 +49,7 @@ package struct PlainAuthority: Hashable {
 
   private static func isDigit(_ byte: UInt8) -> Bool { byte &- 48 < 10 }
 
-  /// `unreserved` of RFC 3986 §2.3, but for the dot.
+  /// Returns whether the byte is `unreserved` (RFC 3986 §2.3) and not a dot.
   private static func isLabelByte(_ byte: UInt8) -> Bool {
     byte | 32 &- 97 < 26 || Self.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
       || byte == UInt8(ascii: "~")
@@ -60,7 +62,8 @@ package struct PlainAuthority: Hashable {
       || bytes[start] | 32 != UInt8(ascii: "x") || bytes[start + 1] | 32 != UInt8(ascii: "n")
   }
 
-  /// Four numbers from 0 to 255 without zeros in front; that no label is empty was seen before.
+  /// Returns whether the host consists of four numbers from 0 to 255 without leading zeros. Empty labels were rejected
+  /// before.
   private static func isIPv4(_ bytes: UnsafeBufferPointer<UInt8>, _ end: Int) -> Bool {
     var dots = 0
     var digits = 0
@@ -92,7 +95,7 @@ package struct PlainAuthority: Hashable {
 }
 
 extension PlainAuthority {
-  /// Reads a text; `nil` also for one that is not stored as UTF-8.
+  /// Parses a text; `nil` also if it is not stored as contiguous UTF-8.
   package init?(_ text: String) {
     guard let plain = text.utf8.withContiguousStorageIfAvailable({ PlainAuthority($0) }) ?? nil else { return nil }
     self = plain

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The one range of bytes that a request asks for (RFC 9110 §14.1.2).
+/// The range of bytes that a request asks for (RFC 9110 §14.1.2).
 package enum ByteRange: Sendable, Hashable {
   case from(Int64, to: Int64?)
   case last(Int64)
 
-  /// What a `Range` field asks for.
+  /// The content of a `Range` field.
   package enum Request: Sendable, Hashable {
     case one(ByteRange)
-    /// Several ranges, or ones that are not of bytes.
+    /// Several ranges, or a range in a unit other than bytes.
     case other
   }
 
-  /// Reads the field. What is not by the grammar is as good as not there: `nil`.
+  /// Parses the field. A malformed field is ignored: `nil`.
   package static func request(_ value: String) -> Request? {
     guard let equals = value.firstIndex(of: "=") else { return nil }
     guard value[..<equals].lowercased() == "bytes" else { return .other }
@@ -27,7 +27,7 @@ package enum ByteRange: Sendable, Hashable {
     return .one(.from(first, to: last))
   }
 
-  /// Which bytes of a body these are; `nil` where it has none of them.
+  /// Returns the range of a body's bytes; `nil` if the body has none of them.
   package func bytes(of length: Int64) -> Range<Int64>? {
     switch self {
     case .from(let first, let last):
@@ -41,7 +41,7 @@ package enum ByteRange: Sendable, Hashable {
 
   private static func number(_ text: String) -> Int64? {
     guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
-    // No body is longer.
+    // No body is longer than this.
     return Int64(text) ?? .max
   }
 }

@@ -1,56 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What `Cache-Control` says, in an answer or a request (RFC 9111 §5.2).
+/// The directives of `Cache-Control` in a response or a request (RFC 9111 §5.2).
 ///
-/// Unknown directives are ignored. Of those that are repeated the first counts. A number that is none, or is negative,
-/// counts as zero: of all readings of it that is the one that reuses least (§4.2.1).
+/// Unknown directives are ignored. The first of repeated directives counts. An invalid or negative number counts as
+/// zero, the interpretation that allows the least reuse (§4.2.1).
 package struct CacheControl: Sendable, Hashable {
-  /// What is more than the RFC's 2^31 is as much (§1.2.2).
+  /// The maximum number of seconds: 2^31. Larger values are clamped to it (§1.2.2).
   package static let maximumSeconds: Int64 = 1 << 31
 
   private enum Argument: Hashable {
     case missing
     case text(String)
-    /// Not by the grammar, such as with blanks around `=`.
+    /// The argument violates the grammar, for example because of blanks around `=`.
     case malformed
   }
 
   private var directives: [String: Argument] = [:]
 
-  /// Reads the values of all lines of the field.
+  /// Parses the values of all lines of the field.
   package init(_ lines: [String]) {
     for line in lines {
       for part in DirectiveList.parts(of: line) { read(part) }
     }
   }
 
-  /// Of a head's fields.
+  /// Parses the `Cache-Control` fields of a head.
   package init(_ fields: CacheFields) { self.init(fields.values("cache-control")) }
 
   package var noStore: Bool { has("no-store") }
-  /// Also with names of fields: then the whole answer is validated, which the RFC allows (§5.2.2.4).
+  /// Whether `no-cache` is present. With field names, the whole response is validated too, which the RFC allows
+  /// (§5.2.2.4).
   package var noCache: Bool { has("no-cache") }
   package var mustRevalidate: Bool { has("must-revalidate") }
   package var proxyRevalidate: Bool { has("proxy-revalidate") }
   package var mustUnderstand: Bool { has("must-understand") }
   package var isPublic: Bool { has("public") }
   package var isPrivate: Bool { has("private") }
-  /// RFC 8246.
+  /// Whether `immutable` is present (RFC 8246).
   package var isImmutable: Bool { has("immutable") }
   package var onlyIfCached: Bool { has("only-if-cached") }
   package var maxAge: Int64? { seconds("max-age") }
   package var sharedMaxAge: Int64? { seconds("s-maxage") }
   package var minFresh: Int64? { seconds("min-fresh") }
-  /// RFC 5861 §3.
+  /// The argument of `stale-while-revalidate` (RFC 5861 §3).
   package var staleWhileRevalidate: Int64? { seconds("stale-while-revalidate") }
-  /// RFC 5861 §4.
+  /// The argument of `stale-if-error` (RFC 5861 §4).
   package var staleIfError: Int64? { seconds("stale-if-error") }
-  /// How many seconds behind its lifetime an answer may be; without a number it is any.
+  /// The number of seconds by which a response may exceed its lifetime; `maximumSeconds`, which means any, if the
+  /// directive has no argument.
   package var maxStale: Int64? {
     directives["max-stale"] == .missing ? Self.maximumSeconds : seconds("max-stale")
   }
 
-  /// Whether it says anything.
+  /// Whether there are no directives.
   package var isEmpty: Bool { directives.isEmpty }
 
   private func has(_ name: String) -> Bool { directives[name] != nil }
@@ -63,7 +65,7 @@ package struct CacheControl: Sendable, Hashable {
     }
   }
 
-  /// Digits alone, also very many of them; `nil` for anything else.
+  /// Parses a number of digits of any length, clamped to `maximumSeconds`; `nil` for any other text.
   package static func seconds(_ text: String) -> Int64? {
     guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
     return min(Int64(text) ?? maximumSeconds, maximumSeconds)

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of a request: a function of what is stored, the request and the time (RFC 9111 §4).
+/// The handling of a request, as a function of the stored responses, the request and the time (RFC 9111 §4).
 package enum CacheDecision: Sendable, Hashable {
-  /// Why a request goes on to the server (RFC 9211 §2.2).
+  /// The reason for forwarding a request to the server (RFC 9211 §2.2).
   package enum ForwardReason: String, Sendable, Hashable {
     case bypass, method, uriMiss = "uri-miss", varyMiss = "vary-miss", request, stale, partial
   }
 
-  /// Answer with this entry, which is fresh, or may be stale.
+  /// Respond with this entry, which is fresh or may be served stale.
   case serve(Int, CacheServing)
-  /// Answer with this entry, which is stale, and validate it behind the answer.
+  /// Respond with this entry, which is stale, and validate it in the background.
   case serveAndRevalidate(Int, CacheServing)
-  /// Ask the server whether this entry still holds, with these fields added.
+  /// Validate this entry with the server, with these fields added to the request.
   case validate(Int, conditions: [CacheFields.Line])
-  /// Ask the server as if nothing was stored.
+  /// Send the request to the server as if nothing were stored.
   case forward(ForwardReason)
-  /// Answer 504, for the server must not be asked (RFC 9111 §5.2.1.7).
+  /// Respond with 504, because the server must not be contacted (RFC 9111 §5.2.1.7).
   case unavailable
 
-  /// Decides.
+  /// Returns the decision for a request.
   ///
   /// - Parameters:
-  ///   - entries: all answers of the request's URL and partition.
-  ///   - matching: which of them the request's fields select.
+  ///   - entries: all responses stored for the request's URL and partition.
+  ///   - matching: the indices of entries that match the request's fields.
   package static func decide(
     _ request: CacheRequest, entries: [CacheEntry], matching: [Int], now: Duration, rules: CacheRules
   ) -> CacheDecision {
@@ -46,12 +46,12 @@ package enum CacheDecision: Sendable, Hashable {
     }
   }
 
-  /// Of several answers that may serve, the latest (RFC 9111 §4.1).
+  /// Returns the latest of several matching responses (RFC 9111 §4.1).
   package static func newest(of matching: [Int], _ entries: [CacheEntry]) -> Int? {
     matching.max { entries[$0].isOlder(than: entries[$1]) }
   }
 
-  /// Asks whether an entry still holds; for it anew where it has no validator.
+  /// Returns the decision to validate an entry, or to forward the request if the entry has no validator.
   package static func validation(of chosen: Int, _ entries: [CacheEntry]) -> CacheDecision {
     let conditions = entries[chosen].conditions(among: entries)
     return conditions.isEmpty ? .forward(.stale) : .validate(chosen, conditions: conditions)
@@ -61,8 +61,8 @@ package enum CacheDecision: Sendable, Hashable {
 extension CacheEntry {
   fileprivate func isOlder(than other: CacheEntry) -> Bool { (date, received) < (other.date, other.received) }
 
-  /// The fields that ask whether it still holds (RFC 9111 §4.3.1): the tags of all answers that are stored, for the
-  /// server may choose another one of them.
+  /// Returns the fields that validate the entry (RFC 9111 §4.3.1). They include the tags of all stored responses,
+  /// because the server may select another one of them.
   fileprivate func conditions(among entries: [CacheEntry]) -> [CacheFields.Line] {
     var lines: [CacheFields.Line] = []
     if let tag {

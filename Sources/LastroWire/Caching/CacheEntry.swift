@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a cache knows of an answer that it has, but for its body. Times are since 1970-01-01 00:00:00 UTC.
+/// The metadata of a stored response. Times are relative to 1970-01-01 00:00:00 UTC.
 package struct CacheEntry: Sendable, Hashable {
   package var status: Int
   package var fields: CacheFields
-  /// When its request was handed over, or that of its last validation.
+  /// The time at which its request, or its last validation request, was sent.
   package var requested: Duration
-  /// When its head had come, or that of its last validation.
+  /// The time at which its head, or that of its last validation, was received.
   package var received: Duration
-  /// Bytes of its body.
+  /// The length of its body in bytes.
   package var length: Int64
-  /// Whether its body is no longer in the content coding that its fields name.
+  /// Whether its content coding was removed from the stored body.
   package var isDecoded: Bool
 
   package init(
@@ -30,8 +30,9 @@ package struct CacheEntry: Sendable, Hashable {
   /// The entity tag, byte for byte.
   package var tag: String? { fields.first("etag").flatMap { $0.isEmpty ? nil : $0 } }
 
-  /// Whether its body is as the request wants it: with its coding, or without. A server need not say in `Vary` that it
-  /// codes for some. HEAD gets no body, and of ranges `CacheServing` decides.
+  /// Returns whether the body's coding matches the request: encoded or decoded. A server need not list
+  /// `Accept-Encoding` in `Vary` even if it encodes for some clients. HEAD gets no body, and `CacheServing` handles
+  /// ranges.
   package func isCoded(for request: CacheRequest) -> Bool {
     request.method == "HEAD" || request.fields.contains("range") || !fields.contains("content-encoding")
       || isDecoded != request.leavesCoding
@@ -39,7 +40,7 @@ package struct CacheEntry: Sendable, Hashable {
 
   package var lastModified: String? { fields.first("last-modified") }
 
-  /// When the server says that it made the answer; the receipt where it does not say it well.
+  /// The time at which the server generated the response; the time of receipt if `Date` is missing or invalid.
   package var date: Duration {
     let now = received.components.seconds
     guard let text = fields.first("date"), let date = HTTPDate.seconds(text, now: now) else { return .seconds(now) }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a 304 makes of stored answers (RFC 9111 §3.2, §4.3.4).
+/// The update of stored responses by a 304 (RFC 9111 §3.2, §4.3.4).
 package enum CacheFreshening {
-  /// Fields of the stored answer that describe the body as it is stored.
+  /// The fields that describe the stored body, and are not updated.
   private static let bodyFields: Set<String> = ["content-length", "content-encoding", "content-range"]
 
-  /// Which entries the 304 is about, the newest first; empty where it is about none of them.
+  /// Returns the entries that a 304 applies to, newest first; empty if there are none.
   ///
   /// - Parameters:
-  ///   - fields: those of the 304.
-  ///   - entries: those whose validators were sent.
-  ///   - asked: the one that was to be validated.
+  ///   - fields: the fields of the 304.
+  ///   - entries: the entries whose validators were sent.
+  ///   - asked: the index of the entry to validate.
   package static func matches(_ fields: CacheFields, among entries: [CacheEntry], asked: Int) -> [Int] {
     let newestFirst = entries.indices.sorted { entries[$0].date > entries[$1].date }
     if let tag = fields.first("etag") {
@@ -23,11 +23,11 @@ package enum CacheFreshening {
     if let date = fields.first("last-modified") {
       return Array(newestFirst.filter { entries[$0].lastModified == date }.prefix(1))
     }
-    // Without a validator it is about the one that was asked for, where no other was.
+    // A 304 without a validator applies to the entry that was validated, if it was the only one with a tag.
     return entries.count { $0.tag != nil } <= 1 ? [asked] : []
   }
 
-  /// The entry with the fields that the 304 brings.
+  /// Returns the entry, updated with the fields of a 304.
   package static func freshened(
     _ entry: CacheEntry, by fields: CacheFields, requested: Duration, received: Duration
   ) -> CacheEntry {
@@ -36,7 +36,7 @@ package enum CacheFreshening {
       !bodyFields.contains($0.name.lowercased())
     }
     let names = Set(brought.map { $0.name.lowercased() })
-    // An old age would count on top of the new one.
+    // An old `Age` would add to the new age.
     entry.fields.lines.removeAll { names.contains($0.name.lowercased()) || $0.name.lowercased() == "age" }
     entry.fields.lines += brought
     entry.requested = requested
@@ -44,7 +44,7 @@ package enum CacheFreshening {
     return entry
   }
 
-  /// Whether a HEAD's 200 is about the same body as a stored GET's (§4.3.5).
+  /// Returns whether a 200 to HEAD describes the same body as a stored response to GET (§4.3.5).
   package static func agrees(_ fields: CacheFields, with entry: CacheEntry) -> Bool {
     for name in ["etag", "last-modified", "content-length"] {
       if let new = fields.first(name), new != entry.fields.first(name) { return false }

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a request asks of a cache, by its fields and by its caller.
+/// A request from the cache's point of view: its fields and its caller's cache policy.
 package struct CacheRequest: Sendable, Hashable {
-  /// What the caller asks beside the fields.
+  /// The caller's cache policy, in addition to the fields.
   package enum Wish: Sendable, Hashable {
     case none
-    /// Neither read nor write.
+    /// Do not use the cache for reading or writing.
     case bypass
-    /// Do not read.
+    /// Do not read from the cache.
     case reload
-    /// Validate what is there.
+    /// Validate a stored response before use.
     case revalidate
-    /// Answer with what is there, however old.
+    /// Use a stored response, however old.
     case prefer
-    /// The same, and do not ask the server.
+    /// Use a stored response, however old, and do not contact the server.
     case only
   }
 
   package var method: String
   package var fields: CacheFields
   package var wish: Wish
-  /// Whether the request has an `Authorization` field, or another one that a shared cache treats alike (RFC 9111 §3.5).
+  /// Whether the request has an `Authorization` field, or another field that a shared cache treats alike (RFC 9111
+  /// §3.5).
   package var isAuthorized: Bool
 
   package init(method: String = "GET", fields: CacheFields = CacheFields(), wish: Wish = .none) {
@@ -30,7 +31,7 @@ package struct CacheRequest: Sendable, Hashable {
     isAuthorized = fields.contains("authorization")
   }
 
-  /// Without `Cache-Control` the old `Pragma` counts (RFC 9111 §5.4).
+  /// The request's directives. `Pragma` is used if there is no `Cache-Control` (RFC 9111 §5.4).
   package var control: CacheControl {
     let lines = fields.values("cache-control")
     if lines.isEmpty, fields.members("pragma").contains(where: { $0.lowercased() == "no-cache" }) {
@@ -39,20 +40,21 @@ package struct CacheRequest: Sendable, Hashable {
     return CacheControl(lines)
   }
 
-  /// Whether the server may be asked (RFC 9111 §5.2.1.7).
+  /// Whether the server may be contacted (RFC 9111 §5.2.1.7).
   package var mayForward: Bool { wish != .only && !control.onlyIfCached }
 
-  /// Whether a body is wanted in the coding in which it comes: the engine undoes those that it asks for itself.
+  /// Whether the caller wants the body in its transfer form. Otherwise the engine negotiates codings itself and decodes
+  /// them.
   package var leavesCoding: Bool { fields.contains("accept-encoding") || fields.contains("range") }
 
   package var isReading: Bool { method == "GET" || method == "HEAD" }
 
-  /// Whether its sender has an answer already, which the server is to judge.
+  /// Whether the caller sent its own precondition, which the server has to evaluate.
   package var isConditional: Bool {
     ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"].contains { fields.contains($0) }
       || fields.contains("if-range") && !fields.contains("range")
   }
 
-  /// Whether the answer, whichever, is not kept.
+  /// Whether the response must not be stored.
   package var forbidsStoring: Bool { wish == .bypass || control.noStore }
 }

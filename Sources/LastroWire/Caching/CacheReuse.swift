@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether an answer may be used again (RFC 9111 §4).
+/// The decision whether a stored response may be reused (RFC 9111 §4).
 package enum CacheReuse: Sendable, Hashable {
   case allowed
-  /// Within `stale-while-revalidate` (RFC 5861 §3).
+  /// Reuse is allowed within `stale-while-revalidate` (RFC 5861 §3).
   case allowedBeforeValidation
   case afterValidation
 
@@ -36,8 +36,8 @@ package enum CacheReuse: Sendable, Hashable {
     }
   }
 
-  /// Whether an answer that is stale may serve because the server failed: it answered 500, 502, 503 or 504, or it could
-  /// not be reached (RFC 5861 §4, RFC 9111 §4.2.4).
+  /// Returns whether a stale response may be served because the server failed: it responded with 500, 502, 503 or 504,
+  /// or it was unreachable (RFC 5861 §4, RFC 9111 §4.2.4).
   package static func isAllowed(
     afterFailureOf request: CacheRequest, for entry: CacheEntry, isUnreachable: Bool, now: Duration, _ rules: CacheRules
   ) -> Bool {
@@ -45,7 +45,7 @@ package enum CacheReuse: Sendable, Hashable {
     let freshness = CacheFreshness(of: entry, now: now, rules: rules)
     guard !told.noCache, entry.mayBeStale(rules), freshness.isClockReliable else { return false }
     let asked = request.control
-    // Who wants the server's word, or nothing of what is kept, is told of the failure.
+    // A caller that demands validation or rejects stored responses gets the failure.
     guard !asked.noCache, !request.forbidsStoring, ![.revalidate, .reload].contains(request.wish) else { return false }
     if let window = [told.staleIfError, asked.staleIfError].compactMap(\.self).max(),
       freshness.isWithin(.seconds(window))
@@ -56,12 +56,12 @@ package enum CacheReuse: Sendable, Hashable {
     return freshness.isWithin(window)
   }
 
-  /// Statuses by which a server says that it failed.
+  /// The statuses that count as a server failure.
   package static let failureStatuses: Set<Int> = [500, 502, 503, 504]
 }
 
 extension CacheEntry {
-  /// Whether it may serve when it is stale at all (RFC 9111 §4.2.4, §5.2.2.10).
+  /// Returns whether the response may ever be served stale (RFC 9111 §4.2.4, §5.2.2.10).
   fileprivate func mayBeStale(_ rules: CacheRules) -> Bool {
     let control = control
     if control.mustRevalidate { return false }
@@ -70,7 +70,7 @@ extension CacheEntry {
 }
 
 extension CacheControl {
-  /// Whether the request takes a fresh answer of this age (RFC 9111 §5.2.1).
+  /// Returns whether the request accepts a fresh response of this age (RFC 9111 §5.2.1).
   fileprivate func allows(_ freshness: CacheFreshness) -> Bool {
     if let maxAge, freshness.age > .seconds(maxAge) { return false }
     if let minFresh, freshness.left < .seconds(minFresh) { return false }

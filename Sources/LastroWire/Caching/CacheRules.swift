@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a cache may choose.
+/// The settings of a cache.
 package struct CacheRules: Sendable, Hashable {
-  /// Whether it answers several principals from the same entries (RFC 9111 §3.5).
+  /// Whether the same entries serve several users (RFC 9111 §3.5).
   package var isShared: Bool
-  /// Which part of its age an answer without explicit freshness stays fresh (§4.2.2).
+  /// The fraction of its age for which a response without explicit freshness remains fresh (§4.2.2).
   package var heuristicFraction: Double
-  /// How long behind its lifetime an answer may serve while its server cannot be reached (§4.2.4).
+  /// The time beyond its lifetime for which a response may be served while its server is unreachable (§4.2.4).
   package var staleWhenUnreachable: Duration?
 
   package init(isShared: Bool = false, heuristicFraction: Double = 0.1, staleWhenUnreachable: Duration? = nil) {
@@ -15,12 +15,12 @@ package struct CacheRules: Sendable, Hashable {
     self.staleWhenUnreachable = staleWhenUnreachable
   }
 
-  /// The longest that an answer is fresh by heuristics.
+  /// The maximum heuristic lifetime.
   static let maximumHeuristic = Duration.seconds(86_400)
-  /// Statuses that are fresh by heuristics (RFC 9110 §15.1).
+  /// The statuses that may be fresh heuristically (RFC 9110 §15.1).
   static let heuristicStatuses: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
-  /// Statuses whose meaning for a cache is known, as `must-understand` asks (RFC 9111 §5.2.2.3).
+  /// The statuses that the cache understands, as `must-understand` requires (RFC 9111 §5.2.2.3).
   static let understoodStatuses = heuristicStatuses.union([302, 303, 307])
-  /// Statuses of which none is kept, whatever the answer says: parts of answers, and answers to conditions.
+  /// The statuses that are never stored, regardless of other fields: partial responses, and responses to preconditions.
   static let transientStatuses: Set<Int> = [206, 304, 412, 416]
 }

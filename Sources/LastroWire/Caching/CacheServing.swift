@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What of a stored answer is given (RFC 9110 §14.2).
+/// The part of a stored response to serve (RFC 9110 §14.2).
 package enum CacheServing: Sendable, Hashable {
   case whole
-  /// 206 with these bytes.
+  /// Serve these bytes with status 206.
   case part(Range<Int64>)
-  /// 416: the body has none of the bytes.
+  /// Respond with 416, because the body has none of the bytes.
   case unsatisfiable
 
-  /// `nil` where the answer has not what is asked for: then the server is.
+  /// Selects the part to serve; `nil` if the entry does not have it, so that the server has to be contacted.
   package init?(of entry: CacheEntry, to request: CacheRequest) {
     guard entry.isCoded(for: request) else { return nil }
-    // To HEAD a range says nothing.
+    // HEAD ignores ranges.
     guard request.method == "GET", let value = request.fields.first("range") else {
       self = .whole
       return
     }
-    // Bytes of another coding are no range of anything.
+    // Byte offsets in another coding are meaningless.
     guard !entry.isDecoded else { return nil }
-    // Of another status than 200 there are no parts.
+    // Only a response with status 200 can be served in part.
     guard entry.status == 200, let asked = ByteRange.request(value) else {
       self = .whole
       return
@@ -33,11 +33,11 @@ package enum CacheServing: Sendable, Hashable {
 }
 
 extension CacheEntry {
-  /// Whether `If-Range` holds: by strong comparison (RFC 9110 §13.1.5).
+  /// Returns whether `If-Range` holds, by strong comparison (RFC 9110 §13.1.5).
   fileprivate func isStrongly(_ condition: String) -> Bool {
     if condition.hasPrefix("\"") { return condition == tag }
     if condition.hasPrefix("W/") { return false }
-    // A date is strong where it is well before the answer's own (§8.8.2.2).
+    // A date is a strong validator if it is at least one second before the response's own date (§8.8.2.2).
     guard condition == lastModified, let modified = HTTPDate.seconds(condition, now: received.components.seconds) else {
       return false
     }
@@ -46,7 +46,7 @@ extension CacheEntry {
 }
 
 extension CacheFields {
-  /// The fields of an answer with a part of the body.
+  /// Returns the fields of a partial response.
   package func ofPart(_ range: Range<Int64>, of length: Int64) -> CacheFields {
     var result = self
     result.set("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)")

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which answers are kept, and what of them (RFC 9111 §3).
+/// The rules for storing responses and their fields (RFC 9111 §3).
 package enum CacheStorage {
-  /// Fields that are for one connection, beside those that `Connection` names (§3.1).
+  /// The fields that apply to a single connection, in addition to those listed in `Connection` (§3.1).
   private static let connectionFields: Set<String> = [
     "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade", "proxy-authenticate",
     "proxy-authentication-info", "proxy-authorization",
   ]
 
-  /// Whether an answer, once its body is whole, may be kept.
+  /// Returns whether a response may be stored once its body is complete.
   package static func mayStore(_ request: CacheRequest, _ entry: CacheEntry, _ rules: CacheRules) -> Bool {
     guard request.method == "GET", entry.status >= 200, !CacheRules.transientStatuses.contains(entry.status),
       mayKeep(request, entry, rules)
@@ -18,7 +18,7 @@ package enum CacheStorage {
       && isUseful(control, entry, rules)
   }
 
-  /// Whether an answer that is kept may stay, with the fields that an answer to this request brought for it.
+  /// Returns whether a stored response may stay in the cache after a response to this request has updated its fields.
   package static func mayKeep(_ request: CacheRequest, _ entry: CacheEntry, _ rules: CacheRules) -> Bool {
     let control = entry.control
     return !request.forbidsStoring && !VaryRule(entry.fields).matchesNone && isAllowed(control, entry.status)
@@ -30,7 +30,7 @@ package enum CacheStorage {
     return !control.noStore
   }
 
-  /// §3.5, §5.2.2.7.
+  /// Returns whether a shared cache may store the response (§3.5, §5.2.2.7).
   private static func isAllowedShared(_ control: CacheControl, _ request: CacheRequest) -> Bool {
     if control.isPrivate { return false }
     return !request.isAuthorized || control.isPublic || control.mustRevalidate
@@ -42,13 +42,13 @@ package enum CacheStorage {
       || rules.isShared && control.sharedMaxAge != nil
   }
 
-  /// What can be neither reused nor validated would only take room.
+  /// Returns whether a response can ever be reused or validated. Otherwise, storing it would waste space.
   private static func isUseful(_ control: CacheControl, _ entry: CacheEntry, _ rules: CacheRules) -> Bool {
     entry.tag != nil || entry.lastModified != nil || entry.lifetime(rules) > .zero
       || control.staleIfError != nil || control.staleWhileRevalidate != nil
   }
 
-  /// The fields to keep. An answer without `Date` gets that of its receipt (RFC 9110 §6.6.1).
+  /// Returns the fields to store. A response without `Date` gets the date of its receipt (RFC 9110 §6.6.1).
   package static func fieldsToStore(_ fields: CacheFields, received: Duration) -> CacheFields {
     var result = withoutConnectionFields(fields)
     if !result.contains("date") { result.set("Date", HTTPDate.text(received.components.seconds)) }

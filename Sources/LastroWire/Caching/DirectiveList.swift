@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Lists whose members may have quoted strings in them (RFC 9110 §5.6.1, §5.6.4).
+/// A parser for lists whose members may contain quoted strings (RFC 9110 §5.6.1, §5.6.4).
 enum DirectiveList {
-  /// The members, without blanks around them. A quoted string that does not end is none: its commas part members, so
-  /// that a directive behind it is not hidden.
+  /// Returns the members without surrounding blanks. An unterminated quoted string is not treated as quoted: its commas
+  /// separate members, so that it does not hide later directives.
   static func parts(of line: String) -> [Substring] {
     var parts: [Substring] = []
     var start = line.startIndex
     var index = start
-    // Where one string does not end, none behind it does: it is looked for once.
+    // If one string is unterminated, so are all later ones: search only once.
     var mayQuote = true
     while index < line.endIndex {
       let byte = line.utf8[index]
@@ -28,7 +28,7 @@ enum DirectiveList {
     return parts
   }
 
-  /// What stands between the quotes of a text that is a quoted string and nothing else; `nil` for another text.
+  /// Returns the content of a text that is a single quoted string; `nil` for any other text.
   static func unquoted(_ text: Substring) -> String? {
     guard text.utf8.first == UInt8(ascii: "\""), endOfQuoted(text) == text.endIndex else { return nil }
     var bytes: [UInt8] = []
@@ -49,7 +49,7 @@ enum DirectiveList {
     if !member.isEmpty { parts.append(Substring(member)) }
   }
 
-  /// The place behind the quote that ends a string, whose first byte is a quote.
+  /// Returns the index after the closing quote of a string, whose first byte is a quote.
   private static func endOfQuoted(_ text: Substring) -> Substring.Index? {
     var isEscaped = false
     var index = text.utf8.index(after: text.startIndex)

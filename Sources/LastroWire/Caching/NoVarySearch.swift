@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What of a URL's query does not change the answer, as its server says in `No-Vary-Search`
+/// The parts of a URL's query that do not affect the response, as declared in `No-Vary-Search`
 /// (draft-ietf-httpbis-no-vary-search).
 package struct NoVarySearch: Sendable, Hashable {
   private enum Ignored: Hashable {
@@ -11,7 +11,7 @@ package struct NoVarySearch: Sendable, Hashable {
   private var ignored: Ignored
   private var ignoresOrder: Bool
 
-  /// `nil` where the fields say nothing, or not well: then all of the query counts.
+  /// Parses the fields; `nil` if they are absent or invalid, so that the whole query counts.
   package init?(_ fields: CacheFields) {
     let text = fields.values("no-vary-search").joined(separator: ",")
     guard let told = StructuredReader.dictionary(text.utf8), !told.names.isEmpty else { return nil }
@@ -37,7 +37,7 @@ package struct NoVarySearch: Sendable, Hashable {
     if ignored == .these([]), !ignoresOrder { return nil }
   }
 
-  /// A text that is another for each rule.
+  /// A text that identifies the rule: different rules have different texts.
   package var text: String {
     let (word, names) =
       switch ignored {
@@ -57,7 +57,7 @@ package struct NoVarySearch: Sendable, Hashable {
     return names
   }
 
-  /// A text that is the same for URLs whose answers are.
+  /// Returns a text that is the same for all URLs with the same response.
   package func canonical(_ url: String) -> String {
     let path = url.utf8.prefix { $0 != UInt8(ascii: "?") }
     let query = url.utf8.dropFirst(path.count + 1)
@@ -72,13 +72,13 @@ package struct NoVarySearch: Sendable, Hashable {
       }
     }
     if ignoresOrder {
-      // By name alone, and stable: values of one name are in an order that may matter.
+      // Sort by name only, and keep the order of values of the same name, which may matter.
       pairs = pairs.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }.map(\.element)
     }
     return "\(Substring(path))?" + pairs.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
   }
 
-  /// A name or a value, read as a form's, in one of the many ways to write it.
+  /// Decodes a name or a value as in a form, and encodes it in a canonical way.
   private static func canonical(_ text: Substring.UTF8View) -> String {
     var result: [UInt8] = []
     var rest = text

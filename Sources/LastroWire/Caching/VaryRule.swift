@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which fields of the request an answer was chosen by (RFC 9110 §12.5.5, RFC 9111 §4.1).
+/// The request fields that a response was selected by (RFC 9110 §12.5.5, RFC 9111 §4.1).
 package struct VaryRule: Sendable, Hashable {
-  /// More than any server has; an answer that names more is not kept.
+  /// The maximum number of names. A response with more names, which no real server sends, is not stored.
   package static let maximumNames = 32
 
-  /// In lower case, each once, sorted.
+  /// The names in lower case, sorted and without duplicates.
   package let names: [String]
-  /// Whether no request is known to get the answer again: `*`, or more names than are looked at.
+  /// Whether no request is known to match: `*`, or more than `maximumNames` names.
   package let matchesNone: Bool
 
   package init(_ fields: CacheFields) {
@@ -16,13 +16,13 @@ package struct VaryRule: Sendable, Hashable {
     names = matchesNone ? [] : members.sorted()
   }
 
-  /// What a request has in these fields, so that requests that are to get the same answer have equal texts. It may hold
-  /// credentials: what is kept is a digest of it.
+  /// Returns the values of these fields in a request. Requests that match the same response have equal texts. The text
+  /// may contain credentials; only a digest of it is stored.
   package func selection(from request: CacheFields) -> String {
     var text = ""
     for name in names {
       let values = request.values(name)
-      // A field that is absent is not one that is empty.
+      // An absent field differs from an empty one.
       guard !values.isEmpty else {
         text += "\(name)\n"
         continue
@@ -36,7 +36,7 @@ package struct VaryRule: Sendable, Hashable {
     let members = values.flatMap(FieldSyntax.elements)
     guard ["accept", "accept-language", "accept-encoding"].contains(name) else { return members.joined(separator: ",") }
     let lowercased = members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
-    // Members of equal weight say the same in any order; with weights the order stays.
+    // Without weights, the order of members does not matter; with weights, keep the order.
     return (lowercased.contains { $0.contains(";") } ? lowercased : lowercased.sorted()).joined(separator: ",")
   }
 }

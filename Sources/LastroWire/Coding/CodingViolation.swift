@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a body cannot be read by its `Content-Encoding`.
+/// The reason why a body cannot be decoded by its `Content-Encoding`.
 package struct CodingViolation: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable {
-    /// The data are not what the coding says, or a checksum or length is wrong.
+    /// The data does not match its coding, or a checksum or length is wrong.
     case corrupt
-    /// The body ended before the data did.
+    /// The body ended before its compressed data did.
     case truncated
     /// Bytes follow the end of the data.
     case trailing
-    /// Far more bytes came than they stand for.
+    /// The compressed input is far longer than the data in it.
     case wasteful
-    /// There is no memory to decompress.
+    /// Memory for the decompression cannot be allocated.
     case memory
   }
 

@@ -2,14 +2,14 @@
 
 /// A content coding (RFC 9110 §8.4.1).
 package enum ContentCoding: Equatable, Sendable {
-  /// RFC 1952; also under its old name, `x-gzip`.
+  /// The gzip format (RFC 1952), also known as `x-gzip`.
   case gzip
-  /// RFC 1950, and RFC 1951 without it, which servers send as well.
+  /// The zlib format (RFC 1950), or bare deflate data (RFC 1951), which some servers send instead.
   case deflate
-  /// One that is not undone here, in lower case.
+  /// A coding that is not supported here, in lower case.
   case other(String)
 
-  /// The value of `Accept-Encoding` that asks for what can be undone.
+  /// The value of `Accept-Encoding` that lists the supported codings.
   package static let offer = "gzip, deflate"
 
   init(_ name: String) {
@@ -20,7 +20,8 @@ package enum ContentCoding: Equatable, Sendable {
     }
   }
 
-  /// The codings of a response's body, in the order in which they were applied, without those that change nothing.
+  /// Returns the codings of a response's body in the order in which they were applied, without those that have no
+  /// effect.
   package static func list(of head: ResponseHead) -> [ContentCoding] {
     var result: [ContentCoding] = []
     for field in head.fields where field.name.isASCII("content-encoding") {

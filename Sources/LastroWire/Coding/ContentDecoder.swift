@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Undoes the content codings of one body, the last applied first, in pieces of the caller's size.
+/// Decodes the content codings of one body, last applied first, in pieces of the caller's size.
 ///
-/// Each coding takes what an ``InflateMachine`` holds, and each but the last applied a piece of 16 KiB.
+/// Each coding needs the memory of an ``InflateMachine``. Each but the last applied also needs a buffer of 16 KiB.
 package final class ContentDecoder {
   private static let pieceBytes = 16_384
 
   private var machine: InflateMachine
-  /// Undoes what was applied after this coding.
+  /// The decoder for the codings that were applied after this one.
   private let outer: ContentDecoder?
-  /// What `outer` gave, from `position` on.
+  /// The output of `outer`, unread from `position` on.
   private let piece: UnsafeMutableRawBufferPointer
   private var position = 0
   private var count = 0
@@ -22,8 +22,10 @@ package final class ContentDecoder {
 
   deinit { piece.deallocate() }
 
+  /// Creates a decoder.
+  ///
   /// - Parameter codings: in the order in which they were applied.
-  /// - Returns: `nil` where there is nothing to undo, or a coding that cannot be undone.
+  /// - Returns: `nil` if there is nothing to decode, or if a coding is not supported.
   package static func make(_ codings: [ContentCoding]) -> ContentDecoder? {
     var decoder: ContentDecoder?
     for coding in codings.reversed() {
@@ -36,16 +38,16 @@ package final class ContentDecoder {
     return decoder
   }
 
-  /// Bytes that are held for decoding, besides this object.
+  /// The number of bytes that are held for decoding, in addition to this object.
   package var heldBytes: Int { machine.heldBytes + piece.count + (outer?.heldBytes ?? 0) }
 
-  /// Decodes until the space is full, the input is used up, or something is wrong, which the next call throws. Where
-  /// nothing was produced, all input was consumed, and nothing can be had without more.
+  /// Decodes until the output is full, the input is used up, or an error occurs, which the next call throws. If nothing
+  /// was produced, all input has been consumed and more is needed.
   ///
   /// - Parameters:
-  ///   - space: not empty.
-  ///   - now: in nanoseconds, for the rate of input that stands for nothing. Default 0: there is no clock.
-  /// - Throws: ``CodingViolation``; the decoder is not to be used any more.
+  ///   - space: the output buffer; not empty.
+  ///   - now: in nanoseconds, for the rate of input that produces no data. Default 0: there is no clock.
+  /// - Throws: ``CodingViolation``. The decoder must not be used any more then.
   package func decode(
     _ input: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer, now: UInt64 = 0
   ) throws(CodingViolation) -> InflateMachine.Progress {
@@ -63,7 +65,7 @@ package final class ContentDecoder {
     }
   }
 
-  /// The input has ended.
+  /// Ends the input.
   ///
   /// - Throws: ``CodingViolation`` of kind `truncated`.
   package func end() throws(CodingViolation) {

@@ -2,17 +2,18 @@
 
 internal import CLastroZlib
 
-/// Undoes one content coding, gzip or deflate, in pieces of the caller's size.
+/// Decodes one content coding, gzip or deflate, in pieces of the caller's size.
 ///
-/// It holds zlib's window and tables (40 KiB, counted), and no input and no output but the first byte of `deflate`.
+/// It holds zlib's window and tables (40 KiB, counted). It buffers no input or output except the first byte of
+/// `deflate`.
 ///
-/// gzip may have several members (RFC 1952 §2.2), and up to 64 KiB of zeros behind the last, as tools pad it; checksums
-/// and lengths are checked, those of headers too. What is called `deflate` is zlib's format (RFC 1950) or bare data
-/// (RFC 1951): servers send both, and the first two bytes tell.
+/// gzip may have several members (RFC 1952 §2.2), followed by up to 64 KiB of zero padding, which some tools add.
+/// Checksums and lengths are verified, including those of headers. `deflate` is either the zlib format (RFC 1950) or
+/// bare data (RFC 1951): servers send both, and the first two bytes distinguish them.
 package struct InflateMachine: ~Copyable {
   package enum Format: Sendable { case gzip, deflate }
 
-  /// What one call did.
+  /// The result of one call.
   package struct Progress: Equatable, Sendable {
     package var consumed = 0
     package var produced = 0
@@ -20,21 +21,21 @@ package struct InflateMachine: ~Copyable {
 
   private enum State {
     case start
-    /// The first byte of `deflate` has come.
+    /// The first byte of `deflate` has been received.
     case first(UInt8)
     case within
     case behindMember
     case padding(Int)
     case over
-    /// Told once what came before it was given.
+    /// An error occurred. It is thrown once all earlier output has been returned.
     case broken(CodingViolation)
   }
 
   private static let maximumPadding = 65_536
-  /// The budget for bytes that stand for nothing: names in headers, empty members, and empty blocks, as a flush
-  /// without data makes them.
+  /// The budget for input that produces no data: names in headers, empty members, and empty blocks from flushes without
+  /// data.
   private static let waste = PeerBudget.Rule(burst: 1 << 20, perSecond: 65_536)
-  /// Bytes that each byte of data pays for. A flush after each byte costs seven.
+  /// The number of input bytes that each byte of output pays for. A flush after each byte costs seven.
   private static let wastePerByte = (count: 32, advance: 1 << 50)
 
   private let format: Format
@@ -46,15 +47,15 @@ package struct InflateMachine: ~Copyable {
 
   deinit { clastro_inflater_free(inflater) }
 
-  /// Bytes that zlib holds.
+  /// The number of bytes that zlib holds.
   package var heldBytes: Int { inflater.map(clastro_inflater_held) ?? 0 }
 
-  /// Decodes until the input is used up, the space is full, or something is wrong, which the next call throws. Where
-  /// nothing was produced, all input was consumed, and nothing can be had without more.
+  /// Decodes until the input is used up, the output is full, or an error occurs, which the next call throws. If nothing
+  /// was produced, all input has been consumed and more is needed.
   ///
-  /// - Parameter now: in nanoseconds, for the rate of input that stands for nothing. Default 0: there is no clock, and
-  ///   only data refill its budget.
-  /// - Throws: ``CodingViolation``; the machine is not to be used any more.
+  /// - Parameter now: in nanoseconds, for the rate of input that produces no data. Default 0: there is no clock, and
+  ///   only output refills the budget.
+  /// - Throws: ``CodingViolation``. The machine must not be used any more then.
   package mutating func decode(
     _ input: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer, now: UInt64 = 0
   ) throws(CodingViolation) -> Progress {
@@ -67,7 +68,7 @@ package struct InflateMachine: ~Copyable {
     return progress
   }
 
-  /// The input has ended. Nothing at all is an empty body.
+  /// Ends the input. Empty input is a valid empty body.
   ///
   /// - Throws: ``CodingViolation`` of kind `truncated`.
   package func end() throws(CodingViolation) {
@@ -78,7 +79,7 @@ package struct InflateMachine: ~Copyable {
     }
   }
 
-  /// Whether there may be more to do.
+  /// Performs one step. Returns whether there may be more to do.
   private mutating func step(
     _ input: UnsafeRawBufferPointer, _ space: UnsafeMutableRawBufferPointer, _ progress: inout Progress
   ) throws(CodingViolation) -> Bool {
@@ -99,7 +100,7 @@ package struct InflateMachine: ~Copyable {
       progress.consumed += 1
     case .first(let first):
       open(Self.isZlib(first, byte) ? CLASTRO_ZLIB : CLASTRO_RAW)
-      // One byte, of which zlib makes nothing yet.
+      // Pass the first byte to zlib, which produces no output from it yet.
       var (first, nothing) = (first, UInt8(0))
       if let inflater { _ = clastro_inflater_run(inflater, &first, 1, &nothing, 0) }
     case .behindMember where byte == 0x1F:
@@ -141,8 +142,8 @@ package struct InflateMachine: ~Copyable {
     state = inflater == nil ? .broken(Self.noMemory) : .within
   }
 
-  /// Whether these are the first two bytes of zlib's format (RFC 1950 §2.2). Bare data begins so only with a stored
-  /// block whose padding is not zero, which no compressor writes.
+  /// Returns whether these are the first two bytes of the zlib format (RFC 1950 §2.2). Bare data can start like this
+  /// only with a stored block whose padding is not zero, which no compressor writes.
   private static func isZlib(_ first: UInt8, _ second: UInt8) -> Bool {
     first & 0x0F == 8 && first >> 4 <= 7 && (Int(first) << 8 | Int(second)) % 31 == 0
   }

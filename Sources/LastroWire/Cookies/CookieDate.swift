@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Dates of `Expires` (RFC 6265 §5.1.1): whatever order and punctuation servers write them in.
+/// Parses the dates of `Expires` (RFC 6265 §5.1.1), in any order and punctuation.
 ///
-/// It is another grammar than that of ``HTTPDate``: of the time, the day, the month and the year the first token that
-/// fits counts.
+/// The grammar differs from that of ``HTTPDate``: for each of time, day, month and year, the first matching token
+/// counts.
 package struct CookieDate {
   private var time: (hour: Int, minute: Int, second: Int)?
   private var day: Int?
   private var month: String?
   private var year: Int?
 
-  /// Seconds since 1970-01-01 00:00:00 UTC; `nil` for text that is not such a date, is of no day that was or will be,
-  /// or lies before 1601.
+  /// Returns the seconds since 1970-01-01 00:00:00 UTC; `nil` if the text is not such a date, names a nonexistent day,
+  /// or is before 1601.
   package static func seconds(_ text: some Collection<UInt8>) -> Int64? {
     var date = CookieDate()
     for token in text.split(whereSeparator: isDelimiter) { date.take(Array(token)[...]) }
@@ -46,14 +46,14 @@ package struct CookieDate {
       default: year
       }
     guard full >= 1601 else { return nil }
-    // In the one form that may be sent, whose reader knows the calendar, and does not ask which day of the week it was.
+    // Write the date in the standard form, whose parser validates the calendar but not the day of the week.
     let clock = [time.hour, time.minute, time.second].map(Self.twoDigits).joined(separator: ":")
     return HTTPDate.seconds("Mon, \(Self.twoDigits(day)) \(month) \(full) \(clock) GMT", now: 0)
   }
 
   private static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
-  /// Three numbers of one or two digits, and then no digit.
+  /// Parses three numbers of one or two digits, not followed by another digit.
   private static func time(_ token: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
     var rest = token
     var fields: [Int] = []
@@ -69,7 +69,7 @@ package struct CookieDate {
     return (fields[0], fields[1], fields[2])
   }
 
-  /// So many digits, and then no digit.
+  /// Parses a number with a digit count in the range, not followed by another digit.
   private static func number(_ token: ArraySlice<UInt8>, digits count: ClosedRange<Int>) -> Int? {
     let digits = token.prefix { isDigit($0) }
     return count.contains(digits.count) ? value(digits) : nil

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the name of a cookie promises by its beginning, in any case (draft-ietf-httpbis-rfc6265bis §4.1.3); the two
-/// with `Http` as draft-ietf-httpbis-layered-cookies has them.
+/// A name prefix of a cookie, which promises certain attributes. It is matched in any case
+/// (draft-ietf-httpbis-rfc6265bis §4.1.3; the two prefixes with `Http` are from draft-ietf-httpbis-layered-cookies).
 package enum CookiePrefix: Sendable, CaseIterable {
   case secure, host, http, hostHTTP
 
-  /// As it is written.
+  /// The prefix as written.
   package var text: StaticString {
     switch self {
     case .secure: "__Secure-"
@@ -15,9 +15,9 @@ package enum CookiePrefix: Sendable, CaseIterable {
     }
   }
 
-  /// The prefix of a name, or of a value without a name; the longest, where two fit.
+  /// Finds the longest prefix of a name, or of a nameless cookie's value.
   package init?(_ name: String) {
-    // `__Host-Http-` begins with `__Host-`.
+    // `__Host-Http-` also begins with `__Host-`.
     let candidates: [CookiePrefix] = [.hostHTTP, .host, .secure, .http]
     guard let prefix = candidates.first(where: { $0.begins(name) }) else { return nil }
     self = prefix
@@ -32,9 +32,9 @@ package enum CookiePrefix: Sendable, CaseIterable {
 
   private static func lower(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
-  /// Whether a cookie keeps the promise.
+  /// Returns whether a cookie has the attributes that its prefix promises.
   ///
-  /// - Parameter isForWholeHost: whether it is for one host and all its paths.
+  /// - Parameter isForWholeHost: whether the cookie applies to a single host and all its paths.
   package func holds(isSecure: Bool, isHTTPOnly: Bool, isForWholeHost: Bool) -> Bool {
     switch self {
     case .secure: isSecure

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one `Set-Cookie` field says (draft-ietf-httpbis-rfc6265bis §5.6), before any rule of a jar.
+/// The content of one `Set-Cookie` field (draft-ietf-httpbis-rfc6265bis §5.6), before any rules of a cookie jar.
 ///
-/// Lines are never joined or split at commas, which stand in dates.
+/// Lines are never joined or split at commas, because dates contain commas.
 package struct SetCookieLine: Sendable, Equatable {
-  /// Most bytes of name and value together.
+  /// The maximum size of name and value together in bytes.
   package static let maximumBytes = 4096
-  /// Most bytes of an attribute's value; a longer one is ignored with its attribute.
+  /// The maximum size of an attribute's value in bytes. An attribute with a longer value is ignored.
   package static let maximumAttributeBytes = 1024
 
-  /// Why a line sets nothing.
+  /// The reason why a line sets no cookie.
   package enum Problem: Error, Sendable, Equatable {
-    /// It has a control character other than a tab.
+    /// The line has a control character other than a tab.
     case controlCharacter
-    /// It is not UTF-8.
+    /// The line is not UTF-8.
     case notUTF8
-    /// Neither name nor value.
+    /// The line has neither a name nor a value.
     case empty
-    /// More than ``SetCookieLine/maximumBytes``.
+    /// Name and value exceed ``SetCookieLine/maximumBytes``.
     case tooLong
   }
 
-  /// What `SameSite` says; `unspecified` where it is absent or says something else.
+  /// The value of `SameSite`; `unspecified` if it is absent or unknown.
   package enum SameSite: Sendable, Equatable { case unspecified, strict, lax, none }
 
-  /// Empty where the line has no `=`.
+  /// The name; empty if the line has no `=`.
   package var name: String
-  /// With its quotes, where it has any.
+  /// The value, including quotes.
   package var value: String
-  /// `Expires`, in seconds since 1970.
+  /// The value of `Expires`, in seconds since 1970.
   package var expires: Int64?
-  /// `Max-Age`, in seconds; 0 for what is not positive.
+  /// The value of `Max-Age` in seconds; 0 if it is not positive.
   package var maximumAge: Int64?
-  /// `Domain`, without one dot in front; `nil` where it is absent or empty.
+  /// The value of `Domain` without a leading dot; `nil` if it is absent or empty.
   package var domain: String?
-  /// `Path`; `nil` where it is absent or does not begin with a slash.
+  /// The value of `Path`; `nil` if it is absent or does not begin with a slash.
   package var path: String?
-  /// Whether `Secure` stands there.
+  /// Whether the line has `Secure`.
   package var isSecure = false
-  /// Whether `HttpOnly` stands there.
+  /// Whether the line has `HttpOnly`.
   package var isHTTPOnly = false
-  /// `SameSite`.
+  /// The value of `SameSite`.
   package var sameSite = SameSite.unspecified
 
-  /// Reads a field's value.
+  /// Parses a field's value.
   package init(_ line: some Collection<UInt8>) throws(Problem) {
     let bytes = Array(line)
     guard bytes.allSatisfy(FieldSyntax.isValue) else { throw .controlCharacter }
@@ -58,14 +58,14 @@ package struct SetCookieLine: Sendable, Equatable {
     self.value = value
     for part in parts.dropFirst() {
       let attribute = Self.pair(part, nameless: false)
-      // A name of a thousand bytes is of no attribute.
+      // No known attribute has a longer name.
       if attribute.value.count <= Self.maximumAttributeBytes, attribute.name.count <= 8 { take(attribute) }
     }
   }
 
   private typealias Pair = (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)
 
-  /// Split at the first `=`. Without one all of it is the value of a cookie, or the name of an attribute.
+  /// Splits at the first `=`. Without one, the whole text is the value of a cookie, or the name of an attribute.
   private static func pair(_ text: ArraySlice<UInt8>, nameless: Bool) -> Pair {
     guard let mark = text.firstIndex(of: UInt8(ascii: "=")) else {
       return nameless ? ([], text.withoutSpaces) : (text.withoutSpaces, [])
@@ -73,7 +73,7 @@ package struct SetCookieLine: Sendable, Equatable {
     return (text[..<mark].withoutSpaces, text[text.index(after: mark)...].withoutSpaces)
   }
 
-  /// The last attribute of a name counts.
+  /// Applies an attribute. A later one replaces an earlier one of the same name.
   private mutating func take(_ attribute: Pair) {
     let value = attribute.value
     switch String(decoding: attribute.name, as: UTF8.self) {
@@ -103,13 +103,13 @@ package struct SetCookieLine: Sendable, Equatable {
     }
   }
 
-  /// `-` and digits, or digits; as many as there are.
+  /// Parses digits with an optional `-`, of any length.
   private static func age(_ value: ArraySlice<UInt8>) -> Int64? {
     let isNegative = value.first == UInt8(ascii: "-")
     let digits = isNegative ? value.dropFirst() : value
     guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     if isNegative { return 0 }
-    // Longer than any jar keeps a cookie.
+    // A larger number exceeds the lifetime of cookies in any jar.
     return Int64(String(decoding: digits, as: UTF8.self)) ?? .max
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads server-sent events (WHATWG HTML §9.2.5 and §9.2.6), however the bytes are split.
+/// Parses server-sent events (WHATWG HTML §9.2.5 and §9.2.6) from bytes that arrive in pieces.
 ///
-/// Leniencies, as the standard wants them: lines end in CRLF, LF or CR; one byte order mark at the start is dropped;
-/// bytes that are no UTF-8 become U+FFFD; fields that are not known are ignored; an event that the end cuts is dropped.
-/// In one thing it follows browsers and not the text: the identifier of an earlier connection stays in force until an
-/// event has another.
+/// Leniencies, as the standard requires: lines end in CRLF, LF or CR; one byte order mark at the start is dropped;
+/// bytes that are not UTF-8 become U+FFFD; unknown fields are ignored; an incomplete event at the end is dropped. In
+/// one respect it follows browsers and not the text: the identifier of an earlier connection remains in force until an
+/// event has another one.
 ///
-/// Rules for editing: no I/O; an event is given at the end of its empty line, without a look at what follows; keeps one
-/// line and one event, and of both no more than the limits.
+/// Rules for editing: no I/O; an event is returned at the end of its empty line, without a look at what follows; keeps
+/// one line and one event, and of both no more than the limits.
 package struct EventStreamMachine: Sendable {
   package struct Limits: Sendable {
     package var lineBytes: Int
@@ -34,7 +34,7 @@ package struct EventStreamMachine: Sendable {
     }
   }
 
-  /// What is longer than its limit, which is the value.
+  /// A limit was exceeded. The value is the limit.
   package enum Violation: Error, Equatable {
     case line(Int)
     case event(Int)
@@ -45,17 +45,19 @@ package struct EventStreamMachine: Sendable {
   private var lines: LineCutter
   private var isFirstLine = true
   private var name: [UInt8] = []
-  /// The lines of data, each with an LF behind it.
+  /// The lines of data, each followed by an LF.
   private var data: [UInt8] = []
   private var id: String
   private var violation: Violation?
 
   /// The identifier of the latest event, or of a block without data that had one.
   package private(set) var lastEventID: String
-  /// What the server set last for the wait before a reconnection, in milliseconds; no more than `Int.max`.
+  /// The latest reconnection delay from the server in milliseconds; at most `Int.max`.
   package private(set) var retry: Int?
 
-  /// - Parameter lastEventID: of the connection before. Default: empty.
+  /// Creates a machine.
+  ///
+  /// - Parameter lastEventID: the last identifier of the previous connection. Default: empty.
   package init(limits: Limits, lastEventID: String = "") {
     self.limits = limits
     self.lastEventID = lastEventID
@@ -63,10 +65,10 @@ package struct EventStreamMachine: Sendable {
     lines = LineCutter(maximumBytes: limits.lineBytes, endsAtReturn: true)
   }
 
-  /// Takes the next bytes.
+  /// Adds received bytes.
   package mutating func feed(_ bytes: [UInt8]) { lines.feed(bytes) }
 
-  /// The next event; `nil` until more is fed. What it throws it throws again.
+  /// Returns the next event; `nil` if more bytes are needed. After an error, every call throws the same error.
   package mutating func next() throws(Violation) -> Event? {
     if let violation { throw violation }
     do throws(Violation) {
@@ -97,7 +99,7 @@ package struct EventStreamMachine: Sendable {
     let colon = line.firstIndex(of: 0x3A) ?? line.endIndex
     var value = line[colon...].dropFirst()
     if value.first == 0x20 { value = value.dropFirst() }
-    // A comment's name is empty.
+    // The name of a comment is empty.
     switch line[..<colon] {
     case let field where field.elementsEqual("data".utf8): try append(value)
     case let field where field.elementsEqual("event".utf8): name = Array(value)
@@ -118,7 +120,7 @@ package struct EventStreamMachine: Sendable {
     if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
   }
 
-  /// A number of ASCII digits alone, and of one at least.
+  /// Parses a number of one or more ASCII digits.
   private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
     guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     return Int(String(decoding: digits, as: UTF8.self)) ?? .max

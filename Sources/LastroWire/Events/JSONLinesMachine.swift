@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cuts JSON Lines, also known as NDJSON, into JSON texts, however the bytes are split.
+/// Splits JSON Lines, also known as NDJSON, into JSON texts, from bytes that arrive in pieces.
 ///
-/// A line ends in LF or CRLF, and the last one may have no end. Lines of blanks alone are skipped, and a byte order
-/// mark at the start is dropped (RFC 8259 §8.1). Whether a line is JSON is for its decoder to say.
+/// A line ends in LF or CRLF, and the last one may have no end. Blank lines are skipped, and a byte order mark at the
+/// start is dropped (RFC 8259 §8.1). The machine does not check whether a line is JSON.
 ///
 /// Rules for editing: no I/O; keeps one line of no more than the maximum.
 package struct JSONLinesMachine: Sendable {
@@ -12,10 +12,10 @@ package struct JSONLinesMachine: Sendable {
 
   package init(maximumTextBytes: Int) { lines = LineCutter(maximumBytes: maximumTextBytes, endsAtReturn: false) }
 
-  /// Takes the next bytes.
+  /// Adds received bytes.
   package mutating func feed(_ bytes: [UInt8]) { lines.feed(bytes) }
 
-  /// The next text; `nil` until more is fed.
+  /// Returns the next text; `nil` if more bytes are needed.
   package mutating func next() throws(JSONTextViolation) -> [UInt8]? {
     do throws(LineCutter.LineTooLong) {
       while let line = try lines.next() {
@@ -27,8 +27,8 @@ package struct JSONLinesMachine: Sendable {
     }
   }
 
-  /// The text of a last line without an end, if there is one. To be called when the bytes have ended, and `next` has no
-  /// more.
+  /// Returns the text of a last line without an end, if there is one. Call it when the bytes have ended and `next`
+  /// returns `nil`.
   package mutating func finish() -> [UInt8]? { text(lines.takeRest()) }
 
   private mutating func text(_ line: ArraySlice<UInt8>) -> [UInt8]? {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cuts a JSON text sequence (RFC 7464) into its texts, however the bytes are split.
+/// Splits a JSON text sequence (RFC 7464) into its texts, from bytes that arrive in pieces.
 ///
-/// Each text stands behind a record separator (0x1E); several of them are one. A text is given at the LF behind it,
-/// without a look at what follows, where its brackets and quotes are closed; else at the next separator. One that is
-/// not closed there is cut; so may be a number, `true`, `false` or `null` without a blank behind it (§2.4).
+/// Each text follows a record separator (0x1E); consecutive separators count as one. If brackets and quotes are closed
+/// at the LF after a text, the text is returned at once, without a look at what follows. Otherwise it ends at the next
+/// separator. A text that is not closed there is truncated. So may be a number, `true`, `false` or `null` that is not
+/// followed by a blank (§2.4).
 ///
 /// Rules for editing: no I/O; keeps one text of no more than the maximum.
 package struct JSONTextSequenceMachine: Sendable {
-  /// What of a text's structure is known.
+  /// The structure of a text, as far as it has been read.
   private struct Shape {
     var depth = 0
     var isInString = false
@@ -43,13 +44,13 @@ package struct JSONTextSequenceMachine: Sendable {
 
   package init(maximumTextBytes: Int) { self.maximumTextBytes = maximumTextBytes }
 
-  /// Takes the next bytes.
+  /// Adds received bytes.
   package mutating func feed(_ bytes: [UInt8]) {
     piece = Array(piece[offset...]) + bytes
     offset = 0
   }
 
-  /// The next text; `nil` until more is fed.
+  /// Returns the next text; `nil` if more bytes are needed.
   package mutating func next() throws(JSONTextViolation) -> [UInt8]? {
     while offset < piece.count {
       let byte = piece[offset]
@@ -65,8 +66,8 @@ package struct JSONTextSequenceMachine: Sendable {
     return nil
   }
 
-  /// The last text, where neither LF nor separator came behind it. To be called when the bytes have ended, and `next`
-  /// has no more.
+  /// Returns the last text if neither an LF nor a separator followed it. Call it when the bytes have ended and `next`
+  /// returns `nil`.
   package mutating func finish() throws(JSONTextViolation) -> [UInt8]? { try takeText() }
 
   private mutating func note(_ byte: UInt8) throws(JSONTextViolation) {
@@ -87,6 +88,6 @@ package struct JSONTextSequenceMachine: Sendable {
     return text
   }
 
-  /// Whether JSON lets the byte stand between its parts (RFC 8259 §2).
+  /// Returns whether the byte is JSON white space (RFC 8259 §2).
   static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 }

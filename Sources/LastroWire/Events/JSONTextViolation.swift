@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why JSON texts cannot be told apart.
+/// The reason why JSON texts cannot be separated.
 package enum JSONTextViolation: Error, Equatable {
-  /// A text is longer than the maximum, which is the value.
+  /// A text exceeds the maximum, which is the value.
   case tooLong(Int)
-  /// Of a sequence: the text is cut, or may be.
+  /// A text of a sequence is truncated, or may be.
   case truncated
-  /// Of a sequence: bytes stand before the first record separator, or between a text's end and the next.
+  /// A sequence has bytes before its first record separator, or between a text's end and the next separator.
   case outsideOfText
 }

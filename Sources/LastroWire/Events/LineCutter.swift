@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cuts bytes into lines, however they come in pieces.
+/// Splits bytes that arrive in pieces into lines.
 ///
 /// Rules for editing: no I/O; keeps one line of no more than the maximum and a CR, and the piece that was fed last.
 package struct LineCutter: Sendable {
-  /// A line is longer than the maximum, which is the value.
+  /// A line exceeds the maximum, which is the value.
   package struct LineTooLong: Error, Equatable {
     package var maximum: Int
   }
 
   private let maximumBytes: Int
-  /// Whether CR ends a line as well, with the LF that may follow it; else LF does, with the CR that
-  /// may stand before it.
+  /// Whether CR also ends a line, with an optional LF after it. Otherwise only LF does, and the CR before it remains
+  /// part of the line.
   private let endsAtReturn: Bool
   private var piece: [UInt8] = []
   private var offset = 0
-  /// The beginning of a line whose end has not come.
+  /// The beginning of a line whose end has not been received.
   private var begun: [UInt8] = []
-  /// Whether the line that was given last ended in CR at the end of a piece: its LF may be still to come.
+  /// Whether the previous line ended in a CR at the end of a piece, so that its LF may follow.
   private var skipsLineFeed = false
 
   package init(maximumBytes: Int, endsAtReturn: Bool) {
@@ -25,13 +25,13 @@ package struct LineCutter: Sendable {
     self.endsAtReturn = endsAtReturn
   }
 
-  /// Takes the next bytes.
+  /// Adds received bytes.
   package mutating func feed(_ bytes: [UInt8]) {
     piece = offset == piece.count ? bytes : Array(piece[offset...]) + bytes
     offset = 0
   }
 
-  /// The next line without its end; `nil` until more is fed.
+  /// Returns the next line without the byte that ends it; `nil` if more bytes are needed.
   package mutating func next() throws(LineTooLong) -> ArraySlice<UInt8>? {
     if skipsLineFeed, offset < piece.count {
       if piece[offset] == 0x0A { offset += 1 }
@@ -53,14 +53,14 @@ package struct LineCutter: Sendable {
     return begun[...]
   }
 
-  /// How many bytes the line has before an offset in the piece. A CR that stands last is not among them: it is part of
-  /// the line's end, or what follows on it shows that it is not.
+  /// Returns the length of the line up to an offset in the piece. A final CR is not counted: either it belongs to the
+  /// line's end, or the next byte shows that it does not.
   private func length(upTo end: Int) -> Int {
     let last = end > offset ? piece[end - 1] : begun.last
     return begun.count + end - offset - (last == 0x0D ? 1 : 0)
   }
 
-  /// What came behind the last end of a line. To be called when nothing more is fed.
+  /// Returns the bytes after the last line end. Call it when no more bytes follow.
   package mutating func takeRest() -> ArraySlice<UInt8> {
     defer { (begun, piece, offset) = ([], [], 0) }
     return (begun + piece[offset...])[...]

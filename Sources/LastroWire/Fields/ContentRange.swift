@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `Content-Range` in bytes (RFC 9110 §14.4).
+/// The value of `Content-Range` in bytes (RFC 9110 §14.4).
 package struct ContentRange: Hashable, Sendable {
-  /// The bytes that follow; `nil` for an answer that has none of them (`*`).
+  /// The range of bytes in the body; `nil` if the range cannot be satisfied (`*`).
   package let bytes: Range<Int64>?
-  /// Length of the whole; `nil` where it is not told (`*`).
+  /// The length of the complete representation; `nil` if it is unknown (`*`).
   package let total: Int64?
 
-  /// `nil` for anything else, and for a range that cannot be.
+  /// Parses a value; `nil` for any other form, and for an impossible range.
   package init?(_ text: String) {
     let words = text.split(separator: " ", omittingEmptySubsequences: true)
     guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the value of a field from left to right: words, quoted texts, parameters (RFC 9110 §5.6).
+/// Scans a field value from left to right: words, quoted strings and parameters (RFC 9110 §5.6).
 struct FieldScanner {
   private static let quote = UInt8(ascii: "\"")
   private static let backslash = UInt8(ascii: "\\")
@@ -18,7 +18,7 @@ struct FieldScanner {
     while let byte = peek, byte.isSpace { index += 1 }
   }
 
-  /// Goes behind a byte, if it is the next one.
+  /// Skips a byte if it is the next one. Returns whether it was.
   mutating func pass(_ character: Unicode.Scalar) -> Bool {
     guard peek == UInt8(ascii: character) else { return false }
     index += 1
@@ -31,9 +31,9 @@ struct FieldScanner {
     return String(decoding: bytes[start..<index], as: UTF8.self)
   }
 
-  /// The text in quotes that begins here; `nil` where they are not closed.
+  /// Returns the quoted string at the current position; `nil` if there is none or it is not closed.
   ///
-  /// - Parameter escapes: whether a backslash stands for what follows it (§5.6.4). Browsers write it as it is.
+  /// - Parameter escapes: whether a backslash escapes the next byte (§5.6.4). Browsers write backslashes literally.
   mutating func quoted(escapes: Bool) -> String? {
     guard pass("\"") else { return nil }
     var text: [UInt8] = []
@@ -50,8 +50,8 @@ struct FieldScanner {
     return nil
   }
 
-  /// `; name=value` again and again, with blanks wherever servers put them; names in lower case. It ends in front of
-  /// what is no parameter. `nil` where quotes are not closed.
+  /// Parses repeated `; name=value` with optional blanks, with names in lower case. It stops before any other text.
+  /// Returns `nil` if a quoted value is not closed.
   mutating func parameters(escapes: Bool = true) -> [FieldParameter]? {
     var parameters: [FieldParameter] = []
     while true {
@@ -75,7 +75,7 @@ struct FieldScanner {
   }
 }
 
-/// A parameter of a field's value: its name in lower case, its value without quotes.
+/// A parameter of a field value, with its name in lower case and its value unquoted.
 package struct FieldParameter: Equatable, Sendable {
   package var name: String
   package var value: String
@@ -87,6 +87,6 @@ package struct FieldParameter: Equatable, Sendable {
 }
 
 extension [FieldParameter] {
-  /// The value of the first one of that name.
+  /// Returns the value of the first parameter with the name.
   package subscript(name: String) -> String? { first { $0.name == name }?.value }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value with parameters behind it, as `Content-Type` (RFC 9110 §8.3) and `Content-Disposition` (RFC 6266) have it.
+/// A value with parameters, as in `Content-Type` (RFC 9110 §8.3) and `Content-Disposition` (RFC 6266).
 package struct ParameterizedValue: Equatable, Sendable {
-  /// `text/plain` or `form-data`, in lower case.
+  /// The value without parameters in lower case, such as `text/plain` or `form-data`.
   package let essence: String
   package let parameters: [FieldParameter]
 
-  /// Reads a value; `nil` for one that is not such.
+  /// Parses a value; `nil` if it is malformed.
   ///
-  /// - Parameter escapes: whether a backslash in quotes stands for what follows it. Browsers write it as it is.
+  /// - Parameter escapes: whether a backslash escapes the next byte in quotes. Browsers write backslashes literally.
   package init?(_ text: String, escapes: Bool = true) {
     var scanner = FieldScanner(text)
     scanner.passBlanks()
@@ -17,7 +17,8 @@ package struct ParameterizedValue: Equatable, Sendable {
     self.parameters = parameters
   }
 
-  /// The one value of a parameter; `nil` where there is none, or are two that differ, of which readers take either.
+  /// Returns the value of a parameter; `nil` if it is absent, or given more than once with different values, of which
+  /// readers choose differently.
   package func only(_ name: String) -> String? {
     let values = Set(parameters.filter { $0.name == name }.map(\.value))
     return values.count == 1 ? values.first : nil

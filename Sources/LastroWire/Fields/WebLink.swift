@@ -2,21 +2,20 @@
 
 /// A link of a `Link` field (RFC 8288 §3).
 package struct WebLink: Equatable, Sendable {
-  /// Most bytes of a line; a longer one has no links, for half of it would be another list.
+  /// The maximum length of a line in bytes. A longer line has no links, because a part of it would be a different list.
   private static let limit = 64 * 1024
 
-  /// As written: a reference to be resolved against the URL that answered.
+  /// The target as written: a reference to resolve against the URL of the response.
   package var target: String
-  /// Relation types in lower case: those of the first `rel` (§3.3); empty where there is none.
+  /// The relation types of the first `rel` in lower case (§3.3); empty if there is none.
   package var relations: [String]
-  /// What the link is of, as written, where it says so (§3.2): a reference, which may be the page's own. `nil`: the
-  /// page.
+  /// The link's context as written (§3.2): a reference, which may be the page's own URL. `nil` means the page.
   package var anchor: String?
-  /// All, in order, those above among them.
+  /// All parameters in order, including those above.
   package var parameters: [FieldParameter]
 
-  /// The links of all lines of the field, read as appendix B.2 has it, but more strictly where a line is broken: a link
-  /// whose quotes are not closed is left out, and so is what follows on a blank behind a value without quotes.
+  /// Returns the links of all lines of the field, parsed as in appendix B.2, but more strictly for malformed lines: a
+  /// link with an unclosed quote is left out, and so is the text after a blank that follows an unquoted value.
   package static func links(in values: [String]) -> [WebLink] { values.flatMap(links) }
 
   private static func links(in value: String) -> [WebLink] {

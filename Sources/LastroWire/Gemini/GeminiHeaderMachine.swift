@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of Gemini that a response header breaks, or its limit that it exceeds.
+/// A rule of Gemini that a response header breaks, or a limit that it exceeds.
 package struct GeminiHeaderViolation: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable {
     case status
@@ -20,12 +20,12 @@ package struct GeminiHeaderViolation: Error, Equatable, Sendable {
   }
 }
 
-/// Reads the header of a Gemini response, however it is split, and refuses what the protocol does not allow.
+/// Parses the header of a Gemini response from bytes that arrive in pieces, and rejects violations of the protocol.
 ///
-/// The grammar: two digits, the first of them 1 to 6; a space and `meta`; CRLF. `meta` has 1,024 bytes at most, is
-/// UTF-8, and has no control characters (C0, DEL, C1), as `VCHAR` of the specification 0.24 has it; a byte order mark
-/// is not allowed either. It may be empty, and then the space may be missing too: the specification says so for classes
-/// 4 to 6 only, and here it holds for all, because what an empty `meta` means is known for each of them.
+/// The grammar: two digits, the first of them 1 to 6; a space and `meta`; CRLF. `meta` has at most 1,024 bytes, is
+/// UTF-8, and has no control characters (C0, DEL, C1), as `VCHAR` of the specification 0.24 requires. A byte order mark
+/// is not allowed either. `meta` may be empty, and then the space may be missing, too. The specification allows this
+/// for classes 4 to 6 only; here it is allowed for all, because an empty `meta` has a known meaning in each of them.
 ///
 /// Rules for editing: no I/O, no clock; never keeps more than a header may have.
 package struct GeminiHeaderMachine: Sendable {
@@ -40,7 +40,7 @@ package struct GeminiHeaderMachine: Sendable {
   }
 
   package static let maximumMetaBytes = 1024
-  /// Bytes of the longest header: status, space, meta, CRLF.
+  /// The maximum size of a header in bytes: status, space, meta, CRLF.
   package static let maximumBytes = maximumMetaBytes + 5
 
   private enum State {
@@ -58,10 +58,10 @@ package struct GeminiHeaderMachine: Sendable {
 
   package init() {}
 
-  /// Whether the header is complete. Nothing is consumed any more then.
+  /// Whether the header is complete. No more bytes are consumed then.
   package var isComplete: Bool { if case .done = state { true } else { false } }
 
-  /// The least number of bytes by which the header can come to its end: 4 before anything has come, 0 after it.
+  /// The minimum number of bytes needed to complete the header: 4 at the start, 0 at the end.
   package var minimumMissingBytes: Int {
     switch state {
     case .category: 4
@@ -72,11 +72,11 @@ package struct GeminiHeaderMachine: Sendable {
     }
   }
 
-  /// Takes bytes, up to the end of the header.
+  /// Consumes bytes up to the end of the header.
   ///
-  /// - Parameter bytes: what has come; those from `consumed` on are left to the caller, and belong to the body.
-  /// - Returns: the header when it is complete, and how many bytes were its.
-  /// - Throws: ``GeminiHeaderViolation``, at the first byte that is wrong; the machine is not to be used any more.
+  /// - Parameter bytes: the received bytes. Those from `consumed` on belong to the body.
+  /// - Returns: the header once it is complete, and the number of bytes consumed.
+  /// - Throws: ``GeminiHeaderViolation`` at the first invalid byte. The machine must not be used any more then.
   package mutating func consume(
     _ bytes: UnsafeRawBufferPointer
   ) throws(GeminiHeaderViolation) -> (header: Header?, consumed: Int) {
@@ -87,7 +87,7 @@ package struct GeminiHeaderMachine: Sendable {
     return (nil, bytes.count)
   }
 
-  /// As ``consume(_:)``, for bytes that lie elsewhere.
+  /// Consumes bytes of an array, like ``consume(_:)``.
   package mutating func consume(
     _ bytes: [UInt8]
   ) throws(GeminiHeaderViolation) -> (header: Header?, consumed: Int) {
@@ -98,9 +98,9 @@ package struct GeminiHeaderMachine: Sendable {
     return (nil, bytes.count)
   }
 
-  /// The stream has ended.
+  /// Ends the input.
   ///
-  /// - Throws: ``GeminiHeaderViolation``, kind `early`, when the header is not complete.
+  /// - Throws: ``GeminiHeaderViolation`` of kind `early` if the header is incomplete.
   package func finish() throws(GeminiHeaderViolation) {
     switch state {
     case .done: return
@@ -109,7 +109,7 @@ package struct GeminiHeaderMachine: Sendable {
     }
   }
 
-  /// Whether the header ends with this byte.
+  /// Consumes a byte. Returns whether the header ends with it.
   private mutating func take(_ byte: UInt8) throws(GeminiHeaderViolation) -> Bool {
     switch state {
     case .category:

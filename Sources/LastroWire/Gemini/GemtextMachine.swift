@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads gemtext (`text/gemini`) into its lines, however the bytes are split.
+/// Parses gemtext (`text/gemini`) into lines, from bytes that arrive in pieces.
 ///
-/// Leniencies, as the specification wants a reader to be: a line ends in LF or CRLF, the last one may have no end; a
-/// byte order mark at the start is dropped; bytes that are no UTF-8 become U+FFFD; a link line without a target is
-/// text.
+/// Leniencies that the specification asks for: a line ends in LF or CRLF, the last one may have no end; a byte order
+/// mark at the start is dropped; bytes that are not UTF-8 become U+FFFD; a link line without a target is text.
 ///
 /// Rules for editing: no I/O; never keeps more than one line, and of that no more than `maximumLineBytes`.
 package struct GemtextMachine: Sendable {
@@ -14,7 +13,7 @@ package struct GemtextMachine: Sendable {
     case heading(level: Int, text: String)
     case listItem(String)
     case quote(String)
-    /// Preformatted lines follow; what stands behind the marks, `nil` for nothing.
+    /// Preformatted lines follow. The value is the alternative text after the marks; `nil` if there is none.
     case preformatStart(String?)
     case preformatted(String)
     case preformatEnd
@@ -24,14 +23,16 @@ package struct GemtextMachine: Sendable {
   private var line: [UInt8] = []
   private var isPreformatted = false
   private var isFirstLine = true
-  /// Whether the line goes on after a piece that was given because it was too long.
+  /// Whether the current line continues a line that was split because it was too long.
   private var isContinued = false
 
-  /// - Parameter maximumLineBytes: a longer line is given in pieces, the later of which are text, or preformatted; at
-  ///   least 1,024.
+  /// Creates a machine.
+  ///
+  /// - Parameter maximumLineBytes: the length above which lines are split into pieces, at least 1,024. Later pieces are
+  ///   text or preformatted.
   package init(maximumLineBytes: Int) { self.maximumLineBytes = max(1024, maximumLineBytes) }
 
-  /// Takes bytes, and gives the lines that end in them.
+  /// Consumes bytes and appends the lines that end in them.
   package mutating func consume(_ bytes: some Collection<UInt8>, into lines: inout [Line]) {
     for byte in bytes {
       if byte == 0x0A {
@@ -43,7 +44,7 @@ package struct GemtextMachine: Sendable {
     }
   }
 
-  /// The document has ended: gives its last line, if that has no end, and closes what is open.
+  /// Ends the document: appends a last line without an end, and closes preformatted text.
   package mutating func finish(into lines: inout [Line]) {
     if !line.isEmpty { endLine(&lines) }
     if isPreformatted { lines.append(.preformatEnd) }
@@ -52,13 +53,13 @@ package struct GemtextMachine: Sendable {
 
   private mutating func endLine(_ lines: inout [Line]) {
     if line.last == 0x0D { line.removeLast() }
-    // The rest of a line that was given in pieces may be nothing but its end.
+    // The rest of a split line may consist only of the line end.
     if !(isContinued && line.isEmpty) { lines.append(read(line)) }
     line.removeAll(keepingCapacity: true)
     isContinued = false
   }
 
-  /// Gives what there is of a line that is too long, up to a character's boundary.
+  /// Appends the part of an overlong line up to a character boundary.
   private mutating func split(_ lines: inout [Line]) {
     var end = line.count - 1
     while end > line.count - 4, line[end] & 0xC0 == 0x80 { end -= 1 }

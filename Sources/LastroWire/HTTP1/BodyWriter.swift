@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Frames the body of a request (RFC 9112 §6, §7.1): it counts a body of known length, and tells which few bytes go
-/// around the caller's where chunks are needed. It never touches or copies the body.
+/// Frames the body of a request (RFC 9112 §6, §7.1). It counts the bytes of a body of known length, and supplies the
+/// bytes that surround the caller's data if the body is chunked. It never touches or copies the body.
 ///
 /// ```swift
 /// var rest = bytes[...]
@@ -13,18 +13,18 @@
 /// queue(try writer.end())
 /// ```
 package struct BodyWriter: Sendable {
-  /// Most bytes of one chunk.
+  /// The maximum size of a chunk in bytes.
   package static let maximumChunkBytes = 65_536
 
-  /// What goes out next: prefix, so many bytes of the body, suffix.
+  /// The framing of the next bytes to send: a prefix, `count` bytes of the body, then a suffix.
   package struct Piece: Equatable, Sendable {
     package let count: Int
     package let isChunk: Bool
 
-    /// The size of the chunk and its line end; nothing where the body has no chunks. At most 7 bytes.
+    /// Calls `body` with the chunk size and its line end, at most 7 bytes; with no bytes if the body is not chunked.
     package func withPrefix<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
       guard isChunk else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
-      // In the order of memory: each digit goes in front of what is there, the lowest first.
+      // In memory order: each digit is put in front of the previous bytes, the lowest digit first.
       var packed: UInt64 = 0x0A0D  // CR LF
       var length = 2
       var rest = count
@@ -38,20 +38,20 @@ package struct BodyWriter: Sendable {
       return try withUnsafeBytes(of: &packed) { try body(UnsafeRawBufferPointer(rebasing: $0[..<length])) }
     }
 
-    /// What goes behind the bytes: the chunk's line end, or nothing.
+    /// The bytes that follow the body's bytes: a chunk's line end, or nothing.
     package var suffix: StaticString { isChunk ? "\r\n" : "" }
   }
 
   private let framing: RequestFraming
-  /// Bytes of the body so far.
+  /// The number of body bytes that have been framed so far.
   package private(set) var sentBytes: Int64 = 0
 
   package init(_ framing: RequestFraming) { self.framing = framing }
 
-  /// Takes the next bytes of the body: of `available`, so many as the piece says.
+  /// Frames the next bytes of the body. The piece may cover fewer than `available` bytes.
   ///
   /// - Parameter available: more than 0. An empty chunk would end the body.
-  /// - Throws: ``RequestViolation`` of kind `body` where there are more than were announced.
+  /// - Throws: ``RequestViolation`` of kind `body` if the body is longer than announced.
   package mutating func frame(_ available: Int) throws(RequestViolation) -> Piece {
     switch framing {
     case .none: throw Self.tooLong(0)
@@ -66,12 +66,12 @@ package struct BodyWriter: Sendable {
     }
   }
 
-  /// The body has ended. The result goes behind it: the last chunk and the trailers, or nothing.
+  /// Ends the body. Returns the bytes that follow it: the last chunk and the trailers, or nothing.
   ///
-  /// - Parameter trailers: fields that are known only now. The head should have named them in `Trailer`.
-  /// - Throws: ``RequestViolation`` of kind `body` where there are fewer bytes than were announced, or trailers
-  ///   without chunks; of kind `trailer` for a name that means something in a head only (RFC 9110 §6.5.1); of kind
-  ///   `fieldName` or `fieldValue` for what cannot be sent.
+  /// - Parameter trailers: fields whose values are known only now. The head should have named them in `Trailer`.
+  /// - Throws: ``RequestViolation`` of kind `body` if the body is shorter than announced, or if there are trailers but
+  ///   no chunks; of kind `trailer` for a field that is only valid in a head (RFC 9110 §6.5.1); of kind `fieldName` or
+  ///   `fieldValue` for a field that cannot be sent.
   package mutating func end(trailers: [ResponseHead.Field] = []) throws(RequestViolation) -> [UInt8] {
     guard case .chunked = framing else {
       if case .length(let length) = framing, sentBytes < length {

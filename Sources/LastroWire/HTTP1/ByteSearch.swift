@@ -2,12 +2,12 @@
 
 /// Search and comparison eight bytes at a time.
 extension UnsafeRawBufferPointer {
-  /// Whether both have the same bytes.
+  /// Returns whether both buffers contain the same bytes.
   package func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
     count == other.count && commonPrefix(other) == count
   }
 
-  /// How many bytes at the beginning of both are the same.
+  /// Returns the length of the common prefix of both buffers.
   @inline(__always)
   func commonPrefix(_ other: UnsafeRawBufferPointer) -> Int {
     let length = Swift.min(count, other.count)
@@ -30,7 +30,7 @@ extension UnsafeRawBufferPointer {
     return offset
   }
 
-  /// The position of the first LF from `start` on.
+  /// Returns the position of the first LF at or after `start`.
   @inline(__always)
   func firstLineFeed(from start: Int) -> Int? {
     guard let base = baseAddress else { return nil }
@@ -47,7 +47,7 @@ extension UnsafeRawBufferPointer {
     return nil
   }
 
-  /// Whether all bytes may be in the value of a field, and whether they are ASCII.
+  /// Returns whether all bytes are allowed in a field value, and whether they are ASCII.
   @inline(__always)
   func isFieldValue() -> (isValid: Bool, isASCII: Bool) {
     guard let base = baseAddress else { return (true, true) }
@@ -56,7 +56,7 @@ extension UnsafeRawBufferPointer {
     while offset + 8 <= count {
       let word = base.word(at: offset)
       union |= word
-      // A byte below 0x20, which may be a tab, or DEL: rare, and looked at one by one.
+      // A byte below 0x20, which may be a tab, or DEL. These are rare, so check the bytes one by one.
       let low = (word &- 0x2020_2020_2020_2020) & ~word & 0x8080_8080_8080_8080
       if low | Self.marks(of: 0x7F, in: word) != 0 {
         for index in offset..<offset + 8 where !FieldSyntax.isValue(self[index]) { return (false, true) }
@@ -71,7 +71,7 @@ extension UnsafeRawBufferPointer {
     return (true, union & 0x8080_8080_8080_8080 == 0)
   }
 
-  /// A word with a bit for each byte that is this one. Behind the first, others may be marked.
+  /// Returns a word that marks the first byte equal to `byte`. Later marks may be wrong.
   @inline(__always)
   private static func marks(of byte: UInt8, in word: UInt64) -> UInt64 {
     let difference = word ^ (UInt64(byte) &* 0x0101_0101_0101_0101)
@@ -80,7 +80,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeRawPointer {
-  /// Eight bytes, of which the first is the lowest.
+  /// Returns eight bytes as a word, the first byte lowest.
   @inline(__always)
   fileprivate func word(at offset: Int) -> UInt64 {
     UInt64(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads `1#challenge` (RFC 9110 §11.6.1), in which commas separate challenges as well as parameters.
+/// Parses `1#challenge` (RFC 9110 §11.6.1), where commas separate challenges as well as parameters.
 package struct ChallengeParser {
-  /// Longest field of a server that is read, in bytes.
+  /// The default limit of a field value in bytes. Longer values are ignored.
   package static let limit = 16 * 1024
 
   private struct Malformed: Error {}
@@ -14,7 +14,7 @@ package struct ChallengeParser {
     bytes = text.utf8.count <= limit ? Array(text.utf8) : []
   }
 
-  /// The challenges up to the first violation of the grammar.
+  /// Returns the challenges that precede the first violation of the grammar.
   mutating func challenges() -> [AuthenticationChallenge] {
     var complete: [AuthenticationChallenge] = []
     var current: AuthenticationChallenge?
@@ -35,7 +35,7 @@ package struct ChallengeParser {
     return complete
   }
 
-  /// Letters, digits and `-._~+/` (RFC 9110 §11.2).
+  /// Returns whether a byte is a letter, a digit or one of `-._~+/` (RFC 9110 §11.2).
   private static func isToken68(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "-")...UInt8(ascii: "/"), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "+"): true
@@ -47,13 +47,13 @@ package struct ChallengeParser {
 
   private var peek: UInt8? { index < bytes.count ? bytes[index] : nil }
 
-  /// The token behind commas and blanks; `nil` at the end.
+  /// Returns the next token after commas and blanks; `nil` at the end.
   private mutating func nextName() throws(Malformed) -> String? {
     skip { $0.isSpace || $0 == UInt8(ascii: ",") }
     return peek == nil ? nil : try token()
   }
 
-  /// What follows a scheme: nothing, a token68, or its first parameter.
+  /// Parses the rest of a challenge after its scheme: nothing, a token68, or the first parameter.
   private mutating func challenge(scheme: String, hasBlanks: Bool) throws(Malformed) -> AuthenticationChallenge {
     var result = AuthenticationChallenge(scheme: scheme.lowercased())
     guard let next = peek, next != UInt8(ascii: ",") else { return result }
@@ -73,7 +73,7 @@ package struct ChallengeParser {
     return result
   }
 
-  /// `= token` or `= "quoted"`, with blanks in between.
+  /// Parses `= token` or `= "quoted"`, with optional blanks.
   private mutating func parameterValue() throws(Malformed) -> String {
     guard peek == UInt8(ascii: "=") else { throw Malformed() }
     index += 1

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What may stand between the size of a chunk and the end of its line (RFC 9112 §7.1.1), byte for byte:
-/// `*( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )`. It is dropped.
+/// A validator for the text between a chunk's size and the end of its line, which it reads byte by byte (RFC 9112
+/// §7.1.1): `*( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )`. Extensions are ignored.
 struct ChunkExtension {
   private enum State {
-    /// Behind the size, or a whole extension: the line may end here.
+    /// After the size or a complete extension. The line may end here.
     case whole
-    /// White space that only another part can follow.
+    /// After white space that another extension must follow.
     case beforeSemicolon
     case beforeName
     case name
@@ -27,7 +27,7 @@ struct ChunkExtension {
     }
   }
 
-  /// Takes a byte of the line; false where it breaks the grammar.
+  /// Consumes a byte of the line. Returns false if it violates the grammar.
   mutating func take(_ byte: UInt8) -> Bool {
     guard let next = next(byte) else { return false }
     state = next

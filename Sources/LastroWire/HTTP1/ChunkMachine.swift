@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Undoes `chunked` (RFC 9112 §7.1), strictly: a size is hexadecimal digits and nothing else, what follows it is an
-/// extension of the grammar, lines end in CRLF. Extensions are dropped; trailers are kept, but for those that mean
-/// something in a head only.
+/// Decodes `chunked` (RFC 9112 §7.1) strictly: a size consists of hexadecimal digits only, the rest of its line must
+/// match the grammar of extensions, and lines end in CRLF. Extensions are ignored. Trailers are kept, except for fields
+/// that are only valid in a head.
 ///
-/// It copies no data: it tells where they lie in the bytes it is given.
+/// The machine copies no data: it reports the positions of data in its input.
 package struct ChunkMachine {
   private enum State {
     case size
@@ -19,9 +19,9 @@ package struct ChunkMachine {
 
   private static let maximumDigits = 16
   private static let maximumExtension = 4_096
-  /// Bytes of lines that each chunk pays for, besides twice its data.
+  /// The number of bytes of size lines that each chunk pays for, in addition to twice its data.
   private static let paidBytes: Int64 = 256
-  /// Bytes of lines beyond those, which a server may owe.
+  /// The number of size-line bytes that a server may use beyond those.
   private static let maximumExcess: Int64 = 16_384
 
   private var state = State.size
@@ -32,20 +32,22 @@ package struct ChunkMachine {
   private var excess: Int64 = 0
   private var trailerSection: TrailerSection
 
+  /// Creates a machine at the beginning of a body.
+  ///
   /// - Parameters:
-  ///   - maximumTrailerBytes: of the trailer section.
-  ///   - maximumTrailerFields: of those, the ones that are dropped included.
+  ///   - maximumTrailerBytes: the limit of the trailer section.
+  ///   - maximumTrailerFields: the limit of trailer fields, including ignored ones.
   package init(maximumTrailerBytes: Int = 65_536, maximumTrailerFields: Int = 512) {
     trailerSection = TrailerSection(maximumBytes: maximumTrailerBytes, maximumFields: maximumTrailerFields)
   }
 
-  /// Whether the last chunk and the trailers have come.
+  /// Whether the last chunk and the trailers have been read.
   package var isDone: Bool { if case .done = state { true } else { false } }
 
   package var trailers: [ResponseHead.Field] { trailerSection.fields }
 
-  /// Passes over bytes that are not data. Where data lie at `position` then, the result is how many; ``take(_:)`` is to
-  /// be told how many of them were used. 0: the bytes are used up, or the body has ended at `position`.
+  /// Skips framing bytes up to the next data. Returns the number of data bytes at `position`; call ``take(_:)`` with
+  /// the number that was used. Returns 0 if all bytes have been consumed, or if the body has ended at `position`.
   package mutating func findData(
     in bytes: UnsafeRawBufferPointer, at position: inout Int
   ) throws(HeadViolation) -> Int {
@@ -63,7 +65,7 @@ package struct ChunkMachine {
     return 0
   }
 
-  /// So many bytes of the data that were found are used.
+  /// Marks data bytes as used.
   package mutating func take(_ count: Int) {
     size -= Int64(count)
     if size == 0 { state = .dataCR }

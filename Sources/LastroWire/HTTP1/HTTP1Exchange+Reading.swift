@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Events of the half that receives the answer.
+/// Events for the half that receives the response.
 extension HTTP1Exchange {
-  /// Most bytes that are read for nothing, so that the connection can carry another exchange.
+  /// The maximum number of body bytes to read and discard in order to reuse the connection.
   private static let maximumDrainedBytes = 65_536
 
-  /// Reads on from `position`, in bytes that came. Before the request has started there is nothing to read: bytes
-  /// that come then were not asked for.
+  /// Reads from `position` on. Bytes that arrive before the request has started are not parsed: no request has asked
+  /// for them.
   ///
   /// - Parameter now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only
   ///   progress counts.
@@ -52,15 +52,16 @@ extension HTTP1Exchange {
     }
   }
 
-  /// So many bytes of the body that was found are used.
+  /// Marks bytes of the body as used.
   package mutating func take(_ count: Int) { reader.take(count) }
 
-  /// The connection has ended: nothing more comes.
+  /// Records that the connection has ended.
   ///
-  /// - Parameter cleanly: in good order: FIN over TCP, and `close_notify` over TLS. An answer that only the
-  ///   connection's end delimits is whole only then: without it, anyone on the way could have cut it.
-  /// - Returns: `end` where the answer is whole.
-  /// - Throws: ``HTTP1Failure`` where it is not.
+  /// - Parameter cleanly: whether the connection ended in good order: FIN over TCP, and `close_notify` over TLS. A
+  ///   response that is delimited only by the end of the connection is complete only then. Otherwise an attacker on the
+  ///   path could have truncated it.
+  /// - Returns: `end` if the response is complete.
+  /// - Throws: ``HTTP1Failure`` if it is not.
   package mutating func connectionEnded(cleanly: Bool) throws(HTTP1Failure) -> Event {
     guard connection == .inUse else { return ended }
     switch reading {
@@ -75,8 +76,8 @@ extension HTTP1Exchange {
     return ended
   }
 
-  /// The reader of the body wants no more of it. Where the rest is known and small, it is still to be read, and
-  /// dropped, for ``timer``'s time; else the connection is to be closed.
+  /// Records that the reader of the body has left. If the rest of the body is known to be small, it is read and
+  /// discarded within the time of ``timer``; otherwise the connection has to be closed.
   package mutating func readerLeft() {
     guard connection == .inUse, reading != .complete else { return }
     guard reading == .body, writing == .sent, !asksToClose, let rest = reader.remainingBodyBytes,
@@ -93,7 +94,7 @@ extension HTTP1Exchange {
     }
   }
 
-  /// The final head has come.
+  /// Processes the final head.
   private mutating func begin(_ head: ResponseHead) throws(HeadViolation) {
     status = head.status
     responseFraming = reader.framing
@@ -121,8 +122,8 @@ extension HTTP1Exchange {
     if hasLeftover { connection = .toClose } else { settle() }
   }
 
-  /// Decides what becomes of the connection, once the answer is complete. Below 300 the rest of the body still goes
-  /// out, unless the server is about to close.
+  /// Decides the connection's fate once the response is complete. If the status is below 300, the rest of the request's
+  /// body is still sent, unless the server is about to close the connection.
   mutating func settle() {
     guard reading == .complete, connection == .inUse else { return }
     guard reader.keepsConnection else { return connection = .toClose }
@@ -133,7 +134,7 @@ extension HTTP1Exchange {
     }
   }
 
-  /// How the end of the connection is called here.
+  /// The kind of failure if the connection ends now.
   var lost: HTTP1Failure.Kind {
     switch reading {
     case .waiting: .lostBeforeFirstByte

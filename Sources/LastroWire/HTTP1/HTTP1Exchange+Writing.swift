@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Events of the half that sends the request. What comes too late, after the exchange is over, is ignored.
+/// Events for the half that sends the request. Events after the end of the exchange are ignored.
 extension HTTP1Exchange {
-  /// The head is about to go out, and with it, where ``writing`` is `body` then, the first bytes of the source.
+  /// Records that the head is about to be sent. If ``writing`` is `body` afterwards, the first bytes of the source may
+  /// be sent with it.
   package mutating func started() {
     guard connection == .inUse, writing == .head else { return }
     writing = expectsContinue ? .awaitContinue : framing.hasBody ? .body : .flushing
   }
 
-  /// The connection took some of what is queued.
+  /// Records that the connection accepted some of the queued bytes.
   package mutating func wroteSome() {
     if writing != .head { requestSent = true }
   }
 
-  /// The connection took all of what was queued.
+  /// Records that the connection accepted all queued bytes.
   package mutating func wroteAll() {
     guard connection == .inUse else { return }
     switch writing {
@@ -27,11 +28,11 @@ extension HTTP1Exchange {
     requestSent = true
   }
 
-  /// The source has bytes of the body.
+  /// Frames bytes of the body that the source has provided.
   ///
-  /// - Returns: how the first of them go out; to be called again for those behind. `nil` where none are wanted:
-  ///   before 100, which asks for them later, or for good.
-  /// - Throws: ``HTTP1Failure`` of kind `body` for more bytes than were announced, before any of them goes out.
+  /// - Returns: the framing of the first bytes; call again for the rest. `nil` if no bytes are wanted: either before
+  ///   100 (Continue), which asks for them later, or for good.
+  /// - Throws: ``HTTP1Failure`` of kind `body` if the body is longer than announced, before any of the bytes are sent.
   package mutating func sourceGave(_ count: Int) throws(HTTP1Failure) -> BodyWriter.Piece? {
     guard connection == .inUse, writing == .body, count > 0 else { return nil }
     do throws(RequestViolation) {
@@ -44,10 +45,10 @@ extension HTTP1Exchange {
     }
   }
 
-  /// The source has ended.
+  /// Records that the source has ended.
   ///
-  /// - Returns: what goes out behind the body: it may be empty. `nil` as in ``sourceGave(_:)``.
-  /// - Throws: ``HTTP1Failure`` of kind `body` for fewer bytes than were announced, or trailers that cannot be sent.
+  /// - Returns: the bytes that follow the body, which may be none. `nil` as in ``sourceGave(_:)``.
+  /// - Throws: ``HTTP1Failure`` of kind `body` if the body is shorter than announced, or if trailers cannot be sent.
   package mutating func sourceEnded(_ trailers: [ResponseHead.Field] = []) throws(HTTP1Failure) -> [UInt8]? {
     guard connection == .inUse, writing == .body else { return nil }
     do throws(RequestViolation) {
@@ -60,9 +61,9 @@ extension HTTP1Exchange {
     }
   }
 
-  /// The source has failed: the request cannot be ended in good order.
+  /// Records that the source has failed, so that the request cannot be completed.
   ///
-  /// - Throws: ``HTTP1Failure`` of kind `source`, unless the body is not wanted any more.
+  /// - Throws: ``HTTP1Failure`` of kind `source`, unless the body is no longer wanted.
   package mutating func sourceFailed() throws(HTTP1Failure) {
     guard connection == .inUse else { return }
     switch writing {
@@ -71,14 +72,14 @@ extension HTTP1Exchange {
     }
   }
 
-  /// The request cannot be ended in good order. Where its answer is complete, that changes nothing but that the
+  /// Abandons a request that cannot be completed. If the response is already complete, the only effect is that the
   /// connection is closed.
   private mutating func giveUp(_ kind: HTTP1Failure.Kind) throws(HTTP1Failure) {
     if reading == .complete { return connection = .toClose }
     throw fail(kind)
   }
 
-  /// The connection takes no more. What the server said before that may still be read: a 413 often is.
+  /// Records that writing failed. A response that the server sent before may still be read; it is often a 413.
   package mutating func writeFailed() {
     guard connection == .inUse else { return }
     switch writing {
@@ -88,9 +89,9 @@ extension HTTP1Exchange {
     settle()
   }
 
-  /// What ``timer`` stands for has passed.
+  /// Records that ``timer`` has fired.
   ///
-  /// - Throws: ``HTTP1Failure`` where no answer has come in the second after writing failed.
+  /// - Throws: ``HTTP1Failure`` if no response has arrived within a second after writing failed.
   package mutating func timerFired() throws(HTTP1Failure) {
     switch timer {
     case .awaitContinue:
@@ -104,7 +105,7 @@ extension HTTP1Exchange {
     }
   }
 
-  /// The caller wants no answer any more: the connection is closed, unless nothing has begun.
+  /// Records that the caller no longer wants the response. The connection is closed unless nothing has been sent.
   package mutating func cancelled() {
     if connection == .inUse { connection = writing == .head ? .reusable : .toClose }
   }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One request and its answer over one HTTP/1.1 connection: what to write, what to read, and what becomes of the
-/// connection (RFC 9112). Two halves run at once, so that an answer may come while the body is still sent.
+/// A request and its response on one HTTP/1.1 connection: what to write, what to read, and whether the connection can
+/// be reused (RFC 9112). Two halves run concurrently, so that a response may arrive while the body is still being sent.
 ///
-/// The machine has no bytes, no clock and no connection. Its caller, the shell, tells it what happened, and looks
-/// what follows: ``writing``, ``timer`` and ``connection`` are levels, not events, so the shell may look at them
-/// when it likes, but has to after each call. Bytes that came are read with ``next(in:at:)``. The table of states
-/// and events is in `HTTP1ExchangeTableTests`.
+/// The machine has no buffers, no clock and no connection. Its caller, the shell, reports what happened and then reads
+/// ``writing``, ``timer`` and ``connection``. These are states, not events: the shell may read them at any time, and
+/// must do so after each call. Received bytes are parsed with ``next(in:at:)``. `HTTP1ExchangeTableTests` contains the
+/// table of states and events.
 ///
-/// A shell that cannot tell how much a failed or pending write took says ``wroteSome()`` before it writes.
+/// A shell that cannot tell how much of a failed or pending write was accepted calls ``wroteSome()`` before it writes.
 ///
-/// A GET, whose head goes out in one `send`:
+/// A GET whose head is sent with one `send`:
 /// ```swift
 /// var exchange = HTTP1Exchange(.none, resembling: host.latest)
 /// exchange.started()
@@ -31,7 +31,7 @@
 /// }
 /// ```
 ///
-/// An upload, from a source that gives pieces:
+/// An upload from a source that provides pieces:
 /// ```swift
 /// var exchange = HTTP1Exchange(.chunked, expectsContinue: true)
 /// exchange.started(); queue(head)  // with Transfer-Encoding: chunked and Expect: 100-continue
@@ -58,61 +58,63 @@
 package struct HTTP1Exchange: Sendable {
   /// The half that sends the request.
   package enum Writing: CaseIterable, Sendable {
-    /// Nothing has begun.
+    /// Nothing has been sent.
     case head
-    /// The head goes out; the body waits for 100, or for the timer.
+    /// The head is being sent. The body waits for 100 (Continue) or for the timer.
     case awaitContinue
-    /// The source is to be asked, and what it gives goes out.
+    /// The source is to be read, and its bytes are to be sent.
     case body
-    /// All is given, and on its way out.
+    /// All bytes have been provided and are being sent.
     case flushing
-    /// The request is out as a whole.
+    /// The request has been sent completely.
     case sent
-    /// The server responded with a status of 300 or above before it had the body: the source is not to be asked again,
-    /// and nothing more goes out.
+    /// The server responded with a status of 300 or above before it had the whole body. The source is not to be read
+    /// any more, and nothing more is sent.
     case stopped
-    /// Writing has failed. An answer may have come before, and is read.
+    /// Writing has failed. A response may have arrived before, and is read.
     case broken
   }
 
   /// The half that receives the answer.
   package enum Reading: CaseIterable, Sendable {
-    /// No byte of an answer has come.
+    /// No byte of a response has been received.
     case waiting
-    /// A head has begun, or an interim one was given.
+    /// A head has begun, or an interim head was returned.
     case head
-    /// The final head was given.
+    /// The final head was returned.
     case body
-    /// The answer has ended by itself, or with the connection.
+    /// The response has ended, either at its own end or with the connection.
     case complete
-    /// The answer ended HTTP on this connection.
+    /// The response ended HTTP on this connection.
     case tunnel
   }
 
-  /// What becomes of the connection.
+  /// The state of the connection.
   package enum Connection: CaseIterable, Sendable {
-    /// The exchange goes on.
+    /// The exchange is in progress.
     case inUse
-    /// The exchange is over, and the connection may carry another.
+    /// The exchange is over, and the connection may be reused.
     case reusable
-    /// The exchange is over, well or not, and the connection is to be closed.
+    /// The exchange is over, successfully or not, and the connection must be closed.
     case toClose
-    /// The exchange is over, and the connection is the caller's: after 101, or 2xx to CONNECT.
+    /// The exchange is over, and the caller owns the connection: after 101, or 2xx to CONNECT.
     case handedOver
   }
 
-  /// A wait that ``timerFired()`` ends. The shell measures it from when it sees it first.
+  /// A time limit, which ends with ``timerFired()``. The shell starts to measure when it first sees the timer.
   package enum Timer: CaseIterable, Sendable {
-    /// For 100 (Continue): a second, or a tenth of what the exchange may take.
+    /// The wait for 100 (Continue): one second, or a tenth of the exchange's time limit if that is shorter.
     case awaitContinue
-    /// For an answer that may have come before writing failed, or for the rest of the request to go out when the
-    /// answer is complete: 1 s. The shell starts it again while the connection takes bytes, and while the source has
-    /// none.
+    /// The wait for a response that may have been sent before writing failed, or for the rest of the request to be sent
+    /// after the response is complete: 1 s. The shell restarts the timer while the connection accepts bytes, and while
+    /// the source has none.
     case grace
-    /// For the rest of an answer whose reader has left: 100 ms.
+    /// The wait for the rest of a response whose reader has left: 100 ms.
     case drain
 
-    /// - Parameter limit: how long the exchange may take; `nil` for ever.
+    /// Returns the duration of the wait.
+    ///
+    /// - Parameter limit: the time limit of the exchange; `nil` for no limit.
     package func duration(within limit: Duration?) -> Duration {
       switch self {
       case .awaitContinue: limit.map { min(.seconds(1), $0 / 10) } ?? .seconds(1)
@@ -123,17 +125,18 @@ package struct HTTP1Exchange: Sendable {
   }
 
   package enum Event: Equatable, Sendable {
-    /// Every byte is used: more of them are needed.
+    /// All bytes have been consumed; more are needed.
     case needsMore
-    /// Head of a 1xx answer but 100, which is the machine's own. The final one is still to come.
+    /// The head of an interim response other than 100, which the machine handles itself. The final response follows.
     case interim(ResponseHead)
-    /// Head of the final answer.
+    /// The head of the final response.
     case head(ResponseHead)
-    /// So many bytes of the body lie at the position. ``HTTP1Exchange/take(_:)`` has to be told how many were used.
+    /// The number of body bytes at the position. Call ``HTTP1Exchange/take(_:)`` with the number of bytes that were
+    /// used.
     case body(Int)
-    /// The answer is complete. ``HTTP1Exchange/connection`` says whether the exchange is.
+    /// The response is complete. ``HTTP1Exchange/connection`` shows whether the exchange is.
     case end
-    /// HTTP has ended: the connection, and the bytes from the position on, are the caller's.
+    /// HTTP has ended. The caller owns the connection and the bytes from the position on.
     case tunnel
   }
 
@@ -145,23 +148,25 @@ package struct HTTP1Exchange: Sendable {
   var body: BodyWriter
   var reader: ResponseReader
   let framing: RequestFraming
-  /// Whether the connection took any byte of the request.
+  /// Whether the connection accepted any byte of the request.
   package internal(set) var requestSent = false
-  /// Whether the head is out, so that the wait for 100 begins.
+  /// Whether the head has been sent, so that the wait for 100 (Continue) begins.
   @usableFromInline var isHeadOut = false
   @usableFromInline var isDraining = false
-  /// The final status; 0 before.
+  /// The final status; 0 before it is known.
   package internal(set) var status = 0
-  /// Whether the wait for 100 ended without an answer: the next request need not wait for this server.
+  /// Whether the wait for 100 (Continue) timed out. The next request to this server need not wait.
   package internal(set) var continueTimedOut = false
 
+  /// Creates an exchange.
+  ///
   /// - Parameters:
-  ///   - framing: of the request's body, as its head announces it.
-  ///   - request: what is asked. Default: neither HEAD, CONNECT nor an upgrade.
-  ///   - expectsContinue: whether the head has `Expect: 100-continue`. Of no effect without a body.
+  ///   - framing: the framing of the request's body, as announced in its head.
+  ///   - request: the kind of request. Default: neither HEAD, CONNECT nor an upgrade.
+  ///   - expectsContinue: whether the head has `Expect: 100-continue`. It has no effect without a body.
   ///   - asksToClose: whether the head has `Connection: close`.
-  ///   - limits: of the answer.
-  ///   - latest: what was kept of the same server's latest head. It changes no verdict, only what it costs.
+  ///   - limits: the limits of the response.
+  ///   - latest: the same server's latest head. It does not affect the result, only the cost of parsing.
   package init(
     _ framing: RequestFraming, to request: ResponseReader.Request = .ordinary, expectsContinue: Bool = false,
     asksToClose: Bool = false, limits: ExchangeLimits = ExchangeLimits(), resembling latest: KnownHead? = nil
@@ -173,8 +178,8 @@ package struct HTTP1Exchange: Sendable {
     reader = ResponseReader(to: request, limits: limits, resembling: latest)
   }
 
-  /// The wait that runs, if any.
-  // Inlinable, or its callers would copy the machine to ask it.
+  /// The timer that is running, if any.
+  // Inlinable because callers would otherwise copy the whole machine to read it.
   @inlinable package var timer: Timer? {
     guard connection == .inUse else { return nil }
     if isDraining { return .drain }
@@ -186,26 +191,25 @@ package struct HTTP1Exchange: Sendable {
     }
   }
 
-  /// Whether the connection can carry another exchange if this one ends well; known once the head was given.
+  /// Whether the connection can be reused if this exchange succeeds. It is valid once the head was returned.
   package var mayKeepConnection: Bool { !asksToClose && reader.mayKeepConnection }
 
-  /// Whether the server wants the request without `Expect` (417): it may be sent once again without it, if its body
-  /// can.
+  /// Whether the server rejects `Expect` (417). The request may be sent again without it if its body can be replayed.
   package var refusesExpect: Bool { expectsContinue && status == 417 }
 
-  /// How the answer's body is delimited; known once the head was given.
+  /// The framing of the response's body. It is valid once the head was returned.
   package internal(set) var responseFraming = ResponseFraming()
 
-  /// The fields behind the last chunk of the answer, once it is complete.
+  /// The trailers of the response, once it is complete.
   package var trailers: [ResponseHead.Field] { reader.trailers }
 
-  /// Most bytes of the answer's body; to be changed before the body is read, if at all. Default: as the limits have
-  /// it.
+  /// The maximum size of the response's body in bytes. Change it before the body is read. Default: the limit in
+  /// `ExchangeLimits`.
   package var maximumBodyBytes: Int? {
     get { reader.maximumBodyBytes }
     set { reader.maximumBodyBytes = newValue }
   }
 
-  /// What may be kept of the final head, once: for the next exchange with the same server.
+  /// Returns the final head for the next exchange with the same server, once. `nil` if it cannot be kept.
   package mutating func takeKnown() -> KnownHead? { reader.takeKnown() }
 }

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why an exchange has no answer, or no whole one. The connection is to be closed.
+/// A failure of an exchange that has no response or an incomplete one. The connection must be closed.
 package struct HTTP1Failure: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable {
-    /// The connection ended or broke before the first byte of an answer. Where it had carried an exchange before,
-    /// the server may have closed it without having seen this one (RFC 9112 §9.3.1).
+    /// The connection ended or failed before the first byte of a response. On a reused connection, the server may have
+    /// closed it before it saw the request (RFC 9112 §9.3.1).
     case lostBeforeFirstByte
-    /// The connection ended or broke within an answer's head, or behind an interim one.
+    /// The connection ended or failed within a response's head, or after an interim response.
     case lostInHead
-    /// The connection ended or broke before the answer's body did.
+    /// The connection ended or failed before the end of the response's body.
     case truncated
-    /// The answer breaks a rule of HTTP, or a limit.
+    /// The response violates HTTP or exceeds a limit.
     case answer(HeadViolation)
-    /// The source gave another body than was announced, or trailers that cannot be sent.
+    /// The source's body differs from its announced length, or its trailers cannot be sent.
     case body(RequestViolation)
-    /// The source of the body failed. The error is the caller's.
+    /// The source of the body failed. The caller has the error.
     case source
   }
 
   package let kind: Kind
-  /// Whether the connection took any byte of the request. If not, no server has it: any method may be sent again.
+  /// Whether the connection accepted any byte of the request. If not, no server received it, and any method may be
+  /// retried.
   package let requestSent: Bool
 
   package init(kind: Kind, requestSent: Bool) {

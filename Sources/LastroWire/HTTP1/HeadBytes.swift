@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes of a head that is written. Its memory stays when it begins anew.
+/// The bytes of a head that is being written. Its memory is reused for the next head.
 struct HeadBytes {
   private var storage: [UInt8] = []
   private(set) var count = 0
@@ -11,7 +11,7 @@ struct HeadBytes {
     write(text.count) { $0.copyMemory(from: text) }
   }
 
-  /// `name: value`, and the line's end.
+  /// Appends `name: value` and a line end.
   mutating func append(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
     write(name.count + value.count + 4) { space in
       let colon = name.count

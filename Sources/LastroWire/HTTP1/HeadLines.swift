@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `HTTP-version SP status-code [ SP reason-phrase ]` (RFC 9112 §4).
+/// The parser for `HTTP-version SP status-code [ SP reason-phrase ]` (RFC 9112 §4).
 enum StatusLine {
   static func parse(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> ResponseHead {
     let version = try version(line)
@@ -20,13 +20,15 @@ enum StatusLine {
     return ResponseHead(version: (version.major, version.minor ?? 0), status: status, reason: reason)
   }
 
+  /// Returns the violation for a malformed status.
+  ///
   /// - Parameter rest: the line from the status on.
   private static func noDigits(_ rest: Slice<UnsafeRawBufferPointer>) -> HeadViolation {
     let status = rest.prefix { $0 != 0x20 }.lazy.map { Unicode.Scalar($0) }.shown
     return HeadViolation(.statusLine, "the status \(status) is not three digits")
   }
 
-  /// Whether so many bytes may be the beginning of a status line.
+  /// Returns whether the bytes may be the beginning of a status line.
   static func mayBegin(with bytes: UnsafeRawBufferPointer) -> Bool {
     name.withUTF8Buffer { $0.prefix(bytes.count).elementsEqual(bytes.prefix($0.count)) }
   }
@@ -50,7 +52,7 @@ enum StatusLine {
   }
 }
 
-/// `field-name ":" OWS field-value OWS` (RFC 9112 §5).
+/// The parser for `field-name ":" OWS field-value OWS` (RFC 9112 §5).
 package enum FieldLine {
   static func parse(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> ResponseHead.Field {
     var colon = 0
@@ -66,7 +68,8 @@ package enum FieldLine {
       value: try value(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...])))
   }
 
-  /// The text between optional white space. Bytes that are no UTF-8 are read as ISO 8859-1, as they once were meant.
+  /// Returns the text without surrounding white space. Bytes that are not UTF-8 are decoded as ISO 8859-1, their
+  /// historical encoding.
   package static func value(_ bytes: UnsafeRawBufferPointer) throws(HeadViolation) -> String {
     var start = 0
     var end = bytes.count
@@ -88,16 +91,16 @@ package enum FieldLine {
       UnsafeRawBufferPointer(rebasing: line[..<colon]), UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
   }
 
-  /// Returns whether a field is a `Set-Cookie` that a client has to ignore (RFC 6265bis §5.6), and may, because every
-  /// reader sees the same field end.
+  /// Returns whether a field is a `Set-Cookie` that a client must ignore (RFC 6265bis §5.6). It can be ignored safely
+  /// because every reader agrees on where the field ends.
   package static func isSpoiltCookie(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
     name.count == 10 && text(name).isASCII("set-cookie") && !value.isFieldValue().isValid
       && !value.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 }
   }
 
-  /// Of bytes known to be ASCII.
+  /// Returns the text of bytes that are known to be ASCII.
   package static func text(_ bytes: UnsafeRawBufferPointer) -> String {
-    // Of typed memory: for raw memory the standard library takes a way that is many times as long.
+    // Decode from typed memory: the standard library is many times slower for raw memory.
     String(decoding: bytes.assumingMemoryBound(to: UInt8.self), as: UTF8.self)
   }
 }

@@ -14,9 +14,9 @@ package struct HeadViolation: Error, Equatable, Sendable {
     case tooManyFields
     case tooManyInterimResponses
     case bodyTooLarge
-    /// The connection ended before the head did.
+    /// The connection ended before the end of the head.
     case endsInHead
-    /// The connection ended before the body did.
+    /// The connection ended before the end of the body.
     case endsInBody
   }
 

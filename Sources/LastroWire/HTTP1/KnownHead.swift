@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A head that was accepted, with its bytes: of a line that comes again in the same place, the verdict and the text
-/// are known. A server's answers are much alike.
+/// A previously accepted head with its bytes. When a line recurs at the same position, its text and its validity are
+/// already known. A server's responses are often alike.
 ///
-/// What a line means follows from its bytes and from whether it is the first, except for a folded one, which changes
-/// the line before it. So a head with folds is not kept, and no line of a kept head is one. What follows from the
-/// lines together, ``ResponseFraming`` and persistence, is taken over only when all lines that have a say in it are
-/// the same.
+/// The meaning of a line follows from its bytes and from whether it is the first. Folded lines are an exception,
+/// because they change the previous line. Therefore a head with folds is not kept, and no line of a kept head is
+/// folded. Results that depend on several lines, ``ResponseFraming`` and persistence, are reused only if all relevant
+/// lines are the same.
 ///
-/// At most 32 lines and 4 KiB: an unusual head is not worth its memory. None that sets cookies: they are secrets, and
-/// not the same next time.
+/// A kept head has at most 32 lines and 4 KiB: an unusual head is not worth its memory. Heads that set cookies are not
+/// kept, because cookies are secrets and change between responses.
 package final class KnownHead: Sendable {
   package let head: ResponseHead
   let framing: ResponseFraming
-  /// ``ResponseHead/isPersistent``.
+  /// The value of ``ResponseHead/isPersistent``.
   let isPersistent: Bool
-  /// With an empty line behind them.
+  /// The lines of the head, followed by an empty line.
   let lines: KnownLines
 
-  /// `nil` for a head that is too large, or whose lines are not its fields one to one.
+  /// Creates a known head. `nil` if it sets cookies, or if its lines do not match its fields one to one.
   init?(_ head: ResponseHead, framing: ResponseFraming, lines: KnownLines) {
     guard lines.count == head.fields.count + 1, !head.fields.contains(where: Self.setsCookie) else { return nil }
     self.head = head
@@ -27,7 +27,9 @@ package final class KnownHead: Sendable {
     isPersistent = head.isPersistent
   }
 
-  /// - Parameter lines: with an empty line behind them.
+  /// Creates a known head.
+  ///
+  /// - Parameter lines: the lines, followed by an empty line.
   init(_ head: ResponseHead, framing: ResponseFraming, isPersistent: Bool, lines: KnownLines) {
     self.head = head
     self.framing = framing
@@ -37,13 +39,13 @@ package final class KnownHead: Sendable {
 
   private static func setsCookie(_ field: ResponseHead.Field) -> Bool { field.name.isASCII("set-cookie") }
 
-  /// What a field has a say in, besides itself.
+  /// The properties of a head that a field can affect.
   struct Meaning: OptionSet {
     let rawValue: UInt8
 
     static let framing = Meaning(rawValue: 1)
     static let persistence = Meaning(rawValue: 2)
-    /// It is not to be kept.
+    /// The field is secret, so the head is not kept.
     static let secret = Meaning(rawValue: 4)
   }
 
@@ -59,7 +61,7 @@ package final class KnownHead: Sendable {
 
   var lineCount: Int { lines.count }
 
-  /// The head as it was after the first `count` lines, and those lines.
+  /// Returns the head as of its first `count` lines, and those lines.
   func beginning(_ count: Int) -> (ResponseHead, KnownLines) {
     var head = head
     head.fields.removeLast(head.fields.count - max(0, count - 1))

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The lines of a head, with their ends, as far as they have come.
+/// The lines of a head received so far, with their line ends.
 struct KnownLines: Equatable {
   private static let maximumLines = 32
   private static let maximumBytes = 4_096
   private static let lineEnd: [UInt8] = [0x0D, 0x0A]
 
   private var bytes: [UInt8] = []
-  /// Where each line ends.
+  /// The end position of each line.
   private var ends: [Int] = []
   private var isTooLarge = false
 
@@ -25,7 +25,7 @@ struct KnownLines: Equatable {
     ends.append(bytes.count)
   }
 
-  /// Puts `line` in the place of the one at `index`. Whether that was possible.
+  /// Replaces the line at `index`. Returns false if the result would be too large.
   mutating func replace(at index: Int, with line: UnsafeRawBufferPointer) -> Bool {
     let start = start(of: index)
     let growth = line.count - (ends[index] - start)
@@ -39,13 +39,13 @@ struct KnownLines: Equatable {
     return true
   }
 
-  /// No line is kept, whatever follows.
+  /// Drops all lines, and ignores later ones.
   mutating func giveUp() {
     self = KnownLines()
     isTooLarge = true
   }
 
-  /// The first `count` lines.
+  /// Returns the first `count` lines.
   func prefix(_ count: Int) -> KnownLines {
     var result = self
     result.bytes.removeLast(bytes.count - start(of: count))
@@ -53,7 +53,7 @@ struct KnownLines: Equatable {
     return result
   }
 
-  /// With an empty line behind them, which is not counted.
+  /// Returns the lines followed by an empty line, which is not counted.
   func ended() -> KnownLines {
     var result = self
     result.bytes += Self.lineEnd
@@ -62,7 +62,7 @@ struct KnownLines: Equatable {
 
   private func start(of index: Int) -> Int { index == 0 ? 0 : ends[index - 1] }
 
-  /// Whether `line` is the one at `index`, byte for byte.
+  /// Returns whether `line` equals the line at `index`, byte for byte.
   func hasLine(_ line: UnsafeRawBufferPointer, at index: Int) -> Bool {
     guard index < ends.count else { return false }
     let start = start(of: index)
@@ -72,8 +72,8 @@ struct KnownLines: Equatable {
     }
   }
 
-  /// How far `bytes` go with the lines from `index` on: so many lines, of so many bytes; all of them, with the empty
-  /// line behind, where it is whole.
+  /// Returns the number of whole lines from `index` on that `bytes` matches, and their size. `isWhole` means that all
+  /// remaining lines and the empty line after them match.
   func match(_ bytes: UnsafeRawBufferPointer, from index: Int) -> (lines: Int, bytes: Int, isWhole: Bool) {
     let start = start(of: index)
     let total = self.bytes.count

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Header fields that were checked once, as the bytes that go out: what many requests have in common.
+/// Header fields that were validated once and are stored as bytes, for reuse in many requests.
 ///
 /// ```swift
 /// var common = PreparedFields()
@@ -23,7 +23,7 @@ package struct PreparedFields: Sendable {
   /// - Throws: as ``RequestWriter/add(_:_:)-(String,String)``.
   package mutating func add(_ name: String, _ value: String) throws(RequestViolation) { try lines.add(name, value) }
 
-  /// Adds a field whose value is these bytes.
+  /// Adds a field with the given bytes as its value.
   ///
   /// - Throws: as ``RequestWriter/add(_:_:)-(String,String)``.
   package mutating func add(_ name: String, _ value: UnsafeBufferPointer<UInt8>) throws(RequestViolation) {

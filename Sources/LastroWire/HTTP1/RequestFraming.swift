@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the body of a request is delimited (RFC 9112 §6).
+/// The framing of a request's body (RFC 9112 §6).
 package enum RequestFraming: Equatable, Sendable {
-  /// No body, and no field that says so.
+  /// There is no body, and no field announces one.
   case none
-  /// `Content-Length`: so many bytes, also 0.
+  /// `Content-Length`: a body of this many bytes, which may be 0.
   case length(Int64)
-  /// `Transfer-Encoding: chunked`: the length is not known before the end.
+  /// `Transfer-Encoding: chunked`: the length is not known in advance.
   case chunked
 
-  /// The framing of a body whose length is known: without one, a method that gives content a meaning tells so
-  /// (RFC 9110 §8.6).
+  /// Returns the framing of a body of known length. For an empty body, `Content-Length: 0` is sent only for methods
+  /// that define a meaning for content (RFC 9110 §8.6).
   package static func known(_ length: Int64, method: String) -> Self {
     if length > 0 { return .length(length) }
     switch method {
@@ -19,7 +19,7 @@ package enum RequestFraming: Equatable, Sendable {
     }
   }
 
-  /// The field that announces the body.
+  /// The header field that announces the body.
   package var field: (name: String, value: String)? {
     switch self {
     case .none: nil
@@ -28,7 +28,7 @@ package enum RequestFraming: Equatable, Sendable {
     }
   }
 
-  /// Whether bytes of a body are to come.
+  /// Whether the body has any bytes.
   package var hasBody: Bool {
     switch self {
     case .none, .length(0): false
@@ -36,8 +36,8 @@ package enum RequestFraming: Equatable, Sendable {
     }
   }
 
-  /// Whether it is worth a wait to learn first if the server wants the body (RFC 9110 §10.1.1): above 1 MiB, or
-  /// where the length is not known.
+  /// Whether the body is large enough to ask the server first if it wants it (RFC 9110 §10.1.1): above 1 MiB, or of
+  /// unknown length.
   package var deservesExpect: Bool {
     switch self {
     case .none: false

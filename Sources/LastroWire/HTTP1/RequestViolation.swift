@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of HTTP that the head of a request would break: it is not sent.
+/// A rule of HTTP that a request would violate. The request is not sent.
 package struct RequestViolation: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable {
     case method
@@ -9,7 +9,7 @@ package struct RequestViolation: Error, Equatable, Sendable {
     case fieldValue
     case host
     case framing
-    /// The body is not as its framing says.
+    /// The body does not match its framing.
     case body
     case trailer
   }

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the head of a request (RFC 9112 §3, §5): request line, fields, empty line. What could be read as another
-/// request, or as two, is refused.
+/// Writes the head of a request (RFC 9112 §3, §5): the request line, fields, and an empty line. It refuses input that
+/// another recipient could read as a different request or as two requests.
 ///
-/// Values go out as the bytes they are: nothing is trimmed, folded or encoded.
+/// Values are sent unchanged: they are not trimmed, folded or encoded.
 package struct RequestWriter: Sendable {
   private var bytes = HeadBytes()
   private var hasHost = false
   private var hasLength = false
   private var isChunked = false
 
-  /// For many requests, one after another: ``begin(method:target:)``, fields, ``end()``, ``withBytes(_:)``. The
-  /// memory stays.
+  /// Creates a writer for many consecutive requests: call ``begin(method:target:)``, add fields, then call ``end()``
+  /// and ``withBytes(_:)``. The memory is reused.
   package init() {}
 
+  /// Creates a writer and writes the request line.
+  ///
   /// - Parameters:
   ///   - method: a token, such as `GET`.
   ///   - target: origin-form (`/path?query`), absolute-form for a proxy, or host and port for CONNECT: visible ASCII
@@ -23,7 +25,7 @@ package struct RequestWriter: Sendable {
     try begin(method: method, target: target)
   }
 
-  /// Writes the request line. What was written before is dropped.
+  /// Writes the request line. Earlier content is dropped.
   ///
   /// - Parameters:
   ///   - method: a token, such as `GET`.
@@ -45,10 +47,9 @@ package struct RequestWriter: Sendable {
     append(" HTTP/1.1\r\n")
   }
 
-  /// Adds fields that were checked before.
+  /// Adds fields that have been validated before.
   ///
-  /// - Throws: ``RequestViolation`` of kind `host` or `framing`, where they and the fields before them contradict
-  ///   each other.
+  /// - Throws: ``RequestViolation`` of kind `host` or `framing` if they contradict fields that were added before.
   package mutating func add(_ prepared: borrowing PreparedFields) throws(RequestViolation) {
     let other = prepared.lines
     guard !hasHost || !other.hasHost else {
@@ -70,7 +71,7 @@ package struct RequestWriter: Sendable {
     try value.withBytes { bytes throws(RequestViolation) in try add(name, bytes) }
   }
 
-  /// Adds a field whose value is these bytes.
+  /// Adds a field with the given bytes as its value.
   ///
   /// - Throws: ``RequestViolation`` of kind `fieldName`, `fieldValue`, `host` or `framing`.
   package mutating func add(_ name: String, _ value: UnsafeBufferPointer<UInt8>) throws(RequestViolation) {
@@ -84,23 +85,23 @@ package struct RequestWriter: Sendable {
     name.withBytes { bytes.append(UnsafeRawBufferPointer($0), UnsafeRawBufferPointer(value)) }
   }
 
-  /// The head as it goes out.
+  /// Returns the complete head.
   ///
-  /// - Throws: ``RequestViolation`` of kind `host` where there is no `Host` field (RFC 9112 §3.2).
+  /// - Throws: ``RequestViolation`` of kind `host` if there is no `Host` field (RFC 9112 §3.2).
   package consuming func finish() throws(RequestViolation) -> [UInt8] {
     try end()
     return bytes.withBytes { Array($0) }
   }
 
-  /// Writes the empty line: ``withBytes(_:)`` gives the head as it goes out.
+  /// Writes the empty line. ``withBytes(_:)`` then returns the complete head.
   ///
-  /// - Throws: ``RequestViolation`` of kind `host` where there is no `Host` field (RFC 9112 §3.2).
+  /// - Throws: ``RequestViolation`` of kind `host` if there is no `Host` field (RFC 9112 §3.2).
   package mutating func end() throws(RequestViolation) {
     guard hasHost else { throw RequestViolation(.host, "the request has no Host header field") }
     append("\r\n")
   }
 
-  /// What was written so far.
+  /// Calls `body` with the bytes that have been written so far.
   package func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result { try bytes.withBytes(body) }
@@ -111,7 +112,8 @@ package struct RequestWriter: Sendable {
     text.withUTF8Buffer { bytes.append(UnsafeRawBufferPointer($0)) }
   }
 
-  /// What two recipients could take for the ends of two bodies, or for the names of two hosts.
+  /// Records the fields that frame the body or name the host, and rejects values that recipients could interpret
+  /// differently.
   private mutating func note(_ name: String, _ value: UnsafeBufferPointer<UInt8>) throws(RequestViolation) {
     switch name.utf8.count {
     case 4 where name.isASCII("host"):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Takes the body of a response out of the bytes of a connection (RFC 9112 §6.3). It copies nothing: it tells where
-/// the body lies in the bytes it is given.
+/// Extracts the body of a response from the bytes of a connection (RFC 9112 §6.3). It copies nothing: it reports the
+/// positions of body bytes in its input.
 package struct ResponseBodyMachine {
   private enum State {
     case bytes(Int64)
@@ -11,17 +11,19 @@ package struct ResponseBodyMachine {
   }
 
   private var state = State.done
-  /// Only where there are chunks.
+  /// The chunk decoder; `nil` unless the body is chunked.
   private var chunks: ChunkMachine?
 
-  /// Of an answer without a body.
+  /// Creates a machine for a response without a body.
   init() {}
 
+  /// Creates a machine for a response.
+  ///
   /// - Parameters:
-  ///   - framing: of the response's head.
-  ///   - hasNoBody: for answers to HEAD, 1xx, 204 and 304.
-  ///   - maximumTrailerBytes: of the trailer section behind chunks. Default 64 KiB.
-  ///   - maximumTrailerFields: of that section. Default 512.
+  ///   - framing: the framing in the response's head.
+  ///   - hasNoBody: `true` for responses to HEAD, 1xx, 204 and 304.
+  ///   - maximumTrailerBytes: the limit of the trailer section after chunks. Default 64 KiB.
+  ///   - maximumTrailerFields: the limit of trailer fields. Default 512.
   package init(
     _ framing: ResponseFraming, hasNoBody: Bool = false, maximumTrailerBytes: Int = 65_536,
     maximumTrailerFields: Int = 512
@@ -40,13 +42,13 @@ package struct ResponseBodyMachine {
 
   package var isDone: Bool { if case .done = state { true } else { false } }
 
-  /// Whether the body may end where the connection does.
+  /// Whether the body is complete if the connection ends now.
   package var mayEndHere: Bool {
     if case .untilClose = state { true } else { isDone }
   }
 
-  /// How many bytes are still to come, where the head said so; `nil` for chunks, and a body that the connection's
-  /// end ends.
+  /// The number of remaining bytes if the head stated the length; `nil` for chunks, and for a body that is delimited by
+  /// the end of the connection.
   package var remainingBytes: Int64? {
     switch state {
     case .bytes(let left): left
@@ -55,12 +57,12 @@ package struct ResponseBodyMachine {
     }
   }
 
-  /// The trailers of a chunked body, once it is done.
+  /// The trailers of a chunked body, once it is complete.
   package var trailers: [ResponseHead.Field] { chunks?.trailers ?? [] }
 
-  /// Passes over bytes that are not the body's. Where some of the body lies at `position` then, the result is how
-  /// many bytes; ``take(_:)`` is to be told how many of them were used. 0: the bytes are used up, or the body has
-  /// ended at `position`.
+  /// Skips framing bytes up to the next bytes of the body. Returns the number of body bytes at `position`; call
+  /// ``take(_:)`` with the number that was used. Returns 0 if all bytes have been consumed, or if the body has ended at
+  /// `position`.
   package mutating func findBody(
     in bytes: UnsafeRawBufferPointer, at position: inout Int
   ) throws(HeadViolation) -> Int {
@@ -80,7 +82,7 @@ package struct ResponseBodyMachine {
     return found
   }
 
-  /// So many bytes of the body that was found are used.
+  /// Marks bytes of the body as used.
   package mutating func take(_ count: Int) {
     switch state {
     case .bytes(let left): state = left == Int64(count) ? .done : .bytes(left - Int64(count))

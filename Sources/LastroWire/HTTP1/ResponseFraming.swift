@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the body of a response is delimited (RFC 9112 §6.3), and whether its head says so without contradiction.
+/// The framing of a response's body (RFC 9112 §6.3), and whether its head is free of contradictions.
 package struct ResponseFraming: Equatable, Sendable {
   package private(set) var contentLength: Int64?
   package private(set) var isChunked = false
   package private(set) var hasTransferEncoding = false
   package private(set) var hasContentEncoding = false
-  /// Whether the fields of a response without a body contradict each other, or say what no response may say.
+  /// Whether the framing fields of a response without a body contradict each other or are invalid.
   package private(set) var isContradictory = false
-  /// Whether the head announces a body that the response cannot have, so that its bytes may follow all the same. A
-  /// `Content-Length`, or `chunked`, in a response to HEAD or in a 304 announces nothing: it describes what a GET would
+  /// Whether the head announces a body that the response must not have, so that its bytes might follow nevertheless.
+  /// `Content-Length` or `chunked` in a response to HEAD or in a 304 announces nothing: it describes what a GET would
   /// have transferred (RFC 9110 §8.6, RFC 9112 §6.1).
   package private(set) var announcesMissingBody = false
 
   package init() {}
 
-  /// Reads the framing fields of a head. The status and the request decide first whether there is a body at all
-  /// (RFC 9112 §6.3, items 1 and 2): where there is none, no field is an error, because none of them frames anything.
+  /// Parses the framing fields of a head. The status and the request decide first whether there is a body at all (RFC
+  /// 9112 §6.3, items 1 and 2). Without a body, no field is an error, because none of them frames anything.
   ///
   /// - Parameter request: the request that the head responds to.
-  /// - Throws: ``HeadViolation`` where two recipients could see two different bodies: unequal lengths, a length beside
-  ///   a transfer coding, any coding but `chunked` (we offer no other: RFC 9112 §7.4).
+  /// - Throws: ``HeadViolation`` if two recipients could see two different bodies: unequal lengths, a length together
+  ///   with a transfer coding, or any coding but `chunked` (we offer no other: RFC 9112 §7.4).
   package init(
     _ head: ResponseHead, to request: ResponseReader.Request = .ordinary
   ) throws(HeadViolation) {
@@ -41,7 +41,7 @@ package struct ResponseFraming: Equatable, Sendable {
   private mutating func read(_ head: ResponseHead) throws(HeadViolation) {
     var codings: [String] = []
     for field in head.fields {
-      // Few names have one of these lengths.
+      // Few other names have one of these lengths.
       switch field.name.utf8.count {
       case 14 where field.name.isASCII("content-length"): try addLength(field.value)
       case 16 where field.name.isASCII("content-encoding"):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A complete response head: status line and fields, checked.
+/// A complete, validated response head: status line and fields.
 package struct ResponseHead: Equatable, Sendable {
   package struct Field: Equatable, Sendable {
     package var name: String
@@ -12,7 +12,7 @@ package struct ResponseHead: Equatable, Sendable {
     }
   }
 
-  /// Major and minor; HTTP/2 has minor 0.
+  /// The major and minor version. HTTP/2 has minor version 0.
   package var version: (major: UInt8, minor: UInt8)
   package var status: Int
   package var reason: String
@@ -31,13 +31,13 @@ package struct ResponseHead: Equatable, Sendable {
 }
 
 extension ResponseHead {
-  /// The values of the fields with this name of lower-case ASCII, in order.
+  /// Returns the values of all fields with this name, in order. The name must be lower-case ASCII.
   func values(_ name: StaticString) -> [String] { fields.filter { $0.name.isASCII(name) }.map(\.value) }
 
-  /// The elements of a field that is a list of tokens (RFC 9110 §5.6.1), from all its lines.
+  /// Returns the elements of a field that is a list of tokens (RFC 9110 §5.6.1), from all its lines.
   func elements(_ name: StaticString) -> [String] { values(name).flatMap { FieldSyntax.elements($0) } }
 
-  /// Whether the server lets the connection go on after the answer (RFC 9112 §9.3).
+  /// Whether the server keeps the connection open after the response (RFC 9112 §9.3).
   var isPersistent: Bool {
     var keepsAlive = version.minor >= 1
     for field in fields where field.name.isASCII("connection") {

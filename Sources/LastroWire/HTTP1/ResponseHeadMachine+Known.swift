@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reading a head by what differs from a known one. It changes no verdict, only what it costs: what it does not take
-/// is read as if there were no known head.
+/// Parses a head by its differences from a known one. This does not affect the result, only the cost: lines that cannot
+/// be handled this way are parsed as usual.
 extension ResponseHeadMachine {
   mutating func begin(resembling latest: KnownHead?) {
     known = latest
@@ -11,19 +11,19 @@ extension ResponseHeadMachine {
     if lines.hasBegun { lines = KnownLines() }
   }
 
-  /// Passes over whole lines that are the known head's.
+  /// Skips whole lines that equal those of the known head.
   ///
   /// - Parameters:
-  ///   - position: where a line begins.
-  ///   - latest: the same for all of a head.
-  /// - Returns: the head, where it ends there.
+  ///   - position: the beginning of a line.
+  ///   - latest: the known head, the same for all lines of a head.
+  /// - Returns: the head, if it ends at the new position.
   mutating func skip(
     in bytes: UnsafeRawBufferPointer, at position: inout Int, resembling latest: KnownHead
   ) throws(HeadViolation) -> ResponseHead? {
     if case .statusLine = state { begin(resembling: latest) }
     guard likeness != .none else { return nil }
     let found = latest.lines.match(UnsafeRawBufferPointer(rebasing: bytes[position...]), from: lineCount)
-    // Where a limit is near, it is held against each line.
+    // Near a limit, check line by line.
     guard found.bytes > 0, self.bytes + found.bytes <= maximumHeadBytes, lineCount + found.lines - 1 <= maximumFields
     else { return nil }
     self.bytes += found.bytes
@@ -32,7 +32,7 @@ extension ResponseHeadMachine {
     return found.isWhole ? try finish(latest) : nil
   }
 
-  /// Takes one line that is not the known head's in this place, if it can be taken so.
+  /// Handles a line that differs from the known head's at this position. Returns `nil` if it has to be parsed as usual.
   mutating func follow(_ known: KnownHead, _ line: UnsafeRawBufferPointer) throws(HeadViolation) -> Event? {
     if lineCount <= maximumFields {
       if lineCount == known.lineCount {
@@ -50,13 +50,13 @@ extension ResponseHeadMachine {
     lineCount += count
   }
 
-  /// The status line is the known head's.
+  /// Starts the fields after a status line that equals the known head's.
   mutating func beginFields(of known: KnownHead) {
     majorVersion = known.head.version.major
     state = .fields
   }
 
-  /// Puts a line in the place of the known head's. Whether that was possible.
+  /// Replaces a line of the known head. Returns whether that was possible.
   private mutating func patch(_ known: KnownHead, with line: UnsafeRawBufferPointer) throws(HeadViolation) -> Bool {
     guard let field = try Self.field(try Self.withoutLineEnd(line)) else { return false }
     if likeness == .same {
@@ -72,7 +72,7 @@ extension ResponseHeadMachine {
     return true
   }
 
-  /// The head goes its own way: what is kept of the known one is what has come.
+  /// Stops comparing with the known head, and keeps only its part that has been received.
   private mutating func depart(from known: KnownHead) {
     switch likeness {
     case .none: return
@@ -84,7 +84,7 @@ extension ResponseHeadMachine {
     likeness = .none
   }
 
-  /// The end of a head with as many lines as the known one.
+  /// Ends a head that has as many lines as the known one.
   private mutating func finish(_ known: KnownHead) throws(HeadViolation) -> ResponseHead {
     let isPatched = likeness == .patched
     framing = isPatched && changes.contains(.framing) ? try ResponseFraming(head, to: request) : known.framing

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a response head line by line, as an HTTP library hands over raw lines, and refuses what RFC 9112 does not
-/// allow.
+/// Parses a response head line by line, as an HTTP library supplies raw lines, and rejects violations of RFC 9112.
 ///
 /// Rules for editing: no I/O, no clock, nothing kept of the caller's bytes but what ``KnownHead`` may keep.
 ///
 /// Leniencies: a line may end in LF alone (RFC 9112 §2.2); the reason phrase, and the space before it, may be missing
-/// (§4); an obsolete fold becomes one space (§5.2), but not in a field that frames the body; a `Content-Length` may
-/// be repeated with the same value (RFC 9110 §8.6); framing fields of a response without a body mean nothing (RFC 9112
+/// (§4); an obsolete fold becomes one space (§5.2), but not in a field that frames the body; a `Content-Length` may be
+/// repeated with the same value (RFC 9110 §8.6); framing fields of a response without a body are ignored (RFC 9112
 /// §6.3); a value that is not UTF-8 is read as ISO 8859-1; a `Set-Cookie` with a control character other than CR, LF
 /// and NUL is left out (RFC 6265bis §5.6).
 package struct ResponseHeadMachine {
   package enum Event: Equatable {
     case needsMore
-    /// A 1xx response; the final one is still to come.
+    /// An interim response (1xx). The final response follows.
     case interim(ResponseHead)
     case final(ResponseHead)
     case trailers
@@ -25,14 +24,14 @@ package struct ResponseHeadMachine {
     case trailers
   }
 
-  /// The relation of the head that is being read to the known one.
+  /// The relation of the current head to the known one.
   enum Likeness {
-    /// There is none, or the head has gone its own way.
+    /// There is no known head, or the current head has departed from it.
     case none
-    /// Every line so far is the known head's. Nothing is read, and `head` is not filled.
+    /// Every line so far equals the known head's. Nothing is parsed, and `head` is not filled.
     case same
-    /// As many lines as the known head's, of which some were put in the places of others: `head` and `lines` are the
-    /// known ones with those.
+    /// The head has the structure of the known head, but some lines have been replaced. `head` and `lines` are those of
+    /// the known head with the replacements.
     case patched
   }
 
@@ -41,32 +40,34 @@ package struct ResponseHeadMachine {
   private let maximumInterimResponses: Int
   let request: ResponseReader.Request
   var state = State.statusLine
-  /// The head that is being read.
+  /// The head that is being parsed.
   var head = ResponseHead(version: (0, 0), status: 0, reason: "")
   var bytes = 0
   private var trailerCount = 0
   private var interims = InterimBudget()
   var status = 0
   var majorVersion: UInt8 = 0
-  /// The head that this one is compared with, and once it was given as final, what may be kept of it.
+  /// The head that the current one is compared with. After the final head, the head to keep for the next response.
   package internal(set) var known: KnownHead?
 
-  /// What may be kept of the final head, once: the machine lives as long as the transfer, and needs it no more.
+  /// Returns the final head for reuse, once. The machine lives as long as the transfer, but does not need it any more.
   package mutating func takeKnown() -> KnownHead? { known.take() }
 
-  /// Lines of the head that is being read, when one of them is not the known one's.
+  /// The lines of the current head, once one of them differs from the known head.
   var lines = KnownLines()
   var lineCount = 0
   var likeness = Likeness.none
-  /// Whether the latest line of the head was a field that is left out.
+  /// Whether the latest line of the head was a field that has been left out.
   private var isFieldLeftOut = false
-  /// What the lines that were put in the places of others, and those others, have a say in.
+  /// The properties affected by the replacement lines and by the lines that they replaced.
   var changes: KnownHead.Meaning = []
 
-  /// The framing of the body; known once the final head was read.
+  /// The framing of the body. It is valid once the final head has been parsed.
   package internal(set) var framing = ResponseFraming()
 
-  /// - Parameter request: the request that the head responds to. After an upgrade 101 is a final response.
+  /// Creates a machine.
+  ///
+  /// - Parameter request: the request that the head responds to. After an upgrade, 101 is a final response.
   package init(
     maximumHeadBytes: Int, maximumFields: Int, maximumInterimResponses: Int,
     request: ResponseReader.Request = .ordinary
@@ -81,31 +82,31 @@ package struct ResponseHeadMachine {
   package var hasContentEncoding: Bool { framing.hasContentEncoding }
   package var isHTTP2: Bool { majorVersion == 2 }
 
-  /// Whether only the end of the connection ends the body (RFC 9112 §6.3, last rule).
+  /// Returns whether the body is delimited only by the end of the connection (RFC 9112 §6.3, last rule).
   package func isCloseDelimited(method: String) -> Bool {
     guard majorVersion == 1, method != "HEAD", status != 204, status != 304 else { return false }
     return framing.contentLength == nil && !framing.isChunked
   }
 
-  /// Takes one line with its line end: of the head, or of the trailer section after the body.
+  /// Parses one line including its line end, from the head or from the trailer section after the body.
   ///
   /// - Parameters:
-  ///   - latest: what was kept of the latest head of the same server. It changes no verdict, only what it costs.
+  ///   - latest: the same server's latest head. It does not affect the result, only the cost of parsing.
   ///   - now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only progress
   ///     counts.
-  /// - Throws: ``HeadViolation``; the response cannot be trusted then, and the machine is not to be used any more.
+  /// - Throws: ``HeadViolation``. The response cannot be trusted then, and the machine must not be used any more.
   package mutating func consume(
     line: UnsafeRawBufferPointer, resembling latest: KnownHead? = nil, now: UInt64 = 0
   ) throws(HeadViolation) -> Event {
     bytes += line.count
     guard bytes <= maximumHeadBytes else {
-      // The verdict does not depend on the pieces that a line comes in.
+      // The result must not depend on how a line is split into pieces.
       try checkBeginning(line)
       throw tooLarge
     }
     if case .statusLine = state { begin(resembling: latest) }
     if likeness != .none, let known {
-      // Here and not in a function: it is all that most lines come to.
+      // Inline, because most lines need nothing more.
       if lineCount <= maximumFields, known.lines.hasLine(line, at: lineCount) {
         if lineCount == 0 { beginFields(of: known) }
         lineCount += 1
@@ -116,12 +117,12 @@ package struct ResponseHeadMachine {
     return try read(line, now)
   }
 
-  /// Bytes of the request's body were sent: the server may send more interim responses.
+  /// Records that bytes of the request's body were sent, which entitles the server to more interim responses.
   package mutating func sentBody(_ count: Int) { interims.sent(count) }
 
-  /// A line has no end yet. What speaks another protocol may never send one.
+  /// Checks a line that has no end yet. A peer that speaks another protocol may never send one.
   ///
-  /// - Throws: ``HeadViolation`` where the head would be too large with it, or it begins no head.
+  /// - Throws: ``HeadViolation`` if the line makes the head too large, or if it cannot begin a head.
   func check(unfinishedLine line: UnsafeRawBufferPointer) throws(HeadViolation) {
     try checkBeginning(line)
     guard bytes + line.count <= maximumHeadBytes else { throw tooLarge }
@@ -188,7 +189,7 @@ package struct ResponseHeadMachine {
     return .final(head)
   }
 
-  /// Whether the framing of the head holds for the next request too, whatever its method.
+  /// Whether the framing of the head also holds for the next request, regardless of its method.
   var mayBeKept: Bool { !framing.isContradictory && request != .connect }
 
   private mutating func addField(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
@@ -212,7 +213,7 @@ package struct ResponseHeadMachine {
 
   private mutating func addFold(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
     let folded = try FieldLine.value(line)
-    // The fold of a field that was left out is left out with it.
+    // A fold is left out together with its field.
     if isFieldLeftOut { return }
     guard let last = head.fields.indices.last else {
       throw HeadViolation(.fieldName, "the response head begins with a folded line")
@@ -232,10 +233,10 @@ package struct ResponseHeadMachine {
     _ = try FieldLine.parse(line)
   }
 
-  /// Whether a line continues the value of the previous line.
+  /// Returns whether a line continues the value of the previous line.
   static func isFold(_ line: UnsafeRawBufferPointer) -> Bool { line.first.map(\.isSpace) ?? false }
 
-  /// Whether a line has nothing but its end.
+  /// Returns whether a line consists only of a line end.
   static func isEmpty(_ line: UnsafeRawBufferPointer) -> Bool {
     line.last == 0x0A && (line.count == 1 || line.count == 2 && line[0] == 0x0D)
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ResponseReader {
-  /// Reads on to the head of the final answer, over interim ones. `nil`: the bytes are used, and it is not whole yet.
+  /// Reads up to the head of the final response, and skips interim ones. Returns `nil` if the head is still incomplete.
   package mutating func head(
     in bytes: [UInt8], at position: inout Int
   ) throws(HeadViolation) -> ResponseHead? {
@@ -16,7 +16,7 @@ extension ResponseReader {
     }
   }
 
-  /// Reads on in the body, once the head was given, and appends what lies in the bytes to `body`.
+  /// Reads the body after the head, and appends its bytes to `body`.
   package mutating func collect(
     _ bytes: [UInt8], at position: inout Int, into body: inout [UInt8]
   ) throws(HeadViolation) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the answer to one request out of the bytes of a connection, in whatever pieces they come: interim heads, the
-/// head, the body, trailers, the end (RFC 9112).
+/// Reads the response to one request from the bytes of a connection, in pieces of any size: interim heads, the head,
+/// the body, trailers, and the end (RFC 9112).
 ///
-/// The caller keeps the bytes. The reader tells what lies where, and keeps no more than a line that is not whole yet:
-/// it searches every byte once, however small the pieces are. What lies behind the answer's end stays with the
-/// caller.
+/// The caller keeps the bytes. The reader reports positions, and stores only an incomplete line. It searches each byte
+/// once, however small the pieces are. Bytes after the end of the response remain with the caller.
 ///
 /// ```swift
 /// while true {
@@ -18,27 +17,28 @@
 /// }
 /// ```
 package struct ResponseReader: Sendable {
-  /// What was asked: it decides where the answer ends (RFC 9112 §6.3).
+  /// The kind of request, which determines where the response ends (RFC 9112 §6.3).
   package enum Request: Sendable {
     case ordinary
-    /// HEAD: the answer has no body, whatever its head says.
+    /// HEAD: the response has no body, regardless of its head.
     case head
-    /// CONNECT: a 2xx answer ends with its head, and a tunnel begins.
+    /// CONNECT: a 2xx response ends with its head, and a tunnel begins.
     case connect
-    /// With `Upgrade`: a 101 answer is final and ends with its head, and the other protocol begins.
+    /// A request with `Upgrade`: a 101 response is final and ends with its head, and the other protocol begins.
     case upgrade
   }
 
   package enum Event: Equatable, Sendable {
-    /// Every byte is used: more of them are needed, or ``ResponseReader/finish()``.
+    /// All bytes have been consumed. Supply more, or call ``ResponseReader/finish()``.
     case needsMore
-    /// Head of a 1xx answer. The final one is still to come.
+    /// The head of an interim response. The final response follows.
     case interim(ResponseHead)
-    /// Head of the final answer; ``ResponseReader/framing`` says how its body is delimited.
+    /// The head of the final response. ``ResponseReader/framing`` describes how its body is delimited.
     case head(ResponseHead)
-    /// So many bytes of the body lie at the position. ``ResponseReader/take(_:)`` has to be told how many were used.
+    /// The number of body bytes at the position. Call ``ResponseReader/take(_:)`` with the number of bytes that were
+    /// used.
     case body(Int)
-    /// The answer has ended at the position.
+    /// The response has ended at the position.
     case end
   }
 
@@ -54,17 +54,18 @@ package struct ResponseReader: Sendable {
   private var stage = Stage.head
   private var heads: ResponseHeadMachine
   private var body = ResponseBodyMachine()
-  /// A line of the head that is not whole yet. It has no line end in it.
+  /// An incomplete line of the head. It contains no line end.
   private var line: [UInt8] = []
   private var bodyBytes = 0
   private var isPersistent = false
-  /// Most bytes of the body; to be changed before the body is read, if at all. Default: as the limits have it.
+  /// The maximum size of the body in bytes. Change it before the body is read. Default: `bodyBytes` of the limits.
   package var maximumBodyBytes: Int?
-  /// Bytes that were looked at for the end of a line, so that a test can hold them against those that came.
+  /// The number of bytes that were searched for a line end, so that a test can compare it with the bytes received.
   private(set) var searchedBytes = 0
 
-  /// - Parameter latest: what was kept of the latest head of the same server. It changes no verdict, only what it
-  ///   costs.
+  /// Creates a reader.
+  ///
+  /// - Parameter latest: the same server's latest head. It does not affect the result, only the cost of parsing.
   package init(
     to request: Request = .ordinary, limits: ExchangeLimits = ExchangeLimits(), resembling latest: KnownHead? = nil
   ) {
@@ -77,43 +78,43 @@ package struct ResponseReader: Sendable {
       maximumInterimResponses: limits.interimResponses, request: request)
   }
 
-  /// How the body is delimited; known once the head was given.
+  /// The framing of the body. It is valid once the head was returned.
   package var framing: ResponseFraming { heads.framing }
 
-  /// The fields behind the last chunk, once the answer has ended.
+  /// The trailers, once the response has ended.
   package var trailers: [ResponseHead.Field] { body.trailers }
 
-  /// Whether the head was given.
+  /// Whether the head was returned.
   package var hasHead: Bool { stage != .head }
 
-  /// Whether the answer has ended.
+  /// Whether the response has ended.
   package var hasEnded: Bool { stage == .ended }
 
-  /// Whether the server lets the connection carry another exchange (RFC 9112 §9.3). It may be used for one once the
-  /// answer has ended, if the request was sent whole and nothing lies behind the answer.
+  /// Whether the server lets the connection be reused (RFC 9112 §9.3). It may be reused once the response has ended, if
+  /// the request was sent completely and no bytes follow the response.
   package var keepsConnection: Bool { isPersistent && hasEnded }
 
-  /// Whether the server lets the connection carry another exchange once the answer has ended.
+  /// Whether the server lets the connection be reused once the response has ended.
   package var mayKeepConnection: Bool { isPersistent }
 
-  /// Whether the final head ended HTTP on this connection: 101, or 2xx to CONNECT. What follows is another
-  /// protocol's.
+  /// Whether the final head ended HTTP on this connection: 101, or 2xx to CONNECT. The following bytes belong to
+  /// another protocol.
   package private(set) var opensTunnel = false
 
-  /// Whether only the end of the connection ends the body, and it has not come.
+  /// Whether the body is delimited only by the end of the connection, which has not been reported.
   package var endsWithConnection: Bool { stage == .body && body.mayEndHere && !body.isDone }
 
-  /// How many bytes of the body are still to come, where the head said so.
+  /// The number of remaining body bytes, if the head stated the length.
   package var remainingBodyBytes: Int64? { body.remainingBytes }
 
-  /// What may be kept of the final head, once: for the next reader of the same server's answers.
+  /// Returns the final head for the next reader of the same server's responses, once.
   package mutating func takeKnown() -> KnownHead? { heads.takeKnown() }
 
-  /// Reads on from `position`.
+  /// Reads from `position` on.
   ///
   /// - Parameter now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only
   ///   progress counts.
-  /// - Throws: ``HeadViolation``; the answer cannot be trusted then, and the reader is not to be used any more.
+  /// - Throws: ``HeadViolation``. The response cannot be trusted then, and the reader must not be used any more.
   package mutating func next(
     in bytes: UnsafeRawBufferPointer, at position: inout Int, now: UInt64 = 0
   ) throws(HeadViolation) -> Event {
@@ -124,18 +125,18 @@ package struct ResponseReader: Sendable {
     }
   }
 
-  /// Bytes of the request's body were sent: the server may send more interim responses.
+  /// Records that bytes of the request's body were sent, which entitles the server to more interim responses.
   package mutating func sentBody(_ count: Int) { heads.sentBody(count) }
 
-  /// So many bytes of the body that was found are used.
+  /// Marks bytes of the body as used.
   package mutating func take(_ count: Int) {
     bodyBytes += count
     body.take(count)
   }
 
-  /// The connection has ended: an answer that only its end delimits is whole then.
+  /// Records that the connection has ended. This completes a response that is delimited by the end of the connection.
   ///
-  /// - Throws: ``HeadViolation`` of kind `endsInHead` or `endsInBody` for any other that has not ended yet.
+  /// - Throws: ``HeadViolation`` of kind `endsInHead` or `endsInBody` for any other response that has not ended.
   package mutating func finish() throws(HeadViolation) {
     switch stage {
     case .head: throw .endsInHead
@@ -168,7 +169,7 @@ package struct ResponseReader: Sendable {
     return .needsMore
   }
 
-  /// The position behind the next line end.
+  /// Returns the position after the next line end.
   private mutating func lineEnd(in bytes: UnsafeRawBufferPointer, from position: Int) -> Int? {
     let end = bytes.firstLineFeed(from: position).map { $0 + 1 }
     searchedBytes += (end ?? bytes.count) - position
@@ -226,21 +227,21 @@ package struct ResponseReader: Sendable {
 }
 
 extension HeadViolation {
-  /// Ends of the connection before the answer's.
+  /// The connection ended before the response did.
   package static let endsInHead = Self(.endsInHead, "the connection ended before a response came")
   package static let endsInBody = Self(.endsInBody, "the connection ended before the body did")
 
-  /// A version that does not go with the connection.
+  /// Returns the violation for a version that does not match the connection.
   package static func wrongVersion(_ major: UInt8) -> Self {
     Self(.statusLine, "the response says HTTP/\(major) over an HTTP/1.1 connection")
   }
 
-  /// A body that has more than `limit` bytes.
+  /// Returns the violation for a body of more than `limit` bytes.
   package static func bodyTooLarge(_ limit: Int) -> Self {
     Self(.bodyTooLarge, "the body exceeds \(limit.counted("byte"))")
   }
 
-  /// A body whose length, as the head tells it, is more than `limit` bytes.
+  /// Returns the violation for a body whose announced length exceeds `limit` bytes.
   package static func bodyTooLarge(_ limit: Int, announced: Int64) -> Self {
     Self(.bodyTooLarge, "the server announces a body of \(announced.counted("byte")), and at most \(limit) are taken")
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-  /// Calls `body` with the bytes where they are, if they are in one place, as nearly always.
+  /// Calls `body` with the string's bytes. They are copied only in the rare case that they are not contiguous.
   @inline(__always)
   func withBytes<Result, Failure: Error>(
     _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
@@ -13,7 +13,7 @@ extension String {
     return try Array(utf8).withUnsafeBufferPointer(body)
   }
 
-  /// Whether every byte is as told.
+  /// Returns whether all bytes satisfy the predicate.
   @inline(__always)
   func hasOnly(_ isAllowed: (UInt8) -> Bool) -> Bool {
     withBytes { bytes in
@@ -22,14 +22,14 @@ extension String {
     }
   }
 
-  /// Whether it is this text of lower-case ASCII, whatever the case of its letters.
+  /// Returns whether the string equals `text`, ignoring ASCII case. `text` must be lower-case ASCII.
   @inline(__always)
   package func isASCII(_ text: StaticString) -> Bool {
-    // Few names have the length of one that matters.
+    // Few names have the same length as a relevant name.
     utf8.count == text.utf8CodeUnitCount && hasLetters(of: text)
   }
 
-  /// Of as many bytes.
+  /// Returns whether the letters match. Precondition: equal length.
   private func hasLetters(of text: StaticString) -> Bool {
     withBytes { bytes in
       for index in bytes.indices {

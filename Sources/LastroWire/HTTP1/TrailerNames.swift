@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names of fields that would change how a message is framed, routed, authenticated or read, had they stood in its
-/// head: they are no trailers (RFC 9110 §6.5.1).
+/// The names of fields that are forbidden in trailers, because in a head they would affect how a message is framed,
+/// routed, authenticated or interpreted (RFC 9110 §6.5.1).
 package enum TrailerNames {
   package static func areForbiddenInResponses(_ name: String) -> Bool { responses.contains(name.lowercased()) }
 

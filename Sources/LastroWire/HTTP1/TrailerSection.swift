@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The fields behind the last chunk (RFC 9112 §7.1.2), up to the empty line. Lines end in CRLF; a folded line is
-/// refused.
+/// The fields after the last chunk, up to the empty line (RFC 9112 §7.1.2). Lines end in CRLF; folded lines are
+/// rejected.
 package struct TrailerSection {
   private let maximumBytes: Int
   private let maximumFields: Int
@@ -15,7 +15,7 @@ package struct TrailerSection {
     self.maximumFields = maximumFields
   }
 
-  /// Takes bytes from `position` on. Whether the section has ended.
+  /// Reads bytes from `position` on. Returns whether the section has ended.
   mutating func take(_ input: UnsafeRawBufferPointer, from position: inout Int) throws(HeadViolation) -> Bool {
     while position < input.count {
       let rest = input[position...]

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The Bidi rule (RFC 5893 §2) for labels whose scalars are those of names: letters, marks, digits, hyphens.
+/// The Bidi rule (RFC 5893 §2) for labels that consist of letters, marks, digits and hyphens.
 ///
-/// Directions are told by the ranges that Unicode keeps for right-to-left scripts (DerivedBidiClass.txt, `@missing`).
+/// Directions are derived from the ranges that Unicode reserves for right-to-left scripts (DerivedBidiClass.txt,
+/// `@missing`).
 package enum BidiRule {
   private enum Direction {
     case leftToRight, rightToLeft, europeanNumber, arabicNumber, nonspacingMark, neutral
   }
 
-  /// Whether every label keeps it, of a name in which one has a scalar of a right-to-left script.
+  /// Returns whether all labels of a name satisfy the rule. It applies only if a label has a character of a
+  /// right-to-left script.
   package static func isSatisfied(by labels: [[Unicode.Scalar]]) -> Bool {
     let directions = labels.map { $0.map(direction) }
     guard directions.contains(where: { $0.contains { $0 == .rightToLeft || $0 == .arabicNumber } }) else { return true }

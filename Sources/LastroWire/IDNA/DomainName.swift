@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Domain names in ASCII: UTS 46 ToASCII, non-transitional, for what needs no mapping but lower case.
+/// The conversion of domain names to ASCII: UTS 46 ToASCII, non-transitional, for names that need no mapping except to
+/// lower case.
 ///
-/// There are no tables of Unicode data here but short ranges that Unicode promises to keep. Where the standard library
-/// cannot tell whether a name is in its one form, the name is refused: it can be written with `xn--` labels.
+/// It contains no tables of Unicode data, only short ranges that Unicode guarantees to be stable. If the standard
+/// library cannot tell whether a name is normalized, the name is rejected. It can be written with `xn--` labels
+/// instead.
 package enum DomainName {
-  /// Makes NFC of a label; `nil` where that is not certain.
+  /// Returns the NFC form of a label; `nil` if it is uncertain.
   package typealias Compose = (_ label: [Unicode.Scalar]) -> [Unicode.Scalar]?
 
-  /// The name in lower case with A-labels (RFC 5890 §2.3.2.1).
+  /// Returns the name in lower case with A-labels (RFC 5890 §2.3.2.1).
   ///
   /// - Parameters:
-  ///   - name: without final dot.
-  ///   - compose: makes NFC.
+  ///   - name: the name without a final dot.
+  ///   - compose: returns the NFC form of a label.
   package static func ascii(_ name: String, composing compose: Compose) throws(HostProblem) -> String {
     let name = name.lowercased()
     var result = ""
@@ -47,7 +49,7 @@ package enum DomainName {
       "the label \(label.shown) of the host is longer than 63 bytes in ASCII", hint: "shorten it: dots end labels")
   }
 
-  /// The label in ASCII and in Unicode.
+  /// Returns the label in ASCII and in Unicode.
   private static func label(
     _ label: [Unicode.Scalar], _ compose: Compose
   ) throws(HostProblem) -> (String, [Unicode.Scalar]) {
@@ -67,12 +69,13 @@ package enum DomainName {
     return (text, isALabel ? try decoded(label, compose) : label)
   }
 
-  /// RFC 5891 §5.4: an A-label must be what its U-label is encoded to, and that must be one that a name may have.
+  /// Decodes an A-label and validates it (RFC 5891 §5.4). It must equal the encoding of its U-label, which must be
+  /// allowed in names.
   private static func decoded(
     _ label: [Unicode.Scalar], _ compose: Compose
   ) throws(HostProblem) -> [Unicode.Scalar] {
     let punycode = label.dropFirst(4).map { UInt8(truncatingIfNeeded: $0.value) }
-    // Bounds what decoding costs.
+    // Limit the cost of decoding.
     guard punycode.count <= 59 else { throw tooLong(label) }
     guard let scalars = Punycode.decode(punycode), scalars.contains(where: { !$0.isASCII }),
       Punycode.encode(scalars) == punycode

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a text cannot be a host. The caller turns it into the error of a configuration or of a request.
+/// The reason why a text cannot be a host. The caller converts it to a configuration or request error.
 package struct HostProblem: Error, Hashable {
   package var message: String
   package var hint: String?

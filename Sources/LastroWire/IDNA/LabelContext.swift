@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Characters that a label may have only next to certain others (RFC 5892 appendix A).
+/// The rules for characters that are allowed only next to certain others (RFC 5892 appendix A).
 ///
-/// Scripts are told by their blocks.
+/// Scripts are identified by their blocks.
 package enum LabelContext {
   package static func isContextual(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
@@ -11,7 +11,7 @@ package enum LabelContext {
     }
   }
 
-  /// Whether the scalar may stand where it stands.
+  /// Returns whether the character at `index` is allowed in its context.
   package static func isSatisfied(at index: Int, of label: [Unicode.Scalar]) -> Bool {
     let before = index > 0 ? label[index - 1] : nil
     let after = index + 1 < label.count ? label[index + 1] : nil
@@ -32,7 +32,7 @@ package enum LabelContext {
     0x370...0x3FF ~= scalar.value || 0x1F00...0x1FFF ~= scalar.value
   }
 
-  /// Hiragana, Katakana or Han.
+  /// Returns whether a character is Hiragana, Katakana or Han.
   private static func isJapanese(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x3041...0x309F, 0x30A1...0x30FA, 0x30FC...0x30FF, 0x31F0...0x31FF, 0x3005...0x3007: true
@@ -40,9 +40,9 @@ package enum LabelContext {
     }
   }
 
-  /// A.1's second rule, for letters of the Arabic block, whose joining types are few: a letter that joins forwards
-  /// before the non-joiner, one that joins backwards after it. Marks between are transparent. In other scripts that
-  /// join the non-joiner is refused.
+  /// Returns whether the second rule of A.1 holds, for letters of the Arabic block, which have few joining types: a
+  /// letter that joins forwards must precede the non-joiner, and one that joins backwards must follow it. Marks in
+  /// between are skipped. In other joining scripts, the non-joiner is rejected.
   private static func joins(_ label: [Unicode.Scalar], around index: Int) -> Bool {
     let isLetter = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory != .nonspacingMark }
     guard let before = label[..<index].last(where: isLetter), let after = label[(index + 1)...].first(where: isLetter)
@@ -69,6 +69,6 @@ package enum LabelContext {
 }
 
 extension Unicode.Scalar {
-  /// Canonical combining class 9.
+  /// Whether the canonical combining class is 9.
   fileprivate var isVirama: Bool { properties.canonicalCombiningClass.rawValue == 9 }
 }

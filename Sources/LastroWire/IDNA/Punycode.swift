@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Punycode (RFC 3492): a label in ASCII, and back. Knows nothing of `xn--`, nor of which characters a name may have.
+/// Punycode (RFC 3492), which encodes a label in ASCII. It handles neither `xn--` nor the rules for characters in
+/// names.
 package enum Punycode {
   private static let base: UInt32 = 36
   private static let tMin: UInt32 = 1
@@ -9,9 +10,9 @@ package enum Punycode {
   private static let initialScalar: UInt32 = 0x80
   private static let hyphen = UInt8(ascii: "-")
 
-  /// The label in ASCII; letters of the encoding are lower case, ASCII in the label stays as it is.
+  /// Encodes a label in ASCII. Encoded digits use lower case; ASCII characters are unchanged.
   ///
-  /// - Returns: `nil` where the numbers of RFC 3492 §6.4 do not fit in 32 bits, as happens in no label that fits in
+  /// - Returns: `nil` if a number overflows 32 bits (RFC 3492 §6.4), which happens only for labels that do not fit in
   ///   DNS.
   package static func encode(_ label: [Unicode.Scalar]) -> [UInt8]? {
     var output = label.filter(\.isASCII).map { UInt8(truncatingIfNeeded: $0.value) }
@@ -45,14 +46,14 @@ package enum Punycode {
     return output
   }
 
-  /// The label that `text` encodes.
+  /// Decodes a label.
   ///
-  /// Digits are read in either case. Nothing says that the result encodes to `text` again: ask ``encode(_:)``.
+  /// Digits are read in either case. The result need not encode to `text` again; use ``encode(_:)`` to check that.
   ///
-  /// - Returns: `nil` for what is no Punycode, or encodes what is no Unicode scalar.
+  /// - Returns: `nil` if the text is not Punycode, or if it encodes an invalid Unicode scalar.
   package static func decode(_ text: [UInt8]) -> [Unicode.Scalar]? {
     guard text.allSatisfy({ $0 < 0x80 }) else { return nil }
-    // A hyphen with nothing before it delimits nothing, and is not a digit either.
+    // A leading hyphen is neither a delimiter nor a digit.
     let delimiter = text.lastIndex(of: hyphen) ?? 0
     var output = text[..<delimiter].map { Unicode.Scalar($0) }
     var digits = text[(delimiter > 0 ? delimiter + 1 : 0)...]
@@ -73,7 +74,7 @@ package enum Punycode {
     return output
   }
 
-  /// A variable-length integer (RFC 3492 §3.3).
+  /// Appends a variable-length integer (RFC 3492 §3.3).
   private static func appendInteger(_ value: UInt32, bias: UInt32, to output: inout [UInt8]) {
     var rest = value
     var k = base
@@ -87,7 +88,7 @@ package enum Punycode {
     output.append(digit(rest))
   }
 
-  /// `start` and the integer at the front of `digits`, taken off it.
+  /// Removes the integer at the front of `digits`. Returns its sum with `start`.
   private static func readInteger(from digits: inout ArraySlice<UInt8>, onto start: UInt32, bias: UInt32) -> UInt32? {
     var result = start
     var weight: UInt32 = 1
@@ -110,10 +111,10 @@ package enum Punycode {
     k <= bias + tMin ? tMin : k >= bias + tMax ? tMax : k - bias
   }
 
-  /// RFC 3492 §6.1.
+  /// Returns the adapted bias (RFC 3492 §6.1).
   private static func adapt(_ delta: UInt32, count: UInt32, isFirst: Bool) -> UInt32 {
     var delta = isFirst ? delta / 700 : delta / 2
-    // At most 1.5 times a number that was halved.
+    // This cannot overflow: it is at most 1.5 times a number that was halved.
     delta += delta / count
     var k: UInt32 = 0
     while delta > (base - tMin) * tMax / 2 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which labels may stand in a name before they are encoded (RFC 5891 §5.4, RFC 5892, UTS 46 §4.1).
+/// The rules for labels before they are encoded (RFC 5891 §5.4, RFC 5892, UTS 46 §4.1).
 enum UnicodeLabel {
-  /// The label of a name written in Unicode, normalized (NFC).
+  /// Returns the normalized (NFC) form of a label that was written in Unicode.
   static func composed(
     _ label: [Unicode.Scalar], _ compose: DomainName.Compose
   ) throws(HostProblem) -> [Unicode.Scalar] {
@@ -15,10 +15,10 @@ enum UnicodeLabel {
     return composed
   }
 
-  /// Checks the label that an A-label encodes: it must be normalized already.
+  /// Validates the decoded label of an A-label, which must already be normalized.
   static func check(_ label: [Unicode.Scalar], _ compose: DomainName.Compose) throws(HostProblem) {
     try checkScalars(label)
-    // Where the normal form is not certain, the ASCII form is: it is what is compared and sent.
+    // If the normal form is uncertain, accept the label: its ASCII form is what is compared and sent.
     guard compose(label).map({ $0 == label }) ?? true else {
       throw HostProblem(
         "a label of the host encodes text that is not normalized", hint: "encode its NFC form, as every client does")
@@ -30,7 +30,7 @@ enum UnicodeLabel {
     guard scalar.isASCII, isUnreserved(scalar) else { throw refused(scalar) }
   }
 
-  /// RFC 3986 §2.3.
+  /// Returns whether a character is `unreserved` (RFC 3986 §2.3).
   private static func isUnreserved(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "a"..."z", "A"..."Z", "0"..."9", "-", ".", "_", "~": true
@@ -55,7 +55,7 @@ enum UnicodeLabel {
 
   private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
     if scalar.isASCII { return isUnreserved(scalar) }
-    // Letters that IDNA 2008 has in their own right although case folding changes them.
+    // IDNA 2008 allows these letters although case folding changes them.
     if scalar == "ß" || scalar == "ς" || LabelContext.isContextual(scalar) { return true }
     guard !scalar.properties.changesWhenNFKCCaseFolded, !isException(scalar.value) else { return false }
     switch scalar.properties.generalCategory {
@@ -64,7 +64,7 @@ enum UnicodeLabel {
     }
   }
 
-  /// Letters that IDNA 2008 forbids (RFC 5892 §2.6, and §2.9: conjoining Hangul).
+  /// Returns whether IDNA 2008 forbids a letter (RFC 5892 §2.6, and §2.9: conjoining Hangul).
   private static func isException(_ value: UInt32) -> Bool {
     switch value {
     case 0x640, 0x7FA, 0x302E, 0x302F, 0x3031...0x3035, 0x303B: true

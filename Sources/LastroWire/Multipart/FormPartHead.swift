@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes what stands around the bodies of a form's parts (RFC 7578, and the HTML standard's "multipart/form-data
-/// encoding algorithm", by which browsers escape).
+/// Writes the framing around the bodies of a form's parts (RFC 7578, with the escaping of the HTML standard's
+/// "multipart/form-data encoding algorithm", which browsers use).
 package struct FormPartHead: Equatable, Sendable {
   package var name: String
   package var filename: String?
   package var contentType: String?
-  /// Beside `Content-Disposition` and `Content-Type`; checked before.
+  /// Additional fields besides `Content-Disposition` and `Content-Type`. They must have been validated.
   package var fields: [ResponseHead.Field]
 
   package init(
@@ -18,7 +18,7 @@ package struct FormPartHead: Equatable, Sendable {
     self.fields = fields
   }
 
-  /// The delimiter's line and the head up to its empty line. A part's body and ``end`` follow.
+  /// Returns the delimiter line and the head, including its empty line. The part's body and ``end`` follow.
   package func bytes(_ boundary: MultipartBoundary) -> [UInt8] {
     var text = "--\(boundary.text)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(Self.normalized(name)))\""
     if let filename { text += "; filename=\"\(Self.escaped(filename))\"" }
@@ -28,15 +28,15 @@ package struct FormPartHead: Equatable, Sendable {
     return Array(text.utf8) + Self.end
   }
 
-  /// What ends a line, and a body.
+  /// The end of a line, and of a body.
   package static let end: [UInt8] = [0x0D, 0x0A]
 
-  /// The last line of the message.
+  /// Returns the last line of the message.
   package static func close(_ boundary: MultipartBoundary) -> [UInt8] { Array("--\(boundary.text)--\r\n".utf8) }
 
-  /// A text with CRLF for each CR and LF that stands alone, as browsers send names and texts.
+  /// Returns the text with CRLF in place of each lone CR or LF, as browsers send names and texts.
   package static func normalized(_ text: String) -> String {
-    // By bytes: CRLF is one `Character`.
+    // Compare bytes, because CRLF is a single `Character`.
     guard text.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A }) else { return text }
     var result: [UInt8] = []
     var previous: UInt8 = 0
@@ -50,7 +50,7 @@ package struct FormPartHead: Equatable, Sendable {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// With what would end the quotes, or the line, in the form that browsers give it. A backslash stays.
+  /// Escapes bytes that would end the quoted string or the line, as browsers do. Backslashes are unchanged.
   static func escaped(_ text: String) -> String {
     guard text.utf8.contains(where: { [0x22, 0x0D, 0x0A].contains($0) }) else { return text }
     var result: [UInt8] = []

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What separates the parts of a message of several (RFC 2046 §5.1.1).
+/// The boundary that separates the parts of a multipart message (RFC 2046 §5.1.1).
 package struct MultipartBoundary: Equatable, Sendable {
-  /// Letters and digits of a boundary that is drawn: 142 bits, above the 128 that no attacker guesses.
+  /// The number of letters and digits in a random boundary: 142 bits, above the 128 that cannot be guessed.
   private static let drawnLength = 24
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
 
-  /// The boundary, of 1 to 70 characters, without the dashes in front.
+  /// The boundary: 1 to 70 characters, without the leading dashes.
   package let text: String
 
-  /// A boundary of a message that is written: `bchars`, of which the last is not a space. `nil` for others.
+  /// Creates the boundary of a message to write: `bchars`, not ending in a space. `nil` for any other text.
   package init?(_ text: String) {
     guard Self.isReadable(text), text.utf8.allSatisfy(Self.isAllowed) else { return nil }
     self.text = text
   }
 
-  /// A boundary of a message that is read: servers have been seen to use more characters than they may.
+  /// Creates the boundary of a message to read. It accepts more characters than allowed, because some servers use them.
   package init?(reading text: String) {
     guard Self.isReadable(text), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return nil }
     self.text = text
   }
 
-  /// Draws one that needs no quotes.
+  /// Creates a random boundary that needs no quotes.
   package init(drawnFrom word: () -> UInt64) {
     var digits = Array("lastro-".utf8)
     var bits: UInt64 = 0
     for index in 0..<Self.drawnLength {
       if index % 8 == 0 { bits = word() }
-      // 62 into 2^64 leaves no letter noticeably more often than another.
+      // The bias of 62 into 2^64 is negligible.
       let (rest, digit) = bits.quotientAndRemainder(dividingBy: UInt64(Self.alphabet.count))
       bits = rest
       digits.append(Self.alphabet[Int(digit)])
@@ -43,6 +43,6 @@ package struct MultipartBoundary: Equatable, Sendable {
     alphabet.contains(byte) || "'()+_,-./:=? ".utf8.contains(byte)
   }
 
-  /// As the value of a parameter of `Content-Type`, in quotes where it needs them.
+  /// The value of the `boundary` parameter of `Content-Type`, quoted if necessary.
   package var parameter: String { text.utf8.allSatisfy(FieldSyntax.isToken) ? text : "\"\(text)\"" }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The head of a part, line by line (RFC 2046 §5.1): fields as in HTTP, which may be folded.
+/// Parses the head of a part line by line (RFC 2046 §5.1): fields as in HTTP, which may be folded.
 struct MultipartHeadLines: Sendable {
   private var lines: [[UInt8]] = []
-  /// Bytes of the lines so far.
+  /// The size of all lines so far in bytes.
   private var size = 0
 
-  /// Takes lines; the fields, once the empty line has come, and `nil` where more bytes are needed.
+  /// Consumes lines. Returns the fields at the empty line, and `nil` if more bytes are needed.
   mutating func take(
     from buffer: [UInt8], at position: inout Int, _ limits: MultipartMachine.Limits
   ) throws(MultipartViolation) -> [ResponseHead.Field]? {

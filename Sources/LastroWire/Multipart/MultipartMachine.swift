@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a message of several parts (RFC 2046 §5.1): bytes in, heads and pieces of bodies out.
+/// Parses a multipart message (RFC 2046 §5.1) into heads and pieces of bodies.
 ///
-/// Lines end in CRLF; a bare LF where a line of the format ends is refused, because not every reader takes it for an
-/// end. A line that only begins like a delimiter is body. What stands before the first and behind the last delimiter is
-/// dropped. It holds back no more of a body than a delimiter is long.
+/// Lines end in CRLF. A bare LF at the end of a format line is rejected, because readers disagree on it. A line that
+/// merely begins like a delimiter is part of the body. Text before the first and after the last delimiter is dropped.
+/// The machine holds back at most a delimiter's length of a body.
 package struct MultipartMachine: Sendable {
   package enum Event: Equatable, Sendable {
     /// The head of the next part.
     case head([ResponseHead.Field])
-    /// A piece of its body, never empty.
+    /// A piece of the part's body, never empty.
     case body([UInt8])
-    /// Its body is whole.
+    /// The part's body is complete.
     case partEnd
-    /// The last delimiter has come. What follows is no part of the message.
+    /// The last delimiter was received. Later bytes do not belong to the message.
     case end
   }
 
@@ -21,7 +21,7 @@ package struct MultipartMachine: Sendable {
     package var headBytes = 16 * 1024
     package var fields = 32
     package var parts = 1_000
-    /// Of what stands before the first delimiter.
+    /// The maximum size of the text before the first delimiter.
     package var preambleBytes = 64 * 1024
 
     package init() {}
@@ -29,30 +29,30 @@ package struct MultipartMachine: Sendable {
 
   private enum State { case preamble, head, body, closing, ended }
 
-  /// What stands at a place in the text.
+  /// The kind of text at a position.
   private enum Mark {
     case text
-    /// Too few bytes to tell.
+    /// There are too few bytes to decide.
     case undecided
     case delimiter(end: Int)
     case close(end: Int)
   }
 
-  /// Blanks that may stand behind a delimiter: a gateway's, of which there are few.
+  /// The maximum number of blanks after a delimiter. Gateways add only a few.
   private static let maximumPadding = 128
   private static let cr: UInt8 = 0x0D
   private static let lf: UInt8 = 0x0A
   private static let dash = UInt8(ascii: "-")
 
   private let limits: Limits
-  /// Two dashes and the boundary.
+  /// The boundary with two leading dashes.
   private let marker: [UInt8]
   private var state = State.preamble
   private var buffer: [UInt8] = []
-  /// Where what was not used yet begins.
+  /// The position of the first unused byte.
   private var position = 0
-  /// Whether the CRLF before `position` was used, so that a delimiter may stand there without one: at the beginning,
-  /// and behind a head, whose empty line may be the delimiter's own CRLF.
+  /// Whether the CRLF before `position` has been consumed, so that a delimiter may follow directly. This is so at the
+  /// beginning and after a head, whose empty line may also be the CRLF of the delimiter.
   private var startsLine = true
   private var preambleBytes = 0
   private var headLines = MultipartHeadLines()
@@ -63,10 +63,10 @@ package struct MultipartMachine: Sendable {
     self.limits = limits
   }
 
-  /// Whether the last delimiter has come.
+  /// Whether the last delimiter was received.
   package var hasEnded: Bool { state == .ended }
 
-  /// Takes bytes. Ask for events until there is none before the next ones, so that little is kept.
+  /// Adds received bytes. Call `next` until it returns `nil` before you add more, to limit the memory.
   package mutating func append(_ bytes: UnsafeRawBufferPointer) {
     guard state != .ended else { return }
     buffer.removeSubrange(..<position)
@@ -74,7 +74,7 @@ package struct MultipartMachine: Sendable {
     buffer.append(contentsOf: bytes)
   }
 
-  /// The next event; `nil` where that needs more bytes.
+  /// Returns the next event; `nil` if more bytes are needed.
   package mutating func next() throws(MultipartViolation) -> Event? {
     while true {
       switch state {
@@ -96,9 +96,9 @@ package struct MultipartMachine: Sendable {
     }
   }
 
-  /// The message ends here.
+  /// Ends the input.
   ///
-  /// - Throws: when it is not whole.
+  /// - Throws: `MultipartViolation` if the message is incomplete.
   package func finish() throws(MultipartViolation) {
     guard state == .ended else {
       throw MultipartViolation(
@@ -106,7 +106,7 @@ package struct MultipartMachine: Sendable {
     }
   }
 
-  /// False where more bytes are needed.
+  /// Skips the preamble. Returns false if more bytes are needed.
   private mutating func passPreamble() throws(MultipartViolation) -> Bool {
     let (end, mark) = try textEnd()
     preambleBytes += end - position
@@ -130,7 +130,7 @@ package struct MultipartMachine: Sendable {
     return try pass(mark) ? .partEnd : nil
   }
 
-  /// Goes behind a delimiter; false where there is none.
+  /// Skips a delimiter. Returns false if there is none.
   private mutating func pass(_ mark: Mark) throws(MultipartViolation) -> Bool {
     switch mark {
     case .text, .undecided: return false
@@ -150,7 +150,7 @@ package struct MultipartMachine: Sendable {
     return true
   }
 
-  /// Where the text at `position` ends, and what stands there.
+  /// Returns the end of the text at `position`, and the mark that follows it.
   private func textEnd() throws(MultipartViolation) -> (Int, Mark) {
     try buffer.withBytes { (bytes) throws(MultipartViolation) in
       if startsLine {
@@ -170,7 +170,7 @@ package struct MultipartMachine: Sendable {
     }
   }
 
-  /// Whether a delimiter's line begins at `start`.
+  /// Returns the mark at `start`, where a line begins.
   private func mark(in bytes: UnsafeRawBufferPointer, at start: Int) throws(MultipartViolation) -> Mark {
     let seen = min(bytes.count - start, marker.count)
     guard bytes[start..<start + seen].elementsEqual(marker[..<seen]) else { return .text }

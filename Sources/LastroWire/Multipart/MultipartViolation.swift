@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of messages of several parts (RFC 2046 §5.1) that one breaks, or a limit that it exceeds.
+/// A rule of multipart messages (RFC 2046 §5.1) that a message breaks, or a limit that it exceeds.
 package struct MultipartViolation: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable {
     case bareLineFeed
@@ -10,7 +10,7 @@ package struct MultipartViolation: Error, Equatable, Sendable {
     case headTooLarge
     case tooManyFields
     case tooManyParts
-    /// It ended before its last delimiter.
+    /// The message ended before its last delimiter.
     case truncated
   }
 

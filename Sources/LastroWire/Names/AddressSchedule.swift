@@ -1,45 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When which address of a name is dialed (Happy Eyeballs v2, RFC 8305): the families in turn, the next one 250 ms
-/// after the one before, or at once when one fails. The first that stands ends it.
+/// The schedule for dialing the addresses of a name (Happy Eyeballs v2, RFC 8305). Address families alternate. The next
+/// attempt starts 250 ms after the previous one, or at once when an attempt fails. The first successful attempt ends
+/// the schedule.
 ///
-/// Addresses are text; one with a colon is of IPv6. Times are nanoseconds of any clock that runs on.
+/// Addresses are text; an address with a colon is IPv6. Times are nanoseconds of any monotonic clock.
 package struct AddressSchedule: Sendable {
-  /// What has come of it.
+  /// The state of the schedule.
   package enum State: Sendable, Hashable {
-    /// Attempts are under way, or to be begun, or addresses may still come.
+    /// Attempts are running or pending, or more addresses may arrive.
     case going
-    /// One stands.
+    /// An attempt succeeded.
     case won(String)
-    /// All were tried, or one failed in a way that ends all.
+    /// All attempts failed, or one failed in a way that rules out other addresses.
     case failed
-    /// It was given up.
+    /// The schedule was cancelled.
     case cancelled
   }
 
-  /// Between the beginnings of two attempts.
+  /// The delay between the starts of two attempts.
   package static let stagger: Int64 = 250_000_000
-  /// Further addresses of a name are left out.
+  /// The maximum number of addresses. Further ones are ignored.
   package static let most = 64
 
   package private(set) var state = State.going
-  /// Attempts that are under way, with the times at which they began.
+  /// The running attempts with their start times.
   package private(set) var running: [String: Int64] = [:]
-  /// Those that no attempt was begun at, in their order.
+  /// The addresses that have not been tried, in order.
   package private(set) var waiting: [String] = []
   private var known: Set<String> = []
   private var isComplete = false
   private var nextAt = Int64.min
-  /// Family of the attempt that was begun last.
+  /// Whether the latest attempt used IPv6.
   private var lastIsIPv6: Bool?
 
   package init() {}
 
-  /// Addresses have come, the best first; late ones join those that wait.
+  /// Adds addresses, best first. Late addresses join the pending ones.
   ///
   /// - Parameters:
-  ///   - isComplete: whether no more will come.
-  ///   - isDead: those that are tried last.
+  ///   - isComplete: whether no more addresses will arrive.
+  ///   - isDead: returns whether an address is to be tried last.
   package mutating func add(_ addresses: [String], isComplete: Bool, isDead: (String) -> Bool = { _ in false }) {
     guard state == .going, !self.isComplete else { return }
     self.isComplete = isComplete
@@ -51,7 +52,8 @@ package struct AddressSchedule: Sendable {
     conclude()
   }
 
-  /// The families in turn: first that of the first address, or the one that was not begun last.
+  /// Alternates the address families, starting with the family of the first address, or with the family that the latest
+  /// attempt did not use.
   private func interleaved(_ addresses: [String]) -> [String] {
     guard let first = addresses.first else { return [] }
     var isIPv6 = lastIsIPv6.map { !$0 } ?? Self.isIPv6(first)
@@ -67,10 +69,10 @@ package struct AddressSchedule: Sendable {
 
   private static func isIPv6(_ address: String) -> Bool { address.utf8.contains(UInt8(ascii: ":")) }
 
-  /// When ``next(now:)`` gives an address; `Int64.max` while nothing waits.
+  /// The time at which ``next(now:)`` returns an address; `Int64.max` while none is pending.
   package var due: Int64 { state == .going && !waiting.isEmpty ? nextAt : .max }
 
-  /// The address to begin an attempt at now; `nil`: not yet, or none.
+  /// Returns the address to try now; `nil` if it is too early or none is pending.
   package mutating func next(now: Int64) -> String? {
     guard now >= due, state == .going, !waiting.isEmpty else { return nil }
     let address = waiting.removeFirst()
@@ -80,10 +82,10 @@ package struct AddressSchedule: Sendable {
     return address
   }
 
-  /// An attempt failed: the next one is begun at once.
+  /// Records that an attempt failed. The next one may start at once.
   ///
-  /// - Parameter isFinal: whether no other address may be tried: of a server that was not trusted another address must
-  ///   not be a way around.
+  /// - Parameter isFinal: whether no other address may be tried. If a server was not trusted, another address must not
+  ///   be used to bypass that.
   package mutating func noteFailed(_ address: String, isFinal: Bool = false) {
     guard state == .going, running.removeValue(forKey: address) != nil else { return }
     nextAt = .min
@@ -91,10 +93,10 @@ package struct AddressSchedule: Sendable {
     conclude()
   }
 
-  /// An attempt stands; what is still ``running`` then is to be closed. An attempt that began a ``stagger`` or more
-  /// before the winner was slow.
+  /// Records that an attempt succeeded. Attempts that are still ``running`` have to be closed. An attempt counts as
+  /// slow if it started a ``stagger`` or more before the successful one.
   ///
-  /// - Returns: those that were slow.
+  /// - Returns: the addresses of slow attempts.
   package mutating func noteWon(_ address: String) -> [String] {
     guard state == .going, let began = running.removeValue(forKey: address) else { return [] }
     state = .won(address)

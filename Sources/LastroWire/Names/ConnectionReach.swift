@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// To which addresses connections are made. Not among what users of `ConnectionOptions` meet: other targets' properties
-/// set it.
+/// The addresses that connections may be made to, and the source of addresses. It is not part of the public
+/// `ConnectionOptions`; properties of other targets set it.
 package struct ConnectionReach: Sendable, Hashable {
-  /// Which may be connected to; `nil`: as the engine says.
+  /// The rules for addresses; `nil` for those of the engine.
   package var egress: EgressRules?
-  /// Who is asked for the addresses of names; `nil`: libcurl resolves them.
+  /// The resolver of names; `nil` to let libcurl resolve them.
   package var names: NameSource?
 
   package init() {}

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads responses of DNS (RFC 1035 §4.1) strictly.
+/// Parses DNS responses (RFC 1035 §4.1) strictly.
 ///
-/// What is believed stands in the answer section and belongs to the name that was asked for, or to one that it is an
-/// alias of by records of the same response; all else is passed over.
+/// It uses only records in the answer section that belong to the queried name or to its alias according to the same
+/// response. All other records are ignored.
 package struct DNSReader {
   package static let mostBytes = 65_535
   package static let mostNameBytes = 255
   static let mostJumps = 126
   static let mostRecords = 512
-  /// Further ones are left out.
+  /// The maximum number of addresses. Further ones are ignored.
   package static let mostAddresses = 64
   static let longestChain = 8
 
@@ -18,7 +18,7 @@ package struct DNSReader {
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Reads a whole message.
+  /// Parses a complete message.
   package static func read(
     _ bytes: [UInt8], answering question: DNSQuestion, id: UInt16
   ) throws(DNSViolation) -> DNSResponse {
@@ -30,7 +30,7 @@ package struct DNSReader {
   private mutating func response(to question: DNSQuestion, id: UInt16) throws(DNSViolation) -> DNSResponse {
     guard try number() == id else { throw .otherID }
     let flags = try number()
-    // A response to a standard query.
+    // The message must be a response to a standard query.
     guard flags & 0xF800 == 0x8000 else { throw .noResponse }
     guard try number() == 1 else { throw .otherQuestion }
     let answers = Int(try number()), authorities = Int(try number()), others = Int(try number())
@@ -58,9 +58,9 @@ package struct DNSReader {
     let time = UInt32(high) << 16 | UInt32(low)
     let end = Int(try number()) + at
     guard end <= bytes.count else { throw .truncatedMessage }
-    // RFC 2181 §8: with the first bit set it is none.
+    // RFC 2181 §8: a value with the highest bit set counts as 0.
     var record = DNSRecord(owner: owner, timeToLive: time >> 31 == 0 ? time : 0)
-    // The class of options is a size.
+    // The class field of OPT is a size.
     switch kind == 1 || type == DNSRecordType.opt.rawValue ? DNSRecordType(rawValue: type) : nil {
     case .a: record.content = .address(try address(4, end: end))
     case .aaaa: record.content = .address(try address(16, end: end))
@@ -86,7 +86,7 @@ package struct DNSReader {
 
   // MARK: Names and numbers
 
-  /// A name in lower case, without compression.
+  /// Parses a name, expands compression, and converts it to lower case.
   private mutating func name() throws(DNSViolation) -> [UInt8] {
     var result: [UInt8] = []
     var position = at, start = at, jumps = 0
@@ -107,7 +107,8 @@ package struct DNSReader {
         let target = (length & 0x3F) << 8 | Int(bytes[position + 1])
         if jumps == 0 { at = position + 2 }
         jumps += 1
-        // To what stands before all of this name that was read: so each jump leads on, and none into the header.
+        // A pointer must point before all parts of the name that have been read, and not into the header. So each jump
+        // goes backwards.
         guard target < start, target >= 12, jumps <= Self.mostJumps else { throw .pointer }
         position = target
         start = target
@@ -116,7 +117,7 @@ package struct DNSReader {
     }
   }
 
-  /// Lengths are below the letters, so that a whole name may be given.
+  /// Returns a byte in lower case. Length bytes are below the letters, so it can be applied to a whole encoded name.
   private static func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
   private mutating func number() throws(DNSViolation) -> UInt16 { try take(2).reduce(0) { $0 << 8 | UInt16($1) } }

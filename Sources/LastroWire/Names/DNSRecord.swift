@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Types of records that are asked for, or read (RFC 1035 §3.2.2, RFC 3596, RFC 6891).
+/// The types of records that are queried or parsed (RFC 1035 §3.2.2, RFC 3596, RFC 6891).
 package enum DNSRecordType: UInt16, Sendable {
   case a = 1
   case cname = 5
@@ -9,14 +9,14 @@ package enum DNSRecordType: UInt16, Sendable {
   case opt = 41
 }
 
-/// A record as far as it is of use.
+/// The relevant parts of a record.
 struct DNSRecord {
   enum Content {
     case address(IPAddress)
     case alias([UInt8])
-    /// Where a zone begins, with its time for what is not there.
+    /// The start of a zone, with the lifetime of negative answers.
     case start(minimum: UInt32)
-    /// No record at all, but the upper bits of the message's code (RFC 6891 §6.1.3).
+    /// Not a real record, but the upper bits of the response code (RFC 6891 §6.1.3).
     case options(code: UInt16)
     case other
   }
@@ -26,7 +26,7 @@ struct DNSRecord {
   var content = Content.other
 }
 
-/// The answer section, by the names that its records belong to.
+/// The records of the answer section, by owner name.
 struct DNSFindings {
   let type: DNSRecordType
   private var addresses: [[UInt8]: [(IPAddress, UInt32)]] = [:]
@@ -57,7 +57,7 @@ struct DNSFindings {
     return .addresses(found.map(\.0), timeToLive: found.reduce(time) { min($0, $1.1) })
   }
 
-  /// Said by the zone that the name is in, and by no other (RFC 2308 §5).
+  /// Returns the lifetime of a negative answer. Only the zone that contains the name may set it (RFC 2308 §5).
   private static func timeOfAbsence(of name: [UInt8], _ records: [DNSRecord]) -> UInt32? {
     for record in records {
       guard case .start(let minimum) = record.content, ends(name, with: record.owner) else { continue }
@@ -66,7 +66,7 @@ struct DNSFindings {
     return nil
   }
 
-  /// Whether a name is another, or below it: at the beginning of a label.
+  /// Returns whether a name equals a zone or is below it, at a label boundary.
   private static func ends(_ name: [UInt8], with zone: [UInt8]) -> Bool {
     var rest = name[...]
     while rest.count > zone.count, let length = rest.first { rest = rest.dropFirst(Int(length) + 1) }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which addresses could not be connected to lately. They are tried last, not left out: all of them may be.
+/// The addresses that could not be connected to recently. They are tried last, but not excluded, because all of them
+/// may be dead.
 package struct DeadAddresses<Address: Hashable & Sendable>: Sendable {
-  /// 10 minutes, in nanoseconds.
+  /// The lifetime of an entry: 10 minutes, in nanoseconds.
   package static var lifetime: Int64 { 600_000_000_000 }
-  /// Most that are remembered; beyond these the oldest is forgotten.
+  /// The maximum number of entries. The oldest entry is replaced.
   package static var most: Int { 1_024 }
 
   private var times: [Address: Int64] = [:]
@@ -13,7 +14,7 @@ package struct DeadAddresses<Address: Hashable & Sendable>: Sendable {
 
   package var count: Int { times.count }
 
-  /// Connecting failed, or another address was quicker by more than the time between two attempts.
+  /// Records that connecting failed, or that another address was faster by more than the delay between two attempts.
   package mutating func note(_ address: Address, now: Int64) {
     if times[address] == nil, times.count >= Self.most {
       times = times.filter { now - $0.value < Self.lifetime }
@@ -22,7 +23,7 @@ package struct DeadAddresses<Address: Hashable & Sendable>: Sendable {
     times[address] = now
   }
 
-  /// It was connected to.
+  /// Records that the address was connected to.
   package mutating func forget(_ address: Address) { if !times.isEmpty { times[address] = nil } }
 
   package func contains(_ address: Address, now: Int64) -> Bool {

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whom an engine asks for the addresses of names. Two are equal where they ask the same resolver.
+/// The resolver that an engine uses. Two sources are equal if they use the same resolver.
 package final class NameSource: Sendable, Hashable {
-  /// Addresses in their canonical text, the best first; empty: the name has none.
+  /// The addresses of a name in canonical text form, best first; empty if there are none.
   package typealias Answer = Result<[String], any Error>
 
-  /// As it was set, for who reads it back.
+  /// The resolver as it was set, for callers that read it back.
   package let resolver: any Sendable
   private let identity: ObjectIdentifier?
-  /// A text that is equal for resolvers that give the same answers, in other processes too; `nil` where none is known.
+  /// A text that is equal for resolvers with the same answers, also in other processes; `nil` if unknown.
   package let name: String?
-  /// Asks for a name and a port. The answer comes once, on any thread, or never. What is given back gives the question
-  /// up.
+  /// Resolves a name and a port. The answer is delivered at most once, on any thread. Call the returned function to
+  /// cancel.
   package let ask: @Sendable (String, Int, _ answer: @escaping @Sendable (Answer) -> Void) -> @Sendable () -> Void
-  /// Tells that no address of a name could be connected to.
+  /// Reports that no address of a name could be connected to.
   package let noteUnreachable: @Sendable (String, Int) -> Void
 
+  /// Creates a source.
+  ///
   /// - Parameters:
-  ///   - identity: of the resolver, where it has one; else each source is another.
-  ///   - name: equal for resolvers that give the same answers. Default `nil`.
+  ///   - identity: the identity of the resolver. Without it, each source is unique.
+  ///   - name: a text that is equal for resolvers with the same answers. Default `nil`.
   package init(
     _ resolver: any Sendable, identity: ObjectIdentifier?, name: String? = nil,
     ask: @escaping @Sendable (String, Int, @escaping @Sendable (Answer) -> Void) -> @Sendable () -> Void,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names that no resolver is asked for.
+/// A name that is never sent to a resolver.
 package enum SpecialName: Sendable, Hashable {
-  /// `localhost` and what is below it (RFC 6761 §6.3).
+  /// `localhost` and names below it (RFC 6761 §6.3).
   case loopback
-  /// `invalid` (RFC 6761 §6.4) and `onion` (RFC 7686), and what is below them: they have no address.
+  /// `invalid` (RFC 6761 §6.4), `onion` (RFC 7686), and names below them, which have no addresses.
   case missing
 
-  /// `nil` for all other names.
+  /// Classifies a name; `nil` for all other names.
   ///
-  /// - Parameter name: in lower case, without a final dot.
+  /// - Parameter name: the name in lower case, without a final dot.
   package init?(_ name: String) {
     switch name.utf8.split(separator: UInt8(ascii: ".")).last.map({ String(Substring($0)) }) {
     case "localhost": self = .loopback

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the list says of a name.
+/// The rules of the list that apply to a name.
 package struct PublicSuffixRule: OptionSet, Sendable {
   package let rawValue: UInt8
 
   package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// It is a public suffix.
+  /// The name is a public suffix.
   package static let plain = Self(rawValue: 1)
-  /// So is whatever has one more label.
+  /// Every name with one more label is a public suffix.
   package static let wildcard = Self(rawValue: 2)
-  /// It is not a public suffix, although a wildcard says so.
+  /// The name is not a public suffix, although a wildcard matches it.
   package static let exception = Self(rawValue: 4)
 }
 
-/// Reads the format of publicsuffix.org: a rule a line, up to the first white space; `//` begins a comment.
+/// Parses the format of publicsuffix.org: one rule per line, up to the first white space; `//` begins a comment.
 ///
-/// Bytes, because lists are long, and nearly all rules are what they will be compared as.
+/// It works on bytes because lists are long, and because nearly all rules are already in their canonical form.
 package struct PublicSuffixParser {
   package private(set) var rules: [String: PublicSuffixRule] = [:]
   package private(set) var skipped: [String] = []
   package private(set) var count = 0
 
-  /// The name as hosts have it; `nil` for what no host can be.
+  /// Returns a name's canonical form as a host; `nil` if it cannot be a host.
   private let canonical: (String) -> String?
 
-  /// Reads all of it.
+  /// Parses a whole list.
   ///
-  /// - Parameter canonical: the form of a name that is compared; `nil` for what is no name.
+  /// - Parameter canonical: returns the form of a name that is compared; `nil` if it is not a name.
   package init(_ bytes: UnsafeBufferPointer<UInt8>, canonical: @escaping (String) -> String?) {
     self.canonical = canonical
-    // A rule and its line end take more than this; a guess too low costs time only.
+    // An estimate of the number of rules. A low guess costs only time.
     rules.reserveCapacity(bytes.count / 20)
     var start = 0
     while start < bytes.count {
@@ -40,7 +40,7 @@ package struct PublicSuffixParser {
     }
   }
 
-  /// Indices, not slices: without optimization those are ten times slower.
+  /// Parses a line. It uses indices because slices are ten times slower without optimization.
   private mutating func read(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int, to end: Int) {
     guard start < end, bytes[start] > 0x20, bytes[start] != UInt8(ascii: "/") else { return }
     var kind = PublicSuffixRule.plain
@@ -58,7 +58,7 @@ package struct PublicSuffixParser {
     var isLetterFirst = false
     while last < end, bytes[last] > 0x20 {
       let byte = bytes[last]
-      // Two hyphens may follow xn, and that has to be read.
+      // `xn` followed by two hyphens has to be decoded by `canonical`.
       let isSeparator = byte == 0x2E || byte == 0x2D
       isCanonical = isCanonical && (isSeparator ? byte != previous : byte &- 97 < 26 || byte &- 48 < 10)
       if previous == 0x2E { isLetterFirst = byte &- 97 < 26 }

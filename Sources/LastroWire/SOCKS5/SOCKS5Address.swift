@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a tunnel leads, as SOCKS 5 writes it (RFC 1928 §5), and as Shadowsocks does.
+/// The target of a tunnel, as SOCKS 5 (RFC 1928 §5) and Shadowsocks encode it.
 package struct SOCKS5Address: Equatable, Sendable {
   package enum Host: Equatable, Sendable {
     case name(String)
-    /// 4 bytes.
+    /// An IPv4 address of 4 bytes.
     case ipv4([UInt8])
-    /// 16 bytes.
+    /// An IPv6 address of 16 bytes.
     case ipv6([UInt8])
   }
 
-  /// What the first bytes of a stream are.
+  /// The result of parsing the first bytes of a stream.
   package enum Beginning: Equatable, Sendable {
-    /// The address, and how many bytes it has.
+    /// The address and its encoded length in bytes.
     case address(SOCKS5Address, length: Int)
     case incomplete
-    /// Of an unknown type, or with a name of no bytes or of bytes that are no text.
+    /// The type is unknown, or the name is empty or not UTF-8.
     case invalid
   }
 
@@ -27,6 +27,8 @@ package struct SOCKS5Address: Equatable, Sendable {
     self.port = port
   }
 
+  /// Returns the encoded address.
+  ///
   /// - Throws: ``SOCKS5Failure`` of kind `target`.
   package func bytes() throws(SOCKS5Failure) -> [UInt8] {
     let port = [UInt8(port >> 8), UInt8(port & 0xFF)]
@@ -43,7 +45,7 @@ package struct SOCKS5Address: Equatable, Sendable {
     }
   }
 
-  /// Reads the address that stands at the front.
+  /// Parses the address at the front of `bytes`.
   package static func first(of bytes: some Collection<UInt8>) -> Beginning {
     let head = [UInt8](bytes.prefix(2))
     guard let type = head.first else { return .incomplete }

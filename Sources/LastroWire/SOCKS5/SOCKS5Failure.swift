@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why SOCKS 5 opens no tunnel.
+/// The reason why SOCKS 5 did not open a tunnel.
 package struct SOCKS5Failure: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable {
-    /// The protocol cannot carry what is to be asked (RFC 1928 §5, RFC 1929 §2).
+    /// The protocol cannot encode the target, or the login (RFC 1928 §5, RFC 1929 §2).
     case target
     case login
-    /// The proxy breaks the protocol. Whether it may be a proxy of another kind.
+    /// The proxy broke the protocol. The value tells whether it may be a different kind of proxy.
     case violation(isOtherProtocol: Bool)
-    /// The proxy accepts none of the methods that were offered (RFC 1928 §3).
+    /// The proxy accepts none of the offered methods (RFC 1928 §3).
     case noMethod
-    /// The proxy does not accept user and password; its status (RFC 1929 §2).
+    /// The proxy rejected user and password, with this status (RFC 1929 §2).
     case loginRefused(UInt8)
-    /// The proxy refuses the request; its reply (RFC 1928 §6).
+    /// The proxy rejected the request, with this reply code (RFC 1928 §6).
     case refused(UInt8)
   }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The client's half of SOCKS 5 (RFC 1928), with user and password (RFC 1929): bytes in, bytes out.
+/// The client's half of SOCKS 5 (RFC 1928), with user and password (RFC 1929), without I/O.
 ///
-/// It says how many bytes it wants next, and wants none beyond the proxy's last: what follows is the tunnel's.
+/// It reports how many bytes it needs next, and never more than the proxy's reply has: later bytes belong to the
+/// tunnel.
 package struct SOCKS5Machine: Sendable {
   package enum Step: Equatable, Sendable {
-    /// Exactly so many bytes are wanted next, after `sending`, which may be empty.
+    /// Send `sending`, which may be empty, and then read exactly this many bytes.
     case more(Int, sending: [UInt8])
-    /// The tunnel stands.
+    /// The tunnel is open.
     case done
   }
 
@@ -15,7 +16,7 @@ package struct SOCKS5Machine: Sendable {
     case method
     case password
     case reply
-    /// The length of the name that the proxy bound to.
+    /// The length of the name that the proxy is bound to.
     case boundName
     case boundAddress
   }
@@ -24,7 +25,7 @@ package struct SOCKS5Machine: Sendable {
   private static let passwordVersion: UInt8 = 1
   private static let noneNeeded: UInt8 = 0
   private static let userAndPassword: UInt8 = 2
-  /// The method by which a proxy accepts none (RFC 1928 §3).
+  /// The method value by which a proxy rejects all offered methods (RFC 1928 §3).
   package static let noneAcceptable: UInt8 = 0xFF
 
   private let request: [UInt8]
@@ -32,7 +33,9 @@ package struct SOCKS5Machine: Sendable {
   private var state = State.method
   private var wanted = 2
 
-  /// - Throws: ``SOCKS5Failure`` of kind `target` or `login`, for what SOCKS 5 cannot carry.
+  /// Creates a machine.
+  ///
+  /// - Throws: ``SOCKS5Failure`` of kind `target` or `login` for values that SOCKS 5 cannot encode.
   package init(
     host: SOCKS5Address.Host, port: UInt16, login: (user: [UInt8], password: [UInt8])? = nil
   ) throws(SOCKS5Failure) {
@@ -45,7 +48,7 @@ package struct SOCKS5Machine: Sendable {
     }
   }
 
-  /// RFC 1929 §2: lengths of one byte, and none of nothing.
+  /// Encodes user and password (RFC 1929 §2). Both must have 1 to 255 bytes.
   private static func login(_ user: [UInt8], _ password: [UInt8]) throws(SOCKS5Failure) -> [UInt8] {
     guard (1...255).contains(user.count), (1...255).contains(password.count) else {
       throw SOCKS5Failure(.login, "user or password cannot be given to a SOCKS 5 proxy")
@@ -53,15 +56,15 @@ package struct SOCKS5Machine: Sendable {
     return [passwordVersion, UInt8(user.count)] + user + [UInt8(password.count)] + password
   }
 
-  /// What to begin with.
+  /// Returns the first step.
   package func start() -> Step {
     let methods = login == nil ? [Self.noneNeeded] : [Self.noneNeeded, Self.userAndPassword]
     return .more(2, sending: [Self.version, UInt8(methods.count)] + methods)
   }
 
-  /// Takes as many bytes as were wanted.
+  /// Processes the requested number of bytes.
   ///
-  /// - Throws: ``SOCKS5Failure``; the stream is not to be used any more.
+  /// - Throws: ``SOCKS5Failure``. The stream must not be used any more then.
   package mutating func receive(_ bytes: [UInt8]) throws(SOCKS5Failure) -> Step {
     guard bytes.count == wanted else {
       throw .violation("it sent \(bytes.count.counted("byte")) where \(wanted) were wanted")
@@ -116,6 +119,6 @@ package struct SOCKS5Machine: Sendable {
     }
   }
 
-  /// The address and its port: the proxy's business, and read only to get past them.
+  /// Skips the bound address and its port, which the client does not need.
   private mutating func bound(_ count: Int) -> Step { want(count + 2, in: .boundAddress) }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension StructuredReader {
-  /// A bare item (RFC 9651 §4.2.3.1), told by its first sign.
+  /// Parses a bare item (RFC 9651 §4.2.3.1). Its first character determines the type.
   mutating func value() -> StructuredValue? {
     guard let first = bytes.first else { return nil }
     switch first {
@@ -20,7 +20,8 @@ extension StructuredReader {
     isLetter(byte) || isDigit(byte) || "!#$%&'*+-.^_`|~:/".utf8.contains(byte)
   }
 
-  /// §4.2.4: 15 digits at most, of a decimal 12 before the point and 3 behind it.
+  /// Parses a number (§4.2.4). An integer has at most 15 digits; a decimal has at most 12 before the point and 3 after
+  /// it.
   private mutating func number() -> StructuredValue? {
     let sign: Int64 = take("-") ? -1 : 1
     let whole = text(Self.isDigit)
@@ -61,7 +62,8 @@ extension StructuredReader {
     return .date(seconds)
   }
 
-  /// §4.2.10: `%"`, in it `%` with two hexadecimal digits in lower case, and UTF-8 in the end.
+  /// Parses a display string (§4.2.10): `%"`, then text with `%` and two lower-case hexadecimal digits, which must
+  /// decode to UTF-8.
   private mutating func displayString() -> StructuredValue? {
     bytes.removeFirst()
     guard take("\"") else { return nil }
@@ -87,7 +89,7 @@ extension StructuredReader {
     }
   }
 
-  /// §4.2.7. Missing padding and bits that pad are taken, as §4.2.7 asks of those who can.
+  /// Parses a byte sequence (§4.2.7). Missing padding and non-zero padding bits are accepted, as §4.2.7 recommends.
   private mutating func byteSequence() -> StructuredValue? {
     bytes.removeFirst()
     let digits = bytes.prefix { $0 != UInt8(ascii: ":") }

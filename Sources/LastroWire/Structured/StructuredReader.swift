@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads structured fields (RFC 9651 §4.2), strictly: what breaks the grammar anywhere is nothing as a whole.
+/// Parses structured fields (RFC 9651 §4.2) strictly: any violation of the grammar invalidates the whole field.
 ///
-/// Lines of a field of several lines are joined by commas before.
+/// The caller joins the lines of a field by commas.
 package struct StructuredReader {
-  /// More is not read: RFC 9651 asks for lists of 1024 members, and for lists within of 256.
+  /// The maximum number of members. RFC 9651 requires support for lists of 1024 members, and for inner lists of 256.
   private static let maximumMembers = 1024
 
   var bytes: ArraySlice<UInt8>
 
   private init(_ text: some Collection<UInt8>) { bytes = Array(text)[...] }
 
-  /// A list (§4.2.1); `nil` for what is not one.
+  /// Parses a list (§4.2.1); `nil` if the text is not a list.
   package static func list(_ text: some Collection<UInt8>) -> [StructuredMember]? {
     read(text) { reader in
       var members: [StructuredMember] = []
@@ -24,7 +24,7 @@ package struct StructuredReader {
     }
   }
 
-  /// A dictionary (§4.2.2); `nil` for what is not one.
+  /// Parses a dictionary (§4.2.2); `nil` if the text is not a dictionary.
   package static func dictionary(_ text: some Collection<UInt8>) -> StructuredDictionary? {
     read(text) { reader in
       var dictionary = StructuredDictionary()
@@ -44,7 +44,7 @@ package struct StructuredReader {
     }
   }
 
-  /// An item (§4.2.3); `nil` for what is not one.
+  /// Parses an item (§4.2.3); `nil` if the text is not an item.
   package static func item(_ text: some Collection<UInt8>) -> StructuredMember? { read(text) { $0.item() } }
 
   private static func read<Value>(_ text: some Collection<UInt8>, _ body: (inout Self) -> Value?) -> Value? {
@@ -55,7 +55,7 @@ package struct StructuredReader {
     return reader.bytes.isEmpty ? value : nil
   }
 
-  /// Members between commas. A comma at the end is an error.
+  /// Parses members separated by commas. A trailing comma is an error.
   private mutating func separated(_ member: (inout Self) -> Bool) -> Bool {
     guard !bytes.isEmpty else { return true }
     while true {

@@ -3,18 +3,18 @@
 /// A bare item of a structured field (RFC 9651 §3.3).
 package enum StructuredValue: Hashable, Sendable {
   case integer(Int64)
-  /// In thousandths: a decimal has three digits behind its point at most.
+  /// A decimal in thousandths. Decimals have at most three fractional digits.
   case decimal(thousandths: Int64)
   case string(String)
   case token(String)
   case bytes([UInt8])
   case boolean(Bool)
-  /// Seconds since 1970.
+  /// A date in seconds since 1970.
   case date(Int64)
   case displayString(String)
 }
 
-/// Names with values, in the order in which the names came first; the last value of each counts.
+/// The parameters in the order of their first occurrence. The last value of each name counts.
 package struct StructuredParameters: Hashable, Sendable {
   package private(set) var names: [String] = []
   private var values: [String: StructuredValue] = [:]
@@ -23,13 +23,13 @@ package struct StructuredParameters: Hashable, Sendable {
 
   package subscript(_ name: String) -> StructuredValue? { values[name] }
 
-  /// RFC 9651 §4.2.3.2: a name that comes again takes its new value, and keeps its place.
+  /// Sets a parameter. A repeated name keeps its position and gets the new value (RFC 9651 §4.2.3.2).
   mutating func set(_ name: String, _ value: StructuredValue) {
     if values.updateValue(value, forKey: name) == nil { names.append(name) }
   }
 }
 
-/// An item, or a list within a list, with its parameters (RFC 9651 §3.1, §3.3).
+/// An item or an inner list, with its parameters (RFC 9651 §3.1, §3.3).
 package struct StructuredMember: Hashable, Sendable {
   package enum Content: Hashable, Sendable {
     case item(StructuredValue)
@@ -48,7 +48,7 @@ package struct StructuredMember: Hashable, Sendable {
   package var value: StructuredValue? { if case .item(let value) = content { value } else { nil } }
 }
 
-/// Members by name, in the order in which the names came first (RFC 9651 §3.2).
+/// The members of a dictionary in the order of the first occurrence of their names (RFC 9651 §3.2).
 package struct StructuredDictionary: Hashable, Sendable {
   package private(set) var names: [String] = []
   private var members: [String: StructuredMember] = [:]

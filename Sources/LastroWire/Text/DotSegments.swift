@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-  /// A path that begins with `/`, without `.` and `..` (RFC 3986 §5.2.4). A dot may be percent-encoded: servers decode
-  /// it (§6.2.2.2), and browsers take it for one.
+  /// The path without `.` and `..` segments (RFC 3986 §5.2.4). The path must begin with `/`. Percent-encoded dots count
+  /// as dots, because servers decode them (§6.2.2.2) and browsers treat them alike.
   package var withoutDotSegments: String {
     guard contains(".") || contains("%2") else { return self }
     var kept: [Substring] = []

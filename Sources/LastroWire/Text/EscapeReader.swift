@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One way to read an escape in text: the bytes it stands for, and where it ends.
+/// A possible interpretation of an escape in a text: its bytes and its end.
 package struct EscapeReading: Equatable {
-  /// UTF-8.
+  /// The decoded bytes in UTF-8.
   package var bytes: [UInt8]
-  /// Index behind the escape.
+  /// The index after the escape.
   package var end: Int
 }
 
-/// Reads the escapes that a secret may be written with: percent-encoding (nested too), `+` of forms, backslashes of
-/// JSON, Swift and shells, character references of HTML.
+/// Decodes the escapes that a secret may be written with: percent-encoding (also nested), `+` in forms, backslash
+/// escapes of JSON, Swift and shells, and character references of HTML.
 package enum EscapeReader {
-  /// Most bytes that an escape takes; a piece of that length at the end of text that was cut may be half of one.
+  /// The maximum length of an escape in bytes. At the end of a truncated text, up to that many bytes may be an
+  /// incomplete escape.
   package static let longest = 24
 
-  /// What the escape at `start` may stand for, which `%`, `+`, `\\` or `&` begins; empty where there is none. Texts are
-  /// escaped more than once (a URL in the query of a URL, JSON in a string of JSON), so there may be several.
+  /// Returns the possible interpretations of the escape at `start`, which begins with `%`, `+`, `\\` or `&`; empty if
+  /// there is none. There may be several, because texts are escaped more than once (a URL in the query of a URL, JSON
+  /// in a string of JSON).
   package static func readings(_ text: [UInt8], at start: Int) -> [EscapeReading] {
     switch text[start] {
     case UInt8(ascii: "+"): [EscapeReading(bytes: [0x20], end: start + 1)]
@@ -29,7 +31,7 @@ package enum EscapeReader {
   private static func percentReadings(_ text: [UInt8], at start: Int) -> [EscapeReading] {
     var readings: [EscapeReading] = []
     var index = start + 1
-    // Each `25` is one more level: %41, %2541, %252541.
+    // Each `25` adds a level: %41, %2541, %252541.
     for _ in 0..<4 {
       guard let byte = hexadecimal(text, at: index, digits: 2) else { break }
       readings.append(EscapeReading(bytes: [UInt8(truncatingIfNeeded: byte)], end: index + 2))
@@ -44,7 +46,7 @@ package enum EscapeReader {
     var index = start
     while index < text.count, index - start < 8, text[index] == UInt8(ascii: "\\") {
       index += 1
-      // Doubled once, twice, three times.
+      // A backslash that was doubled once, twice, or three times.
       if [2, 4, 8].contains(index - start) { readings.append(EscapeReading(bytes: [UInt8(ascii: "\\")], end: index)) }
     }
     guard index < text.count else { return readings }
@@ -63,7 +65,7 @@ package enum EscapeReader {
     return readings
   }
 
-  /// `XXXX` with a second surrogate where the first needs one, or `{X…}`.
+  /// Decodes `XXXX`, followed by a second surrogate if needed, or `{X…}`.
   private static func unicode(_ text: [UInt8], at start: Int, lead backslashes: Int) -> EscapeReading? {
     if start < text.count, text[start] == UInt8(ascii: "{") {
       let digits = text[(start + 1)...].prefix(9).prefix { value(of: $0) != nil }
@@ -81,7 +83,7 @@ package enum EscapeReader {
     return scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00), end: mark + 5)
   }
 
-  /// `&quot;`, `&#39;`, `&#x27;` and the like.
+  /// Decodes `&quot;`, `&#39;`, `&#x27;` and similar references.
   private static func reference(_ text: [UInt8], at start: Int) -> EscapeReading? {
     let name = text[(start + 1)...].prefix(10).prefix { $0 != UInt8(ascii: ";") }
     guard name.endIndex < text.count, text[name.endIndex] == UInt8(ascii: ";") else { return nil }
@@ -114,6 +116,6 @@ package enum EscapeReader {
     return value
   }
 
-  /// Value of an ASCII hexadecimal digit.
+  /// Returns the value of an ASCII hexadecimal digit.
   private static func value(of digit: UInt8) -> Int? { Character(Unicode.Scalar(digit)).hexDigitValue }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTPDate {
-  /// The date as IMF-fixdate, which is the one format that may be sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
+  /// Returns the date as IMF-fixdate, the only format that may be sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
   ///
-  /// - Parameter seconds: since 1970; what has no such date becomes the first or the last one.
+  /// - Parameter seconds: since 1970. Values outside the range of the format are clamped to it.
   package static func text(_ seconds: Int64) -> String {
     let seconds = min(max(seconds, 0), lastSecond)
     let days = seconds / 86_400
@@ -15,7 +15,7 @@ extension HTTPDate {
       + "\(two(time / 3_600)):\(two(time % 3_600 / 60)):\(two(time % 60)) GMT"
   }
 
-  /// The date of a day since 1970 in the Gregorian calendar, counted in eras of 400 years that begin in March.
+  /// Returns the Gregorian date of a day since 1970, calculated in eras of 400 years that begin in March.
   package static func date(ofDay days: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let (era, dayOfEra) = (days + 719_468).floored(by: 146_097)
     let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -34,7 +34,7 @@ extension HTTPDate {
 }
 
 extension Int64 {
-  /// Quotient and remainder of a division that rounds down, so that the remainder is not negative.
+  /// Returns quotient and remainder of a division that rounds down, so that the remainder is not negative.
   package func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

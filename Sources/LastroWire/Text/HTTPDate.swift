@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Dates of header fields (RFC 9110 §5.6.7), in seconds since 1970-01-01 00:00:00 UTC.
+/// The dates of header fields (RFC 9110 §5.6.7), in seconds since 1970-01-01 00:00:00 UTC.
 package enum HTTPDate {
-  /// Reads any of the three formats, byte for byte: IMF-fixdate, RFC 850's, asctime's. Names and `GMT` may be in any
-  /// case (RFC 9111 §4.2). Which day of the week it was is not checked.
+  /// Parses any of the three formats: IMF-fixdate, RFC 850, and asctime. Names and `GMT` may be in any case (RFC 9111
+  /// §4.2). The day of the week is not checked.
   ///
   /// - Parameters:
   ///   - text: the field's value.
-  ///   - now: seconds since 1970: a year of two digits is the one that lies less than fifty years before it, or fifty
-  ///     after it at most.
-  /// - Returns: `nil` for text that is not such a date.
+  ///   - now: seconds since 1970. A two-digit year is interpreted as less than fifty years before it, or at most fifty
+  ///     years after it.
+  /// - Returns: `nil` if the text is not such a date.
   package static func seconds(_ text: String, now: Int64) -> Int64? {
-    // The longest is Wednesday's in RFC 850's format.
+    // The longest date is a Wednesday in the format of RFC 850.
     guard (24...33).contains(text.utf8.count) else { return nil }
     let bytes = Array(text.utf8)
     var reader = HTTPDateReader(bytes)
@@ -22,14 +22,14 @@ package enum HTTPDate {
     return reader.asctime().flatMap { seconds($0, year: $0.year) }
   }
 
-  /// 9999-12-31 23:59:59 UTC, the last second that has a date.
+  /// The last representable second: 9999-12-31 23:59:59 UTC.
   package static let lastSecond: Int64 = 253_402_300_799
 
   static let dayNames = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
   static let monthNames = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
   private static func year(ofTwoDigits number: Int, now: Int64) -> Int {
-    // Days since 1970 over the length of a year: exact enough to tell the century.
+    // The mean length of a year is exact enough to determine the century.
     let current = 1970 + Int(min(max(now, 0), lastSecond) / 31_556_952)
     let candidate = current - current % 100 + number
     if candidate > current + 50 { return candidate - 100 }
@@ -52,7 +52,7 @@ package enum HTTPDate {
     }
   }
 
-  /// Days since 1970-01-01 in the Gregorian calendar, counted in eras of 400 years that begin in March.
+  /// Returns the days since 1970-01-01 in the Gregorian calendar, calculated in eras of 400 years that begin in March.
   private static func days(year: Int, month: Int, day: Int) -> Int64 {
     let shifted = Int64(month <= 2 ? year - 1 : year)
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400

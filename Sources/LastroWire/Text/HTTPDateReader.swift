@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads one date byte by byte, by one of the grammars of RFC 9110 §5.6.7. To be used for one grammar.
+/// Parses one date byte by byte, with one of the grammars of RFC 9110 §5.6.7. Use a new reader for each grammar.
 struct HTTPDateReader {
   struct Parts {
     var year = 0
@@ -15,7 +15,7 @@ struct HTTPDateReader {
 
   init(_ bytes: [UInt8]) { self.bytes = bytes[...] }
 
-  /// `Sun, 06 Nov 1994 08:49:37 GMT`
+  /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
   mutating func fixdate() -> Parts? {
     var parts = Parts()
     guard takeDay(ofLetters: 3), take(", "), let day = number(2), take(" "), let month = month(), take(" "),
@@ -25,7 +25,7 @@ struct HTTPDateReader {
     return parts
   }
 
-  /// `Sunday, 06-Nov-94 08:49:37 GMT`, with the year's two digits as they are.
+  /// Parses `Sunday, 06-Nov-94 08:49:37 GMT`. The year keeps its two digits.
   mutating func rfc850() -> Parts? {
     var parts = Parts()
     guard takeDay(ofLetters: nil), take(", "), let day = number(2), take("-"), let month = month(), take("-"),
@@ -35,7 +35,7 @@ struct HTTPDateReader {
     return parts
   }
 
-  /// `Sun Nov  6 08:49:37 1994`
+  /// Parses `Sun Nov  6 08:49:37 1994`.
   mutating func asctime() -> Parts? {
     var parts = Parts()
     guard takeDay(ofLetters: 3), take(" "), let month = month(), take(" "),
@@ -54,7 +54,7 @@ struct HTTPDateReader {
     return true
   }
 
-  /// A name of a day: its first letters, or all of them.
+  /// Consumes the name of a day: its first letters, or all of them.
   private mutating func takeDay(ofLetters count: Int?) -> Bool {
     for name in HTTPDate.dayNames where take(name.utf8.prefix(count ?? name.utf8.count)) { return true }
     return false
@@ -80,7 +80,7 @@ struct HTTPDateReader {
     take(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
-  /// Lower-case letters are taken in either case.
+  /// Consumes a text, ignoring the case of letters.
   private mutating func take(_ text: some Collection<UInt8>) -> Bool {
     guard bytes.count >= text.count, bytes.prefix(text.count).elementsEqual(text, by: Self.isSame) else { return false }
     bytes = bytes.dropFirst(text.count)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds patterns in text by whatever reading of the escapes there, as `EscapeReader` has them.
+/// Finds patterns in a text, including all escaped forms that `EscapeReader` can decode.
 package struct PatternMatcher: Sendable {
-  /// So many bytes of a pattern at the end of text that was cut off count as well.
+  /// The minimum number of a pattern's bytes that count as a match at the end of a truncated text.
   private static let leastCutBytes = 2
   private static let ellipsis = Array("…".utf8)
 
   private var patterns: [[UInt8]] = []
-  /// For each byte the patterns that begin with it.
+  /// The indices of patterns by their first byte.
   private var patternsByFirst: [[Int]] = []
 
   package init() {}
 
-  /// Looks for these too; none is empty.
+  /// Adds patterns. None may be empty.
   package mutating func add(_ added: [[UInt8]]) {
     var known = Set(patterns)
     patterns += added.filter { known.insert($0).inserted }
@@ -20,19 +20,19 @@ package struct PatternMatcher: Sendable {
     for (index, pattern) in patterns.enumerated() { patternsByFirst[Int(pattern[0])].append(index) }
   }
 
-  /// The text with `mask` in place of every pattern in it.
+  /// Returns the text with every pattern replaced by `mask`.
   ///
   /// - Parameters:
   ///   - text: UTF-8.
-  ///   - mask: stands once for patterns that overlap.
-  ///   - isCut: whether the text goes on where it ends, so that half of a pattern may stand there.
+  ///   - mask: the replacement, used once for overlapping patterns.
+  ///   - isCut: whether the text was truncated, so that a part of a pattern may be at its end.
   package func masking(_ text: String, by mask: String, isCut: Bool) -> String {
     guard !patterns.isEmpty else { return text }
     let bytes = Array(text.utf8)
     var result: [UInt8] = []
     var maskedEnd = 0
     for index in bytes.indices {
-      // Also inside of what is masked already: patterns may overlap.
+      // Also search within masked text, because patterns may overlap.
       if let end = longestMatch(in: bytes, at: index, isCut: isCut), end > maskedEnd {
         if index >= maskedEnd { result += mask.utf8 }
         maskedEnd = end
@@ -42,7 +42,7 @@ package struct PatternMatcher: Sendable {
     return maskedEnd == 0 ? text : String(decoding: result, as: UTF8.self)
   }
 
-  /// What escapes begin with.
+  /// Returns whether escapes may begin with the byte.
   private static func leadsEscape(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "%"), UInt8(ascii: "+"), UInt8(ascii: "\\"), UInt8(ascii: "&"): true
@@ -50,7 +50,7 @@ package struct PatternMatcher: Sendable {
     }
   }
 
-  /// Where the longest pattern that begins at `start` ends.
+  /// Returns the end of the longest pattern that begins at `start`.
   private func longestMatch(in text: [UInt8], at start: Int, isCut: Bool) -> Int? {
     var longest: Int?
     func look(for pattern: Int, from position: Position) {
@@ -67,9 +67,9 @@ package struct PatternMatcher: Sendable {
     return longest
   }
 
-  /// Where the rest of a pattern ends, by any reading of the escapes in the text.
+  /// Returns the end of the rest of a pattern, for any interpretation of the escapes in the text.
   private static func end(of pattern: [UInt8], in text: [UInt8], from start: Position, isCut: Bool) -> Int? {
-    // Most end here, at the second byte.
+    // Most searches end here, at the second byte.
     if start.text < text.count, start.pattern < pattern.count, text[start.text] != pattern[start.pattern],
       !Self.leadsEscape(text[start.text]), text[start.text] != ellipsis[0]
     {
@@ -103,7 +103,7 @@ package struct PatternMatcher: Sendable {
     var text: Int
   }
 
-  /// Where the text was cut, when that is after some of a pattern; be it in the middle of an escape.
+  /// Returns the end of the text if it was truncated after a part of a pattern, possibly within an escape.
   private static func cutEnd(_ text: [UInt8], at position: Position, isCut: Bool) -> Int? {
     guard position.pattern >= leastCutBytes else { return nil }
     let rest = text[position.text...]
@@ -118,14 +118,14 @@ package struct PatternMatcher: Sendable {
 }
 
 extension PatternMatcher {
-  /// The base64 characters that a text alone decides, when so many bytes, or three more or six, stand before it: those
-  /// of `user:` in Basic credentials.
+  /// Returns the base64 characters that depend only on the text, if it is preceded by `alignment` bytes, or by three or
+  /// six more, such as `user:` in Basic credentials.
   package static func base64(of text: [UInt8], alignment: Int) -> [UInt8] {
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     var result: [UInt8] = []
     var bits: UInt32 = 0
     var count = 0
-    // Bits that share a character with what stands before.
+    // The bits that share a character with the preceding bytes.
     var skipped = alignment == 0 ? 0 : 6 - alignment * 8 % 6
     for byte in text {
       bits = bits << 8 | UInt32(byte)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the value that follows a name in JSON, form, query or header notation, also in text that was cut off.
+/// Finds the value that follows a name in JSON, form, query or header notation, also in truncated text.
 package struct SecretScanner {
   private let bytes: [UInt8]
   private var index: Int
@@ -10,13 +10,13 @@ package struct SecretScanner {
     self.index = index
   }
 
-  /// Whether a byte belongs to a name. Beyond ASCII all do.
+  /// Returns whether a byte belongs to a name. All bytes outside ASCII do.
   package static func isWordByte(_ byte: UInt8) -> Bool {
     byte &- 48 < 10 || (byte | 0x20) &- 97 < 26 || byte >= 0x80 || byte == UInt8(ascii: "_")
       || byte == UInt8(ascii: "-")
   }
 
-  /// Where the value is, without its quotes; `nil` where the name is not followed by one, or is not secret.
+  /// Returns the range of the value without its quotes; `nil` if the name has no value, or is not secret.
   package mutating func value(of name: String, isSecret: (_ name: String, _ inQuery: Bool) -> Bool) -> Range<Int>? {
     let nameEnd = index
     let isQuoted = skip { Self.isBlank($0) || Self.isQuote($0) || $0 == UInt8(ascii: "\\") }.contains(
@@ -37,10 +37,10 @@ package struct SecretScanner {
     return !isQuoted && Self.isField(name) ? fieldValue(isPair: isPair) : plainValue()
   }
 
-  /// Up to a delimiter.
+  /// Returns the value up to a delimiter.
   private func plainValue() -> Range<Int> { upTo(",;&}]\r\n") }
 
-  /// A header field's: it may have any delimiter in it but the end of the line.
+  /// Returns the value of a header field, which may contain any delimiter except the end of the line.
   private func fieldValue(isPair: Bool) -> Range<Int> { upTo(isPair ? "&\r\n" : "\r\n") }
 
   private func upTo(_ delimiters: StaticString) -> Range<Int> {
@@ -49,14 +49,14 @@ package struct SecretScanner {
     }
   }
 
-  /// Where the closing quote is; the end of the text where there is none.
+  /// Returns the position of the closing quote, or the end of the text if there is none.
   private func endOfQuoted(from start: Int) -> Int {
     var index = start + 1
     while index < bytes.count, bytes[index] != bytes[start] { index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1 }
     return min(index, bytes.count)
   }
 
-  /// Behind the bracket that closes the one here. Brackets in strings do not count.
+  /// Returns the index after the matching closing bracket. Brackets in strings are ignored.
   private func endOfBracketed() -> Int {
     var depth = 0
     var index = index
@@ -84,7 +84,7 @@ package struct SecretScanner {
 
   private static func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
 
-  /// Whether a name is one of the fields whose values are lists of several secrets.
+  /// Returns whether a name is a header field whose value may contain several secrets.
   private static func isField(_ name: String) -> Bool {
     let name = name.lowercased()
     return name.contains("authorization") || name.contains("cookie")

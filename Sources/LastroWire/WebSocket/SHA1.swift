@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// SHA-1 (RFC 3174), for `Sec-WebSocket-Accept` alone: it proves that the server has read the request, and protects
-/// nothing. It is broken for everything else.
+/// SHA-1 (RFC 3174), for `Sec-WebSocket-Accept` only. That field proves that the server has read the request, and
+/// protects nothing. SHA-1 is broken for every other purpose.
 enum SHA1 {
   static func digest(_ message: [UInt8]) -> [UInt8] {
     var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks UTF-8 (RFC 3629) piece by piece, and refuses the first byte that cannot be part of it.
+/// Validates UTF-8 (RFC 3629) piece by piece, and rejects the first byte that cannot be part of it.
 package struct UTF8Validator {
-  /// Continuation bytes that the scalar begun still needs.
+  /// The number of continuation bytes that the current scalar still needs.
   private var missing = 0
-  /// What the next of them may be: the second byte of some scalars is bound more tightly, against overlong forms,
-  /// surrogates and what lies beyond U+10FFFF.
+  /// The range of the next continuation byte. The second byte of some scalars is restricted further, to exclude
+  /// overlong forms, surrogates, and values above U+10FFFF.
   private var lower: UInt8 = 0x80
   private var upper: UInt8 = 0xBF
 
   package init() {}
 
-  /// Whether no scalar is cut short.
+  /// Whether the input so far does not end within a scalar.
   package var isComplete: Bool { missing == 0 }
 
-  /// Takes the next bytes; false when they cannot be UTF-8 whatever follows.
+  /// Validates the next bytes. Returns false if they cannot be UTF-8, regardless of later bytes.
   package mutating func consume(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var index = 0
     while index < bytes.count {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// RFC 6455 §5.5.1 and §7.4.
+/// The rules for Close frames (RFC 6455 §5.5.1 and §7.4).
 package enum WebSocketCloseRules {
-  /// The most bytes of a reason.
+  /// The maximum length of a reason in bytes.
   package static let maximumReasonBytes = 123
 
-  /// Whether a code may stand in a Close frame: the registered ones but for those that are never sent (1005, 1006,
-  /// 1015), and 3000 to 4999, which belong to libraries and applications.
+  /// Returns whether a Close frame may contain the code: registered codes, except 1005, 1006 and 1015, which are never
+  /// sent, and 3000 to 4999, which belong to libraries and applications.
   package static func isValid(_ code: UInt16) -> Bool {
     switch code {
     case 1000...1003, 1007...1014, 3000...4999: true
@@ -14,7 +14,7 @@ package enum WebSocketCloseRules {
     }
   }
 
-  /// Takes the payload of a Close frame apart.
+  /// Parses the payload of a Close frame.
   package static func parse(_ payload: [UInt8]) throws(WebSocketViolation) -> (code: UInt16?, reason: String) {
     guard !payload.isEmpty else { return (nil, "") }
     guard payload.count >= 2 else {
@@ -30,7 +30,7 @@ package enum WebSocketCloseRules {
     return (code, reason)
   }
 
-  /// The payload of a Close frame. Without a code it is empty.
+  /// Returns the payload of a Close frame. It is empty without a code.
   package static func payload(code: UInt16?, reason: String) -> [UInt8] {
     guard let code else { return [] }
     return [UInt8(code >> 8), UInt8(code & 0xFF)] + Array(reason.utf8)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A piece of a message: unmasked, decompressed and, for text, checked.
+/// A piece of a message. It is unmasked, decompressed and, for text, validated.
 package struct WebSocketPiece: Equatable, Sendable {
   package var kind: WebSocketKind
-  /// Of a text, its pieces may cut a scalar in two.
+  /// The bytes of the piece. In a text message, a scalar may be split between two pieces.
   package var bytes: [UInt8]
-  /// Whether it begins a message.
+  /// Whether the piece begins a message.
   package var isFirst: Bool
-  /// Whether it ends the message. A message that does not come to its end otherwise has an empty last piece.
+  /// Whether the piece ends the message. If the end is found only after the last bytes, the last piece is empty.
   package var isFinal: Bool
 
   package init(_ kind: WebSocketKind, _ bytes: [UInt8], isFirst: Bool = true, isFinal: Bool = true) {
@@ -18,21 +18,21 @@ package struct WebSocketPiece: Equatable, Sendable {
   }
 }
 
-/// Reads frames and tells what they carry, piece by piece, as soon as it is there.
+/// Decodes frames and returns their content piece by piece, as soon as it is available.
 ///
-/// Bytes are handed in with ``receive(_:)``, and are worked off with ``next()``, one event at a time: a message that
-/// decompresses to a thousandfold is never in memory. What is wrong is refused with the first byte that shows it.
+/// Pass bytes to ``receive(_:)`` and call ``next()`` for one event at a time. A message that expands a thousandfold is
+/// therefore never in memory as a whole. A violation is reported at the first byte that proves it.
 package struct WebSocketDecoder: ~Copyable {
-  /// Limits, and what was agreed on.
+  /// The limits and the negotiated extensions.
   package struct Configuration: Sendable {
-    /// The reader's role: frames come from the other one.
+    /// The role of this side. Frames come from the other side.
     package var role: WebSocketRole
     package var deflate: WebSocketDeflate?
-    /// Most bytes of a data frame's payload, as sent. Control frames have 125 at most in any case.
+    /// The maximum payload of a data frame in bytes, as sent. Control frames are always limited to 125 bytes.
     package var maximumFrameBytes: Int
-    /// Most bytes of a message, decompressed; `nil` for no limit.
+    /// The maximum size of a decompressed message in bytes; `nil` for no limit.
     package var maximumMessageBytes: Int?
-    /// Most bytes of a piece.
+    /// The maximum size of a piece in bytes.
     package var maximumPieceBytes: Int
 
     package init(
@@ -51,7 +51,7 @@ package struct WebSocketDecoder: ~Copyable {
     case piece(WebSocketPiece)
     case ping([UInt8])
     case pong([UInt8])
-    /// The last event: what comes after a Close frame is ignored (RFC 6455 §1.4).
+    /// A Close frame was received. This is the last event: later bytes are ignored (RFC 6455 §1.4).
     case close(code: UInt16?, reason: String)
   }
 
@@ -80,10 +80,10 @@ package struct WebSocketDecoder: ~Copyable {
 
   package init(_ configuration: Configuration) { self.configuration = configuration }
 
-  /// Whether a data frame has begun whose end has not come: nothing else can come before.
+  /// Whether a data frame has begun and not ended, so that no other frame can be received first.
   package var isInsideDataFrame: Bool { frame.map { !$0.head.opcode.isControl && $0.left > 0 } ?? false }
 
-  /// Hands bytes in. Call ``next()`` until it has nothing more before the next.
+  /// Adds received bytes. Call ``next()`` until it returns `nil` before you add more.
   package mutating func receive(_ bytes: UnsafeRawBufferPointer) {
     guard !isClosed else { return }
     if position == input.count {
@@ -95,9 +95,9 @@ package struct WebSocketDecoder: ~Copyable {
     input += bytes
   }
 
-  /// The next event; `nil` when more bytes are needed.
+  /// Returns the next event; `nil` if more bytes are needed.
   ///
-  /// - Throws: ``WebSocketViolation``; the decoder is not to be used any more.
+  /// - Throws: ``WebSocketViolation``. The decoder must not be used any more then.
   package mutating func next() throws(WebSocketViolation) -> Event? {
     while !isClosed {
       if frame == nil {

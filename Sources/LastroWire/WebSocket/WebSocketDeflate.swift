@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What client and server agreed on for permessage-deflate (RFC 7692 §7.1).
+/// The parameters of permessage-deflate that client and server agreed on (RFC 7692 §7.1).
 package struct WebSocketDeflate: Sendable, Hashable {
   package var serverNoContextTakeover = false
   package var clientNoContextTakeover = false
@@ -15,8 +15,7 @@ package struct WebSocketDeflate: Sendable, Hashable {
     role == .client ? clientNoContextTakeover : serverNoContextTakeover
   }
 
-  /// The header field of a server's answer: parameters that were not asked for stand in it only where they are not the
-  /// default.
+  /// The header field of a server's response. It contains only parameters that differ from their defaults.
   package var headerValue: String {
     var text = "permessage-deflate"
     if serverNoContextTakeover { text += "; server_no_context_takeover" }
@@ -27,12 +26,12 @@ package struct WebSocketDeflate: Sendable, Hashable {
   }
 }
 
-/// What a client offers (RFC 7692 §7.1).
+/// The permessage-deflate offer of a client (RFC 7692 §7.1).
 package struct WebSocketDeflateOffer: Sendable, Hashable {
   package var serverNoContextTakeover = false
   package var clientNoContextTakeover = false
   package var serverMaximumWindowBits: Int?
-  /// Whether a server may bound our window.
+  /// Whether a server may limit our window.
   package var allowsClientWindowBits = true
   package var clientMaximumWindowBits: Int?
 
@@ -51,7 +50,8 @@ package struct WebSocketDeflateOffer: Sendable, Hashable {
     return text
   }
 
-  /// What an answer of the server agrees on. An answer that does not fit the offer must be refused (RFC 7692 §7.1).
+  /// Returns the parameters that a server's response agrees to. A response that does not match the offer is rejected
+  /// (RFC 7692 §7.1).
   package func agreement(_ answer: WebSocketExtension) throws(WebSocketHandshakeFailure) -> WebSocketDeflate {
     guard let parameters = DeflateParameters(answer) else {
       throw WebSocketHandshakeFailure(.extensions, "the server's permessage-deflate has parameters that are not valid")
@@ -78,7 +78,7 @@ package struct WebSocketDeflateOffer: Sendable, Hashable {
 }
 
 extension WebSocketDeflate {
-  /// What a server makes of an offer; `nil` when it cannot accept it.
+  /// Accepts a client's offer as a server; `nil` if it cannot be accepted.
   package init?(
     accepting offer: WebSocketExtension, serverNoContextTakeover: Bool = false, clientNoContextTakeover: Bool = false,
     serverWindowBits: Int = 15, clientWindowBits: Int = 15
@@ -89,7 +89,7 @@ extension WebSocketDeflate {
     self.serverWindowBits = min(serverWindowBits, parameters.serverBits ?? 15)
     switch parameters.clientBits {
     case .none:
-      // The client was not told that it may be bound.
+      // The client did not offer to limit its window.
       guard clientWindowBits == 15 else { return nil }
     case .unbound: self.clientWindowBits = clientWindowBits
     case .bits(let bits): self.clientWindowBits = min(bits, clientWindowBits)
@@ -97,7 +97,7 @@ extension WebSocketDeflate {
   }
 }
 
-/// Parameters of permessage-deflate, each at most once and well-formed.
+/// The parameters of permessage-deflate. Each occurs at most once and is well-formed.
 private struct DeflateParameters {
   enum ClientBits {
     case none
@@ -129,7 +129,7 @@ private struct DeflateParameters {
     }
   }
 
-  /// 8 to 15, without a leading zero (RFC 7692 §7.1.2.1).
+  /// Parses 8 to 15, without a leading zero (RFC 7692 §7.1.2.1).
   private static func bits(_ text: String) -> Int? {
     switch text {
     case "8": 8

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes frames. Mask keys are handed in, for it draws no random numbers; a server needs none.
+/// Encodes frames. The caller supplies random mask keys; a server needs none.
 package struct WebSocketEncoder: ~Copyable {
   private let role: WebSocketRole
   private let deflate: WebSocketDeflate?
@@ -8,24 +8,26 @@ package struct WebSocketEncoder: ~Copyable {
   private var deflater: WebSocketDeflater?
   private var isCompressing = false
 
+  /// Creates an encoder.
+  ///
   /// - Parameters:
-  ///   - deflate: what was agreed on; `nil` for no compression.
-  ///   - minimumCompressedBytes: messages in one frame that have fewer are sent as they are.
+  ///   - deflate: the negotiated parameters; `nil` for no compression.
+  ///   - minimumCompressedBytes: messages in a single frame that are smaller are sent uncompressed.
   package init(role: WebSocketRole, deflate: WebSocketDeflate? = nil, minimumCompressedBytes: Int = 1024) {
     self.role = role
     self.deflate = deflate
     self.minimumCompressedBytes = minimumCompressedBytes
     let bits = deflate?.windowBits(of: role) ?? 15
-    // zlib cannot be held to a window of 256 bytes; to send uncompressed is always allowed.
+    // zlib does not support a window of 256 bytes. Sending uncompressed messages is always allowed.
     if deflate != nil, bits > 8 { deflater = WebSocketDeflater(windowBits: bits) }
   }
 
   /// Appends a frame of a message.
   ///
   /// - Parameters:
-  ///   - isFirst: whether it begins the message.
-  ///   - isFinal: whether it ends it.
-  ///   - key: mask key; used by clients only.
+  ///   - isFirst: whether the frame begins the message.
+  ///   - isFinal: whether the frame ends the message.
+  ///   - key: the mask key; used only by clients.
   package mutating func data(
     _ kind: WebSocketKind, _ payload: UnsafeRawBufferPointer, isFirst: Bool = true, isFinal: Bool = true, key: UInt32,
     into bytes: inout [UInt8]
@@ -41,7 +43,7 @@ package struct WebSocketEncoder: ~Copyable {
     }
   }
 
-  /// Appends a control frame. Payloads of more than 125 bytes are cut there.
+  /// Appends a control frame. Payloads are truncated to 125 bytes.
   package func control(_ opcode: WebSocketOpcode, _ payload: [UInt8] = [], key: UInt32, into bytes: inout [UInt8]) {
     payload.prefix(125).withUnsafeBytes {
       frame(opcode, $0, isFinal: true, isCompressed: false, key: key, into: &bytes)

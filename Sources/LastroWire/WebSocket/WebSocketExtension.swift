@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One element of `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
+/// An element of `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
 package struct WebSocketExtension: Sendable {
-  /// Lower case is not made of it: names are compared as they are.
+  /// The name, unchanged: names are compared case-sensitively.
   package var name: String
-  /// Values without their quotes; `nil` where none is given.
+  /// The parameters with unquoted values; a value is `nil` if it is absent.
   package var parameters: [(name: String, value: String?)]
 
   package init(name: String, parameters: [(name: String, value: String?)] = []) {
@@ -12,7 +12,7 @@ package struct WebSocketExtension: Sendable {
     self.parameters = parameters
   }
 
-  /// Reads a list; `nil` when it breaks the grammar. A quoted value must be a token once its quotes are gone.
+  /// Parses a list; `nil` if it violates the grammar. A quoted value must be a token without its quotes.
   package static func list(_ text: String) -> [WebSocketExtension]? {
     var scanner = Scanner(bytes: Array(text.utf8))
     var result: [WebSocketExtension] = []

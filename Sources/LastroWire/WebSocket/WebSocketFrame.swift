@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which end of a WebSocket: clients mask what they send, servers do not (RFC 6455 §5.1).
+/// The role of one side of a WebSocket. Clients mask frames, servers do not (RFC 6455 §5.1).
 package enum WebSocketRole: Sendable {
   case client
   case server
 }
 
-/// What a message is (RFC 6455 §5.6).
+/// The type of a message (RFC 6455 §5.6).
 package enum WebSocketKind: Sendable, Hashable {
   case text
   case binary
 }
 
-/// RFC 6455 §5.2.
+/// The opcode of a frame (RFC 6455 §5.2).
 package enum WebSocketOpcode: UInt8, Sendable {
   case continuation = 0
   case text = 1
@@ -48,7 +48,7 @@ package struct WebSocketViolation: Error, Equatable, Sendable {
     self.message = message
   }
 
-  /// What the peer is told (RFC 6455 §7.4.1).
+  /// The code of the Close frame that is sent to the peer (RFC 6455 §7.4.1).
   package var closeCode: UInt16 {
     switch kind {
     case .utf8, .compression: 1007
@@ -58,7 +58,7 @@ package struct WebSocketViolation: Error, Equatable, Sendable {
   }
 }
 
-/// The head of a frame, checked.
+/// The validated head of a frame.
 ///
 /// ```
 ///  0                   1                   2                   3
@@ -71,19 +71,19 @@ package struct WebSocketViolation: Error, Equatable, Sendable {
 /// +-+-+-+-+-------+-+-------------+ - - - - - - - - - - - - - - - +
 /// ```
 struct WebSocketFrameHead: Equatable {
-  /// The most bytes a head has.
+  /// The maximum length of a head in bytes.
   static let maximumBytes = 14
 
   var isFinal: Bool
   var isCompressed: Bool
   var opcode: WebSocketOpcode
-  /// The mask, its first byte lowest.
+  /// The mask key, with its first byte lowest.
   var key: UInt32?
   var length: Int
 
-  /// Reads a head as soon as it is there, and refuses it as soon as what is there of it is wrong.
+  /// Parses a head once it is complete, and rejects an incomplete head as soon as its bytes are invalid.
   ///
-  /// - Returns: the head and its own length, or `nil` when bytes are missing.
+  /// - Returns: the head and its own length, or `nil` if bytes are missing.
   static func parse(
     _ bytes: UnsafeRawBufferPointer, from peer: WebSocketRole, allowsCompression: Bool
   ) throws(WebSocketViolation) -> (head: WebSocketFrameHead, size: Int)? {
@@ -142,7 +142,7 @@ struct WebSocketFrameHead: Equatable {
     WebSocketViolation(.length, "the length of a frame takes more bytes than it needs")
   }
 
-  /// Appends the head to a frame that is being made.
+  /// Appends the encoded head to a frame.
   func append(to bytes: inout [UInt8]) {
     bytes.append((isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue)
     let mask: UInt8 = key == nil ? 0 : 0x80

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a handshake does not lead to a WebSocket (RFC 6455 §4.1).
+/// The reason why a handshake failed (RFC 6455 §4.1).
 package struct WebSocketHandshakeFailure: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable {
     case upgrade
@@ -20,19 +20,21 @@ package struct WebSocketHandshakeFailure: Error, Equatable, Sendable {
   }
 }
 
-/// The opening handshake (RFC 6455 §4), but for the bytes of HTTP.
+/// The opening handshake (RFC 6455 §4), without HTTP's bytes.
 package struct WebSocketHandshake: Sendable {
-  /// What both sides agreed on.
+  /// The subprotocol and the extension that both sides agreed on.
   package struct Agreement: Sendable, Equatable {
     package var subprotocol: String?
     package var deflate: WebSocketDeflate?
   }
 
-  /// `Sec-WebSocket-Key`.
+  /// The value of `Sec-WebSocket-Key`.
   package let key: String
   package let subprotocols: [String]
   package let offer: WebSocketDeflateOffer?
 
+  /// Creates a handshake.
+  ///
   /// - Parameter nonce: 16 random bytes, as two words.
   package init(nonce: (UInt64, UInt64), subprotocols: [String] = [], offer: WebSocketDeflateOffer? = nil) {
     let bytes = [nonce.0, nonce.1].flatMap { word in
@@ -43,7 +45,7 @@ package struct WebSocketHandshake: Sendable {
     self.offer = offer
   }
 
-  /// What a server answers to a key.
+  /// Returns the value of `Sec-WebSocket-Accept` for a key.
   package static func accept(_ key: String) -> String {
     Base64.encode(SHA1.digest(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
   }
@@ -58,7 +60,7 @@ package struct WebSocketHandshake: Sendable {
     return fields
   }
 
-  /// Checks the head of a 101 answer.
+  /// Validates the head of a 101 response.
   package func check(_ head: ResponseHead) throws(WebSocketHandshakeFailure) -> Agreement {
     let upgrade = head.values("upgrade")
     guard upgrade.count == 1, upgrade[0].isASCII("websocket") else {
@@ -79,7 +81,7 @@ package struct WebSocketHandshake: Sendable {
       ? "the server's response has no \(name)" : "the server answered \(name): \(shown(values)) instead of \(wanted)"
   }
 
-  /// Values of header fields, which have no control characters, for a text.
+  /// Returns the values of header fields for an error text. Values have no control characters.
   private static func shown(_ values: [String]) -> String {
     let text = values.joined(separator: ", ")
     return text.count > 80 ? "\(text.prefix(80))…" : text

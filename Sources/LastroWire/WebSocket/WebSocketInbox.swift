@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What has come in and has not been read by every reader.
+/// The received pieces that some reader has not read yet.
 ///
-/// Without readers it keeps what comes, up to its limits; the first reader begins with that, a later one with what
-/// comes next.
+/// Without readers, pieces are kept up to the limits. The first reader starts with them; later readers start with the
+/// next piece.
 struct WebSocketInbox {
-  /// What a piece costs besides its bytes.
+  /// The cost of a piece in addition to its bytes.
   private static let overhead = 64
 
   private let capacity: Int
   private var pieces: [WebSocketPiece] = []
-  /// Pieces at the front that every reader has.
+  /// The number of pieces at the front that every reader has read.
   private var read = 0
-  /// Number of the first piece in `pieces`.
+  /// The number of the first piece in `pieces`.
   private var base: UInt64 = 0
   private var size = 0
   private var cursors: [UInt64: UInt64] = [:]
   private var lastReader: UInt64 = 0
-  /// Readers that wait for what comes next.
+  /// The readers that wait for the next piece.
   private var waiting: Set<UInt64> = []
 
   init(capacity: Int) { self.capacity = capacity }
 
-  /// Whether another piece may come. An empty inbox always has room.
+  /// Whether another piece fits. An empty inbox always has room.
   var hasRoom: Bool { size < capacity }
   private var end: UInt64 { base + UInt64(pieces.count) }
 
@@ -37,7 +37,7 @@ struct WebSocketInbox {
     return lastReader
   }
 
-  /// Whether everything was read, and every reader has come back for more.
+  /// Whether every piece has been read, and every reader is waiting for more.
   var isCaughtUp: Bool { read == pieces.count && waiting.count == cursors.count }
 
   mutating func leave(_ reader: UInt64) {

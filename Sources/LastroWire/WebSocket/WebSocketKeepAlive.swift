@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether the peer is alive: a ping at each interval, and what excuses a pong that has not come.
+/// The check whether the peer is alive: a ping at each interval, and the conditions that excuse a missing pong.
 ///
-/// Silence counts only where a pong could have been read: not while readers are too slow for what came before it, nor
-/// while a frame is still coming that no pong can overtake. A ping that waits behind other bytes, on a line that is
-/// slow, has not had its time yet.
+/// Silence counts only if a pong could have been read. It does not count while readers are too slow for earlier data,
+/// or while a frame is still being received that no pong can overtake. A ping that is queued behind other bytes on a
+/// slow connection has not had its time yet.
 ///
-/// Bytes from the peer show that it is alive, whether or not they are a pong. So do writes, once they are more than the
-/// layers below may buffer (``bufferedBytes``): a small write completes even if the peer is gone.
+/// Bytes from the peer show that it is alive, whether or not they are a pong. So do writes that exceed the buffers of
+/// the layers below (``bufferedBytes``): a small write completes even if the peer is gone.
 package struct WebSocketKeepAlive: Sendable {
-  /// The ping of the latest interval.
+  /// The state of the latest ping.
   package enum State: Int, CaseIterable, Sendable {
-    /// No ping waits for its pong.
+    /// No ping is waiting for its pong.
     case resting
-    /// Not out; this interval asked for it.
+    /// The ping was requested in this interval, and has not been sent.
     case queued
-    /// Not out; an earlier interval asked for it.
+    /// The ping was requested in an earlier interval, and has not been sent.
     case late
-    /// Out, since an interval in which it was asked for, or an earlier one.
+    /// The ping was sent in the interval in which it was requested, or its pong has had a full interval since.
     case sent
-    /// Out, but late: its pong has had less than an interval.
+    /// The ping was sent late: its pong has had less than an interval.
     case sentLate
   }
 
   package enum Event: Int, CaseIterable, Sendable {
-    /// The interval is over, and no byte moved in it.
+    /// The interval has ended without any bytes received or written.
     case dueSilent
-    /// The interval is over, and only a few bytes were written in it, which the layers below may have buffered.
+    /// The interval has ended. Only a few bytes were written, which the layers below may have buffered.
     case dueWriting
-    /// The interval is over, and bytes were received in it, or so many were written that the peer must have taken some.
+    /// The interval has ended. Bytes were received, or so many were written that the peer must have accepted some.
     case dueMoving
-    /// The interval is over, and what was received in it belongs to a frame that has not ended.
+    /// The interval has ended. The bytes received belong to a frame that is still incomplete.
     case dueInFrame
-    /// The interval is over, and readers held the reading up in it.
+    /// The interval has ended. Slow readers stopped the reading during it.
     case dueHeldUp
-    /// The ping is out.
+    /// The ping was sent.
     case written
-    /// Its pong came, or that of a later ping.
+    /// The pong of this ping or of a later one was received.
     case pong
   }
 
   package enum Step: Equatable, Sendable {
     case go(State)
-    /// Sends a ping.
+    /// Send a ping.
     case ping
-    /// Gives the peer up.
+    /// Give up on the peer.
     case dead
     case stay
     case illegal
@@ -55,7 +55,7 @@ package struct WebSocketKeepAlive: Sendable {
     case (.resting, .dueSilent), (.resting, .dueWriting), (.resting, .dueMoving), (.resting, .dueInFrame),
       (.resting, .dueHeldUp):
       .ping
-    // The pong may be read before the writer has told that the ping is out.
+    // The pong may be read before the writer reports that the ping was sent.
     case (.resting, .written), (.resting, .pong): .stay
 
     case (.queued, .dueSilent), (.late, .dueSilent): .dead
@@ -75,22 +75,22 @@ package struct WebSocketKeepAlive: Sendable {
     }
   }
 
-  /// The most bytes that the layers below are assumed to buffer without the peer's doing.
+  /// The number of bytes that the layers below may buffer without any action by the peer.
   package static let bufferedBytes = 256 * 1024
 
   package private(set) var state = State.resting
-  /// Whether readers hold the reading up.
+  /// Whether slow readers currently stop the reading.
   package var isHeldUp = false { didSet { wasHeldUp = wasHeldUp || isHeldUp } }
-  /// Whether a frame has begun whose end has not come.
+  /// Whether a frame has begun and not ended.
   package var isInsideFrame = false
-  // In this interval:
+  // State of the current interval:
   package var hasReceived = false
   package var writtenBytes = 0
   private var wasHeldUp = false
 
   package init() {}
 
-  /// What the end of the interval would be, were it over.
+  /// The event that would be reported if the interval ended now.
   package var due: Event {
     if wasHeldUp { return .dueHeldUp }
     if isInsideFrame, hasReceived { return .dueInFrame }
@@ -98,13 +98,13 @@ package struct WebSocketKeepAlive: Sendable {
     return writtenBytes > 0 ? .dueWriting : .dueSilent
   }
 
-  /// Whether readers have held the reading up since this was asked, or since the interval began.
+  /// Returns whether slow readers have stopped the reading since the last call or since the interval began.
   mutating func takeHoldUp() -> Bool {
     defer { wasHeldUp = isHeldUp }
     return wasHeldUp
   }
 
-  /// Ends the interval, and begins the next one unless the peer is dead.
+  /// Ends the interval. Starts the next one unless the peer is dead.
   package mutating func beat() -> Step {
     let step = apply(due)
     (hasReceived, writtenBytes, wasHeldUp) = (false, 0, isHeldUp)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// RFC 6455 §5.3: masking and unmasking are the same.
+/// Masking as in RFC 6455 §5.3. Masking and unmasking are the same operation.
 package enum WebSocketMask {
   /// Masks bytes in place, eight at a time.
   ///
   /// - Parameters:
-  ///   - key: its first byte lowest.
-  ///   - offset: where in the payload the bytes begin.
+  ///   - key: the mask key, with its first byte lowest.
+  ///   - offset: the position of the bytes in the payload.
   package static func apply(_ key: UInt32, to bytes: UnsafeMutableRawBufferPointer, offset: Int = 0) {
     let turn = UInt32(offset & 3) * 8
     let turned = turn == 0 ? key : key >> turn | key << (32 - turn)
@@ -25,7 +25,7 @@ package enum WebSocketMask {
 }
 
 extension [UInt8] {
-  /// As `withUnsafeBytes`, which does not keep the type of what is thrown.
+  /// Calls `body` with the array's bytes. Unlike `withUnsafeBytes`, it preserves the type of thrown errors.
   package func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

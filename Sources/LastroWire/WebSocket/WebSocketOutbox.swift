@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is to be sent, in which order: control frames first, then one message after another, then the Close frame.
+/// The queue of frames to send: control frames first, then one message after another, then the Close frame.
 struct WebSocketOutbox {
-  /// A message, or a fragment of one that is sent piece by piece.
+  /// A message, or a fragment of a message that is sent piece by piece.
   struct Job {
     var id: UInt64
-    /// The message that it is a fragment of; its own number when it is a message of its own.
+    /// The message that a fragment belongs to; the job's own number for a whole message.
     var message: UInt64
     var kind: WebSocketKind
     var bytes: [UInt8]
@@ -15,26 +15,26 @@ struct WebSocketOutbox {
     var offset = 0
   }
 
-  /// One frame to be made.
+  /// A frame to encode.
   enum Frame {
     case data(kind: WebSocketKind, ArraySlice<UInt8>, isFirst: Bool, isFinal: Bool, finishes: UInt64?)
     case control(WebSocketOpcode, [UInt8])
-    /// A ping, with its number.
+    /// A ping with its number.
     case ping(UInt64, [UInt8])
   }
 
   private static let maximumPongs = 64
 
   private var jobs: [Job] = []
-  /// Jobs that have not been answered: neither sent nor refused nor given up.
+  /// The jobs that have not been answered: they have not been sent, refused or given up.
   private var unanswered: Set<UInt64> = []
-  /// The message whose fragments are on their way: no other data may come between.
+  /// The message whose fragments are being sent. No other data may be sent in between.
   private var openMessage: UInt64?
   private var pongs: [[UInt8]] = []
   private var pings: [(id: UInt64, payload: [UInt8])] = []
   private var close: (code: UInt16?, reason: String)?
   private var isCloseTaken = false
-  /// Whether messages still go out before the Close frame.
+  /// Whether queued messages are sent before the Close frame.
   private var flushesFirst = true
 
   mutating func append(_ job: Job) {
@@ -42,17 +42,18 @@ struct WebSocketOutbox {
     unanswered.insert(job.id)
   }
 
-  /// Forgets a job or a ping, unless its frames have begun: those are sent to the end.
+  /// Removes a job or a ping. A job whose first frame was taken is still sent completely.
   mutating func giveUp(_ id: UInt64) {
     jobs.removeAll { $0.id == id && !$0.isBegun }
     pings.removeAll { $0.id == id }
     unanswered.remove(id)
   }
 
-  /// Whether a job was still to be answered; it is not any more.
+  /// Marks a job as answered. Returns false if it already was.
   mutating func answer(_ id: UInt64) -> Bool { unanswered.remove(id) != nil }
 
-  /// Only the latest ping has to be answered (RFC 6455 §5.5.3): a peer that does not read cannot make answers pile up.
+  /// Queues a pong. Only the latest ping must be answered (RFC 6455 §5.5.3), so the queue is limited: a peer that does
+  /// not read cannot make it grow.
   mutating func appendPong(_ payload: [UInt8]) {
     if pongs.count == Self.maximumPongs { pongs.removeFirst() }
     pongs.append(payload)
@@ -60,7 +61,7 @@ struct WebSocketOutbox {
 
   mutating func appendPing(_ id: UInt64, _ payload: [UInt8]) { pings.append((id, payload)) }
 
-  /// The first Close frame counts.
+  /// Queues the Close frame. Only the first call has an effect.
   mutating func setClose(code: UInt16?, reason: String, flushing: Bool) {
     guard close == nil else { return }
     close = (code, reason)
@@ -68,7 +69,7 @@ struct WebSocketOutbox {
     flushesFirst = flushing && canGoOn
   }
 
-  /// Forgets messages, pings and pongs; a Close frame still goes out. Returns the jobs that were to be answered.
+  /// Removes messages, pings and pongs; a Close frame is still sent. Returns the jobs that have not been answered.
   mutating func clear() -> [UInt64] {
     defer {
       jobs = []
@@ -90,7 +91,7 @@ struct WebSocketOutbox {
     return jobs.firstIndex { $0.message == openMessage }
   }
 
-  /// The next frame, at most so many bytes of data in it.
+  /// Takes the next frame, with at most `maximum` bytes of data.
   mutating func takeFrame(upTo maximum: Int) -> Frame? {
     guard !isCloseTaken else { return nil }
     if !pongs.isEmpty { return .control(.pong, pongs.removeFirst()) }

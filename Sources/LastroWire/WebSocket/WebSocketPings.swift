@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Pings that wait for their pongs, oldest first.
+/// The pings that wait for their pongs, oldest first.
 struct WebSocketPings {
   struct Ping {
     var id: UInt64
     var payload: [UInt8]
     var sentAt: Duration
-    /// Whether its sender still waits for the pong.
+    /// Whether the sender still waits for the pong.
     var isAwaited = true
   }
 
@@ -17,7 +17,7 @@ struct WebSocketPings {
   mutating func append(_ ping: Ping) {
     waiting.append(ping)
     guard waiting.count > Self.maximumUnawaited else { return }
-    // The latest stays: its pong answers all before.
+    // Keep the latest ping: its pong also answers all earlier ones.
     let last = ping.id
     waiting.removeAll { !$0.isAwaited && $0.id != last }
   }
@@ -26,8 +26,8 @@ struct WebSocketPings {
     if let index = waiting.firstIndex(where: { $0.id == id }) { waiting[index].isAwaited = false }
   }
 
-  /// Those that a pong answers: the ping with its payload, and all before, which a peer need not answer any more
-  /// (RFC 6455 §5.5.3). Of several with its payload, the first whose sender waits.
+  /// Removes the pings that a pong answers: the ping with its payload and all earlier ones, which a peer need not
+  /// answer any more (RFC 6455 §5.5.3). If several pings have the payload, the first with a waiting sender is used.
   mutating func take(answeredBy payload: [UInt8]) -> [Ping] {
     let live = waiting.firstIndex { $0.payload == payload && $0.isAwaited }
     guard let index = live ?? waiting.firstIndex(where: { $0.payload == payload }) else { return [] }
@@ -36,7 +36,7 @@ struct WebSocketPings {
     return answered
   }
 
-  /// Forgets all; returns those whose senders wait.
+  /// Removes all pings. Returns those with a waiting sender.
   mutating func clear() -> [UInt64] {
     defer { waiting = [] }
     return waiting.filter(\.isAwaited).map(\.id)

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension WebSocketSession {
-  /// What the only reader of the stream has to do.
+  /// The next task of the stream's only reader.
   package enum Intake: Equatable, Sendable {
-    /// ``work(now:)`` goes on with what was read.
+    /// Call ``work(now:)`` to process received bytes.
     case work
-    /// The stream is to be read, and its bytes or its end to be handed in.
+    /// Read from the stream, and pass its bytes or its end to the session.
     case read
-    /// Nothing, until something else has happened: readers are too slow, or our Close frame is not out.
+    /// Wait for another event: readers are too slow, or our Close frame has not been sent.
     case wait
-    /// The reader may go.
+    /// The reader may stop.
     case over
   }
 
-  /// Pieces are worked off in portions of about so many bytes, for a few bytes that come in may decompress to very
-  /// many.
+  /// The approximate number of bytes that one call of `work` processes. A few received bytes may expand to very many.
   private static let portionBytes = 65_536
 
   package var intake: Intake {
@@ -25,7 +24,7 @@ extension WebSocketSession {
     return mayHaveMore ? .work : .read
   }
 
-  /// Hands in what was read. What comes when nothing is to be said any more is dropped.
+  /// Passes received bytes to the session. Bytes are dropped in phases that do not decode.
   package mutating func receive(_ bytes: UnsafeRawBufferPointer) {
     keepAlive.hasReceived = true
     guard phase.decodes else { return }
@@ -33,13 +32,13 @@ extension WebSocketSession {
     mayHaveMore = true
   }
 
-  /// Works some of it off. Call it while ``intake`` is ``Intake/work``.
+  /// Processes a portion of the received bytes. Call it while ``intake`` is ``Intake/work``.
   package mutating func work(now: Duration) {
     var portion = 0
     while portion < Self.portionBytes, intake == .work { portion += workOnce(now: now) }
   }
 
-  /// Works off one event; returns the bytes that it has for readers.
+  /// Processes one event. Returns the number of bytes that it delivers to readers.
   @discardableResult
   package mutating func workOnce(now: Duration) -> Int {
     if let piece = heldPiece {
@@ -85,8 +84,8 @@ extension WebSocketSession {
 
   private var canPlace: Bool { inbox.hasRoom || isLeaving }
 
-  /// Hands a piece to the readers, or keeps it while the slowest of them has too much unread. While we leave, one that
-  /// cannot be kept is dropped, and all that follow.
+  /// Delivers a piece to readers, or holds it while the slowest reader has too much unread. If we began to close, a
+  /// piece that does not fit is dropped, and so are all later ones.
   private mutating func place(_ piece: WebSocketPiece) {
     if phase.isEnded || isCut { return }
     if inbox.hasRoom {
@@ -102,7 +101,7 @@ extension WebSocketSession {
 
   // MARK: readers
 
-  /// A new reader: the first gets what came before it, another what comes next.
+  /// Adds a reader. The first reader starts with the pieces received so far, later readers with the next piece.
   package mutating func join() -> UInt64 { inbox.join() }
 
   package mutating func leave(_ reader: UInt64, now: Duration) {
@@ -110,7 +109,7 @@ extension WebSocketSession {
     noteCaughtUp(now)
   }
 
-  /// The next piece for a reader; `nil` when it has all that came. ``state`` tells whether more can come.
+  /// Returns the next piece for a reader; `nil` if it has read all. ``state`` shows whether there may be more.
   package mutating func next(for reader: UInt64, now: Duration) -> WebSocketPiece? {
     let piece = inbox.next(for: reader)
     if piece == nil { noteCaughtUp(now) }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension WebSocketSession {
-  /// What is to be done with the stream by its only writer.
+  /// The next task of the stream's only writer.
   package enum Output: Equatable, Sendable {
-    /// These bytes are to be written; ``wrote(_:now:)`` tells how far it came.
+    /// Write these bytes, and report progress with ``wrote(_:now:)``.
     case bytes([UInt8])
-    /// Nothing more will be written: the stream's writing half ends, as far as it can.
+    /// End the stream's writing half, if that is possible. Nothing more will be written.
     case finish
-    /// The writer may go.
+    /// The writer may stop.
     case over
   }
 
-  /// Frames that were handed out together.
+  /// The frames that were handed out together.
   struct Batch {
-    /// Bytes that are not written.
+    /// The number of bytes that have not been written.
     var left = 0
-    /// Messages and fragments whose last byte it has.
+    /// The messages and fragments that end in this batch.
     var finished: [UInt64] = []
     var hasKeepAlivePing = false
     var hasClose = false
   }
 
-  /// A message, or a fragment of one, to be sent.
+  /// A message, or a fragment of a message, to send.
   package struct Outgoing: Sendable {
-    /// Its number, which no other request of the session has; not 0.
+    /// A number that is unique among the session's requests, and not 0.
     package var id: UInt64
-    /// The message that it is a fragment of, by a number of the same sort.
+    /// The number of the message that a fragment belongs to, unique in the same way.
     package var message: UInt64
     package var kind: WebSocketKind
     package var bytes: [UInt8]
@@ -45,14 +45,14 @@ extension WebSocketSession {
     }
   }
 
-  /// Frames that wait are handed out together, up to about so many bytes.
+  /// The approximate number of bytes up to which queued frames are handed out together.
   package static let batchBytes = 16_384
-  /// The number of keep-alive pings.
+  /// The number that identifies keep-alive pings.
   static let keepAliveID: UInt64 = 0
 
-  /// Queues a message; it is answered by ``Action/sent(_:)`` or ``Action/refused(_:)``.
+  /// Queues a message. ``Action/sent(_:)`` or ``Action/refused(_:)`` reports the outcome.
   ///
-  /// - Returns: whether it is among those to be sent.
+  /// - Returns: whether the message was queued.
   @discardableResult
   package mutating func send(_ message: Outgoing) -> Bool {
     guard canSend else {
@@ -66,7 +66,7 @@ extension WebSocketSession {
     return true
   }
 
-  /// Queues a ping; it is answered by ``Action/ponged(_:payload:roundTrip:)`` or ``Action/refused(_:)``.
+  /// Queues a ping. ``Action/ponged(_:payload:roundTrip:)`` or ``Action/refused(_:)`` reports the outcome.
   package mutating func ping(_ id: UInt64, payload: [UInt8], now: Duration) {
     guard canSend else { return act(.refused(id)) }
     addPing(.init(id: id, payload: payload, sentAt: now))
@@ -77,20 +77,20 @@ extension WebSocketSession {
     outbox.appendPing(ping.id, ping.payload)
   }
 
-  /// Queues a pong; of those that wait the latest 64 are sent. False when nothing can be sent.
+  /// Queues a pong. Only the latest 64 queued pongs are sent. Returns false if nothing can be sent.
   package mutating func pong(_ payload: [UInt8]) -> Bool {
     if canSend { outbox.appendPong(payload) }
     return canSend
   }
 
-  /// Forgets a message or a ping whose sender waits no more. What has not begun to go out is not sent; it is not
-  /// answered.
+  /// Gives up a message or a ping whose sender no longer waits. It is not sent unless it has begun, and no outcome is
+  /// reported.
   package mutating func giveUp(_ id: UInt64) {
     outbox.giveUp(id)
     pings.giveUp(id)
   }
 
-  /// Whether ``output(keys:)`` has something.
+  /// Whether ``output(keys:)`` would return a task.
   package var hasOutput: Bool {
     switch phase {
     case .done: true
@@ -99,9 +99,9 @@ extension WebSocketSession {
     }
   }
 
-  /// What is to be done next with the stream; `nil` when nothing is, for the time being.
+  /// Returns the writer's next task; `nil` if there is none at the moment.
   ///
-  /// - Parameter keys: mask keys, of which each frame of a client takes the last: drawn at random, one at least.
+  /// - Parameter keys: random mask keys, at least one. Each frame of a client takes the last one.
   package mutating func output(keys: inout [UInt32]) -> Output? {
     guard hasOutput else { return nil }
     if phase == .done { return .over }
@@ -138,7 +138,7 @@ extension WebSocketSession {
     }
   }
 
-  /// So many more bytes of the latest ``Output/bytes(_:)`` were written.
+  /// Records that more bytes of the latest ``Output/bytes(_:)`` were written.
   package mutating func wrote(_ count: Int, now: Duration) {
     keepAlive.writtenBytes += count
     batch.left -= min(count, batch.left)
@@ -153,7 +153,8 @@ extension WebSocketSession {
     }
   }
 
-  /// Nothing can be written any more, but what the peer sent before, such as why it closes, may still be read.
+  /// Records that nothing can be written any more. Data that the peer sent before, such as the reason for closing, may
+  /// still be read.
   package mutating func writeFailed(now: Duration) {
     guard !isWritingBroken else { return }
     isWritingBroken = true

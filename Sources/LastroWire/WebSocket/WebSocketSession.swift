@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A WebSocket behind its handshake, as client or as server: bytes, requests and times in; bytes and ``Action``s out.
+/// A WebSocket after its handshake, as client or server, without I/O: it takes bytes, requests and times, and produces
+/// bytes and ``Action``s.
 ///
-/// It decides all that RFC 6455 and the configuration ask for: which side closes when, what lingers, what counts as
-/// dead, how messages are cut and compressed, which limits hold, and when reading must wait for slow readers. It has no
-/// clock, no randomness and no stream: times, mask keys and nonces are handed in. Its owner
+/// The session implements RFC 6455 and the configuration: closing and lingering, keep-alive, fragmentation,
+/// compression, limits, and back pressure from slow readers. It has no clock, no randomness and no stream: times, mask
+/// keys and nonces are passed in. Its owner
 ///
-/// 1. asks ``intake``: reads from the stream and hands the bytes to ``receive(_:)``, then calls ``work(now:)``;
-/// 2. takes what is to be written with ``output(keys:)``, and tells how far it came with ``wrote(_:now:)``;
-/// 3. calls ``tick(now:nonce:)`` when ``deadline`` or ``keepAliveDue`` has come;
+/// 1. reads from the stream when ``intake`` asks for it, passes the bytes to ``receive(_:)``, and calls ``work(now:)``;
+/// 2. writes the bytes of ``output(keys:)``, and reports progress with ``wrote(_:now:)``;
+/// 3. calls ``tick(now:nonce:)`` at ``deadline`` and ``keepAliveDue``;
 /// 4. performs ``takeActions()`` after each call.
 ///
-/// A message that comes in is read piece by piece by any number of readers, of whom each gets everything.
+/// Received messages are read piece by piece by any number of readers. Each reader gets all messages.
 package struct WebSocketSession: ~Copyable {
   package struct Configuration: Sendable {
-    /// What comes in: role, compression and limits.
+    /// The role, compression and limits for received frames.
     package var decoding: WebSocketDecoder.Configuration
-    /// Messages that have fewer bytes are sent uncompressed.
+    /// The size in bytes below which messages are sent uncompressed.
     package var minimumCompressedBytes = 1024
-    /// Messages that have more bytes are sent in frames of so many.
+    /// The maximum payload of a sent frame in bytes. Larger messages are split.
     package var maximumOutgoingFrameBytes = 256 * 1024
-    /// Bytes that are kept for readers; then reading waits.
+    /// The number of bytes to keep for readers. When it is reached, reading stops.
     package var receiveBufferBytes = 256 * 1024
-    /// The interval at which the peer is pinged; `nil` for never.
+    /// The interval of keep-alive pings; `nil` to send none.
     package var keepAlive: Duration?
     package var answersPings = true
     package var closeTimeout = Duration.seconds(10)
@@ -35,9 +36,9 @@ package struct WebSocketSession: ~Copyable {
     case remote
   }
 
-  /// How it came to a closing end.
+  /// The outcome of a session that was closed.
   package struct Close: Sendable, Equatable {
-    /// What the peer's Close frame had; `nil` and empty when it did not come.
+    /// The code of the peer's Close frame; `nil` if there was none. The reason is empty then.
     package var code: UInt16?
     package var reason: String
     /// Whether both sides sent a Close frame.
@@ -46,19 +47,19 @@ package struct WebSocketSession: ~Copyable {
   }
 
   package enum Failure: Sendable, Equatable {
-    /// The stream ended or broke without a Close frame.
+    /// The stream ended or failed without a Close frame.
     case lost
     case violation(WebSocketViolation)
-    /// No pong came for a keep-alive ping, nor anything else.
+    /// The peer sent neither a pong for a keep-alive ping nor anything else.
     case silence
-    /// A message was given up midway.
+    /// A message was abandoned halfway.
     case abandoned
     case cut
-    /// The owner let go of the session.
+    /// The owner released the session.
     case dropped
   }
 
-  /// What is told of it. There is no way back.
+  /// The reported state of a session. It never returns to an earlier state.
   package enum State: Sendable, Equatable {
     case open
     case closing
@@ -69,22 +70,22 @@ package struct WebSocketSession: ~Copyable {
   package enum Action: Equatable, Sendable {
     /// The state has changed.
     case told(State)
-    /// A message, or a fragment of one, was handed to the stream as a whole.
+    /// A message or a fragment was written completely to the stream.
     case sent(UInt64)
-    /// A pong answers a ping.
+    /// A pong answered a ping.
     case ponged(UInt64, payload: [UInt8], roundTrip: Duration)
-    /// A message, a fragment or a ping cannot be sent, or not be ended: the state tells why.
+    /// A message, a fragment or a ping cannot be sent or completed. The state shows the reason.
     case refused(UInt64)
-    /// Readers have another piece.
+    /// Another piece is available for readers.
     case received
     case receivedPing([UInt8])
     case receivedPong([UInt8])
     case receivedClose(code: UInt16?, reason: String)
-    /// Nothing moves over the stream any more: close it. The last action.
+    /// Close the stream. This is the last action.
     case closeStream
   }
 
-  /// How long the peer has to end the connection once both have said Close, and each step before it.
+  /// The time that the peer has to end the connection after both Close frames, and the time limit of each earlier step.
   package static let lingerTimeout = Duration.seconds(1)
 
   let configuration: Configuration
@@ -98,7 +99,7 @@ package struct WebSocketSession: ~Copyable {
 
   package private(set) var phase = WebSocketPhase.open
   package private(set) var state = State.open
-  /// The first event that came where the table calls it illegal: a defect of the owner's.
+  /// The first event that the table declares illegal in its phase. It indicates a bug in the owner.
   package private(set) var illegalEvent: (phase: WebSocketPhase, event: WebSocketEvent)?
   private var initiator = Initiator.local
   private var asked: (code: UInt16?, reason: String) = (nil, "")
@@ -106,8 +107,8 @@ package struct WebSocketSession: ~Copyable {
   private var violation: WebSocketViolation?
   private var phaseDeadline: Duration?
   private var closeDeadline: Duration?
-  /// When the peer is to be pinged next, or given up; `nil` when never. Not among the limits of ``deadline``, for it
-  /// always comes.
+  /// The time of the next keep-alive ping or verdict; `nil` for never. It is separate from ``deadline`` because it
+  /// recurs.
   package private(set) var keepAliveDue: Duration?
 
   // Sending
@@ -118,7 +119,7 @@ package struct WebSocketSession: ~Copyable {
   // Receiving
   var heldPiece: WebSocketPiece?
   var mayHaveMore = false
-  /// Whether a piece was dropped. Then all that follow are.
+  /// Whether a piece was dropped. All later pieces are dropped, too.
   var isCut = false
 
   package init(_ configuration: Configuration, now: Duration) {
@@ -131,7 +132,7 @@ package struct WebSocketSession: ~Copyable {
     keepAliveDue = configuration.keepAlive.map { now + $0 }
   }
 
-  /// What the owner has to do, in order.
+  /// Returns the actions for the owner to perform, in order.
   package mutating func takeActions() -> [Action] {
     guard !actions.isEmpty else { return [] }
     defer { actions = [] }
@@ -143,32 +144,32 @@ package struct WebSocketSession: ~Copyable {
     actions.append(action)
   }
 
-  /// Whether messages, pings and pongs are taken.
+  /// Whether messages, pings and pongs are accepted.
   package var canSend: Bool { (phase == .open || phase == .faulted) && !isWritingBroken }
 
-  /// Whether we began to close, so that what is not read may be dropped.
+  /// Whether we began to close, so that unread data may be dropped.
   var isLeaving: Bool { state == .closing && initiator == .local }
 
   // MARK: closing
 
-  /// Closes: messages that wait go out, then a Close frame; the peer's is waited for.
+  /// Starts to close. Queued messages are sent, then a Close frame; then the session waits for the peer's Close frame.
   package mutating func close(code: UInt16?, reason: String, now: Duration) {
     if state == .open { asked = (code, reason) }
     apply(.close, now)
   }
 
-  /// The stream ended, or broke while it was read.
+  /// Records that the stream ended, or failed while reading.
   package mutating func receivedEnd(now: Duration) { apply(.peerEnd, now) }
 
-  /// A message whose fragments have begun to go out will not be ended. A session that closes already, or cannot send,
-  /// comes to its end as it would have.
+  /// Abandons a message whose fragments have begun to be sent. This has no effect if the session is already closing or
+  /// cannot send.
   package mutating func abandonMessage(now: Duration) {
     if canSend { apply(.abandonment, now) }
   }
 
   package mutating func cut(now: Duration) { apply(.cut, now) }
 
-  /// As ``cut(now:)``, but a session that has ended is left to say so to its peer.
+  /// Like ``cut(now:)``, but a session that has already ended may still send its Close frame.
   package mutating func drop(now: Duration) { apply(.drop, now) }
 
   mutating func receivedClose(code: UInt16?, reason: String, now: Duration) {
@@ -183,12 +184,12 @@ package struct WebSocketSession: ~Copyable {
     noteCaughtUp(now)
   }
 
-  /// Readers may have read all that came before a violation.
+  /// Reports that readers may have read all data that preceded a violation.
   mutating func noteCaughtUp(_ now: Duration) {
     if phase == .faulted || phase == .closingFaulted, inbox.isCaughtUp { apply(.caughtUp, now) }
   }
 
-  /// Makes the move that the table has for an event.
+  /// Performs the table's transition for an event.
   mutating func apply(_ event: WebSocketEvent, _ now: Duration) {
     switch WebSocketTable.step(phase, event) {
     case .stay: return
@@ -203,7 +204,7 @@ package struct WebSocketSession: ~Copyable {
       (phaseDeadline, closeDeadline, keepAliveDue) = (nil, nil, nil)
       act(.closeStream)
     } else if phase == .answering || phase == .parting || phase == .abandoning {
-      // These wait for our Close frame, which may be out, or may never be.
+      // These phases wait for our Close frame, which may have been sent already, or can never be sent.
       if isCloseWritten { apply(.closeWritten, now) } else if isWritingBroken { apply(.writeFailure, now) }
     }
   }
@@ -253,20 +254,22 @@ package struct WebSocketSession: ~Copyable {
     act(.told(state))
   }
 
-  /// Nothing that waits to be sent will be, but a Close frame.
+  /// Refuses all queued requests. A Close frame is still sent.
   mutating func refuseAll() {
     for id in outbox.clear() + pings.clear() where id != Self.keepAliveID { act(.refused(id)) }
   }
 
   // MARK: time
 
-  /// The next limit in time; `nil` when no limit runs.
+  /// The next time limit; `nil` if none is running.
   package var deadline: Duration? {
     guard let phaseDeadline, let closeDeadline else { return phaseDeadline ?? closeDeadline }
     return min(phaseDeadline, closeDeadline)
   }
 
-  /// - Parameter nonce: the payload of a keep-alive ping, random, so that no other pong can be taken for its answer.
+  /// Acts on expired time limits.
+  ///
+  /// - Parameter nonce: the random payload of a keep-alive ping, so that no other pong can be mistaken for its answer.
   package mutating func tick(now: Duration, nonce: UInt64) {
     if let closeDeadline, closeDeadline <= now {
       self.closeDeadline = nil
@@ -278,7 +281,7 @@ package struct WebSocketSession: ~Copyable {
 
   private mutating func phaseEnds(_ now: Duration) {
     phaseDeadline = nil
-    // The time in which readers keep the reading waiting does not count.
+    // The time during which slow readers stop the reading does not count.
     if phase == .mute || phase == .closingMute, keepAlive.takeHoldUp() {
       phaseDeadline = now + Self.lingerTimeout
       return

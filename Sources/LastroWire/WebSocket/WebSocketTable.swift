@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules of closing, lingering and keep-alive of a WebSocket, for both roles: two tables, one row for each move.
-// What has no row is either ignored or cannot happen; `WebSocketTableTests` lists every cell.
+// The rules of closing and lingering of a WebSocket, for both roles, with one row for each transition. An event without
+// a row is either ignored or illegal; `WebSocketTableTests` lists every cell.
 //
-//                  told: open            told: closing                        told: closed or failed
+//                  state: open           state: closing                       state: closed or failed
 //  in order        open ───our Close──▶ closing ──it is out──▶ awaiting ─┐
 //                   │                      │ the peer's Close            │ the peer's Close
 //                   └──the peer's Close──▶ answering ──ours is out──────▶┴▶ lingering ──the peer ends, 1 s──▶ done
@@ -11,43 +11,44 @@
 //  a write failed  mute                  closingMute ──the peer's Close──▶ lingering; 1 s without it ──▶ done
 //  a message given up midway                               abandoning ──our Close is out──▶ lingering; 1 s in all
 //
-// Every phase that is told as closing ends in `done` after `closeTimeout` at the latest. The second of `mute` does not
-// run while readers keep the reading waiting.
+// Every phase that is reported as closing ends in `done` after `closeTimeout` at the latest. The one-second limit of
+// `mute` is suspended while slow readers stop the reading.
 
-/// How far a session has come. There is no way back to an earlier told state: open, then closing, then the end.
+/// The phase of a session. The reported state only moves forward: open, then closing, then the end.
 package enum WebSocketPhase: Int, CaseIterable, Sendable {
-  // Told: open.
-  /// Messages flow.
+  // Reported state: open.
+  /// Messages are exchanged.
   case open
-  /// Writing has failed. What the peer sent before, such as why it closes, is still read.
+  /// Writing has failed. Data that the peer sent before, such as the reason for closing, is still read.
   case mute
-  /// The peer broke the protocol. Readers have a moment for what came before: it was sent in good order.
+  /// The peer broke the protocol. Readers have a moment to read valid data that was received before.
   case faulted
 
-  // Told: closing.
-  /// We began to close, and our Close frame is not out. The peer's has not come.
+  // Reported state: closing.
+  /// We began to close. Neither Close frame has been exchanged.
   case closing
-  /// Our Close frame is out, and the peer's has not come.
+  /// Our Close frame has been sent; the peer's has not been received.
   case awaiting
   /// We began to close, and writing has failed.
   case closingMute
   /// We began to close, and the peer broke the protocol.
   case closingFaulted
-  /// The peer's Close frame came, and ours is not out.
+  /// The peer's Close frame was received; ours has not been sent.
   case answering
 
-  // Told: closed or failed.
-  /// A message was given up midway. Our last Close frame is not out; the peer may still end the connection in order.
+  // Reported state: closed or failed.
+  /// A message was abandoned halfway. Our last Close frame has not been sent; the peer may still end the connection in
+  /// order.
   case abandoning
-  /// Our last Close frame is not out, and nothing is read.
+  /// Our last Close frame has not been sent, and nothing is read.
   case parting
-  /// Nothing is to be said any more. The peer ends the connection: to close it with bytes unread would reset it, and
-  /// overtake our Close frame (RFC 6455 §7.1.1).
+  /// Nothing more is sent. The peer is expected to end the connection. If we closed it with unread bytes, the reset
+  /// could overtake our Close frame (RFC 6455 §7.1.1).
   case lingering
-  /// Nothing moves over the stream any more.
+  /// The stream is no longer used.
   case done
 
-  /// Whether frames are read. In `lingering` bytes are read and dropped.
+  /// Whether frames are decoded. In `lingering`, bytes are read and dropped.
   package var decodes: Bool {
     switch self {
     case .open, .mute, .closing, .awaiting, .closingMute, .abandoning: true
@@ -55,59 +56,59 @@ package enum WebSocketPhase: Int, CaseIterable, Sendable {
     }
   }
 
-  /// Whether the end has been told.
+  /// Whether the end has been reported.
   package var isEnded: Bool { rawValue >= Self.abandoning.rawValue }
 }
 
-/// What can happen to a session, as far as closing goes.
+/// An event that affects closing.
 package enum WebSocketEvent: Int, CaseIterable, Sendable {
-  /// Our side asks for the closing.
+  /// Our side starts to close.
   case close
-  /// The peer's Close frame came.
+  /// The peer's Close frame was received.
   case peerClose
-  /// Our Close frame is out.
+  /// Our Close frame was sent.
   case closeWritten
-  /// The stream ended, or broke while it was read.
+  /// The stream ended, or failed while reading.
   case peerEnd
-  /// The stream broke while it was written.
+  /// The stream failed while writing.
   case writeFailure
-  /// The peer broke the protocol, or a limit.
+  /// The peer broke the protocol or exceeded a limit.
   case violation
-  /// Our side gave a message up whose fragments had begun to go out.
+  /// Our side abandoned a message whose fragments had begun to be sent.
   case abandonment
-  /// Every reader has all that came, and waits for more.
+  /// Every reader has read all data and waits for more.
   case caughtUp
-  /// The keep-alive found nothing alive.
+  /// The keep-alive check declared the peer dead.
   case silence
-  /// The time of the phase is over.
+  /// The time limit of the phase has expired.
   case limit
-  /// The time for the whole closing is over.
+  /// The time limit of the whole closing has expired.
   case closeTimeout
   /// Our side cuts the connection.
   case cut
-  /// Our side forgot the session.
+  /// Our side released the session.
   case drop
 }
 
-/// What a move does besides the change of phase.
+/// An effect of a transition, in addition to the change of phase.
 package enum WebSocketEffect: Equatable, Sendable {
-  /// Tells that one side began to close, and starts the time for the whole closing.
+  /// Reports that one side began to close, and starts the time limit of the whole closing.
   case tellClosing(WebSocketSession.Initiator)
-  /// Queues a Close frame. The first that is queued counts.
+  /// Queues a Close frame. Only the first one that is queued counts.
   case say(Goodbye)
-  /// Tells the end. Senders that wait, for a send or a pong, are told too.
+  /// Reports the end, also to senders that wait for a send or a pong.
   case end(Ending)
-  /// Starts the time of the phase.
+  /// Starts the time limit of the phase.
   case startLimit
 
   package enum Goodbye: Sendable {
-    /// With the code that was asked for, behind the messages that wait.
+    /// Uses the requested code, after queued messages.
     case asked
-    /// With the peer's own code (RFC 6455 §5.5.1).
+    /// Echoes the peer's code (RFC 6455 §5.5.1).
     case echo
-    /// With the code of the rule that was broken.
+    /// Uses the code of the violated rule.
     case violation
-    /// With code 1011.
+    /// Uses code 1011.
     case abandoned
   }
 
@@ -125,9 +126,9 @@ package enum WebSocketEffect: Equatable, Sendable {
 /// A cell of the table.
 package enum WebSocketStep: Equatable, Sendable {
   case go(WebSocketPhase, [WebSocketEffect])
-  /// Nothing happens.
+  /// The event has no effect.
   case stay
-  /// The event cannot occur in this phase. Nothing happens then either.
+  /// The event cannot occur in this phase, and has no effect.
   case illegal
 }
 
@@ -209,8 +210,8 @@ package enum WebSocketTable {
     Row(.lingering, .cut, .done),
   ]
 
-  /// Events that change nothing, by the phases in which they may occur. `done` ignores everything: a task that still
-  /// moves something learns of the end late.
+  /// The events that have no effect, by the phases in which they may occur. `done` ignores every event, because a task
+  /// that is still reading or writing may learn of the end late.
   private static let ignored: [WebSocketPhase: Set<WebSocketEvent>] = [
     .open: [.caughtUp],
     .mute: [.abandonment, .caughtUp],

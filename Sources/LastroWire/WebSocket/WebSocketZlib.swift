@@ -2,14 +2,14 @@
 
 internal import CLastroZlib
 
-// RFC 7692 §7.2: each message is a raw deflate stream that is flushed at its end, without the four bytes that a flush
-// ends with.
+// RFC 7692 §7.2: each message is a raw deflate stream that is flushed at its end. The four bytes that end the flush are
+// not sent.
 
-/// Compresses messages, one after another.
+/// Compresses consecutive messages.
 struct WebSocketDeflater: ~Copyable {
   private let stream: UnsafeMutablePointer<z_stream>
 
-  /// `nil` when there is no memory.
+  /// Creates a compressor; `nil` if memory cannot be allocated.
   init?(windowBits: Int) {
     stream = .allocate(capacity: 1)
     stream.initialize(to: z_stream())
@@ -24,13 +24,13 @@ struct WebSocketDeflater: ~Copyable {
     stream.deallocate()
   }
 
-  /// Forgets the messages before.
+  /// Drops the context of earlier messages.
   mutating func reset() { deflateReset(stream) }
 
-  /// More at a time would not fit zlib's counters.
+  /// The maximum number of bytes per call; larger inputs would overflow zlib's counters.
   private static let maximumBytes = 1 << 30
 
-  /// Compresses a piece of a message and flushes it; the last piece is without the end of the flush.
+  /// Compresses a piece of a message and flushes it. The last piece omits the end of the flush.
   mutating func deflate(_ bytes: UnsafeRawBufferPointer, isFinal: Bool) -> [UInt8] {
     var output: [UInt8] = []
     var rest = bytes
@@ -40,17 +40,17 @@ struct WebSocketDeflater: ~Copyable {
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     } while !rest.isEmpty
     guard isFinal else { return output }
-    // Nothing to flush: an empty block, whose last four bytes the peer adds (RFC 7692 §7.2.3.6).
+    // If nothing was flushed, send an empty block, whose last four bytes the peer adds (RFC 7692 §7.2.3.6).
     return output.count >= 5 ? Array(output.dropLast(4)) : [0]
   }
 
   private mutating func flush(_ bytes: UnsafeRawBufferPointer, into output: inout [UInt8]) {
-    // Never written to: zlib's type has no const without ZLIB_CONST.
+    // The bytes are not modified: zlib's type lacks const without ZLIB_CONST.
     stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.assumingMemoryBound(to: UInt8.self).baseAddress)
     stream.pointee.avail_in = UInt32(bytes.count)
     var isFull = true
     while isFull {
-      // Room for a flush of what does not compress, so that one turn is the rule.
+      // Enough room to flush incompressible data, so that one iteration usually suffices.
       let room = max(256, bytes.count + bytes.count >> 8 + 64)
       output += [UInt8](unsafeUninitializedCapacity: room) { space, count in
         stream.pointee.next_out = space.baseAddress
@@ -63,17 +63,17 @@ struct WebSocketDeflater: ~Copyable {
   }
 }
 
-/// Decompresses messages, one after another, never more at a time than is asked for.
+/// Decompresses consecutive messages, with a limit on the output of each call.
 struct WebSocketInflater: ~Copyable {
   private let stream: UnsafeMutablePointer<z_stream>
   private var input: [UInt8] = []
   private var position = 0
 
-  /// `nil` when there is no memory.
+  /// Creates a decompressor; `nil` if memory cannot be allocated.
   init?(windowBits: Int) {
     stream = .allocate(capacity: 1)
     stream.initialize(to: z_stream())
-    // zlib may not have a window of 256 bytes; a larger one does the same.
+    // zlib may not support a window of 256 bytes; a larger one works as well.
     guard clastro_inflate_init(stream, Int32(max(9, windowBits))) == Z_OK else {
       stream.deallocate()
       return nil
@@ -85,10 +85,10 @@ struct WebSocketInflater: ~Copyable {
     stream.deallocate()
   }
 
-  /// Forgets the messages before.
+  /// Drops the context of earlier messages.
   mutating func reset() { inflateReset(stream) }
 
-  /// Whether all input so far was used.
+  /// Whether all input has been consumed.
   var isDrained: Bool { position == input.count }
 
   /// Adds compressed bytes.
@@ -97,15 +97,15 @@ struct WebSocketInflater: ~Copyable {
     position = 0
   }
 
-  /// The bytes that a flush ends with, and that are not sent.
+  /// Adds the bytes that end a flush and are not sent.
   mutating func appendTail() { append([0, 0, 0xFF, 0xFF]) }
 
-  /// Whether the input ended where a message may end.
+  /// Whether the input ends at a point where a message may end.
   var isAtBlockEnd: Bool { isDrained && hasEndedBlock }
-  /// Kept from the latest call that had input: one without input would forget it.
+  /// The result of the latest call with input: a call without input would clear it.
   private var hasEndedBlock = false
 
-  /// Up to `maximum` bytes more; fewer only when the input is used up.
+  /// Returns up to `maximum` more bytes. It returns fewer only if all input has been consumed.
   mutating func inflate(upTo maximum: Int) throws(WebSocketViolation) -> [UInt8] {
     var status = Z_OK
     var position = position
@@ -118,8 +118,8 @@ struct WebSocketInflater: ~Copyable {
           stream.pointee.avail_in = UInt32(input.count - position)
           status = CLastroZlib.inflate(stream, Z_SYNC_FLUSH)
           position = input.count - Int(stream.pointee.avail_in)
-          // A last block (BFINAL) within a message is allowed (RFC 7692 §7.2.3.4): another stream follows, with the
-          // window.
+          // A last block (BFINAL) within a message is allowed (RFC 7692 §7.2.3.4). Another stream follows, with the
+          // same window.
           guard status == Z_STREAM_END else { break }
           inflateResetKeep(stream)
           guard position < input.count, stream.pointee.avail_out > 0 else { break }
@@ -132,7 +132,8 @@ struct WebSocketInflater: ~Copyable {
     guard status == Z_OK || status == Z_BUF_ERROR || status == Z_STREAM_END else {
       throw WebSocketViolation(.compression, "a compressed message does not decompress")
     }
-    // It may lie unread for long: a message of one byte would keep room for a whole piece.
+    // Copy short output: it may remain unread for long, and a message of one byte would hold the memory of a whole
+    // piece.
     return output.count == maximum ? output : output.withUnsafeBufferPointer { Array($0) }
   }
 }
