@@ -2,21 +2,21 @@
 
 internal import LastroWire
 
-/// How one request uses the cache: the modes of the Fetch standard.
+/// The way in which one request uses the cache: a mode of the Fetch standard.
 public enum CacheMode: String, Sendable, Hashable, CaseIterable {
-  /// As HTTP has it (RFC 9111): a fresh answer serves, a stale one is validated. The default.
+  /// Follows HTTP caching (RFC 9111): a fresh response is served, a stale one is validated. The default.
   case standard
-  /// Past the cache: nothing is read, and nothing kept (Fetch: `no-store`).
+  /// Skips the cache: nothing is read from it, and nothing is stored (Fetch: `no-store`).
   case noStore
-  /// Nothing is read, not even where the server fails; the answer is kept (Fetch: `reload`).
+  /// Reads nothing from the cache, not even if the server fails, and stores the response (Fetch: `reload`).
   case reload
-  /// What is there is validated first, however fresh, unless the server called it `immutable` (RFC 8246; Fetch:
-  /// `no-cache`).
+  /// Validates a stored response before serving it, even a fresh one, unless the server marked it `immutable` (RFC
+  /// 8246; Fetch: `no-cache`).
   case revalidate
-  /// What is there serves, however old, unless the server forbids that (`no-cache`, `must-revalidate`); else the server
-  /// is asked (Fetch: `force-cache`).
+  /// Serves a stored response of any age, unless the server forbids that (`no-cache`, `must-revalidate`); otherwise
+  /// asks the server (Fetch: `force-cache`).
   case preferStored
-  /// As ``preferStored``, and the server is not asked: where nothing may serve, the answer is 504, and so it is for
+  /// Like ``preferStored``, but never asks the server. The response is 504 if nothing stored may be served, and for
   /// methods that a cache does not answer, such as POST (Fetch: `only-if-cached`).
   case onlyStored
 

@@ -2,68 +2,69 @@
 
 public import Lastro
 
-/// What the cache did with a request, as RFC 9211 has it.
+/// The cache's handling of a request, in the terms of RFC 9211.
 ///
 /// ```swift
 /// let report = response.facts.cache
 /// ```
 public struct CacheReport: Sendable, Hashable, CustomStringConvertible {
-  /// How the request was answered. Other kinds may come: a `switch` needs an `@unknown default`.
+  /// The way in which a request was answered. More cases may be added: a `switch` needs an `@unknown default`.
   @nonexhaustive
   public enum Outcome: String, Sendable, Hashable {
-    /// From the cache.
+    /// The response came from the cache.
     case hit
-    /// From the cache, after the server said that it still holds.
+    /// The response came from the cache, after the server confirmed that it is still valid.
     case revalidated
-    /// By the server.
+    /// The response came from the server.
     case missed
-    /// From the cache, though it is no longer fresh.
+    /// The response came from the cache, although it is no longer fresh.
     case staleServed = "stale_served"
-    /// By the server, past the cache; or, with ``CacheMode/onlyStored``, by nothing: then the status is 504.
+    /// The request skipped the cache and went to the server. With ``CacheMode/onlyStored``, nothing answered it: the
+    /// status is 504.
     case bypassed
   }
 
-  /// Why the request went on to the server (RFC 9211 §2.2).
+  /// The reason for forwarding a request to the server (RFC 9211 §2.2).
   @nonexhaustive
   public enum ForwardReason: String, Sendable, Hashable {
-    /// Nothing is kept for the URL.
+    /// No response is stored for the URL.
     case uriMiss = "uri-miss"
-    /// What is kept was for other fields of the request.
+    /// The stored responses were selected by other request fields (`Vary`).
     case varyMiss = "vary-miss"
-    /// What is kept is not fresh.
+    /// The stored response is not fresh.
     case stale
-    /// The request asked for it.
+    /// The request asked for the server's response.
     case request
-    /// The method is none that a cache answers.
+    /// The cache does not answer requests with this method.
     case method
-    /// Another part of the body is asked for than can be given.
+    /// The stored response cannot supply the requested range.
     case partial
-    /// The cache was not asked.
+    /// The cache was not consulted.
     case bypass
   }
 
-  /// How it was answered.
+  /// The way in which the request was answered.
   public var outcome: Outcome
-  /// Why the server was asked, where it was. Default `nil`.
+  /// The reason for asking the server; `nil` if it was not asked. Default `nil`.
   public var forwardReason: ForwardReason?
-  /// What the server answered. Default `nil`.
+  /// The status code of the server's response. Default `nil`.
   public var forwardStatus: Int?
-  /// Age of what the cache gave, in whole seconds. Default `nil`.
+  /// The age of the response from the cache, in whole seconds. Default `nil`.
   public var age: Int?
-  /// For how many seconds more it is fresh; negative where it is not. Default `nil`.
+  /// The number of seconds for which the response remains fresh; negative if it is stale. Default `nil`.
   public var ttl: Int?
-  /// Whether it was answered by another request's transfer. Default false.
+  /// Whether the request was answered by another request's transfer. Default false.
   public var isCollapsed = false
-  /// Whether the server's answer is kept, or, of a streamed one, is being kept. Default false.
+  /// Whether the server's response was stored, or, if it is streamed, is being stored. Default false.
   public var isStored = false
 
-  /// Makes a report.
+  /// Creates a report.
   public init(_ outcome: Outcome) { self.outcome = outcome }
 
-  /// As ``member``, with the age beside it: `Lastro; hit; ttl=376; age=24`.
+  /// The text of ``member`` with the age added: `Lastro; hit; ttl=376; age=24`.
   public var description: String { member + (age.map { "; age=\($0)" } ?? "") }
 
-  /// As a member of `Cache-Status`: `Lastro; hit; ttl=376`.
+  /// The report as a member of the `Cache-Status` field: `Lastro; hit; ttl=376`.
   public var member: String {
     var text = "Lastro"
     if forwardReason == nil, outcome == .hit || outcome == .staleServed { text += "; hit" }
@@ -77,12 +78,12 @@ public struct CacheReport: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension CacheReport {
-  /// The name of its note.
+  /// The name of the note that carries a report.
   static let noteName = "cache"
 
   var note: TransferFacts.Note { TransferFacts.Note(Self.noteName, detail: outcome.rawValue, text: description) }
 
-  /// Reads a note that ``note`` made.
+  /// Parses a note that ``note`` made.
   init?(_ note: TransferFacts.Note) {
     guard note.name == Self.noteName, let outcome = Outcome(rawValue: note.detail) else { return nil }
     self.init(outcome)
@@ -103,6 +104,6 @@ extension CacheReport {
 }
 
 extension TransferFacts {
-  /// What the cache did; `nil` where the stack has none.
+  /// The cache's report on the request; `nil` if the stack has no cache.
   public var cache: CacheReport? { notes.lazy.compactMap(CacheReport.init).first }
 }

@@ -3,37 +3,37 @@
 public import Lastro
 internal import LastroWire
 
-/// A transport that answers from an ``HTTPCache`` what it may, and sends the rest through another one.
+/// A transport that answers requests from an ``HTTPCache`` where it may, and sends the rest through another transport.
 ///
-/// A stack puts it around its transport by `StackConfiguration.cache`. What it did is in `TransferFacts.cache`, in the
-/// ledger and in metrics, as a note called `cache`.
+/// A stack wraps its transport in this one if `StackConfiguration.cache` is set. The cache's report is in
+/// `TransferFacts.cache`; the ledger and metrics contain it as a note called `cache`.
 public struct CachingTransport: Transport {
-  /// What carries the requests that go on.
+  /// The transport that sends the requests which the cache does not answer.
   public let base: any Transport
-  /// Where answers are kept.
+  /// The cache that stores the responses.
   public let cache: HTTPCache
   let time: TimeSource
 
   /// Wraps a transport.
   ///
   /// - Parameters:
-  ///   - base: carries the requests that go on.
-  ///   - cache: where answers are kept.
-  ///   - time: tells how old answers are. Default: the system's.
+  ///   - base: the transport that sends the requests which the cache does not answer.
+  ///   - cache: the cache that stores the responses.
+  ///   - time: the clock that determines the age of responses. Default: the system's.
   public init(over base: any Transport, _ cache: HTTPCache, time: TimeSource = .continuous) {
     self.base = base
     self.cache = cache
     self.time = time
   }
 
-  /// Answers a request.
+  /// Answers a request from the cache, or sends it through the base.
   ///
-  /// A store that does not answer is waited for a second, or half of what is left of the deadline, and then done
-  /// without.
+  /// The request waits for the store for at most one second, or half of the time left until its deadline, and then
+  /// proceeds without the store.
   ///
-  /// - Throws: `TransportError`: that of the base; stage `limit` where the answer is longer than the request allows;
-  ///   stage `timeout` where its deadline passed while it waited for an equal request or the store, with nothing sent;
-  ///   stage `cancelled`, at once.
+  /// - Throws: `TransportError`: the error of the base; stage `limit` if the response is longer than the request
+  ///   allows; stage `timeout` if the deadline passed while the request waited for an equal request or for the store,
+  ///   with nothing sent; stage `cancelled`, immediately.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let start = time.now()
     let use = CacheUse(request.layerUses[.cache])
@@ -56,9 +56,9 @@ public struct CachingTransport: Transport {
     return try await exchange.run()
   }
 
-  /// The facts of the base, and how the request would use the cache: in which mode, and which requests would find its
-  /// response again, or why it would not be stored. The content of the cache is not looked at, and signers, which may
-  /// add credentials, are not asked.
+  /// Returns the facts of the base, and describes how the request would use the cache: the mode, and which requests
+  /// would get its stored response, or why it would not be stored. Does not read the cache, and does not call signers,
+  /// which may add credentials.
   public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
     let use = CacheUse(request.layerUses[.cache])
     let sender = CacheSender(of: request, principal: use.principal, cache.policy)

@@ -18,8 +18,9 @@ extension StackConfiguration {
   /// let stack = try CurlNetworkStack(configuration: configuration)
   /// ```
   ///
-  /// Stacks that are made with the same one share what it keeps. They must reach the same servers by the same names,
-  /// trust the same, and present the same client certificate: what one of them fetched answers the others.
+  /// Stacks configured with the same cache share its stored responses. They must reach the same servers by the same
+  /// names, have the same trust settings, and present the same client certificate, because a response that one of them
+  /// fetched answers the others.
   public var cache: HTTPCache? {
     get { layers[.cache] as? HTTPCache }
     set { layers[.cache] = newValue }
@@ -32,7 +33,7 @@ extension HTTPCache: TransportLayer {
   }
 }
 
-/// A request's wishes for the cache.
+/// The cache options of a request.
 struct CacheUse: Sendable {
   var mode: CacheMode?
   var principal: String?
@@ -44,14 +45,14 @@ struct CacheUse: Sendable {
 
 extension CacheUse: TransportLayerUse {
   func complete(_ layers: inout ByLayerPlace<any TransportLayer>) -> Bool {
-    // All other modes let the server be asked, which is all that a stack without a cache can do.
+    // Every other mode permits asking the server, which is all that a stack without a cache can do.
     guard mode == .onlyStored, !(layers[.cache] is HTTPCache) else { return false }
     layers[.cache] = NoCache()
     return true
   }
 }
 
-/// The layer for requests that only a cache may answer, in a stack without a cache.
+/// A layer for requests that only a cache may answer, in a stack without a cache.
 private struct NoCache: TransportLayer, Transport {
   func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport { self }
 
@@ -67,10 +68,10 @@ private struct NoCache: TransportLayer, Transport {
 }
 
 extension RequestOptions {
-  /// How the request uses the stack's ``HTTPCache``. Default `nil`: as ``CacheMode/standard``.
+  /// The way in which the request uses the stack's ``HTTPCache``. Default `nil`: the same as ``CacheMode/standard``.
   ///
-  /// In a stack without a cache nothing is stored: ``CacheMode/onlyStored`` is answered 504, and with every other mode
-  /// the server is asked.
+  /// A stack without a cache stores nothing: it answers ``CacheMode/onlyStored`` with 504, and sends the request to the
+  /// server in every other mode.
   public var cache: CacheMode? {
     get { CacheUse(layerUses[.cache]).mode }
     set {
@@ -80,11 +81,12 @@ extension RequestOptions {
     }
   }
 
-  /// For whom the request is made: a name that stays, such as the number of an account. Default `nil`.
+  /// The principal for whom the request is made: a stable name, such as an account number. Default `nil`.
   ///
-  /// Responses are stored for requests of the same name, and given to no other. Without it the credentials that the
-  /// request carries take its place. An access token changes every hour, and what was stored under it is not found with
-  /// the next one; a signature that names no key stores nothing. The store sees a digest of the name only.
+  /// Responses are stored for requests with the same name, and never given to others. Without a name, the request's
+  /// credentials take its place. An access token changes regularly, say every hour, and responses stored under it are
+  /// not found with the next one; a response to a request whose signature names no key is not stored. The store sees
+  /// only a digest of the name.
   public var principal: String? {
     get { CacheUse(layerUses[.cache]).principal }
     set {

@@ -3,7 +3,7 @@
 public import Lastro
 internal import LastroSupport
 
-/// A private cache of HTTP answers (RFC 9111), with those that are stale but allowed (RFC 5861).
+/// A private cache of HTTP responses (RFC 9111) that may also serve stale responses where this is allowed (RFC 5861).
 ///
 /// ```swift
 /// var configuration = StackConfiguration()
@@ -11,13 +11,13 @@ internal import LastroSupport
 /// let stack = try CurlNetworkStack(configuration: configuration)
 /// ```
 ///
-/// What was asked for by one principal answers no other: see `RequestOptions.principal`. It stands below retries and
-/// interceptors, and above breakers, limiters and the engine: an answer from the cache costs none of them anything.
-/// A store that fails, or is full, fails no fetch.
+/// A response that one principal fetched is never given to another: see `RequestOptions.principal`. The cache sits
+/// below retries and interceptors, and above breakers, limiters and the engine, so a response from the cache uses none
+/// of these. A store that fails or is full never fails a fetch.
 public final class HTTPCache: Sendable {
-  /// Where answers are kept.
+  /// The store that holds the responses.
   public let store: any HTTPCacheStore
-  /// What it may choose.
+  /// The options of the cache.
   public let policy: HTTPCachePolicy
   let access: StoreAccess
   let searches = SearchRules()
@@ -25,41 +25,42 @@ public final class HTTPCache: Sendable {
   let revalidations = Revalidations()
   let changes = ChangeCounts()
 
-  /// Makes a cache.
+  /// Creates a cache.
   ///
   /// - Parameters:
-  ///   - store: where answers are kept. Default: 64 MiB of memory.
-  ///   - policy: what it may choose.
+  ///   - store: the store that holds the responses. Default: 64 MiB of memory.
+  ///   - policy: the options of the cache.
   public init(store: any HTTPCacheStore = MemoryCacheStore(), policy: HTTPCachePolicy = HTTPCachePolicy()) {
     self.store = store
     self.policy = policy
     access = StoreAccess(store)
   }
 
-  /// Removes what is kept of a URL, for all principals. What is under way is not kept either.
+  /// Removes the stored responses of a URL, for all principals. Responses in progress are not stored either.
   ///
-  /// It answers nothing from now on, also where the store fails to remove it, or the task is cancelled meanwhile: the
-  /// store is asked again before it is read. The store is waited for without a limit; cancelling ends the wait.
+  /// No stored response of the URL is served from now on, even if the store fails to remove it, or the task is
+  /// cancelled meanwhile: the removal is repeated before the store is next read. Waits for the store without a limit;
+  /// cancelling ends the wait.
   ///
-  /// - Parameter url: absolute; what it has behind a `#` does not matter.
-  /// - Throws: `TransportError` for a text that is no `http` or `https` URL, stage `request`.
+  /// - Parameter url: an absolute URL; a fragment is ignored.
+  /// - Throws: `TransportError`, stage `request`, for a text that is not an `http` or `https` URL.
   public func remove(_ url: String) async throws(TransportError) {
     let url = try RequestTarget(url).url
     await forget([url], StoreVisit(access, patience: nil))
   }
 
-  /// Removes all that is kept, and keeps nothing that is under way; as ``remove(_:)`` for what the store fails to
-  /// remove.
+  /// Removes all stored responses, and stores none that are in progress. Handles failures of the store as
+  /// ``remove(_:)`` does.
   public func removeAll() async {
     outdate(nil)
     let access = access
     await StoreVisit(access, patience: nil).ask { _ in await access.clearAll() }
   }
 
-  /// What is kept of URLs is no longer true, nor is what is under way.
+  /// Invalidates the stored responses of URLs, and those in progress.
   func forget(_ urls: [String], _ visit: StoreVisit) async {
     let access = access
-    // Where the store tells no key, what of it is meant is not known.
+    // Without the store's key, the URL's entries cannot be identified, so everything is invalidated.
     guard let key = await access.digestKey(visit.time) else { return outdate(nil) }
     let digests = urls.flatMap(searches.texts).compactMap { try? CacheKeyring(key: key).digest(ofURL: $0) }
     for digest in digests { outdate(digest) }
@@ -72,14 +73,13 @@ public final class HTTPCache: Sendable {
     flights.leave(url)
   }
 
-  /// Cancels what is validated behind answers that were given already, and begins no more of it. Requests go on being
-  /// answered.
+  /// Cancels background validations, and begins no more of them. Requests are still answered.
   public func shutDown() { revalidations.shutDown() }
 
-  /// How many requests wait for transfers that they share, those that carry them out among them.
+  /// The number of requests that wait for shared transfers, including the requests that run them.
   package var waiting: Int { flights.waiting }
 
-  /// Waits until nothing is being validated behind answers: for a program that is about to end. Ends soon
-  /// when the task is cancelled.
+  /// Waits until no background validation is running, for a program that is about to exit. Returns soon after the task
+  /// is cancelled.
   public func finishRevalidations() async { await revalidations.ended() }
 }

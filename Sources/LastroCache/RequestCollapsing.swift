@@ -2,8 +2,8 @@
 
 public import Lastro
 
-/// Makes one transfer of equal requests at the same time, and keeps nothing: for a stack without an ``HTTPCache``,
-/// which does it by itself (``HTTPCachePolicy/collapsesEqualRequests``).
+/// Collapses equal simultaneous requests into one transfer, and stores nothing. For a stack without an ``HTTPCache``,
+/// which collapses requests too (``HTTPCachePolicy/collapsesEqualRequests``).
 ///
 /// ```swift
 /// var configuration = StackConfiguration()
@@ -11,28 +11,28 @@ public import Lastro
 /// let stack = try CurlNetworkStack(configuration: configuration)
 /// ```
 ///
-/// Equal are requests by GET or HEAD, without a body, that have the same URL, the same fields but those of a trace, the
-/// same principal and connection options, and bodies collected up to the same limit. The first carries the transfer
-/// out, in a task of its own, so that it goes on when the first is cancelled; the others wait for its answer, or its
-/// failure, each under its own deadline. They share nothing that sets a cookie, and no failure that is of the first
-/// alone: its timeouts, limits and refusals. A request goes by itself where it is streamed, is told of interim
-/// responses, or has the mode ``CacheMode/noStore`` or ``CacheMode/reload``.
+/// Requests are equal if they use GET or HEAD, have no body, and have the same URL, the same fields except trace
+/// fields, the same principal and connection options, and bodies collected up to the same limit. The first request's
+/// transfer runs in a task of its own, so that it continues if the first request is cancelled. The others wait for its
+/// response or its failure, each under its own deadline. A response that sets a cookie is not shared, nor is a failure
+/// that concerns the first request only: a timeout, limit or refusal. A request is sent alone if it is streamed,
+/// observes interim responses, or has the mode ``CacheMode/noStore`` or ``CacheMode/reload``.
 public final class RequestCollapsing: Sendable {
   let flights = FlightTable()
-  /// What requests are told apart by may be secret, and is remembered for a minute where none may share.
+  /// Keys are digests: they are made of possibly secret fields, and unshareable keys are remembered for a minute.
   let keyring = CacheKeyring(key: DigestKey.bytes(from: .system))
 
-  /// Makes one. Stacks that have the same one collapse each other's requests; they must reach the same servers by the
-  /// same names, trust the same, and present the same client certificate.
+  /// Creates a group of collapsible requests. Stacks with the same instance collapse each other's requests; they must
+  /// reach the same servers by the same names, have the same trust settings, and present the same client certificate.
   public init() {}
 
-  /// How many requests wait for transfers that they share, those that carry them out among them.
+  /// The number of requests that wait for shared transfers, including the requests that run them.
   package var waiting: Int { flights.waiting }
 }
 
 extension StackConfiguration {
-  /// Whether equal requests at the same time become one, in a stack without a cache. Default `nil`: each is sent. It
-  /// stands where ``cache`` would: of both the one that is set last counts.
+  /// The group in which equal simultaneous requests share one transfer, in a stack without a cache. Default `nil`: each
+  /// request is sent. This property and ``cache`` exclude each other: the one that is set last takes effect.
   public var collapsing: RequestCollapsing? {
     get { layers[.cache] as? RequestCollapsing }
     set { layers[.cache] = newValue }

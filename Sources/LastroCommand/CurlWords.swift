@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Command lines as curl reads them, rewritten to what the argument parser reads: a short option may have its value
-/// behind it (`-XPOST`, `-sSofile`), and a value may begin with a dash or have an equals sign.
+/// Rewrites curl's command lines for the argument parser: a short option may have its value attached (`-XPOST`,
+/// `-sSofile`), and a value may begin with a dash or contain an equals sign.
 enum CurlWords {
-  /// Short options with a value, by their long names.
+  /// The short options that take a value, with their long names.
   static let short: [Character: String] = [
     "A": "user-agent", "C": "continue-at", "D": "dump-header", "E": "cert", "F": "form", "H": "header",
     "T": "upload-file",
@@ -15,7 +15,7 @@ enum CurlWords {
   ])
   private static let commands: Set = ["fetch", "explain", "events"]
 
-  /// - Parameter words: the command line behind the program's name.
+  /// - Parameter words: the command line without the program's name.
   static func expanded(_ words: [String]) -> [String] {
     guard let command = words.first, commands.contains(command) else { return words }
     var rest = words.dropFirst()
@@ -52,7 +52,8 @@ enum CurlWords {
     return result
   }
 
-  /// An empty value stands alone: behind an equals sign it would be no value to the parser.
+  /// Joins an option and its value. An empty value is passed as a separate word, because the parser does not accept one
+  /// after an equals sign.
   private static func joined(_ name: String, _ value: String) -> [String] {
     value.isEmpty ? ["--\(name)", ""] : ["--\(name)=\(value)"]
   }

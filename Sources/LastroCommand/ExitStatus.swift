@@ -3,7 +3,7 @@
 import ArgumentParser
 import Lastro
 
-/// The exit status of each stage; curl's number where it has one of that meaning.
+/// The exit status of each stage, which is curl's number if curl has one with that meaning.
 enum ExitStatus {
   static let table: [FailureStage: Int32] = [
     .request: 3, .proxy: 5, .resolve: 6, .connect: 7, .http: 22, .decode: 23, .timeout: 28, .tls: 35,

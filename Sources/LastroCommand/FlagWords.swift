@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The library's texts in the words of the command line: hints name flags in place of Swift's types and properties.
+/// Translates the library's texts to the command line: hints name flags in place of Swift's types and properties.
 enum FlagWords {
-  /// Returns a text of the library as the program says it.
+  /// Returns a text of the library in the words of the program.
   static func text(_ text: String) -> String {
     table.reduce(text) { text, pair in text.replacing(pair.library, with: pair.program) }
   }
 
   typealias Pair = (library: String, program: String)
 
-  /// In this order: what contains another entry comes before it.
+  /// The replacements in order: an entry that contains another one comes before it.
   static let table: [Pair] = times + limits + connections + requests + streams + files
 
   private static let times: [Pair] = [

@@ -39,7 +39,8 @@ struct LastroCommand: AsyncParsableCommand {
     }
   }
 
-  /// As the parser refuses words: of what a command itself finds wrong it would show the usage of `lastro`.
+  /// Reports an error in the same way as the parser. For an error that a command finds itself, the parser would show
+  /// the usage of `lastro`.
   private static func refuse(_ error: ValidationError, of command: any ParsableCommand.Type) -> Never {
     Console.error("Error: \(error.message)")
     Console.error("Usage: \(usageString(for: command))")

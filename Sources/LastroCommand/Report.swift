@@ -6,7 +6,7 @@ import HTTPTypes
 import Lastro
 import LastroSupport
 
-/// What `lastro fetch --report` and `lastro batch` print of a request.
+/// The output of `lastro fetch --report` and `lastro batch` for a request.
 struct Report: Encodable, Sendable {
   struct Failure: Encodable, Sendable {
     var stage: String
@@ -19,7 +19,7 @@ struct Report: Encodable, Sendable {
       self.message = message
     }
 
-    /// What is configured in a way that cannot work.
+    /// Creates the failure for an invalid configuration.
     init(_ error: ConfigurationError) { self.init(.request, .invalidOption, "\(error)") }
   }
 
@@ -35,15 +35,15 @@ struct Report: Encodable, Sendable {
   var redirects: [String] = []
   var timings: [String: Double] = [:]
   var error: Failure?
-  /// Why there was no further attempt, in a word.
+  /// The reason why there was no further attempt, as a code.
   var retryEnd: String? { ledger?.retryEnd?.code }
-  /// For people; not encoded.
+  /// The ledger for human-readable output; not encoded.
   var ledger: AttemptLedger?
   var trustFailure: TrustFailure?
   var refusedCertificate: PeerCertificate?
-  /// For -w; not encoded.
+  /// The facts for -w; not encoded.
   var facts: TransferFacts?
-  /// The bytes that a download of several requests received, for -w; not encoded.
+  /// The bytes that a download received in all of its requests, for -w; not encoded.
   var downloadedBytes: Int64?
 
   enum CodingKeys: String, CodingKey {
@@ -60,7 +60,7 @@ struct Report: Encodable, Sendable {
 
   init(url: String) { self.url = url }
 
-  /// Absent facts are `null`, so that every object has the same keys.
+  /// Encodes absent values as `null`, so that every object has the same keys.
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     if let id { try container.encode(id, forKey: .id) }
@@ -80,7 +80,8 @@ struct Report: Encodable, Sendable {
     try container.encode(refusedCertificate.map { PinnableKey($0) }, forKey: .certificate)
   }
 
-  /// As logs mask URLs: the values of secret items in query and fragment, and what the call named as secret.
+  /// The redaction for URLs, as in logs: it masks the values of secret items in query and fragment, and the call's own
+  /// secrets.
   private var redaction: Redaction { ledger?.redaction ?? .standard }
 
   var line: String {
@@ -103,7 +104,7 @@ extension Report {
     timings = facts.timings.report
   }
 
-  /// - Parameter facts: those of the whole last transfer, whose body ended after the call.
+  /// - Parameter facts: the facts of the whole last transfer, whose body ended after the call.
   mutating func add(_ ledger: AttemptLedger, facts whole: TransferFacts? = nil) {
     self.ledger = ledger
     attempts = ledger.attempts
@@ -111,7 +112,7 @@ extension Report {
       whole.notes = attempts[last].facts?.notes ?? whole.notes
       attempts[last].facts = whole
     }
-    // Without an answer, the last attempt still knows how far it came.
+    // Without a response, use the facts of the last attempt.
     guard status == nil, let last = attempts.last else { return }
     if let target = last.redirects.last { url = target }
     redirects = last.redirects
@@ -121,7 +122,7 @@ extension Report {
     timings = facts.timings.report
   }
 
-  /// As the program exits with.
+  /// The exit status of the program.
   var exitStatus: Int32 {
     guard let error else { return 0 }
     return FailureStage(rawValue: error.stage).map { ExitStatus.of($0).rawValue } ?? 1
@@ -131,7 +132,7 @@ extension Report {
     error = Failure(stage, code, message)
   }
 
-  /// With what the server presented, where that is why.
+  /// Records a failure, with the server's certificates if they caused it.
   mutating func fail(_ error: HTTPFetchError<any Error>) {
     fail(error.stage, error.code, error.message)
     trustFailure = error.trustFailure
@@ -139,7 +140,7 @@ extension Report {
   }
 }
 
-/// Whom the trust rules refused: what it presented, and what was asked for.
+/// A server that the trust rules refused, with its certificates and the required pins.
 private struct RefusedServer: Encodable {
   let host: String
   let port: Int
@@ -154,7 +155,7 @@ private struct RefusedServer: Encodable {
 
   private enum CodingKeys: String, CodingKey { case host, port, chain, pins }
 
-  /// Absent facts are `null`, so that every object has the same keys.
+  /// Encodes absent values as `null`, so that every object has the same keys.
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(host, forKey: .host)
@@ -165,7 +166,7 @@ private struct RefusedServer: Encodable {
 }
 
 extension TransferFacts.Timings {
-  /// Seconds by phase; phases that did not happen are left out.
+  /// The seconds by phase; phases that did not happen are left out.
   var report: [String: Double] {
     let phases: [(String, Duration?)] = [
       ("queued", queued), ("name_lookup", nameLookup), ("connect", connect), ("tls", tls),

@@ -6,14 +6,14 @@ import Lastro
 import LastroMultipart
 import LastroNames
 
-/// One request as asked for on the command line or on a line of a batch: the words both share.
+/// A request as specified on the command line or on a line of a batch.
 struct RequestSpecification: Sendable {
   enum Body: Sendable {
     case bytes([UInt8])
     case file(String)
-    /// A file without a type.
+    /// A file that is sent without a content type.
     case upload(String)
-    /// Standard input, sent while it comes.
+    /// Standard input, sent as it arrives.
     case standardInput
     case form([FormField])
   }
@@ -22,7 +22,7 @@ struct RequestSpecification: Sendable {
     case constant(Double)
     case exponential(Double)
 
-    /// `constant:S` or `exponential:S`.
+    /// Parses `constant:S` or `exponential:S`.
     init?(_ text: String) {
       let parts = text.split(separator: ":", maxSplits: 1)
       guard parts.count == 2, let seconds = Double(parts[1]), seconds >= 0, seconds.isFinite else { return nil }
@@ -37,7 +37,7 @@ struct RequestSpecification: Sendable {
   var url: String
   var method: String?
   var headers: [(name: String, value: String)] = []
-  /// Names, in lower case, of fields that are not to be sent of themselves.
+  /// The lower-case names of fields that must not be added by default.
   var removedHeaders: Set<String> = []
   var body: Body?
   var cacert: String?
@@ -70,7 +70,7 @@ struct RequestSpecification: Sendable {
 
   init(url: String) { self.url = url }
 
-  /// The request, checked.
+  /// Returns the validated request.
   func request() throws -> ResourceRequest {
     try checkNumbers()
     var options = RequestOptions()
@@ -98,7 +98,7 @@ struct RequestSpecification: Sendable {
     }
   }
 
-  /// A field that is given wins over the short form, as in curl.
+  /// Returns the fields. A field given by `-H` takes precedence over the short form, as in curl.
   private func requestHeaders() -> [(String, String)] {
     var headers = headers.map { ($0.name, $0.value) }
     if decides(on: "Authorization") { return headers }
@@ -107,13 +107,13 @@ struct RequestSpecification: Sendable {
     return headers
   }
 
-  /// Whether `-H` gives the field, or says that it is not to be sent.
+  /// Whether `-H` sets the field or removes it.
   func decides(on name: String) -> Bool {
     let name = name.lowercased()
     return removedHeaders.contains(name) || headers.contains { $0.name.lowercased() == name }
   }
 
-  /// Whether `-H 'Transfer-Encoding: chunked'` asks for what is done: a body of unknown length goes out in chunks.
+  /// Whether `-H 'Transfer-Encoding: chunked'` requests the default: a body of unknown length is sent in chunks.
   private func isChunked(_ body: RequestBody) -> Bool { asksForChunks && body.length == nil }
 
   private var asksForChunks: Bool {
@@ -121,7 +121,7 @@ struct RequestSpecification: Sendable {
   }
 
   private func requestBody() throws -> RequestBody {
-    // As curl does, so that its command lines carry over; a Content-Type header field wins.
+    // As in curl, so that its command lines work unchanged; a Content-Type header field takes precedence.
     let type = removedHeaders.contains("content-type") ? nil : "application/x-www-form-urlencoded"
     switch body {
     case nil: return .empty
@@ -138,7 +138,7 @@ struct RequestSpecification: Sendable {
     }
   }
 
-  /// The times, checked.
+  /// Returns the validated timeouts.
   func timeouts() throws -> Timeouts {
     func duration(_ seconds: Double?, _ name: String) throws -> Duration? {
       guard let seconds else { return nil }
@@ -150,7 +150,8 @@ struct RequestSpecification: Sendable {
     }
     let total = try duration(timeout, "--timeout")
     let attemptGiven = try duration(attemptTimeout, "--attempt-timeout")
-    // As in curl, a part may be given longer than the whole; it then never is what ends the request, so it is left out.
+    // As in curl, a timeout may be longer than the one that contains it. It can then never take effect, so it is left
+    // out.
     func shorter(_ part: Duration?, than whole: Duration?) -> Duration? {
       guard let part, let whole, part >= whole else { return part }
       return nil
@@ -163,7 +164,7 @@ struct RequestSpecification: Sendable {
     return try Timeouts(connect: connect, attempt: attempt, idle: idle, total: total)
   }
 
-  /// How to connect, checked.
+  /// Returns the validated connection options.
   func connection() throws -> ConnectionOptions {
     var options = ConnectionOptions()
     switch httpVersion {
@@ -211,7 +212,7 @@ struct RequestSpecification: Sendable {
     return tls
   }
 
-  /// No resolver is asked for `localhost`.
+  /// Restricts connections to an address family. `localhost` needs a resolution, because no resolver is called for it.
   private func restrict(_ options: inout ConnectionOptions, to family: AddressFamily) {
     options.resolver = AddressFamily.Resolver(family)
     guard let origin = try? Origin(url), origin.host == "localhost",
@@ -220,7 +221,7 @@ struct RequestSpecification: Sendable {
     options.resolutions.append(.init(host: origin.host, port: origin.port, addresses: [family.loopback]))
   }
 
-  /// curl's `HOST:PORT:ADDRESS[,ADDRESS]…`, an IPv6 address in brackets or bare.
+  /// Parses curl's `HOST:PORT:ADDRESS[,ADDRESS]…`, with an IPv6 address in brackets or bare.
   private static func resolution(_ text: String) throws -> ConnectionOptions.Resolution {
     let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, !parts[0].isEmpty, let port = Int(parts[1]), (1...65_535).contains(port), !parts[2].isEmpty
@@ -233,7 +234,8 @@ struct RequestSpecification: Sendable {
 }
 
 extension RequestSpecification {
-  /// The interceptors asked for: retries, and a digest's last, which is of the request as it goes out.
+  /// Returns the requested interceptors: retries, and then the digest authenticator, which must see the request as it
+  /// is sent.
   func interceptors() throws -> [any HTTPResourceInterceptor] {
     try retryInterceptors() + digestInterceptors()
   }
@@ -243,7 +245,7 @@ extension RequestSpecification {
     guard let colon = digest.firstIndex(of: ":") else {
       throw ConfigurationError("the value of --digest has no colon", hint: "write USER:PASSWORD")
     }
-    // A URL that cannot be used is refused as such.
+    // An invalid URL is refused later with its own error.
     guard let origin = try? Origin(url) else { return [] }
     return [
       try DigestAuthenticator(
@@ -265,7 +267,7 @@ extension RequestSpecification {
   }
 }
 
-/// Bytes that are sent without their length.
+/// A body of unknown length that consists of one chunk.
 private struct OneChunk: AsyncSequence, Sendable {
   let bytes: Data
 

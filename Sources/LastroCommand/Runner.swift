@@ -5,20 +5,20 @@ import HTTPTypes
 import Lastro
 import LastroPages
 
-/// Performs one request as specified and reports it: the common part of `fetch` and `batch`.
+/// Performs a request as specified, and reports it: the common part of `fetch` and `batch`.
 struct Runner: Sendable {
   let stack: any HTTPNetworkStack
   var interceptors: [any HTTPResourceInterceptor] = []
-  /// Whether bodies are collected before anything is written: a body that breaks off can then be retried.
+  /// Whether bodies are collected before anything is written, so that a truncated body can be retried.
   var collects = false
   /// Whether links to next pages are followed.
   var paginates = false
-  /// Whether bodies outside 2xx are left out.
+  /// Whether bodies of responses outside 2xx are left out.
   var dropsErrorBodies = false
 
   /// - Parameters:
-  ///   - heads: prints the head in front of each body.
-  ///   - progress: told of the bytes so far and the length announced, once a chunk.
+  ///   - heads: prints the head before each body.
+  ///   - progress: called once per chunk with the bytes so far and the announced length.
   func run(
     _ specification: RequestSpecification, into sink: BodySink, heads: HeadPrinter? = nil,
     progress: ((Int64, Int64?) -> Void)? = nil
@@ -82,7 +82,7 @@ struct Runner: Sendable {
     return (report, hint)
   }
 
-  /// Prints the bodies of pages, and reports the last one.
+  /// Prints the bodies of pages, and reports the last page.
   private func fetchPages(
     _ resource: RawHTTPResource, _ options: PageOptions, _ report: inout Report, _ sink: BodySink,
     _ heads: HeadPrinter?,
@@ -113,7 +113,7 @@ struct Runner: Sendable {
     return (report, nil)
   }
 
-  /// - Returns: the hint.
+  /// - Returns: the hint of the error.
   private func fail(
     _ report: inout Report, _ error: HTTPFetchError<any Error>, _ sink: BodySink, _ heads: HeadPrinter?
   ) throws(BodySink.WriteFailure) -> String? {
@@ -127,7 +127,8 @@ struct Runner: Sendable {
     return error.hint
   }
 
-  /// Such a URL is refused; what refuses it must not print the password.
+  /// Returns the URL with its user information masked. Such a URL is refused, and the error must not print the
+  /// password.
   static func withoutUserInformation(_ url: String) -> String {
     // An @ in a path or a query does not follow a password.
     let start = url.firstRange(of: "://")?.upperBound

@@ -2,12 +2,12 @@
 
 import Glibc
 
-/// Passwords and tokens of the command line, which all users of the machine could read in the list of processes.
+/// Hides passwords and tokens of the command line, which all users of the machine could read in the process list.
 enum SecretWords {
-  /// Options whose values are secrets, or may have one.
+  /// The options whose values are secrets, or may contain one.
   private static let long: Set = ["user", "bearer", "oauth2-bearer", "cookie", "header", "proxy", "via", "input"]
 
-  /// Overwrites them where the system reads them. What is read of the command line has to be read before.
+  /// Overwrites the secrets in the memory from which the system reads the command line. Read the command line before.
   static func hide() {
     let words = CommandLine.arguments
     for (index, start) in starts(in: words).enumerated() where index < Int(CommandLine.argc) {
@@ -17,7 +17,7 @@ enum SecretWords {
     }
   }
 
-  /// - Returns: of each word, at which byte the secret in it starts; `nil` where there is none.
+  /// - Returns: for each word, the index of the byte at which a secret starts in it; `nil` if it has none.
   static func starts(in words: [String]) -> [Int?] {
     var follows = false
     var isOver = false
@@ -35,12 +35,12 @@ enum SecretWords {
     }
   }
 
-  /// - Returns: where the value starts, which is the word's end where it is the next one.
+  /// - Returns: the index at which the value starts; the word's length if the value is the next word.
   private static func startOfLong(_ word: String) -> Int? {
     let name = word.dropFirst(2).prefix { $0 != "=" }
     guard long.contains(String(name)) else { return nil }
     let end = 2 + name.utf8.count
-    // Behind an equals sign there is a value, if only an empty one.
+    // After an equals sign there is a value, even if it is empty.
     return end == word.utf8.count ? end : word.utf8.count == end + 1 ? nil : end + 1
   }
 

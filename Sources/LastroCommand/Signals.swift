@@ -3,7 +3,7 @@
 import Dispatch
 import Glibc
 
-/// SIGINT and SIGTERM, which call a handler once instead of ending the process. The next one ends it.
+/// Calls a handler once for SIGINT or SIGTERM, instead of ending the process. The next such signal ends it.
 final class Signals {
   private static let numbers = [SIGINT, SIGTERM]
   private let sources: [any DispatchSourceSignal]
@@ -21,7 +21,7 @@ final class Signals {
     }
   }
 
-  /// Lets signals end the process again.
+  /// Restores the default action of the signals.
   func restore() {
     for source in sources { source.cancel() }
     Self.restoreActions()

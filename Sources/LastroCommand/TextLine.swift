@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-  /// On one line, and harmless to a terminal: control characters as `\n`, `\u{1B}` and the like.
+  /// The text on one line and safe for a terminal: control characters are escaped as `\n`, `\u{1B}` and so on.
   var onOneLine: String {
     unicodeScalars.map { scalar in
       switch scalar.properties.generalCategory {

@@ -3,7 +3,8 @@
 public import Lastro
 
 extension StackConfiguration {
-  /// The jar that requests get their cookies from, and answers put theirs into. Default `nil`: no cookie is kept.
+  /// The jar that supplies the cookies of requests, and stores those of responses. Default `nil`: no cookies are
+  /// stored.
   ///
   /// ```swift
   /// var configuration = StackConfiguration()
@@ -11,8 +12,9 @@ extension StackConfiguration {
   /// let stack = try CurlNetworkStack(configuration: configuration)
   /// ```
   ///
-  /// Each redirect and each attempt gets the cookies that it is for, and gives those that it sets, whatever its status.
-  /// It is for fetches and streams; WebSocket, Gemini and other dials of the same engine go past it.
+  /// Each redirect and each attempt sends the cookies that match it, and stores the cookies of its response, whatever
+  /// the status. The jar applies to fetches and streams; WebSocket, Gemini and other connections of the same engine do
+  /// not use it.
   public var cookies: CookieJar? {
     get { (layers[.cookieSending] as? CookieSending)?.jar }
     set {
@@ -26,9 +28,9 @@ extension StackConfiguration {
 public enum CookieUse: Sendable {
   /// The stack's jar.
   case stack
-  /// No jar: no cookie is sent but the request's own, and none is kept.
+  /// No jar: only the request's own cookies are sent, and none are stored.
   case none
-  /// This jar in place of the stack's, for a call in another session. It is used in a stack without a jar too.
+  /// The given jar instead of the stack's, for a call in another session. A stack without a jar uses it too.
   case jar(CookieJar)
 }
 
@@ -42,11 +44,10 @@ extension CookieUse: TransportLayerUse {
 }
 
 extension RequestOptions {
-  /// The jar that the request's cookies come from, and that the response's cookies are put into. Default
-  /// ``CookieUse/stack``.
+  /// The jar that supplies the request's cookies, and stores the response's cookies. Default ``CookieUse/stack``.
   ///
-  /// A jar given by ``CookieUse/jar(_:)`` is used in every stack, whether or not it has a jar of its own. A request
-  /// with a `Cookie` field is sent unchanged; cookies that its response sets are kept.
+  /// A jar given by ``CookieUse/jar(_:)`` is used in every stack, whether or not the stack has a jar of its own. A
+  /// request with a `Cookie` field is sent unchanged; cookies that its response sets are stored.
   public var cookies: CookieUse {
     get { layerUses[.cookieSending] as? CookieUse ?? .stack }
     set { layerUses[.cookieSending] = newValue }
@@ -54,7 +55,7 @@ extension RequestOptions {
 }
 
 extension CookieJar {
-  /// The jar for a request in a stack that has this one.
+  /// Returns the jar that a request uses in a stack with this jar.
   func used(by request: TransferRequest) -> CookieJar? {
     switch request.layerUses[.cookieSending] as? CookieUse ?? .stack {
     case .stack: self

@@ -9,26 +9,26 @@ public import Lastro
 #endif
 
 extension HTTPNetworkStack {
-  /// The server-sent events of a resource. Its model decoding is not used.
+  /// Returns the server-sent events of a resource. The resource's model decoding is not used.
   ///
-  /// Nothing is sent before the first event is asked for, and bad options fail then, with code `invalid_option`. The
-  /// timeouts are those for streams, `Timeouts.idle` from the first byte on.
+  /// Nothing is sent before the first event is requested; invalid options fail then, with code `invalid_option`. The
+  /// timeouts are those for streams; `Timeouts.idle` applies from the first byte on.
   ///
   /// - Parameters:
-  ///   - resource: made anew for each connection.
-  ///   - options: default: a GET is connected anew, anything else is not.
+  ///   - resource: the resource to open; its request is made afresh for each connection.
+  ///   - options: the options of the stream. Default: a GET reconnects, any other method does not.
   public func events<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, options: EventStreamOptions = EventStreamOptions()
   ) -> EventStream<APIError> {
     EventStream(StreamCall(resource, by: self), options: options)
   }
 
-  /// The server-sent events of a request; see ``events(_:options:)``.
+  /// Returns the server-sent events of a request; see ``events(_:options:)``.
   ///
   /// - Parameters:
-  ///   - request: sent by each connection.
-  ///   - options: default: a GET is connected anew, anything else is not.
-  ///   - errorDecoding: decodes answers outside 200–299. Default: as text.
+  ///   - request: the request that each connection sends.
+  ///   - options: the options of the stream. Default: a GET reconnects, any other method does not.
+  ///   - errorDecoding: decodes responses outside 200–299. Default: as text.
   public func events<APIError>(
     _ request: ResourceRequest, options: EventStreamOptions = EventStreamOptions(),
     errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse> = ErrorDecoding<TextAPIError, Data, ResourceResponse>
@@ -42,7 +42,7 @@ extension HTTPNetworkStack {
 }
 
 extension HTTPNetworkStack {
-  /// The models in the JSON Lines (NDJSON) of a resource, or in its JSON text sequence (RFC 7464). Its own model
+  /// Returns the models in a resource's JSON Lines (NDJSON) or JSON text sequence (RFC 7464). The resource's own model
   /// decoding is not used.
   ///
   /// ```swift
@@ -50,12 +50,12 @@ extension HTTPNetworkStack {
   /// ```
   ///
   /// - Parameters:
-  ///   - type: the model.
-  ///   - resource: what is opened, once.
-  ///   - options: framing and limits. Default: lines, of 1 MiB at most.
-  ///   - decoder: its settings must not change any more. Default: a shared one with default settings.
-  ///   - isLast: whether a model is the last of a whole stream, which ends with it; an end before it is then a failure,
-  ///     code `truncated_stream`. Default `nil`: it ends as the body ends.
+  ///   - type: the type of the models.
+  ///   - resource: the resource, which is opened once.
+  ///   - options: the framing and limits. Default: lines of at most 1 MiB.
+  ///   - decoder: the decoder, whose settings must no longer change. Default: a shared one with default settings.
+  ///   - isLast: returns whether a model is the last one. The stream ends with that model, and an end before it is a
+  ///     failure with code `truncated_stream`. Default `nil`: the stream ends when the body ends.
   public func jsonLines<Line: Decodable & Sendable, Model, APIError>(
     _ type: Line.Type, of resource: HTTPResource<Model, APIError>, options: JSONStreamOptions = JSONStreamOptions(),
     decoder: JSONDecoder? = nil, until isLast: (@Sendable (Line) -> Bool)? = nil
@@ -64,16 +64,16 @@ extension HTTPNetworkStack {
       call: StreamCall(resource, by: self), options: options, decoding: .json(decoder: decoder), isLast: isLast)
   }
 
-  /// The lines of a resource's body as texts, while they come. Its own model decoding is not used.
+  /// Returns the lines of a resource's body as they arrive. The resource's own model decoding is not used.
   ///
   /// ```swift
   /// for try await line in try await stack.lines(of: .get("https://example.com/log")) { print(line) }
   /// ```
   ///
   /// - Parameters:
-  ///   - resource: what is opened, once.
-  ///   - maximumBytes: of one line, without its end. Default: 1 MiB.
-  /// - Throws: as `stream(_:)`, where there is no answer 2xx; what reading throws, ``TextLines`` tells.
+  ///   - resource: the resource, which is opened once.
+  ///   - maximumBytes: the maximum size of a line, without its terminator. Default: 1 MiB.
+  /// - Throws: the errors of `stream(_:)`, if there is no 2xx response. See ``TextLines`` for the errors of reading.
   public func lines<Model, APIError>(
     of resource: HTTPResource<Model, APIError>, maximumBytes: Int = 1 << 20
   ) async throws(HTTPFetchError<APIError>) -> TextLines {

@@ -2,7 +2,7 @@
 
 public import Lastro
 
-/// How a file is downloaded.
+/// The options of a download to a file.
 ///
 /// ```swift
 /// var options = DownloadOptions()
@@ -11,65 +11,68 @@ public import Lastro
 /// let file = try await stack.download(.get("https://example.org/image.iso"), to: "/srv/image.iso", options: options)
 /// ```
 public struct DownloadOptions: Sendable {
-  /// What follows when the server has something else than what the first bytes are of, or sends or serves only all of
-  /// it where the rest was asked for.
+  /// The reaction to a changed file: the server's representation differs from that of the bytes on disk, or the server
+  /// sends or serves only the whole file when the rest is requested.
   public enum ChangePolicy: Sendable, Hashable {
-    /// The download starts over, so often at most.
+    /// The download starts over, at most `limit` times.
     case restart(limit: Int)
-    /// The download fails with `resume_mismatch`, and what came is removed.
+    /// The download fails with `resume_mismatch`, and the received bytes are removed.
     case fail
   }
 
-  /// Whether it goes on where an earlier download of the same to the same path was cut, also of another process, and
-  /// keeps what came where it is cut itself. Default true.
+  /// Whether the download resumes an interrupted download of the same resource to the same path, even of another
+  /// process, and keeps its own bytes if it is interrupted. Default true.
   ///
-  /// Where nothing proves that the rest would belong to what is there, a download starts over anyway: without a strong
-  /// `ETag`, and without a `Last-Modified` that is a second older than `Date` (RFC 9110 §8.8.2.2, §13.1.5), or 60 s
-  /// older than the time of receipt where there is no `Date` (§6.6.1); where the server says `Accept-Ranges: none`; and
-  /// where the body has a content coding, which was not asked for. ``DownloadedFile/resumeObstacle`` says which.
+  /// A download starts over anyway if nothing proves that the rest belongs to the bytes on disk. This is so without a
+  /// strong `ETag` or a usable `Last-Modified`, which must be at least a second older than `Date` (RFC 9110 §8.8.2.2,
+  /// §13.1.5), or 60 s older than the time of receipt if there is no `Date` (§6.6.1). It is also so if the server sends
+  /// `Accept-Ranges: none`, or the body has a content coding that was not requested. ``DownloadedFile/resumeObstacle``
+  /// names the reason.
   ///
-  /// Where the server's answer to a range cannot be used, the whole file is requested once in a call. What is there is
-  /// kept until the server sends the whole.
+  /// If the server's response to a range is unusable, the whole file is requested, once per call. The bytes on disk are
+  /// kept until the server sends the whole file.
   public var resumes = true
-  /// What follows when the server has something else. Default: it starts over, 3 times at most.
+  /// The reaction to a changed file. Default: the download starts over, at most 3 times.
   public var onChange: ChangePolicy = .restart(limit: 3)
-  /// What the file has to be. Default `nil`: what the server says in `Repr-Digest` (RFC 9530), where it does.
+  /// The digest that the file must have. Default `nil`: the digest in the server's `Repr-Digest` (RFC 9530), if it
+  /// sends one.
   public var digest: ExpectedDigest?
-  /// How many parts are downloaded at the same time, from 1 to 4. Default 1.
+  /// The number of segments downloaded at the same time, from 1 to 4. Default 1.
   ///
-  /// More than one helps where a server limits each connection; over HTTP/2 all share one, and nothing is gained. It
-  /// takes ``resumes``, a server with ranges and a strong `ETag`, and a file of 64 MiB or more; else there is one part.
+  /// More segments help if a server limits the speed of each connection; over HTTP/2 all share one connection, and
+  /// nothing is gained. Several segments require ``resumes``, a server with ranges and a strong `ETag`, and a file of
+  /// at least 64 MiB; otherwise one request is used.
   public var segments = 1
-  /// Whether a file at the path is replaced, at once, when all is there. Default false: then the download fails before
-  /// anything is sent, with `file_exists`.
+  /// Whether an existing file at the path is replaced, atomically, once the download is complete. Default false: then
+  /// the download fails with `file_exists` before a request is sent.
   public var replaces = false
-  /// Most bytes of the file. Default `nil`: no limit.
+  /// The maximum size of the file in bytes. Default `nil`: no limit.
   public var maximumBytes: Int64?
-  /// Names what is downloaded, in place of its URL, for another process to go on: for URLs that carry a signature, and
-  /// so are never the same. Default `nil`: the URL does.
+  /// A name for the downloaded resource, by which another process can resume the download, instead of its URL: for URLs
+  /// that contain a signature and so differ each time. Default `nil`: the URL is the name.
   public var identity: String?
-  /// Decides about a further request after a loss. It is asked with the losses before this one since the last byte that
-  /// came: each byte more resets their count. Default: the standard policy, which retries twice.
+  /// The policy that decides whether to send another request after a loss. It gets the consecutive losses since the
+  /// last progress: each byte received resets their count. Default: the standard policy, which retries twice.
   ///
-  /// It also retries requests that fail before their answer, as a `RetryInterceptor` of the resource.
+  /// The policy also retries requests that fail before their response, as a `RetryInterceptor` of the resource.
   public var retries: HTTPRetryPolicy = .standard
-  /// Is told how many bytes of the file are there, and how many it will have; the count goes on where an earlier
-  /// download was cut. Default `nil`.
+  /// A reporter of the number of bytes on disk and of the file's length; the count includes the bytes of a resumed
+  /// download. Default `nil`.
   public var progress: TransferProgressReporter?
-  /// Where the times of waits and syncs come from. Default: the continuous clock.
+  /// The clock for waits and syncs. Default: the continuous clock.
   public var timeSource: TimeSource = .continuous
 
-  /// The files it works with.
+  /// The file system.
   var files: any FileLayer = SystemFiles()
-  /// A segment is not made smaller than this; the whole has four times as much.
+  /// The minimum size of a segment. Files smaller than four times this size are downloaded by one request.
   var leastSegmentBytes: Int64 = 16 << 20
-  /// What is written is synced after so many bytes.
+  /// The number of written bytes after which the file is synced.
   var bytesPerSync: Int64 = 16 << 20
 
-  /// Makes the default options.
+  /// Creates the default options.
   public init() {}
 
-  /// - Throws: a refusal of what makes no sense.
+  /// - Throws: a refusal of invalid options.
   func check() throws(TransportError) {
     if case .restart(let limit) = onChange, limit < 0 {
       throw .refused(.invalidOption, "a download cannot start over \(limit) times", hint: "give 0 or more, or .fail")

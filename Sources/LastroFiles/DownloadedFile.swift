@@ -2,38 +2,38 @@
 
 public import Lastro
 
-/// A file that was downloaded: all of it is there, under its name, and outlasts a loss of power.
+/// A downloaded file: it is complete, has its final name, and survives a power loss.
 public struct DownloadedFile: Sendable {
   /// The file's path.
   public var path: String
-  /// Its length in bytes.
+  /// The length of the file in bytes.
   public var length: Int64
-  /// The digests that it was checked against, such as `SHA-256 9f86…`. Empty where neither the caller nor the server
-  /// named one.
+  /// The digests that the file was checked against, such as `SHA-256 9f86…`. Empty if neither the caller nor the server
+  /// supplied one.
   public var verified: [String] = []
   /// The number of bytes that an earlier download had left.
   public var resumedFrom: Int64 = 0
   /// The number of requests of this call that the server responded to: the first one, one after each loss or change of
-  /// the file, and one for each part that came at the same time. Redirects and the attempts of an interceptor count as
-  /// one request. 0 where all was there.
+  /// the file, and one for each segment. Redirects and the attempts of an interceptor count as one request. 0 if the
+  /// file was complete already.
   public var requests = 0
-  /// The number of restarts because the server had something else.
+  /// The number of restarts because the server's file changed.
   public var restarts = 0
-  /// The number of parts that were received at the same time.
+  /// The number of segments that were downloaded at the same time.
   public var segments = 1
-  /// `ETag` of what it is, as the server sent it.
+  /// The `ETag` of the file, as the server sent it.
   public var entityTag: String?
-  /// `Content-Type`, as the server sent it.
+  /// The `Content-Type`, as the server sent it.
   public var contentType: String?
-  /// What the bytes are coded in, such as `gzip`, where the server coded them although no coding was asked for. They
-  /// are stored as they came.
+  /// The content coding of the bytes, such as `gzip`, if the server applied one although none was requested. The bytes
+  /// are stored as received.
   public var contentEncoding: String?
-  /// A name that the server offers for the file (`Content-Disposition`, RFC 6266), cleaned: without folders, control
-  /// characters and leading dots, 255 bytes at most. It is never used by itself.
+  /// The file name that the server offers (`Content-Disposition`, RFC 6266), cleaned: without folders, control
+  /// characters and leading dots, at most 255 bytes. The download itself does not use it.
   public var offeredName: String?
-  /// The reason why this download could not have been resumed after a loss, such as a weak `ETag`; `nil` where it could
+  /// The reason why this download could not have been resumed after a loss, such as a weak `ETag`; `nil` if it could
   /// have been.
   public var resumeObstacle: String?
-  /// The last answer; `nil` where nothing had to be asked.
+  /// The last response; `nil` if no request was needed.
   public var response: ResourceResponse?
 }

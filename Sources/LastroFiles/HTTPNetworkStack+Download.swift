@@ -9,29 +9,30 @@ public import Lastro
 #endif
 
 extension HTTPNetworkStack {
-  /// Downloads what a resource asks for to a file, which has its name when all of it is there.
+  /// Downloads a resource to a file, which gets its name once it is complete.
   ///
   /// ```swift
   /// let file = try await stack.download(.get("https://example.org/image.iso"), to: "/srv/image.iso")
   /// print(file.length, file.resumedFrom)
   /// ```
   ///
-  /// What has come stands in `PATH.part`, and what tells of it in `PATH.part.json` (readable for its owner alone,
-  /// without credentials). A download that was cut goes on there: after a loss by itself, and when it is called again,
-  /// also in another process, after a kill and after a loss of power. A part is asked for under the condition that
-  /// nothing changed (`If-Range`, RFC 9110 §13.1.5), and costs at most what came since the last sync, of which there is
-  /// one for each 16 MiB and each 5 s. One download at a time writes a path.
+  /// Received bytes go to `PATH.part`, and a description of them to `PATH.part.json`, which only its owner can read and
+  /// which contains no credentials. An interrupted download resumes from these files: automatically after a loss, and
+  /// when it is called again, even in another process, after a kill or after a power loss. The rest is requested on the
+  /// condition that the file has not changed (`If-Range`, RFC 9110 §13.1.5). An interruption costs at most the bytes
+  /// received since the last sync; the file is synced every 16 MiB and every 5 s. Only one download at a time can write
+  /// to a path.
   ///
-  /// Interceptors, redirects, retries and limits in time are those of ``HTTPNetworkStack/stream(_:)``, for each of the
-  /// requests; the model of the resource is not used. No content coding is asked for. Runs on the concurrent pool.
-  /// Cancelling syncs what came, and ends the download.
+  /// Interceptors, redirects, retries and timeouts apply to each request as in ``HTTPNetworkStack/stream(_:)``; the
+  /// model of the resource is not used. No content coding is requested. Runs on the concurrent pool. Cancelling syncs
+  /// the received bytes and ends the download.
   ///
   /// - Parameters:
-  ///   - resource: what is downloaded; its request is a GET without a `Range`.
-  ///   - path: where the file is to be. Its folder has to be there. A symbolic link there is replaced, never followed.
-  ///   - options: resuming, digest, limits. Default: it resumes, and replaces nothing.
-  /// - Throws: as `stream`; and the codes `resume_mismatch`, `digest_mismatch`, `download_in_progress`, `file_exists`,
-  ///   `disk_full`, `file_failed`, and `body_too_large` for more than ``DownloadOptions/maximumBytes``.
+  ///   - resource: the resource to download; its request is a GET without a `Range`.
+  ///   - path: the path of the file. Its folder must exist. A symbolic link at the path is replaced, never followed.
+  ///   - options: the options for resuming, digests and limits. Default: resumes, and replaces no file.
+  /// - Throws: the errors of `stream`; and the codes `resume_mismatch`, `digest_mismatch`, `download_in_progress`,
+  ///   `file_exists`, `disk_full`, `file_failed`, and `body_too_large` for more than ``DownloadOptions/maximumBytes``.
   @concurrent
   public func download<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, to path: String, options: DownloadOptions = DownloadOptions()

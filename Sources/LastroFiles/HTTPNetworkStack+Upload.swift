@@ -3,7 +3,7 @@
 public import Lastro
 
 extension HTTPNetworkStack {
-  /// Uploads a file so that it can be gone on with where it is cut: by tus 1.0.0, or by the IETF's draft.
+  /// Uploads a file by a resumable protocol: tus 1.0.0, or the IETF's draft.
   ///
   /// ```swift
   /// var options = UploadOptions(.tus)
@@ -11,22 +11,23 @@ extension HTTPNetworkStack {
   /// let upload = try await stack.upload(file: "/srv/a.mov", to: .get("https://example.org/files"), options: options)
   /// ```
   ///
-  /// After a loss the server is asked how much it has, and the rest is sent from there; nothing is sent again blindly,
-  /// and one request at a time is under way. The file is read while it is sent: it must not change meanwhile.
+  /// After a loss, the server is asked how many bytes it has, and the rest is sent from there. Nothing is sent again
+  /// blindly, and only one request at a time is in progress. The file is read while it is sent: it must not change
+  /// meanwhile.
   ///
-  /// Interceptors and limits in time are those of a fetch, for each of the requests; a large file wants another total
-  /// timeout than a fetch has, such as `Timeouts.streaming`. The server says where the upload is: at another origin
-  /// than the resource's it gets none of its credentials, unless ``UploadOptions/credentialOrigins`` has it. Of
-  /// redirects 307 and 308 are followed, 20 at most without progress, and never from https to http: the request's own
-  /// policy of redirects says nothing here, nor does its idempotency. Runs on the concurrent pool.
+  /// Interceptors and timeouts apply to each request as in a fetch. A large file needs a longer total timeout than a
+  /// fetch, such as `Timeouts.streaming`. The server chooses the URL of the upload: if its origin differs from the
+  /// resource's, it gets none of the resource's credentials, unless ``UploadOptions/credentialOrigins`` contains it.
+  /// Redirects with status 307 and 308 are followed, at most 20 without progress, and never from https to http; the
+  /// request's own redirect policy and idempotency have no effect. Runs on the concurrent pool.
   ///
   /// - Parameters:
-  ///   - path: of a regular file.
-  ///   - resource: where uploads are made; tus sends POST, and so does the draft unless the request has another method
-  ///     than GET. Its body is not used, nor is its model.
-  ///   - options: protocol, sizes, going on.
-  /// - Throws: as a fetch; and the codes `file_failed`, `upload_mismatch`, and `body_too_large` for a file that the
-  ///   server does not take.
+  ///   - path: the path of a regular file.
+  ///   - resource: the resource that creates uploads. tus sends POST, and so does the draft unless the request has
+  ///     another method than GET. The resource's body and model are not used.
+  ///   - options: the options for the protocol, sizes and retries.
+  /// - Throws: the errors of a fetch; and the codes `file_failed`, `upload_mismatch`, and `body_too_large` for a file
+  ///   that the server does not accept.
   @concurrent
   public func upload<Model, APIError>(
     file path: String, to resource: HTTPResource<Model, APIError>, options: UploadOptions = UploadOptions()
@@ -34,14 +35,14 @@ extension HTTPNetworkStack {
     try await upload(path, resource, options, nil)
   }
 
-  /// Goes on with an upload that was begun before, also by another process.
+  /// Resumes an upload that was begun before, even by another process.
   ///
   /// - Parameters:
-  ///   - token: what ``UploadOptions/onToken`` was told. Its protocol is used.
-  ///   - path: of the same file. One with another length, or that was changed since, is refused.
-  ///   - resource: as when the upload was begun: for its credentials and interceptors.
-  ///   - options: sizes, going on.
-  /// - Throws: as ``upload(file:to:options:)``; and the code `upload_changed`.
+  ///   - token: the token passed to ``UploadOptions/onToken``. Its protocol is used.
+  ///   - path: the path of the same file. A file with another length or modification time is refused.
+  ///   - resource: the resource by which the upload was begun, for its credentials and interceptors.
+  ///   - options: the options for sizes and retries.
+  /// - Throws: the errors of ``upload(file:to:options:)``; and the code `upload_changed`.
   @concurrent
   public func resumeUpload<Model, APIError>(
     _ token: UploadToken, of path: String, as resource: HTTPResource<Model, APIError>,
@@ -52,19 +53,18 @@ extension HTTPNetworkStack {
     return try await upload(path, resource, options, token)
   }
 
-  /// Gives an upload up: the server forgets what it has of it, by DELETE (tus's extension for termination; "Upload
-  /// Cancellation" of the draft).
+  /// Cancels an upload, so that the server deletes what it has of it, by a DELETE request (tus's termination extension;
+  /// "Upload Cancellation" of the draft).
   ///
-  /// One that is not there any more (404, 410) is none to give up, and no failure. No request of the same upload may be
-  /// under way. Redirects 307 and 308 are followed, and credentials go where they go for
-  /// ``resumeUpload(_:of:as:options:)``. Interceptors and limits in time are those of a fetch. Runs on the concurrent
-  /// pool.
+  /// An upload that no longer exists (404, 410) is not an error. No other request of the same upload may be in
+  /// progress. Redirects with status 307 and 308 are followed, and credentials are sent to the same origins as by
+  /// ``resumeUpload(_:of:as:options:)``. Interceptors and timeouts apply as in a fetch. Runs on the concurrent pool.
   ///
   /// - Parameters:
-  ///   - token: what ``UploadOptions/onToken`` was told.
-  ///   - resource: as when the upload was begun: for its credentials and interceptors.
-  ///   - credentialOrigins: origins besides the resource's that may get its credentials. Default none.
-  /// - Throws: as a fetch: a server that cannot do it answers 4xx.
+  ///   - token: the token passed to ``UploadOptions/onToken``.
+  ///   - resource: the resource by which the upload was begun, for its credentials and interceptors.
+  ///   - credentialOrigins: origins besides the resource's that may get its credentials. Default: none.
+  /// - Throws: the errors of a fetch: a server that does not support cancelling responds with 4xx.
   @concurrent
   public func cancelUpload<Model, APIError>(
     _ token: UploadToken, as resource: HTTPResource<Model, APIError>, credentialOrigins: Set<Origin> = []

@@ -2,18 +2,18 @@
 
 import Lastro
 
-/// Asks a policy what follows on a loss, and waits as it says.
+/// Asks a retry policy how to react to a loss, and waits accordingly.
 struct LossWait: Sendable {
   enum End {
     case waited
-    /// The policy gives up.
+    /// The policy permits no further retry.
     case refused
     case cancelled
   }
 
   private let retries: HTTPRetryPolicy
   private let timeSource: TimeSource
-  /// Of the waits since the last progress.
+  /// The total delay of the waits since the last progress.
   private var delay: Retry.Delay = .zero
 
   init(_ retries: HTTPRetryPolicy, _ timeSource: TimeSource) {
@@ -21,7 +21,7 @@ struct LossWait: Sendable {
     self.timeSource = timeSource
   }
 
-  /// - Parameter fruitless: how many losses in a row, before this one, brought nothing.
+  /// - Parameter fruitless: the number of consecutive losses before this one that brought no progress.
   mutating func wait(
     after failure: HTTPFetchError<any Error>, fruitless: Int, response: ResourceResponse?
   ) async -> End {

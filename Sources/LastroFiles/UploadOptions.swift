@@ -2,58 +2,60 @@
 
 public import Lastro
 
-/// How an upload and its server find out how much of it is there.
+/// The protocol by which an upload and its server agree on how much of it has been received.
 public enum UploadProtocol: String, Sendable, Hashable, Codable {
-  /// tus 1.0.0: creation, and termination.
+  /// tus 1.0.0, with creation and termination.
   case tus
   /// Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload), interop version 8.
   case draft
 }
 
-/// How a file is uploaded so that it can be gone on with.
+/// The options of a resumable upload.
 public struct UploadOptions: Sendable {
-  /// What the first request carries.
+  /// The content of the first request.
   public enum Strategy: Sendable, Hashable {
-    /// Nothing: the upload is made first. With tus it is always so.
+    /// The first request has no content and creates the upload. tus always does this.
     case careful
-    /// The whole content, which a server that knows nothing of going on takes as it is. Where it names no upload (104)
-    /// before the connection is lost, the upload fails, because the content may have been taken.
+    /// The first request has the whole content, which also works with a server that does not support resumable uploads.
+    /// If the connection is lost before the server names an upload (104), the upload fails, because the content may
+    /// have been processed.
     case optimistic
   }
 
-  /// Default ``UploadProtocol/tus``.
+  /// The protocol of the upload. Default ``UploadProtocol/tus``.
   public var uploadProtocol: UploadProtocol
-  /// Default ``Strategy/careful``.
+  /// The strategy of the first request. Default ``Strategy/careful``.
   public var strategy: Strategy = .careful
-  /// Most bytes of one request, for servers and proxies that take no more. Default `nil`: all that is left; after an
-  /// answer 413 half of it, and so on.
+  /// The maximum number of bytes per append request, for servers and proxies that accept no more. Default `nil`: no
+  /// limit. After a 413 response the size is halved.
   public var bytesPerAppend: Int64?
-  /// `Upload-Metadata` of tus, such as `["filename": "a.mov"]`. Values are sent in base64. Default none.
+  /// The `Upload-Metadata` of tus, such as `["filename": "a.mov"]`. Values are sent in base64. Default: none.
   public var metadata: [String: String] = [:]
-  /// Whether the server is told the SHA-256 of the whole, and of what each request carries, so that it can refuse what
-  /// was damaged: by `Repr-Digest` and `Content-Digest` (RFC 9530). The file is read once more for each of the two. By
-  /// the draft alone: with tus, whose servers have to know SHA-1 only, it is refused. Default false.
+  /// Whether the SHA-256 digests of the whole file and of each request's content are sent, so that the server can
+  /// reject damaged content: by `Repr-Digest` and `Content-Digest` (RFC 9530). The file is read once more for each of
+  /// the two. Only the draft supports this: with tus, whose servers need to support SHA-1 only, it is refused. Default
+  /// false.
   public var sendsDigests = false
-  /// Origins besides that of the first request that may get its credentials, where the server puts the upload there.
-  /// Default none.
+  /// Origins besides that of the first request that may get its credentials, if the server puts the upload there.
+  /// Default: none.
   public var credentialOrigins: Set<Origin> = []
-  /// Decides about going on after a loss. It is asked with the losses before this one since the server last had more.
-  /// Default: the standard policy, which retries twice.
+  /// The policy that decides whether to resume after a loss. It gets the consecutive losses since the server last
+  /// received more. Default: the standard policy, which retries twice.
   public var retries: HTTPRetryPolicy = .standard
-  /// Is told how many bytes were handed over. Default `nil`.
+  /// A reporter of the number of bytes read for sending. Default `nil`.
   public var progress: TransferProgressReporter?
-  /// Is told once where the upload is, for another process to go on (`resumeUpload(_:of:as:options:)`). Called on
-  /// the task of the upload. Default `nil`.
+  /// A handler that is called once with a token for the upload, by which another process can resume it
+  /// (`resumeUpload(_:of:as:options:)`). Called on the task of the upload. Default `nil`.
   public var onToken: (@Sendable (UploadToken) -> Void)?
-  /// Where the times of waits come from. Default: the continuous clock.
+  /// The clock for waits. Default: the continuous clock.
   public var timeSource: TimeSource = .continuous
 
   var files: any FileLayer = SystemFiles()
 
-  /// Makes the options of a protocol.
+  /// Creates the options for a protocol.
   public init(_ uploadProtocol: UploadProtocol = .tus) { self.uploadProtocol = uploadProtocol }
 
-  /// - Throws: a refusal of what makes no sense.
+  /// - Throws: a refusal of invalid options.
   func check() throws(TransportError) {
     if let bytesPerAppend, bytesPerAppend < 1 {
       throw .refused(
@@ -72,18 +74,18 @@ public struct UploadOptions: Sendable {
   }
 }
 
-/// Where an upload is, for another process to go on with it. It has no credentials in it, unless its URL is one.
+/// A token by which another process can resume an upload. It contains no credentials, unless its URL is one.
 public struct UploadToken: Sendable, Hashable, Codable {
-  /// The upload's URL.
+  /// The URL of the upload.
   public var url: String
-  /// The protocol that it was begun by.
+  /// The protocol of the upload.
   public var uploadProtocol: UploadProtocol
-  /// Length of the file in bytes.
+  /// The length of the file in bytes.
   public var length: Int64
-  /// When the file was last changed, in nanoseconds since 1970: a file that was changed since is refused.
+  /// The time of the file's last change, in nanoseconds since 1970: a file that has changed since is refused.
   public var modified: Int64
 
-  /// Makes a token of what was kept.
+  /// Creates a token from stored values.
   public init(url: String, uploadProtocol: UploadProtocol, length: Int64, modified: Int64) {
     self.url = url
     self.uploadProtocol = uploadProtocol
@@ -92,16 +94,16 @@ public struct UploadToken: Sendable, Hashable, Codable {
   }
 }
 
-/// A file that was uploaded: the server has all of it.
+/// An uploaded file: the server has received all of it.
 public struct UploadedFile: Sendable {
-  /// URL of the upload; `nil` where the server took the content as it is.
+  /// The URL of the upload; `nil` if the server accepted the content without creating one.
   public var url: String?
-  /// Number of bytes.
+  /// The number of bytes.
   public var length: Int64
-  /// How many of them the server had when an earlier upload was gone on with.
+  /// The number of bytes that the server had when an earlier upload was resumed.
   public var resumedFrom: Int64
-  /// How many requests were sent.
+  /// The number of requests sent.
   public var requests: Int
-  /// The last answer: of the draft it is the target's own, unless it was lost.
+  /// The last response: with the draft, the target's own response, unless it was lost.
   public var response: ResourceResponse
 }

@@ -2,20 +2,20 @@
 
 internal import Lastro
 
-/// In which order a ``CachingResolver`` gives the addresses of a name, each time that it is asked.
+/// The order in which a ``CachingResolver`` returns the addresses of a name for each request.
 ///
-/// Servers behind one name share their load by it, for an engine begins with the first address. The family of the first
-/// address stays the first, and addresses change places with those of their own family alone: which one is better is
-/// for the other resolver to say.
+/// The order distributes load among the servers behind a name, because an engine connects to the first address first.
+/// The family of the first address stays first, and addresses change places only within their family: which family is
+/// better is for the other resolver to decide.
 public enum AddressOrder: Sendable, Hashable, CaseIterable {
-  /// As the other resolver gave them.
+  /// The order in which the other resolver returned them.
   case asGiven
-  /// Each time one further: the one that was first is the last.
+  /// Rotated by one more position each time.
   case rotated
-  /// At random.
+  /// A random order each time.
   case shuffled
 
-  /// - Parameter turn: how often the name was asked for before.
+  /// - Parameter turn: the number of earlier requests for the name.
   func applied(to name: ResolvedName, turn: Int, random: RandomSource) -> ResolvedName {
     guard self != .asGiven, name.addresses.count > 1 else { return name }
     let families = Dictionary(grouping: name.addresses) { $0.utf8.contains(UInt8(ascii: ":")) }

@@ -3,21 +3,22 @@
 public import Lastro
 internal import LastroSupport
 
-/// Keeps the answers of another resolver for as long as they hold.
+/// A resolver that caches the answers of another resolver until they expire.
 ///
-/// | what | is kept for |
+/// | result | cached for |
 /// |---|---|
-/// | addresses | their time to live, from 1 s to 1 hour; where it is not known, 60 s |
-/// | that a name has none | its time to live, 60 s at most; where it is not known, 5 s |
+/// | addresses | their time to live, from 1 s to 1 hour; 60 s if it is unknown |
+/// | absence of addresses | its time to live, at most 60 s; 5 s if it is unknown |
 /// | a failure | 1 s |
 ///
-/// All who ask for one name meanwhile have one look-up, which is cancelled when none of them waits any more. Who asks
-/// in the last tenth of the time to live is answered from memory, and has the name looked up anew. Where a look-up
-/// fails, addresses serve for an hour longer (RFC 8767), and the name is looked up again 30 s later at the earliest.
-/// At most 4,096 names are kept; what ends first gives way. A name is forgotten when none of its addresses could be
-/// connected to.
+/// Concurrent requests for a name share one look-up, which is cancelled when none of them waits any more. A request in
+/// the last tenth of the time to live is answered from memory and starts a new look-up. If a look-up fails, expired
+/// addresses are used for up to an hour longer (RFC 8767), and the name is looked up again after 30 s at the earliest.
+/// At most 4,096 names are cached; those that expire first are evicted. A name is removed if none of its addresses
+/// could be connected to.
 ///
-/// Ports are not told apart: a resolver whose answer depends on the port is not for it. Any thread may call it.
+/// Ports are not distinguished, so do not use it with a resolver whose answer depends on the port. It may be called on
+/// any thread.
 public final class CachingResolver: NameResolver {
   private typealias Answer = Result<ResolvedName, TransportError>
   private typealias Memory = NameMemory<HostName, ResolvedName, TransportError>
@@ -28,7 +29,7 @@ public final class CachingResolver: NameResolver {
     var nextID: UInt64 = 0
   }
 
-  /// One that is under way, and those that wait for it.
+  /// A look-up in progress, and the requests that wait for it.
   private struct LookUp {
     let id: UInt64
     var task: Task<Void, Never>?
@@ -41,13 +42,13 @@ public final class CachingResolver: NameResolver {
   private let random: RandomSource
   private let state = Lock(State())
 
-  /// Makes one that knows nothing.
+  /// Creates a resolver with an empty cache.
   ///
   /// - Parameters:
-  ///   - resolver: who is asked for what is not known.
-  ///   - order: in which order addresses are given. Default: as the resolver gives them.
-  ///   - time: default the system's clock.
-  ///   - random: shuffles, where that is the order. Default the system's generator.
+  ///   - resolver: the resolver that looks up names that are not cached.
+  ///   - order: the order in which addresses are returned. Default: the resolver's.
+  ///   - time: the clock. Default: the system's.
+  ///   - random: the generator for a shuffled order. Default: the system's.
   public init(
     over resolver: any NameResolver, order: AddressOrder = .asGiven, time: TimeSource = .continuous,
     random: RandomSource = .system
@@ -58,12 +59,12 @@ public final class CachingResolver: NameResolver {
     now = time.now
   }
 
-  /// How many names something is kept of.
+  /// The number of cached names.
   public var keptNames: Int { state.withLock { $0.memory.count } }
 
-  /// Answers from memory, or asks.
+  /// Returns the cached answer, or looks the name up.
   ///
-  /// - Throws: `TransportError`, the other resolver's; stage `cancelled`, when the task is.
+  /// - Throws: `TransportError`: the errors of the other resolver; stage `cancelled` if the task is cancelled.
   public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
     let answer = OneAnswer<Answer>()
     let (step, begun) = ask(name, answer)
@@ -81,7 +82,7 @@ public final class CachingResolver: NameResolver {
     return ordered(found, name)
   }
 
-  /// - Returns: what becomes of the question, and the number of the look-up that it begins.
+  /// - Returns: the next step for the request, and the id of the look-up to begin, if any.
   private func ask(_ name: HostName, _ answer: OneAnswer<Answer>) -> (Memory.Step, begun: UInt64?) {
     let time = now()
     return state.withLock { state in
@@ -107,7 +108,7 @@ public final class CachingResolver: NameResolver {
     return order.applied(to: found, turn: turn, random: random)
   }
 
-  /// Not a child of the task that asks: others may wait for it, too.
+  /// Begins a look-up in an unstructured task, because other requests may wait for it too.
   private func begin(_ name: HostName, port: Int, id: UInt64) {
     let task = Task { [self] in
       do throws(TransportError) {
@@ -121,7 +122,7 @@ public final class CachingResolver: NameResolver {
       state.lookUps[name]?.task = task
       return true
     }
-    // Over already, or given up.
+    // The look-up has ended already, or was abandoned.
     if !isWanted { task.cancel() }
   }
 
@@ -155,13 +156,13 @@ public final class CachingResolver: NameResolver {
     task?.cancel()
   }
 
-  /// Forgets a name. What is being looked up is kept when it comes.
+  /// Removes a name from the cache. The result of a look-up in progress is still cached.
   public func flush(_ name: HostName) { state.withLock { $0.memory.forget(name) } }
 
-  /// Forgets all names.
+  /// Removes all names from the cache.
   public func flush() { state.withLock { $0.memory.forgetAll() } }
 
-  /// Forgets the name, and tells the other resolver.
+  /// Removes the name from the cache, and notifies the other resolver.
   public func noteUnreachable(_ name: HostName, port: Int) {
     flush(name)
     resolver.noteUnreachable(name, port: port)

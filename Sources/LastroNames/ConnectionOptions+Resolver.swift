@@ -4,21 +4,21 @@ public import Lastro
 internal import LastroWire
 
 extension ConnectionOptions {
-  /// Who is asked for the addresses of hosts. Default: the engine's for options that a request or a dial brings, else
-  /// `nil`: libcurl asks the system, and keeps answers for 60 s.
+  /// The resolver for the addresses of hosts. Default: the engine's resolver for options of a single request or
+  /// connection; otherwise `nil`: libcurl asks the system, and caches answers for 60 s.
   ///
-  /// The engine asks before it connects, within the connect timeout, and keeps nothing itself: put a
-  /// ``CachingResolver`` around what takes long. It dials the addresses as Happy Eyeballs does (RFC 8305): the
-  /// families in turn, the next one 250 ms after the one before, or at once when one fails. The first that stands, TLS
-  /// included, is used, and the others are closed. Each address is judged by itself: by the egress policy, and by
-  /// trust, where a refusal ends all. An address that failed is tried last for 10 minutes. TLS name, `Host`, pins and
-  /// cookies stay the name's.
+  /// The engine calls the resolver before it connects, within the connect timeout, and caches nothing itself: wrap a
+  /// slow resolver in a ``CachingResolver``. The engine dials the addresses by Happy Eyeballs (RFC 8305): it alternates
+  /// the families, and tries the next address 250 ms after the previous one, or immediately when one fails. The first
+  /// connection established, including TLS, is used, and the others are closed. Each address is checked separately
+  /// against the egress policy and the trust rules; a refusal by the trust rules ends the whole attempt. An address
+  /// that failed is tried last for 10 minutes. The TLS name, `Host`, pins and cookies remain those of the name.
   ///
-  /// Not asked: for addresses; for names that `resolutions` has; for `localhost`, which is this machine, and `invalid`
-  /// and `onion`, which have no address; through proxies, which resolve names themselves; with a Unix socket. Datagrams
-  /// go to the first address that has a route.
+  /// The resolver is not called for addresses; for names in `resolutions`; for `localhost`, which is this machine, and
+  /// for `invalid` and `onion`, which have no address; through proxies, which resolve names themselves; or with a Unix
+  /// socket. Datagrams are sent to the first address that has a route.
   ///
-  /// Connections are shared by requests whose options have the same resolver: the same object, or a copy of the same
+  /// Requests share connections if their options have the same resolver: the same object, or a copy of the same
   /// options.
   ///
   /// ```swift
@@ -31,15 +31,15 @@ extension ConnectionOptions {
   }
 }
 
-/// A resolver that gives the same answers as any other of its name, in other processes too.
+/// A resolver that returns the same answers as any other with its name, even in other processes.
 package protocol RepeatableResolver: NameResolver {
-  /// The name, which is part of the keys of caches.
+  /// The name of the resolver, which is part of the keys of caches.
   var repeatableName: String { get }
 }
 
 extension NameSource {
   convenience init(asking resolver: any NameResolver) {
-    // A structure has no identity: its source is the one that copies of the options share.
+    // A struct has no identity: only copies of the same options share its source.
     let object = type(of: resolver) is AnyObject.Type ? resolver as AnyObject : nil
     let name = (resolver as? any RepeatableResolver)?.repeatableName
     self.init(resolver, identity: object.map { ObjectIdentifier($0) }, name: name) { name, port, answer in
@@ -52,14 +52,14 @@ extension NameSource {
       }
       return { task.cancel() }
     } noteUnreachable: { name, port in
-      // Not on the engine's thread: what the resolver does then is not ours.
+      // Called in a task, because the resolver's code must not block the engine's thread.
       Task { if let name = try? HostName(name) { resolver.noteUnreachable(name, port: port) } }
     }
   }
 }
 
 extension HostName {
-  /// A name that was one before.
+  /// Returns the host name of a text that was valid before.
   fileprivate static func known(_ text: String) throws(TransportError) -> HostName {
     do { return try HostName(text) } catch { throw .refused(.invalidOption, error.message, hint: error.hint) }
   }

@@ -11,7 +11,7 @@ extension TransportError {
       hint: "have it give addresses as in 192.0.2.1 or 2001:db8::1")
   }
 
-  /// - Parameter reason: the system's.
+  /// - Parameter reason: the system's error text.
   static func lookUpFailed(_ name: HostName, _ reason: String, _ code: Int32) -> Self {
     Self(
       stage: .resolve, code: .hostNotFound, message: "the system cannot resolve \(name): \(reason)",
@@ -25,8 +25,8 @@ extension TransportError {
   }
 
   /// - Parameters:
-  ///   - reason: a sentence that begins with the server.
-  ///   - hint: default what helps with a server that answers wrongly.
+  ///   - reason: a clause whose subject is the server.
+  ///   - hint: the hint. Default: advice for a server that responds incorrectly.
   static func noAnswer(to name: HostName, by server: Origin, _ reason: String, hint: String? = nil) -> Self {
     Self(
       stage: .resolve, code: .hostNotFound, message: "\(server) does not tell the addresses of \(name): \(reason)",

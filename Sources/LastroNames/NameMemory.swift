@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a ``CachingResolver`` knows of names, and which are being looked up: decisions only, with times from outside.
+/// The cache of a ``CachingResolver``, and the names being looked up. It makes decisions only: times are passed in.
 struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable>: Sendable {
-  /// What is to become of a question.
+  /// The reaction to a request for a name.
   enum Step {
     case answered(Answer)
-    /// Answered, and a look-up is to be begun for those who ask later.
+    /// Return this answer, and begin a look-up for later requests.
     case refresh(Answer)
     case failed(Failure)
-    /// A look-up is under way.
+    /// Wait for the look-up in progress.
     case wait
-    /// One is to be begun.
+    /// Begin a look-up.
     case lookUp
   }
 
@@ -22,28 +22,28 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
   private struct Entry {
     var outcome: Outcome
     var freshUntil: Duration
-    /// Until then an answer serves where a look-up fails.
+    /// The time until which an answer may be used if a look-up fails.
     var usableUntil: Duration
-    /// From then on who asks has it looked up anew; `nil`: never.
+    /// The time from which a request starts a new look-up; `nil`: never.
     var refreshFrom: Duration?
-    /// How often the answer was used, and those before it.
+    /// The number of times that the name's answers have been used.
     var turns = 0
   }
 
   static var timesToLive: ClosedRange<Duration> { .seconds(1)...(.seconds(3_600)) }
-  /// For an answer that says nothing of it.
+  /// The time to live of addresses without one.
   static var unknownTimeToLive: Duration { .seconds(60) }
   static var longestAbsence: Duration { .seconds(60) }
-  /// For an absence that says nothing of it.
+  /// The time to live of an absence without one.
   static var unknownAbsence: Duration { .seconds(5) }
-  /// RFC 9520 §3.2: a failure is remembered for a second at least.
+  /// The time for which a failure is remembered: a second at least (RFC 9520 §3.2).
   static var failureTime: Duration { .seconds(1) }
-  /// RFC 8767 §5.
+  /// The time for which an expired answer may be used (RFC 8767 §5).
   static var staleTime: Duration { .seconds(3_600) }
-  /// After a failure a stale answer serves for so long before the name is looked up again (RFC 8767 §5).
+  /// The time after a failed look-up before the name is looked up again, while a stale answer is used (RFC 8767 §5).
   static var pauseWithStale: Duration { .seconds(30) }
   static var most: Int { 4_096 }
-  /// The share of its time after which an answer that is used is looked up anew.
+  /// The fraction of the time to live after which a request starts a new look-up.
   static var refreshShare: Double { 0.9 }
 
   private var entries: [Name: Entry] = [:]
@@ -63,9 +63,9 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
     return underWay.insert(name).inserted ? .lookUp : .wait
   }
 
-  /// A look-up brought an answer.
+  /// Records the answer of a look-up.
   ///
-  /// - Parameter isAbsence: whether it is that the name has no address.
+  /// - Parameter isAbsence: whether the answer is that the name has no address.
   mutating func note(_ answer: Answer, of name: Name, timeToLive: Duration?, isAbsence: Bool, now: Duration) {
     guard underWay.remove(name) != nil else { return }
     let longest = isAbsence ? Self.longestAbsence : Self.timesToLive.upperBound
@@ -78,13 +78,13 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
       now: now)
   }
 
-  /// A look-up failed.
+  /// Records the failure of a look-up.
   ///
-  /// - Returns: a stale answer that serves instead.
+  /// - Returns: a stale answer to use instead, if there is one.
   mutating func note(_ failure: Failure, of name: Name, now: Duration) -> Answer? {
     guard underWay.remove(name) != nil else { return nil }
     if var entry = entries[name], case .answer(let answer) = entry.outcome, now < entry.usableUntil {
-      // One that was looked up ahead of its time stays until then.
+      // An answer that was refreshed early remains fresh until its own time.
       if now >= entry.freshUntil { entry.freshUntil = min(now + Self.pauseWithStale, entry.usableUntil) }
       entry.refreshFrom = nil
       entries[name] = entry
@@ -95,13 +95,13 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
     return nil
   }
 
-  /// A look-up was given up: the next who asks begins another.
+  /// Records that a look-up was abandoned, so that the next request begins another.
   mutating func noteGivenUp(_ name: Name) { underWay.remove(name) }
 
-  /// What a look-up that is under way brings is kept nevertheless.
+  /// Removes a name. The result of a look-up in progress is still stored.
   mutating func forget(_ name: Name) { entries[name] = nil }
 
-  /// How often what is kept of a name was used before.
+  /// Returns how often the name's answers were used before, and counts a use.
   mutating func turn(of name: Name) -> Int {
     guard let turns = entries[name]?.turns else { return 0 }
     entries[name]?.turns = turns &+ 1
@@ -113,7 +113,7 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
   private mutating func keep(_ entry: Entry, of name: Name, now: Duration) {
     if entries[name] == nil, entries.count >= Self.most {
       entries = entries.filter { now < $0.value.usableUntil }
-      // Many at once, so that not each new name looks through all.
+      // Evict many entries at once, so that not every new name has to sort all of them.
       if entries.count >= Self.most {
         for old in entries.sorted(by: { $0.value.freshUntil < $1.value.freshUntil }).prefix(Self.most / 8) {
           entries[old.key] = nil

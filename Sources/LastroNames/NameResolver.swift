@@ -2,10 +2,11 @@
 
 public import Lastro
 
-/// Finds the addresses of names: a registry of services, DNS over a way of one's own, a table.
+/// Finds the addresses of names, for example in a service registry, by DNS over a private channel, or in a table.
 ///
-/// The engine asks it before each connection to a host that is a name, within the connect timeout, and dials the
-/// addresses one after the other: see `ConnectionOptions.resolver`. Any thread may call it, many at once.
+/// The engine calls the resolver before each connection to a host that is a name, within the connect timeout, and dials
+/// the addresses one after another: see `ConnectionOptions.resolver`. It may be called on any thread, many times at
+/// once.
 ///
 /// ```swift
 /// struct Registry: NameResolver {
@@ -17,20 +18,20 @@ public import Lastro
 public protocol NameResolver: Sendable {
   /// Finds the addresses of a name.
   ///
-  /// The task is cancelled when no connection needs the answer any more. One that goes on nevertheless holds up no
-  /// request.
+  /// The task is cancelled when no connection needs the answer any more. If the method does not return then, it does
+  /// not delay any request.
   ///
   /// - Parameters:
-  ///   - name: never an address, nor `localhost`, `invalid`, `onion` or what is below these.
-  ///   - port: the one to be connected to.
-  /// - Throws: `TransportError`, which the request then fails with: stage `resolve` where a look-up failed.
+  ///   - name: the name to look up: never an address, nor `localhost`, `invalid`, `onion` or a name below these.
+  ///   - port: the port to connect to.
+  /// - Throws: `TransportError`, with which the request fails: stage `resolve` for a failed look-up.
   func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName
 
-  /// Hears that no address of a name could be connected to, so that what is kept of it may be dropped.
+  /// Called when none of a name's addresses could be connected to, so that a cached answer can be dropped.
   func noteUnreachable(_ name: HostName, port: Int)
 }
 
 extension NameResolver {
-  /// The default: nothing.
+  /// Does nothing.
   public func noteUnreachable(_ name: HostName, port: Int) {}
 }

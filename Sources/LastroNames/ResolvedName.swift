@@ -2,20 +2,20 @@
 
 public import Lastro
 
-/// The addresses of a name, and for how long they hold.
+/// The addresses of a name, and their time to live.
 public struct ResolvedName: Sendable, Hashable {
-  /// In their canonical text, IPv6 without brackets, the best first. Empty: the name has none. An engine tries the
-  /// first 64.
+  /// The addresses in canonical text, IPv6 without brackets, best first. Empty if the name has none. An engine tries
+  /// the first 64.
   public let addresses: [String]
-  /// For how long they may be kept. Default `nil`: not known.
+  /// The time for which the addresses may be cached. Default `nil`: unknown.
   public var timeToLive: Duration?
 
-  /// Makes the answer to a look-up.
+  /// Creates the result of a look-up.
   ///
   /// - Parameters:
-  ///   - addresses: IPv4 in dotted decimal, or IPv6 with or without brackets; no names, no zones.
-  ///   - timeToLive: for how long they may be kept.
-  /// - Throws: `TransportError`, stage `resolve`, code `invalid_option`, for what is no address.
+  ///   - addresses: IPv4 addresses in dotted decimal, or IPv6 addresses with or without brackets; no names, no zones.
+  ///   - timeToLive: the time for which the addresses may be cached.
+  /// - Throws: `TransportError`, stage `resolve`, code `invalid_option`, for a text that is not an address.
   public init(addresses: [String], timeToLive: Duration? = nil) throws(TransportError) {
     var canonical: [String] = []
     for address in addresses {
@@ -25,7 +25,7 @@ public struct ResolvedName: Sendable, Hashable {
     self.addresses = canonical
     self.timeToLive = timeToLive
   }
-  /// The same addresses in another order.
+  /// Creates a copy with the addresses in another order.
   init(_ addresses: [String], of name: ResolvedName) {
     self.addresses = addresses
     timeToLive = name.timeToLive

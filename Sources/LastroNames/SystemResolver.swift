@@ -9,11 +9,12 @@ internal import LastroSupport
   internal import Darwin
 #endif
 
-/// Asks the system (`getaddrinfo`: `/etc/hosts`, DNS, and what else it is set up for), in the system's order.
+/// Resolves names by the system (`getaddrinfo`: `/etc/hosts`, DNS, and any other configured source), in the system's
+/// order.
 ///
-/// The system tells no times to live. Look-ups run on threads of their own, at most 16 at once in a process; others
-/// wait, and all that ask for one name meanwhile have one. Cancelling a task ends its wait at once; the system's
-/// look-up goes on.
+/// The system reports no time to live. Look-ups run on separate threads, at most 16 at once per process; others wait,
+/// and concurrent requests for a name share one look-up. Cancelling a task ends its wait immediately; the system's
+/// look-up continues.
 public struct SystemResolver: NameResolver {
   private typealias Answer = Result<ResolvedName, TransportError>
 
@@ -24,14 +25,14 @@ public struct SystemResolver: NameResolver {
     do throws(TransportError) { return .success(try lookUp(name)) } catch { return .failure(error) }
   }
 
-  /// Makes a resolver. All share their threads.
+  /// Creates a resolver. All instances share the same threads.
   public init() {}
 
-  /// Asks the system.
+  /// Looks up a name by the system.
   ///
-  /// - Returns: a name that does not exist has no addresses.
-  /// - Throws: `TransportError`: stage `resolve`, code `host_not_found`, where the system cannot say; stage `limit`,
-  ///   code `queue_full`, where 4,096 requests wait; stage `cancelled`.
+  /// - Returns: the addresses; none for a name that does not exist.
+  /// - Throws: `TransportError`: stage `resolve`, code `host_not_found`, if the system fails to answer; stage `limit`,
+  ///   code `queue_full`, if 4,096 requests are waiting; stage `cancelled`.
   public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
     let answer = OneAnswer<Answer>()
     Self.lookups.submit(.init(name: name, isGivenUp: { answer.isGiven }, answer: { answer.give($0) }))
@@ -42,7 +43,7 @@ public struct SystemResolver: NameResolver {
     }.get()
   }
 
-  /// `EAI_NODATA`, which the module of glibc does not show: the name is there, and has no address.
+  /// `EAI_NODATA`, which the glibc module does not export: the name exists, but has no address.
   private static let noData: Int32 = -5
 
   private static func lookUp(_ name: HostName) throws(TransportError) -> ResolvedName {
@@ -69,7 +70,7 @@ public struct SystemResolver: NameResolver {
     return try ResolvedName(addresses: found)
   }
 
-  /// Without a zone: `nil` for an address that needs one.
+  /// Returns the address as text; `nil` for an address that needs a zone.
   private static func text(of entry: addrinfo) -> String? {
     var text = [CChar](repeating: 0, count: 64)
     guard getnameinfo(entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0

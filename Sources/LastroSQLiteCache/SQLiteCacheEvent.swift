@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happened to a store that its owner may want to know: no fetch failed because of it.
+/// An event of a store that its owner may want to know about. It has not failed any fetch.
 @nonexhaustive
 public enum SQLiteCacheEvent: Sendable, Hashable {
-  /// The database was not one, or no longer; all that was kept is gone, and the store began anew.
+  /// The database was corrupt or not an SQLite database. All responses were deleted, and the store was created afresh.
   case rebuilt(reason: String)
-  /// Something was not read or kept, such as for a full disk.
+  /// A response could not be read or stored, for example because the disk is full.
   case failed(reason: String)
-  /// Three failed in a row: nothing is written for the time given.
+  /// Three writes failed in a row: nothing is written for the given time.
   case paused(Duration)
 }

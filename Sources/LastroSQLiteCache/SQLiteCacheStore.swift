@@ -11,23 +11,23 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// Keeps answers in a folder, over SQLite: they are there when the program is started again.
+/// A store in a folder, based on SQLite. Its responses survive a restart of the program.
 ///
 /// ```swift
 /// let store = try SQLiteCacheStore(directory: "/var/cache/example/http")
 /// configuration.cache = HTTPCache(store: store)
 /// ```
 ///
-/// Bodies over 64 KiB are files. An answer is found when all of it is on the disk: the end of a process at any moment
-/// leaves no half of one. What is not byte for byte what was written does not answer, and goes; a database that is none
-/// is begun anew. A disk that is full keeps nothing, and fails no fetch; without one that hangs fetches go on after a
-/// second. Several processes may share the folder.
+/// Bodies over 64 KiB are files. A response can be found once all of it is on the disk, so a crash at any moment leaves
+/// no partial response. A response that differs from what was written is removed and not served; an invalid database is
+/// replaced by an empty one. A full disk stores nothing and fails no fetch; if the disk hangs, fetches proceed without
+/// the store after one second. Several processes may share the folder.
 ///
-/// While its body comes, and when it answers, an answer is in memory. What was asked for with credentials, and is not
-/// for anyone as `public` answers are, or sets a cookie, stays there, unless `persistsCredentialed`. Nothing is
-/// encrypted: the folder is for its owner alone (0700).
+/// A response is in memory while it is received and while it is served. A response that sets a cookie, or that was
+/// requested with credentials and is not `public`, stays in memory unless `persistsCredentialed` is set. Nothing is
+/// encrypted: only the folder's owner may access it (0700).
 public final class SQLiteCacheStore: HTTPCacheStore {
-  /// The folder.
+  /// The path of the folder.
   public let directory: String
   private let maximumEntryBytes: Int
   private let persistsCredentialed: Bool
@@ -35,20 +35,22 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   private let queue = StoreQueue()
   private let folder: SQLiteFolder
 
-  /// Opens the folder, and makes it where it is not there. Blocks while it reads.
+  /// Opens the folder, and creates it if it is missing. Blocks while it reads.
   ///
   /// - Parameters:
-  ///   - directory: for this store alone. Its parent has to be there, and may be reached by symbolic links; the folder
-  ///     itself must not be one.
-  ///   - maximumBytes: most bytes in all; beyond them, what was used longest ago goes. Default 256 MiB.
-  ///   - maximumEntryBytes: most bytes of one body. Default 16 MiB.
-  ///   - persistsCredentialed: whether answers that were asked for with credentials, or for a principal, or that set a
-  ///     cookie, are written to the disk too. Default false: they are kept in 64 MiB of memory.
-  ///   - time: tells what was used when. Default the system's.
-  ///   - random: makes names and the key of digests. Default the system's.
-  ///   - onEvent: is told what went wrong, on the store's own thread. Default `nil`.
-  /// - Throws: `ConfigurationError` for a limit below 1, and for a folder that cannot be made, or that others may write
-  ///   to, or that is another user's.
+  ///   - directory: the path of a folder for this store alone. Its parent must exist, and may be reached by symbolic
+  ///     links; the folder itself must not be a symbolic link.
+  ///   - maximumBytes: the maximum total size; beyond it, the least recently used responses are evicted. Default 256
+  ///     MiB.
+  ///   - maximumEntryBytes: the maximum size of one body. Default 16 MiB.
+  ///   - persistsCredentialed: whether responses that were requested with credentials or for a principal, or that set a
+  ///     cookie, are also written to the disk. Default false: they are kept in 64 MiB of memory.
+  ///   - time: the clock for recording uses. Default: the system's.
+  ///   - random: the source of file names and of the digests' key. Default: the system's.
+  ///   - onEvent: called with the events of the store: on the calling thread while the store is opened, and on the
+  ///     store's own thread afterwards. Default `nil`.
+  /// - Throws: `ConfigurationError` for a limit below 1, and for a folder that cannot be created, that other users may
+  ///   access, or that belongs to another user.
   public convenience init(
     directory: String, maximumBytes: Int = 256 * 1024 * 1024, maximumEntryBytes: Int = 16 * 1024 * 1024,
     persistsCredentialed: Bool = false, time: TimeSource = .continuous, random: RandomSource = .system,
@@ -59,7 +61,7 @@ public final class SQLiteCacheStore: HTTPCacheStore {
       persistsCredentialed: persistsCredentialed, time: time, random: random, onEvent: onEvent, onStep: { _ in 0 })
   }
 
-  /// - Parameter onStep: gives an `errno` in place of the success of a step; for tests.
+  /// - Parameter onStep: returns an `errno` to make a step fail, or 0; for tests.
   package init(
     directory: String, maximumBytes: Int, maximumEntryBytes: Int, persistsCredentialed: Bool, time: TimeSource,
     random: RandomSource, onEvent: (@Sendable (SQLiteCacheEvent) -> Void)?,
@@ -79,14 +81,14 @@ public final class SQLiteCacheStore: HTTPCacheStore {
       onStep: onStep)
   }
 
-  /// The key of the folder.
+  /// Returns the key of the folder.
   public func digestKey() async -> [UInt8] { folder.key }
 
-  /// What is kept under a key.
+  /// Returns the responses stored under a key, in memory and on the disk.
   public func heads(for key: CacheKey) async -> [StoredHead] {
     let inMemory = await memory.heads(for: key).map { head in
       var head = head
-      // Names in memory are negative.
+      // Ids of responses in memory are negative.
       head.id = StoredHead.ID(rawValue: -head.id.rawValue)
       return head
     }
@@ -99,14 +101,14 @@ public final class SQLiteCacheStore: HTTPCacheStore {
     persistsCredentialed || !head.isCredentialed && !head.head.headerFields.contains(.setCookie)
   }
 
-  /// The body, if it is what was written.
+  /// Returns the body, if it is the one that was written.
   public func body(of id: StoredHead.ID) async -> ResponseBody? {
     if let own = Self.inMemory(id) { return await memory.body(of: own) }
     let bytes = await perform(nil) { contents throws(SQLiteFailure) in try contents.body(of: id.rawValue) }
     return bytes.map { ResponseBody($0) }
   }
 
-  /// Begins to keep an answer, on the disk or in memory.
+  /// Begins to store a response, on the disk or in memory.
   public func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
     if key.isPersonal && !persistsCredentialed || !mayBeOnDisk(head) { return await memory.begin(head, for: key) }
     return SQLiteCacheWriting(self, head, key, maximumBytes: maximumEntryBytes)
@@ -119,8 +121,8 @@ public final class SQLiteCacheStore: HTTPCacheStore {
     }
   }
 
-  /// Puts a head in the place of the one with its name. One on the disk stays as it is where the new one must not be
-  /// there.
+  /// Replaces the head that has the same id. A head on the disk stays unchanged if the new one must not be written to
+  /// the disk.
   public func freshen(_ head: StoredHead) async {
     if let own = Self.inMemory(head.id) {
       var head = head
@@ -131,9 +133,9 @@ public final class SQLiteCacheStore: HTTPCacheStore {
     await perform((), isWriting: true) { contents throws(SQLiteFailure) in try contents.freshen(head) }
   }
 
-  /// Removes an answer.
+  /// Removes a response.
   ///
-  /// - Returns: false where the disk does not let go of it.
+  /// - Returns: false if it could not be removed from the disk.
   @discardableResult
   public func remove(_ id: StoredHead.ID) async -> Bool {
     if let own = Self.inMemory(id) { return await memory.remove(own) }
@@ -143,9 +145,9 @@ public final class SQLiteCacheStore: HTTPCacheStore {
     }
   }
 
-  /// Removes all answers of a URL.
+  /// Removes all responses of a URL.
   ///
-  /// - Returns: false where the disk does not let go of them.
+  /// - Returns: false if they could not be removed from the disk.
   @discardableResult
   public func removeAll(ofURL url: [UInt8]) async -> Bool {
     await memory.removeAll(ofURL: url)
@@ -155,9 +157,9 @@ public final class SQLiteCacheStore: HTTPCacheStore {
     }
   }
 
-  /// Removes all answers.
+  /// Removes all responses.
   ///
-  /// - Returns: false where the disk does not let go of them.
+  /// - Returns: false if they could not be removed from the disk.
   @discardableResult
   public func removeAll() async -> Bool {
     await memory.removeAll()
@@ -167,7 +169,7 @@ public final class SQLiteCacheStore: HTTPCacheStore {
     }
   }
 
-  /// Writes which answers were used; without it those of the last uses are thought older than they are.
+  /// Writes the recorded uses to the disk. Without it, recently used responses may be taken for older ones and evicted.
   public func flush() async { await perform(()) { contents throws(SQLiteFailure) in try contents.writeUses() } }
 
   private static func inMemory(_ id: StoredHead.ID) -> StoredHead.ID? {
@@ -183,13 +185,13 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   }
 }
 
-/// Collects a body, which goes to the disk when it is whole.
+/// A write that collects a body in memory, and stores it on the disk when it is complete.
 private final class SQLiteCacheWriting: CacheWriting {
   private let store: SQLiteCacheStore
   private let head: StoredHead
   private let key: CacheKey
   private let maximumBytes: Int
-  /// `nil` once it is abandoned or committed.
+  /// The body so far; `nil` once it is abandoned or committed.
   private let body = Lock<Data?>(Data())
 
   init(_ store: SQLiteCacheStore, _ head: StoredHead, _ key: CacheKey, maximumBytes: Int) {

@@ -10,19 +10,19 @@ import LastroCache
   import Foundation
 #endif
 
-/// What is in the folder: for one thread at a time, which is the queue's.
+/// The contents of the folder, for one thread at a time, which is the queue's.
 final class SQLiteContents {
-  /// Another one begins the database anew. Version 1 has responses that were fetched with credentials among those for
-  /// anyone.
+  /// The version of the schema; a database of another version is replaced. Version 1 stored responses fetched with
+  /// credentials among the responses for anyone.
   static let schema = 2
-  /// Bodies up to this are in the database.
+  /// The maximum size of a body that is stored in the database instead of a file.
   private static let maximumBlobBytes = 64 * 1024
-  /// What an answer takes beside its bytes.
+  /// The assumed cost of a response in addition to its bytes.
   private static let overhead = 512
   private static let maximumVariants = 20
-  /// Commits between two looks at how much there is: another process may write too.
+  /// The number of commits between two recounts of the total size: another process may write too.
   private static let commitsBetweenSums = 32
-  /// Uses that are not written yet.
+  /// The number of uses that are collected before they are written.
   private static let maximumUses = 100
 
   private let path: String
@@ -47,7 +47,7 @@ final class SQLiteContents {
     try prepare()
   }
 
-  /// Makes the tables, and removes what does not belong together.
+  /// Creates the tables, counts the total size, and removes files without a row.
   private func prepare() throws(SQLiteFailure) {
     try database.execute("PRAGMA trusted_schema=OFF; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL")
     try database.execute("PRAGMA synchronous=NORMAL")
@@ -93,7 +93,7 @@ final class SQLiteContents {
     return heads
   }
 
-  /// `nil` for a row that was not written like that.
+  /// Returns the head of a row; `nil` if the row's seal does not match.
   private func head(_ row: [SQLiteConnection.Value], _ id: Int64, _ place: CacheKey) -> StoredHead? {
     guard let selecting = row[1].blob, let length = row[2].integer, let bytes = row[3].blob,
       let digest = row[4].blob, let seal = row[5].blob,
@@ -103,7 +103,7 @@ final class SQLiteContents {
       .head(id: id, selecting: selecting, length: length)
   }
 
-  /// A body that is what was written; else the answer goes.
+  /// Returns the body if it is the one that was written. Otherwise removes the response.
   func body(of id: Int64) throws(SQLiteFailure) -> Data? {
     guard let row = try database.rows("SELECT length, body, file, digest FROM entry WHERE id = ?", .integer(id)).first
     else { return nil }
@@ -129,7 +129,7 @@ final class SQLiteContents {
     }
   }
 
-  /// Keeps an answer, in place of the one with the same key and selection.
+  /// Stores a response, replacing the one with the same key and selection.
   func add(_ head: StoredHead, _ body: Data, for place: CacheKey) throws(SQLiteFailure) -> Bool {
     guard let bytes = try? JSONEncoder().encode(StoredRow(head)), let digest = Self.digest(body),
       let seal = StoredRow.seal(
@@ -147,7 +147,7 @@ final class SQLiteContents {
         place, head.selecting, Array(bytes), size, body, file, digest, seal)
     } catch {
       if let file { files.remove(file) }
-      // What was counted off is there again.
+      // Restore the size that the rolled-back deletion subtracted.
       try? sum()
       throw error
     }
@@ -175,7 +175,7 @@ final class SQLiteContents {
     for name in replaced { files.remove(name) }
   }
 
-  /// Deletes the row that is replaced, and what has no room beside one more; gives the files that nothing names any
+  /// Deletes the replaced row, and the oldest rows if the key has too many. Returns the files that no row names any
   /// more.
   private func deleteForOneMore(_ place: CacheKey, _ selecting: [UInt8]) throws(SQLiteFailure) -> [String] {
     try database.rows(
@@ -189,7 +189,7 @@ final class SQLiteContents {
     }
   }
 
-  /// Lets go of what was used longest ago, until nine tenths of the room are left in use.
+  /// Removes the least recently used responses until at most nine tenths of the limit are in use.
   private func trim() throws(SQLiteFailure) {
     commits += 1
     if bytes > maximumBytes || commits.isMultiple(of: Self.commitsBetweenSums) { try sum() }
@@ -235,7 +235,7 @@ final class SQLiteContents {
     try database.execute("PRAGMA incremental_vacuum")
   }
 
-  /// A size as the sum counts it: what another wrote into the file may be any number.
+  /// Returns a size clamped as in the sum: the file may have been written to by others, with any number.
   private static func plausible(_ size: Int64?) -> Int64 { min(max(size ?? 0, 0), 1 << 40) }
 
   private func removeRows(_ condition: String, _ value: SQLiteConnection.Value) throws(SQLiteFailure) {

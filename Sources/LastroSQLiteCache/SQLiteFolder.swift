@@ -10,15 +10,15 @@ import LastroSupport
   import Darwin
 #endif
 
-/// The folder of a store, and what is done when something in it fails.
+/// The folder of a store, with its handling of failures.
 final class SQLiteFolder: Sendable {
   private static let failuresBeforePause = 3
   private static let pause = Duration.seconds(60)
 
   private struct State {
-    /// For one thread at a time: it is used with the lock held, and does not leave it.
+    /// The contents, for one thread at a time: used only while the lock is held.
     var contents: SQLiteContents?
-    /// What is to be told when the lock is free again.
+    /// The events to report once the lock is released.
     var events: [SQLiteCacheEvent] = []
   }
 
@@ -28,9 +28,9 @@ final class SQLiteFolder: Sendable {
   private let time: TimeSource
   private let onEvent: (@Sendable (SQLiteCacheEvent) -> Void)?
   private let state: Lock<State>
-  /// Beside the state, whose lock is held while the disk works.
+  /// The key, in a lock of its own because the state's lock is held during disk access.
   private let digestKey: Lock<[UInt8]>
-  /// Failures in a row, and until when nothing is written.
+  /// The number of consecutive failures, and the time until which nothing is written.
   private let failures = Lock((count: 0, until: Duration?.none))
 
   init(
@@ -46,7 +46,7 @@ final class SQLiteFolder: Sendable {
     self.time = time
     self.onEvent = onEvent
     state = Lock(State())
-    // Without a folder that can be read there is a key all the same: memory needs one.
+    // Generate a key even if the folder cannot be read, because the store in memory needs one.
     digestKey = Lock(DigestKey.bytes(from: random))
     state.withLock { open(&$0) }
     tell()
@@ -62,12 +62,12 @@ final class SQLiteFolder: Sendable {
     for event in events { onEvent?(event) }
   }
 
-  /// False for a while after failures in a row.
+  /// Whether writing is allowed. False for a while after consecutive failures.
   var mayWrite: Bool { failures.withLock { $0.until.map { time.now() >= $0 } ?? true } }
 
-  /// Does something with the contents, on the thread of the queue.
+  /// Runs the body with the contents, on the queue's thread.
   ///
-  /// - Returns: `nil` where it failed.
+  /// - Returns: `nil` if it failed.
   func perform<Value>(
     isWriting: Bool, _ body: (SQLiteContents) throws(SQLiteFailure) -> Value
   ) -> Value? {
@@ -120,7 +120,7 @@ final class SQLiteFolder: Sendable {
     digestKey.withLock { $0 = contents.key }
   }
 
-  /// Begins anew, with an empty folder.
+  /// Deletes everything in the folder and creates an empty database.
   private func rebuild(_ state: inout State, _ failure: SQLiteFailure) {
     state.contents = nil
     for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
@@ -133,8 +133,8 @@ final class SQLiteFolder: Sendable {
     }
   }
 
-  /// The folder by a path without symbolic links above it, which SQLite does not follow. One at the folder itself
-  /// stays, also where slashes stand behind it, and is refused.
+  /// Returns the folder's path with symbolic links in its parents resolved, because SQLite does not follow them. A
+  /// symbolic link at the folder itself is not resolved, even if slashes follow it, and is refused later.
   private static func resolved(_ directory: String) throws(ConfigurationError) -> String {
     let path = directory.utf8.reversed().drop { $0 == UInt8(ascii: "/") }
     let name = String(decoding: path.prefix { $0 != UInt8(ascii: "/") }.reversed(), as: UTF8.self)
@@ -147,14 +147,14 @@ final class SQLiteFolder: Sendable {
     return isWhole ? String(cString: real) : "\(String(cString: real))/\(name)"
   }
 
-  /// By the `errno` of the call that has just failed.
+  /// Returns an error with the `errno` of the call that has failed last.
   private static func cannotBeMade(_ directory: String) -> ConfigurationError {
     ConfigurationError(
       "the cache's folder \(directory) cannot be made: \(String(cString: strerror(errno)))",
       hint: "make its parent, or name a folder in one that can be written to")
   }
 
-  /// Makes a folder that is for its owner alone.
+  /// Creates a folder that only its owner may access.
   ///
   /// - Parameter directory: the folder as the caller named it.
   private static func make(_ path: String, for directory: String) throws(ConfigurationError) {

@@ -2,9 +2,9 @@
 
 import LastroSupport
 
-/// Runs what blocks, one after another, on a thread of its own, which is there as long as there is something to do.
+/// Runs blocking work, one item after another, on a thread of its own, which exists only while there is work.
 final class StoreQueue: Sendable {
-  /// What waits beyond that is not done: a disk that slow is of no use to a cache.
+  /// The maximum number of waiting items; more are rejected, because a disk that slow is useless to a cache.
   private static let maximumWaiting = 4_096
 
   private struct State {
@@ -14,9 +14,9 @@ final class StoreQueue: Sendable {
 
   private let state = Lock(State())
 
-  /// Runs `body` behind what was given before.
+  /// Runs `body` after the work that was submitted before.
   ///
-  /// - Returns: its value; `nil` where there is too much to do, or the system starts no thread.
+  /// - Returns: its value; `nil` if too much work is waiting.
   func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
     let answer = OneAnswer<Value>()
     return submit({ answer.give(body()) }) ? await answer.value() : nil
@@ -32,7 +32,7 @@ final class StoreQueue: Sendable {
     }
     guard mustStart else { return isTaken }
     if DetachedThread.start({ self.drain() }) == 0 { return true }
-    // Without a thread of its own what is there is done here, so that none waits for ever.
+    // If no thread can be started, do the work on this thread, so that no caller waits forever.
     drain()
     return true
   }

@@ -8,16 +8,16 @@ import Lastro
   import Foundation
 #endif
 
-/// How an answer is kept, once its body is whole.
+/// Everything needed to store a response once its body is complete.
 struct BodyKeeping: Sendable {
   let head: StoredHead
   let key: CacheKey
-  /// The answer whose place it takes.
+  /// The stored response that this one replaces.
   let replaced: StoredHead.ID?
   let reading: ChangeCounts.Reading
   let access: StoreAccess
 
-  /// Keeps a body that is in memory.
+  /// Stores a body that is in memory.
   func keep(_ body: Data, in store: any HTTPCacheStore) async -> Bool {
     guard reading.isTrue, let writing = await store.begin(head, for: key) else { return false }
     guard await writing.write(body) else {
@@ -27,7 +27,7 @@ struct BodyKeeping: Sendable {
     return await commit(writing, in: store)
   }
 
-  /// The body is whole: it is kept, unless the answer is no longer true.
+  /// Commits a complete body, unless the response has become outdated meanwhile.
   func commit(_ writing: any CacheWriting, in store: any HTTPCacheStore) async -> Bool {
     guard reading.isTrue, await writing.commit() else {
       writing.abandon()
@@ -35,7 +35,7 @@ struct BodyKeeping: Sendable {
     }
     if let replaced { _ = await store.remove(replaced) }
     if reading.isTrue { return true }
-    // The store may have been cleared before this came to it.
+    // The store may have been cleared before this response reached it.
     access.condemn(key.url)
     _ = await access.clear(key.url)
     return false

@@ -5,20 +5,20 @@ import Lastro
 import LastroWire
 
 extension CacheExchange {
-  /// What came of asking the server.
+  /// The result of asking the server.
   struct Asked: Sendable {
     var response: TransferResponse
-    /// Whether other requests may get the same answer, as far as the server said.
+    /// Whether other requests may share the response, as far as the server's fields say.
     var isShareable: Bool
   }
 
-  /// The times of an exchange with the server.
+  /// The times at which a request was sent to the server and its response received.
   struct Times: Sendable {
     var requested: Duration
     var received: Duration
   }
 
-  /// Asks the server, by what the situation demands, and keeps what comes.
+  /// Asks the server as the situation's decision demands, and stores the response.
   func ask(_ situation: Situation) async throws(TransportError) -> Asked {
     let request = try outgoing(situation.decision)
     let reading = cache.changes.begin(keys.own.url)
@@ -48,10 +48,10 @@ extension CacheExchange {
     return await kept(response, situation, times, reading)
   }
 
-  /// The request as it goes on: with conditions, and what the mode says.
+  /// Returns the request to forward, with conditions for validation and the fields that the mode requires.
   private func outgoing(_ decision: CacheDecision) throws(TransportError) -> TransferRequest {
     var request = try request.remaining(after: time.now() - start)
-    // What is kept is to be whole.
+    // A response is stored only with its whole body.
     if asked.method == "GET" { request.dropsRedirectBodies = false }
     var fields = asked.fields
     if case .validate(_, let conditions) = decision { fields.lines += conditions }
@@ -66,7 +66,7 @@ extension CacheExchange {
     return request
   }
 
-  /// What is stored, where it may serve because the server failed.
+  /// Returns the stored response if it may be served because the server failed, otherwise `nil`.
   private func stale(
     _ situation: Situation, isUnreachable: Bool, status: Int?, _ facts: TransferFacts?
   ) async throws(TransportError) -> TransferResponse? {
@@ -80,12 +80,13 @@ extension CacheExchange {
     report.forwardReason = .stale
     report.forwardStatus = status
     var facts = facts ?? TransferFacts()
-    // It tells of the body that is not given.
+    // This fact describes the server's body, which is discarded.
     facts.bodyCut = nil
     return try await served(situation.stored[index], serving, report, facts: facts)
   }
 
-  /// What a 304 makes of what is stored; `nil` where it is about none of it, or the body is gone.
+  /// Updates stored responses from a 304, and serves one. Returns `nil` if the 304 matches none of them, or the body is
+  /// gone.
   private func validated(
     _ index: Int, _ situation: Situation, _ response: TransferResponse, _ times: Times
   ) async throws(TransportError) -> Asked? {
@@ -102,7 +103,7 @@ extension CacheExchange {
       report.forwardReason = .stale
       report.forwardStatus = 304
       report.isStored = mayStay(heads[serving].entry, serving, situation)
-      // Requests that were equal by the rule before it may not be by this one.
+      // Requests that were equal by the previous rule may differ by this one.
       let keepsRule = keys.searchRule == nil || NoVarySearch(heads[serving].entry.fields) == keys.searchRule
       let isShareable = report.isStored && keepsRule && mayServeOthers(heads[serving].entry)
       answer = try await served(heads[serving], part, report, facts: response.facts).map {
@@ -114,8 +115,8 @@ extension CacheExchange {
     return answer
   }
 
-  /// A stored answer with the fields that one without a body brought for it, which the store takes as long as it may be
-  /// kept with them.
+  /// Returns a stored response with fields updated from a response without a body. Updates the store too, if the
+  /// response may still be stored with these fields.
   private func refreshed(
     _ index: Int, _ situation: Situation, by fields: CacheFields, _ times: Times
   ) async -> StoredHead {
@@ -128,26 +129,27 @@ extension CacheExchange {
     return head
   }
 
-  /// Whether an answer that is stored stays so: by what it says, and for whom.
+  /// Whether a stored response may remain stored, by its fields and by whom it is for.
   private func mayStay(_ entry: CacheEntry, _ index: Int, _ situation: Situation) -> Bool {
     let isForThese = index < situation.ownCount || entry.isForAnyone
     return isForThese && CacheStorage.mayKeep(asked, entry, rules)
   }
 
-  /// A jar that has no cookie for this yet: what is set begins its session, and is no other's, though the request has
-  /// nothing that would tell the two apart.
+  /// Whether the request comes from a cookie jar without cookies for this URL. A cookie set by the response starts that
+  /// jar's session and belongs to no other jar, although the request's fields do not tell the jars apart.
   var isOfNewSession: Bool {
     request.layerUses[.cookieSending] != nil && !keys.own.isPersonal && cache.policy.partitioning == .byPrincipal
   }
 
-  /// What an answer without a body tells of entries, which may be everyone's: not the cookies that it sets for one.
+  /// Returns the fields with which a response without a body updates stored entries. Cookies set for one sender are
+  /// removed, because an entry may be for anyone.
   private func fieldsForEntries(of response: TransferResponse) -> CacheFields {
     var fields = CacheFields(response.head.headerFields)
     if keys.own.isPersonal || isOfNewSession { fields.remove("set-cookie") }
     return fields
   }
 
-  /// What an answer to HEAD says of stored answers to GET (RFC 9111 §4.3.5).
+  /// Updates or removes stored responses to GET according to a response to HEAD (RFC 9111 §4.3.5).
   private func learn(from response: TransferResponse, _ situation: Situation, _ times: Times) async {
     guard response.head.status == .ok, !asked.forbidsStoring else { return }
     let fields = fieldsForEntries(of: response)
@@ -163,7 +165,8 @@ extension CacheExchange {
 }
 
 extension TransportError {
-  /// Whether it tells that the server cannot be reached. A refused certificate tells of a server that must not be.
+  /// Whether the error means that the server is unreachable. A refused certificate does not: it means that the server
+  /// must not be used.
   fileprivate var isUnreachable: Bool {
     switch stage {
     case .resolve, .connect, .proxy, .send, .response, .timeout, .policy: true

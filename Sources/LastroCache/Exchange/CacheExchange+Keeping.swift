@@ -5,9 +5,9 @@ import Lastro
 import LastroWire
 
 extension CacheExchange {
-  /// The server's answer, which is kept where it may be: at once, or while its body is read.
+  /// Stores the server's response if that is allowed: immediately, or while its body is read. Returns the response.
   ///
-  /// - Parameter reading: whether anything changed at the server since the request was handed over.
+  /// - Parameter reading: knows whether the URL changed since the request was sent.
   func kept(
     _ response: TransferResponse, _ situation: Situation, _ times: Times, _ reading: ChangeCounts.Reading
   ) async -> Asked {
@@ -32,16 +32,16 @@ extension CacheExchange {
         }
       }
     }
-    // Without a rule only equal URLs wait for one another.
+    // Without a known rule, only requests with equal URLs wait for one another.
     let isShareable = mayStore && (isByRule || keys.searchRule == nil) && mayServeOthers(head.entry)
     return Asked(response: noted(response, report), isShareable: isShareable)
   }
 
-  /// Whether an answer that just came may be that to other requests too. One that has to be validated first may not,
-  /// though they waited for it: equal requests may be one as far as their answer may be reused (RFC 9111 §4).
+  /// Whether a new response may also answer the requests that waited for it. A response that must be validated before
+  /// reuse may not: collapsing requests is allowed only if the response may be reused (RFC 9111 §4).
   func mayServeOthers(_ entry: CacheEntry) -> Bool {
     var others = asked
-    // Who wants the server's word has it by this answer.
+    // This response is the validation that such a request wants.
     if others.wish == .revalidate { others.wish = .none }
     switch CacheDecision.decide(others, entries: [entry], matching: [0], now: time.sinceEpoch(), rules: rules) {
     case .serve, .serveAndRevalidate: return true
@@ -49,8 +49,8 @@ extension CacheExchange {
     }
   }
 
-  /// Whether an answer says of the query what the request's key was made by. Where it does not, and is followed, the
-  /// next one is kept.
+  /// Whether the response's `No-Vary-Search` rule is the rule by which the request's key was made. If not, and the new
+  /// rule is accepted, the next response is stored by it.
   private func hasKnownRule(_ response: TransferResponse, mayStore: Bool) -> Bool {
     guard cache.policy.readsNoVarySearch else { return true }
     let rule = NoVarySearch(CacheFields(response.head.headerFields))
@@ -64,10 +64,10 @@ extension CacheExchange {
     keys.mayStoreOwn && (cache.policy.storesPersonal || !entry.fields.contains("set-cookie"))
   }
 
-  /// The head as it is kept, under which key, and whether it may be.
+  /// Returns the head to store, its key, and whether it may be stored.
   private func head(of response: TransferResponse, _ times: Times) -> (StoredHead, CacheKey, mayStore: Bool) {
     let fields = CacheFields(response.head.headerFields)
-    // The engine undoes codings where the request asks for none itself.
+    // The engine decodes the body if the request does not ask for a coding itself.
     let isDecoded = fields.contains("content-encoding") && !asked.leavesCoding
     let entry = CacheEntry(
       status: response.head.status.code, fields: CacheStorage.fieldsToStore(fields, received: times.received),

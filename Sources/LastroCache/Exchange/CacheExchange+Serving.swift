@@ -11,9 +11,9 @@ import LastroWire
 #endif
 
 extension CacheExchange {
-  /// The answer made of what is stored; `nil` where its body is gone.
+  /// Builds the response from a stored one. Returns `nil` if the stored body is gone.
   ///
-  /// - Throws: stage `limit`, where it is longer than the request allows.
+  /// - Throws: stage `limit` if the body is longer than the request allows.
   func served(
     _ stored: StoredHead, _ serving: CacheServing, _ report: CacheReport, facts: TransferFacts = TransferFacts()
   ) async throws(TransportError) -> TransferResponse? {
@@ -45,7 +45,7 @@ extension CacheExchange {
     return try limited(noted(response, report))
   }
 
-  /// What the store has of a body, as it is to be given; `nil` where it has not all of it.
+  /// Returns the stored body, or the requested part of it. Returns `nil` if the store does not have all of it.
   private func body(
     of stored: StoredHead, _ serving: CacheServing, _ report: CacheReport
   ) async throws(TransportError) -> ResponseBody? {
@@ -54,7 +54,7 @@ extension CacheExchange {
     let body = await visit.ask { store -> ResponseBody? in
       guard let body = await store.body(of: stored.id), !access.isCondemned(url) else { return nil }
       if isStreamed || body.bytes != nil && serving == .whole { return body }
-      // Here the wait for it has its limit.
+      // Collect here, where waiting for the store is limited.
       guard let all = try? await body.collect(upTo: Int(clamping: stored.length)) else { return nil }
       guard case .part(let range) = serving else { return ResponseBody(all) }
       guard Int64(all.count) >= range.upperBound else { return nil }
@@ -65,7 +65,7 @@ extension CacheExchange {
     return body.bytes == nil ? ResponseBody(source: StoredBody(body, of: request, visit)) : body
   }
 
-  /// Holds an answer in memory to the request's limit, as any transport does.
+  /// Applies the request's body limit to a response in memory, as any transport does.
   func limited(_ response: TransferResponse) throws(TransportError) -> TransferResponse {
     guard let count = response.body.bytes?.count else { return response }
     let limit: Int? =

@@ -5,10 +5,11 @@ import Lastro
 import LastroWire
 
 extension CacheExchange {
-  /// A body of a known length up to this is read before its head is given, where others wait for it.
+  /// A body of a known length up to this is read completely before its response is returned, if other requests wait for
+  /// it.
   private static let maximumCollectedBytes = 1024 * 1024
 
-  /// Asks the server, or waits for the answer to an equal request.
+  /// Asks the server, or waits for the response to an equal request.
   ///
   /// - Parameter landings: the number of flights that had ended before the store was read.
   func asking(_ situation: Situation, _ landings: UInt64) async throws(TransportError) -> TransferResponse {
@@ -22,8 +23,8 @@ extension CacheExchange {
     }
   }
 
-  /// Only requests that say nothing of caching are equal: what another was content with may be too old for one that
-  /// does.
+  /// Whether the request may share a transfer. Only requests without caching fields may: a response that satisfies
+  /// another request may be too old for one with such fields.
   private var mayShare: Bool {
     cache.policy.collapsesEqualRequests && asked.method == "GET" && !asked.isConditional && asked.control.isEmpty
       && !asked.fields.contains("range") && mode != .reload
@@ -46,7 +47,7 @@ extension CacheExchange {
     }
   }
 
-  /// Where a flight ended since the store was read, the answer may be in it.
+  /// Looks at the store again if a flight ended since it was read, because that flight may have stored the response.
   private func answer(_ situation: Situation, _ landings: UInt64) async throws(TransportError) -> Asked {
     guard cache.flights.landings != landings else { return try await ask(situation) }
     let (answer, situation) = try await locally()
@@ -60,7 +61,7 @@ extension CacheExchange {
       selection: VaryRule(CacheFields(response.head.headerFields)).selection(from: asked.fields))
   }
 
-  /// With its body in memory, where others wait for it and it is known to be short.
+  /// Collects the body in memory if other requests wait for it and its length is known to be small.
   private func collected(
     _ response: TransferResponse, for flight: Flight
   ) async throws(TransportError) -> TransferResponse {
@@ -87,7 +88,8 @@ extension CacheExchange {
     }
   }
 
-  /// The answer to another request, as this one's: what happened on the wire happened to the other.
+  /// Returns a response to another request as this one's. Its facts are dropped: they describe the other request's
+  /// transfer.
   private func collapsed(_ response: TransferResponse) -> TransferResponse {
     var report = response.facts.cache ?? CacheReport(.hit)
     report.isCollapsed = true
@@ -96,7 +98,7 @@ extension CacheExchange {
     return noted(response, report)
   }
 
-  /// Validates behind an answer that is given.
+  /// Validates a stored response in the background, after it has been served.
   func revalidate(_ index: Int, _ situation: Situation) {
     var background = request
     background.delivery = .collected(maximumBytes: max(0, cache.policy.maximumEntryBytes))

@@ -10,13 +10,13 @@ import LastroWire
   import Foundation
 #endif
 
-/// One request on its path through the cache.
+/// A request and its passage through the cache.
 struct CacheExchange: Sendable {
   let request: TransferRequest
   let asked: CacheRequest
   let mode: CacheMode
   let keys: CacheKeys
-  /// When it began, by the monotonic clock.
+  /// The start of the request, by the monotonic clock.
   let start: Duration
   let transport: CachingTransport
   let visit: StoreVisit
@@ -25,19 +25,19 @@ struct CacheExchange: Sendable {
   var time: TimeSource { transport.time }
   var rules: CacheRules { transport.cache.policy.rules }
 
-  /// What is stored for the request, and what follows from it.
+  /// The responses stored for a request, and the resulting decision.
   struct Situation: Sendable {
     var stored: [StoredHead] = []
-    /// How many of them are for those alone who ask; behind them stand those for anyone.
+    /// The number of stored responses for this sender alone. They come first; the responses for anyone follow.
     var ownCount = 0
     var entries: [CacheEntry] = []
     var matching: [Int] = []
     var decision: CacheDecision
 
-    /// The one that would serve, fresh or not.
+    /// The stored response that would be served, fresh or not.
     var chosen: Int? { CacheDecision.newest(of: matching, entries) }
 
-    /// The server is asked as if nothing was stored.
+    /// Returns the situation with the decision to forward the request as if nothing were stored.
     func asking(_ reason: CacheDecision.ForwardReason) -> Situation {
       var result = self
       result.decision = .forward(reason)
@@ -52,10 +52,11 @@ struct CacheExchange: Sendable {
     return try await asking(situation, landings)
   }
 
-  /// The answer where the server need not be asked, and else what is stored.
+  /// Returns the response if the server need not be asked, and the situation in any case.
   func locally() async throws(TransportError) -> (TransferResponse?, Situation) {
     var situation = Situation(decision: .forward(.uriMiss))
-    // What is gone, or poisoned, by the time that it is read is not asked for again; others come meanwhile.
+    // An entry whose body is missing or corrupt is removed, and the lookup is repeated a few times, because new entries
+    // may arrive meanwhile.
     for _ in 0..<4 {
       situation = try await look()
       switch situation.decision {
@@ -79,7 +80,7 @@ struct CacheExchange: Sendable {
 
   func remove(_ id: StoredHead.ID) async { await visit.ask { await $0.remove(id) } }
 
-  /// Throws where the task was cancelled, for which a wait was given up.
+  /// Throws a cancellation error if the task is cancelled, which ends a wait early.
   func checkCancelled(requestSent: Bool = false) throws(TransportError) {
     if Task.isCancelled { throw .cancelled(requestSent: requestSent) }
   }
@@ -105,14 +106,14 @@ struct CacheExchange: Sendable {
       stored: stored, ownCount: own.count, entries: entries, matching: matching, decision: decision)
   }
 
-  /// What is stored for those who ask alone, and for anyone; `nil` where the store does not tell.
+  /// Returns the heads stored for this sender alone, and for anyone; `nil` if the store does not respond.
   private func heads() async -> (own: [StoredHead], common: [StoredHead])? {
     let (keys, access) = (keys, cache.access)
     return await visit.ask { store in
-      // What could not be removed must not answer.
+      // Entries that could not be removed must not be served.
       guard await access.clear(keys.own.url) else { return ([], []) }
       let own = await store.heads(for: keys.own)
-      // What was answered to one without credentials is not for one with them, unless it is for all.
+      // A response to a request without credentials may be served to one with credentials only if it is for anyone.
       let common = keys.own == keys.common ? [] : await store.heads(for: keys.common).filter(\.entry.isForAnyone)
       return access.isCondemned(keys.own.url) ? ([], []) : (own, common)
     }

@@ -3,11 +3,11 @@
 import Lastro
 import LastroWire
 
-/// Makes the digests under which answers are kept. What goes in may be secret; what comes out is not.
+/// Computes the digests under which responses are stored. The input may be secret; the digests are not.
 struct CacheKeyring: Sendable {
   let key: [UInt8]
 
-  /// Of what is not the same in two uses: a URL is never taken for a principal.
+  /// The purpose of a digest. It is part of the input, so that a URL and a principal never have the same digest.
   private enum Use: String { case url, principal, credentials, selection }
 
   func digest(ofURL url: String) throws(ConfigurationError) -> [UInt8] { try digest(url, .url) }
@@ -16,7 +16,8 @@ struct CacheKeyring: Sendable {
     text.isEmpty ? [] : try digest(text, .selection)
   }
 
-  /// The partition of a request; empty for requests without credentials and connection options of their own.
+  /// Returns the partition of a request; empty for requests without credentials and without connection options of their
+  /// own.
   func partition(
     of sender: CacheSender, _ partitioning: HTTPCachePolicy.Partitioning
   ) throws(ConfigurationError) -> [UInt8] {
@@ -28,7 +29,7 @@ struct CacheKeyring: Sendable {
     return text.isEmpty ? [] : try digest(text, .credentials)
   }
 
-  /// The partition of responses that are for anyone who reaches the server by the same connection options.
+  /// Returns the partition of responses that are for anyone who reaches the server by the same connection options.
   func way(of sender: CacheSender) throws(ConfigurationError) -> [UInt8] {
     sender.way.isEmpty ? [] : try digest(sender.way, .credentials)
   }

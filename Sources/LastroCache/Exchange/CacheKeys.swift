@@ -3,22 +3,22 @@
 import Lastro
 import LastroWire
 
-/// Under what the answer to a request may be kept.
+/// The keys under which the response to a request may be stored.
 struct CacheKeys: Sendable {
   let keyring: CacheKeyring
-  /// For those with the same principal or credentials.
+  /// The key for requests with the same principal or credentials.
   let own: CacheKey
-  /// For anyone who asks the same way.
+  /// The key for anyone who uses the same connection options.
   let common: CacheKey
-  /// What of the query does not tell requests apart, as far as is known; `nil` where all of it does.
+  /// The known rule for which parts of the query to ignore; `nil` if the whole query counts.
   let searchRule: NoVarySearch?
-  /// Whether the request tells who sends it: then the response is not for anyone, whatever the partitioning.
+  /// Whether the request identifies its sender. If so, its response is not for anyone, regardless of the partitioning.
   let isCredentialed: Bool
   /// Whether a response that is not for anyone may be stored.
   let mayStoreOwn: Bool
 
-  /// `nil` where the request has no URL, OpenSSL no SHA-256, its connection options objects of their own, or the store
-  /// does not answer: then nothing is kept.
+  /// Returns `nil` if the request has no URL, OpenSSL has no SHA-256, the connection options contain custom objects, or
+  /// the store does not respond. Nothing is stored then.
   init?(of request: TransferRequest, from sender: CacheSender, _ cache: HTTPCache, _ visit: StoreVisit) async {
     guard let url = request.url, !sender.isUnrepeatable else { return nil }
     guard let key = await visit.ask({ await $0.digestKey() }) else { return nil }

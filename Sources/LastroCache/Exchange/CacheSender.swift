@@ -4,15 +4,15 @@ import HTTPTypes
 import Lastro
 import LastroWire
 
-/// The sender of a request and its connection options: a response is stored for both.
+/// The sender of a request and its connection options. A response is stored for this combination.
 struct CacheSender: Sendable {
   let principal: String?
   let credentials: RequestCredentials
-  /// The connection options as a text; empty for the transport's own.
+  /// The connection options as text; empty for the transport's own.
   let way: String
   /// Whether the request presents a client certificate of its own.
   let hasIdentity: Bool
-  /// Whether its connection options have objects, of which a later request cannot have equals: it goes past the cache.
+  /// Whether the connection options contain objects that a later request cannot match. Such a request skips the cache.
   let isUnrepeatable: Bool
 
   init(of request: TransferRequest, principal: String?, _ policy: HTTPCachePolicy) {
@@ -24,7 +24,7 @@ struct CacheSender: Sendable {
     isUnrepeatable = options.map { $0.tls.trustJudge != nil || $0.reach.names.map { $0.name == nil } ?? false } ?? false
   }
 
-  /// Whether the request tells who sends it.
+  /// Whether the request identifies its sender.
   var isCredentialed: Bool { principal != nil || hasIdentity || !credentials.isEmpty }
 
   /// Whether a later request of the same sender can be recognized.
@@ -37,7 +37,7 @@ struct CacheSender: Sendable {
     isRecognizable(policy) && (policy.storesPersonal || !isCredentialed)
   }
 
-  /// For whom responses are stored, in words.
+  /// Returns a phrase that says for whom responses are stored.
   func explanation(_ policy: HTTPCachePolicy) -> String {
     if isUnrepeatable { return "not used: the request has a trust judge or a name resolver of its own" }
     let suffix = way.isEmpty ? "" : ", over the same connection options"
@@ -49,7 +49,7 @@ struct CacheSender: Sendable {
     guard isRecognizable(policy) else {
       let changes = credentials.unattributed.count > 1 ? "change" : "changes"
       let names = credentials.unattributed.count > 1 ? "name" : "names"
-      // A program that stores nothing personal has no principals either.
+      // A program that stores nothing personal has no principals either, so the hint would not help.
       let hint = policy.storesPersonal ? ": set RequestOptions.principal" : ""
       return """
         not stored unless public, as \(Self.list(credentials.unattributed)) \(changes) with each request and \(names) no \

@@ -11,7 +11,7 @@ import LastroWire
 #endif
 
 extension CachingTransport {
-  /// A request that goes past the cache.
+  /// Sends a request that skips the cache.
   func bypass(_ request: TransferRequest, _ asked: CacheRequest) async throws(TransportError) -> TransferResponse {
     guard asked.mayForward else { return unavailable }
     var report = CacheReport(.bypassed)
@@ -19,7 +19,7 @@ extension CachingTransport {
     return noted(try await base.execute(request), report)
   }
 
-  /// A request that may change what is stored (RFC 9111 §4.4).
+  /// Sends a request that may change what is stored (RFC 9111 §4.4), and invalidates stored responses if it does.
   func change(_ request: TransferRequest, _ asked: CacheRequest) async throws(TransportError) -> TransferResponse {
     guard asked.mayForward else { return unavailable }
     let start = time.now()
@@ -35,7 +35,7 @@ extension CachingTransport {
     return noted(response, report)
   }
 
-  /// The URL of a request, and those of the same origin that its answer names.
+  /// Returns the URL of a request, and the URLs of the same origin that its response refers to.
   static func changed(by request: TransferRequest, _ response: TransferResponse) -> [String] {
     guard let url = request.url, let base = try? RequestTarget(url) else { return [] }
     let others = CacheInvalidation.references(CacheFields(response.head.headerFields)).compactMap { reference in
@@ -44,14 +44,14 @@ extension CachingTransport {
     return [url] + others.filter { $0.scheme == base.scheme && $0.authority == base.authority }.map(\.url)
   }
 
-  /// What a request gets for which the server must not be asked (RFC 9111 §5.2.1.7).
+  /// The 504 response for a request that must not be forwarded (RFC 9111 §5.2.1.7).
   var unavailable: TransferResponse {
     noted(
       TransferResponse(head: HTTPResponse(status: .gatewayTimeout), body: ResponseBody(Data())),
       CacheReport(.bypassed))
   }
 
-  /// With what the cache did, for the ledger, and for the caller where the policy says so.
+  /// Adds the cache's report to the facts, and to the fields if the policy says so.
   func noted(_ response: TransferResponse, _ report: CacheReport) -> TransferResponse {
     var response = response
     response.facts.notes.append(report.note)
@@ -63,13 +63,13 @@ extension CachingTransport {
 }
 
 extension TransferRequest {
-  /// The URL as it is sent; `nil` where it has none.
+  /// The URL as it is sent; `nil` if the request has none.
   var url: String? {
     guard let scheme = head.scheme, let authority = head.authority else { return nil }
     return "\(scheme)://\(authority)\(head.path ?? "/")"
   }
 
-  /// The request with what is left of its deadline.
+  /// Returns the request with the time that remains of its deadline.
   func remaining(after waited: Duration) throws(TransportError) -> TransferRequest {
     guard waited > .zero, let deadline else { return self }
     guard deadline > waited else { throw deadlinePassed() }
@@ -84,12 +84,12 @@ extension TransferRequest {
 }
 
 extension RequestTarget {
-  /// As a text, without a fragment.
+  /// The target as text, without a fragment.
   var url: String { "\(scheme)://\(authority)\(pathAndQuery)" }
 }
 
 extension HTTPField.Name {
-  // Forced: letters and a hyphen are a field name (RFC 9110 §5.6.2), and no other name could stand in.
+  // Force-unwrapped: letters and a hyphen form a valid field name (RFC 9110 §5.6.2), and no fallback name would do.
   // swift-format-ignore: NeverForceUnwrap
   fileprivate static let cacheStatus = HTTPField.Name("Cache-Status")!
 }

@@ -4,11 +4,12 @@ import HTTPTypes
 import Lastro
 import LastroWire
 
-/// A transport that sends one of equal requests at a time.
+/// A transport that sends only one of several equal requests at a time.
 struct CollapsingTransport: Transport {
-  /// Fields that differ between requests which are equal all the same (W3C Trace Context, Baggage).
+  /// Fields that do not count when requests are compared (W3C Trace Context, Baggage).
   private static let traceFields: Set<String> = ["traceparent", "tracestate", "baggage"]
-  /// Stages of failures that are of one request alone: another has more time, or room, or rules of its own.
+  /// The stages of failures that concern one request only: another may have a longer timeout, a larger limit or other
+  /// rules.
   private static let ownStages: Set<FailureStage> = [.timeout, .limit, .cancelled, .policy]
 
   let base: any Transport
@@ -32,13 +33,13 @@ struct CollapsingTransport: Transport {
     return base.explain(request) + [.init("collapsing", words)]
   }
 
-  /// `nil` for a request that is equal to none.
+  /// Returns the key of a request; `nil` if the request shares no transfer.
   private func key(of request: TransferRequest) -> FlightTable.Key? {
     let use = CacheUse(request.layerUses[.cache])
     guard [.get, .head].contains(request.head.method), request.body.length == 0, request.onInterimResponse == nil,
       ![.noStore, .reload].contains(use.mode), case .collected(let maximum) = request.delivery, let url = request.url
     else { return nil }
-    // Objects of a request's own have no text that would tell two of them apart.
+    // Custom objects have no text to compare them by.
     guard request.connection?.tls.trustJudge == nil, request.connection?.reach.names == nil else { return nil }
     var lines = [
       request.head.method.rawValue, use.principal.map { "for \($0.utf8.count) \($0)" } ?? "",
@@ -54,7 +55,8 @@ struct CollapsingTransport: Transport {
       key: CacheKey(url: target, partition: rest), mode: .standard, leavesCoding: false, connection: request.connection)
   }
 
-  /// A change ends the flights of its URL: who asks behind it is not told what was before it.
+  /// Sends a request alone. If it changes a URL, ends that URL's flights: a later request must not get a response from
+  /// before the change.
   private func alone(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let response = try await base.execute(request)
     if CacheInvalidation.isCaused(byMethod: request.head.method.rawValue, status: response.head.status.code) {
@@ -81,7 +83,8 @@ struct CollapsingTransport: Transport {
     }
   }
 
-  /// Whether a failure is of one request alone: a session that begins in it is, too.
+  /// Whether a failure concerns one request only. A response that sets a cookie starts a session for one request only,
+  /// too.
   private static func isOwn(_ error: TransportError) -> Bool {
     ownStages.contains(error.stage) || error.head?.headerFields[.setCookie] != nil
   }
@@ -102,7 +105,8 @@ struct CollapsingTransport: Transport {
     }
   }
 
-  /// The answer to another request, as this one's: what happened on the wire happened to the other.
+  /// Returns a response to another request as this one's. Its facts are dropped: they describe the other request's
+  /// transfer.
   private func collapsed(_ response: TransferResponse, _ request: TransferRequest) -> TransferResponse {
     var report = CacheReport(.bypassed)
     report.forwardReason = .bypass

@@ -9,13 +9,13 @@ import LastroWire
   import Darwin
 #endif
 
-/// A request's own connection options as a text that is part of the keys of what is kept.
+/// The connection options of a request as a text, which is part of the keys of stored responses.
 ///
-/// They decide which server responds, who may see or change a response on its way, and who vouches for the server: what
-/// was fetched by some options does not answer a request with others. They are no credentials, but for a client
-/// certificate.
+/// The options decide which server responds, who can see or change a response in transit, and which certificates are
+/// trusted. So a response fetched with some options does not answer a request with others. Apart from a client
+/// certificate, the options are not credentials.
 enum ConnectionWay {
-  /// Empty for the default options. Objects of the options have no text.
+  /// Returns the text; empty for the default options. Custom objects in the options have no text.
   static func text(_ options: ConnectionOptions) -> String {
     var parts: [String] = []
     if let path = options.unixSocketPath { parts.append("socket \(path)") }
@@ -36,8 +36,8 @@ enum ConnectionWay {
     return (parts + rules(options)).map { $0 + "\n" }.joined()
   }
 
-  /// The options that decide which connections may be made: a response from the cache comes over none, and so asks no
-  /// rule.
+  /// Returns the options that decide which connections may be made. They must be in the key: serving from the cache
+  /// makes no connection that could check them.
   private static func rules(_ options: ConnectionOptions) -> [String] {
     var parts: [String] = []
     switch options.proxy {
@@ -67,8 +67,8 @@ enum ConnectionWay {
     }.joined(separator: " ")
   }
 
-  /// The file that a path leads to, and the version of its content: another one may stand there later, and a relative
-  /// path means another file in another process.
+  /// Returns the identity of the file at a path and the version of its content. The path is not enough: the file may be
+  /// replaced later, and a relative path means another file in another process.
   private static func version(ofFile path: String) -> String {
     var facts = stat()
     guard stat(path, &facts) == 0 else { return "missing \(path)" }
@@ -80,7 +80,7 @@ enum ConnectionWay {
     return "file \(facts.st_dev) \(facts.st_ino) \(facts.st_size) \(time.tv_sec).\(time.tv_nsec)"
   }
 
-  /// The paths of a directory's files, in order.
+  /// Returns the paths of a directory's files, sorted.
   private static func entries(_ path: String) -> [String] {
     guard let directory = opendir(path) else { return [path] }
     defer { closedir(directory) }

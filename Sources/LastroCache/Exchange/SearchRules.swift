@@ -4,21 +4,21 @@ import Lastro
 import LastroSupport
 import LastroWire
 
-/// What answers said of the queries of their paths. It is known in this process alone, and so what is kept by such a
-/// rule is found in this process alone: a change that came before the rule was known could not end it.
+/// The `No-Vary-Search` rules of recent responses, by path. Rules exist in this process only, and so responses stored
+/// by a rule are found in this process only: a change that came before the rule was known could not invalidate them.
 final class SearchRules: Sendable {
   private static let maximumPaths = 1_000
   private static let maximumRules = 4
 
   private struct Path {
     var current: NoVarySearch?
-    /// All that were the current one: what was kept by them is still there.
+    /// Every rule that was ever current: responses stored by them still exist.
     var seen: [NoVarySearch] = []
   }
 
   private struct State {
     var paths: [Substring: Path] = [:]
-    /// Part of all texts: what was kept before it changed is not found again.
+    /// A part of every text. After it changes, earlier responses are no longer found.
     var salt: UInt64
   }
 
@@ -26,7 +26,7 @@ final class SearchRules: Sendable {
 
   init(random: RandomSource = .system) { state = Lock(State(salt: random.next())) }
 
-  /// The rule by which requests of a URL are told apart, and the text that stands for the URL by it.
+  /// Returns the current rule for a URL, and the URL's canonical text by that rule.
   func rule(of url: String) -> (rule: NoVarySearch?, text: String) {
     state.withLock { state in
       guard let rule = state.paths[Self.path(of: url)]?.current else { return (nil, url) }
@@ -34,16 +34,16 @@ final class SearchRules: Sendable {
     }
   }
 
-  /// All texts under which answers of a URL may be kept.
+  /// Returns every text under which responses of a URL may be stored.
   func texts(of url: String) -> [String] {
     state.withLock { state in
       [url] + (state.paths[Self.path(of: url)]?.seen ?? []).map { Self.text(url, $0, state.salt) }
     }
   }
 
-  /// An answer has another rule than was known.
+  /// Records a response's rule that differs from the known one.
   ///
-  /// - Returns: whether it is followed: what says something else each time is not.
+  /// - Returns: whether the rule is used; false for a path that has had too many different rules.
   func learn(_ rule: NoVarySearch?, of url: String) -> Bool {
     state.withLock { state in
       let name = Self.path(of: url)

@@ -8,8 +8,8 @@ import Lastro
   import Foundation
 #endif
 
-/// A body that a store gives piece by piece. It keeps the request's deadline, as that of any transport does, and none
-/// of its pieces is waited for without end.
+/// A body that a store delivers in pieces. It enforces the request's deadline, as any transport's body does, and limits
+/// the wait for each piece.
 final class StoredBody: ResponseBodySource {
   private let body: ResponseBody
   private let request: TransferRequest
@@ -27,7 +27,7 @@ final class StoredBody: ResponseBodySource {
     let (body, time) = (body, visit.time)
     let left = request.deadline.map { $0 - (time.now() - visit.start) }
     if let left, left <= .zero { throw request.deadlinePassed() }
-    // What waits for the network may wait for as long.
+    // Waiting for the store may take as long as waiting for the network.
     let limit = [left, request.idleTimeout ?? Timeouts.standard.idle].compactMap(\.self).min()
     let outcome = await interruptible(within: limit, time: time) { () -> Result<Data?, TransportError> in
       var iterator = body.makeAsyncIterator()

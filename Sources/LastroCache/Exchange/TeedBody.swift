@@ -9,7 +9,7 @@ import LastroSupport
   import Foundation
 #endif
 
-/// A body on its path to its reader, which is kept at the same time. What cannot be kept does not hold the reader up.
+/// A body that is stored while it is read. A failure to store it does not delay the reader.
 final class TeedBody: ResponseBodySource {
   private let body: ResponseBody
   private let keeping: BodyKeeping
@@ -18,7 +18,7 @@ final class TeedBody: ResponseBodySource {
   private let state = Lock(State())
 
   private struct State {
-    /// `nil` before it has begun, and once it is whole or given up.
+    /// The write in progress; `nil` before it begins, and after it is committed or abandoned.
     var writing: (any CacheWriting)?
     var isOver = false
     var count = 0
@@ -31,9 +31,9 @@ final class TeedBody: ResponseBodySource {
     self.visit = visit
   }
 
-  /// Begins to keep it.
+  /// Begins to store the body.
   ///
-  /// - Returns: false where it is not kept: then the body is to be given as it is.
+  /// - Returns: false if the body is not being stored: then return the original body.
   func begin() async -> Bool {
     let (keeping, state) = (keeping, state)
     let isBegun = await visit.ask { store in
@@ -44,7 +44,7 @@ final class TeedBody: ResponseBodySource {
         if !state.isOver { state.writing = writing }
         return !state.isOver
       }
-      // It came too late.
+      // The body was read or cancelled before the store responded.
       if !isWanted { writing.abandon() }
       return isWanted
     }

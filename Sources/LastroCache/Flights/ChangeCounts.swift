@@ -2,8 +2,8 @@
 
 import LastroSupport
 
-/// What other methods changed while answers were under way: one that was asked for before a change, and comes behind
-/// it, may be of what was there before.
+/// Counts of the changes made by other methods while responses are in progress. A response requested before a change
+/// and received after it may show the state before the change.
 final class ChangeCounts: Sendable {
   private struct Count {
     var readers = 0
@@ -11,15 +11,15 @@ final class ChangeCounts: Sendable {
   }
 
   private struct State {
-    /// By URL, as long as an answer of it is under way.
+    /// The counts by URL, for as long as a response for that URL is in progress.
     var counts: [[UInt8]: Count] = [:]
-    /// Of all URLs at once.
+    /// The number of changes that concern all URLs.
     var ofAll = 0
   }
 
   private let state = Lock(State())
 
-  /// An answer of a URL is asked for.
+  /// Registers a request for a URL.
   func begin(_ url: [UInt8]) -> Reading {
     state.withLock { state in
       state.counts[url, default: Count()].readers += 1
@@ -27,7 +27,7 @@ final class ChangeCounts: Sendable {
     }
   }
 
-  /// A URL has changed; `nil` for all.
+  /// Records that a URL has changed, or all URLs if `nil`.
   func note(_ url: [UInt8]?) {
     state.withLock { state in
       if let url { state.counts[url]?.changes += 1 } else { state.ofAll += 1 }
@@ -43,7 +43,7 @@ final class ChangeCounts: Sendable {
     }
   }
 
-  /// An answer that is under way, until the last of its body is kept.
+  /// A response in progress, until its whole body is stored.
   final class Reading: Sendable {
     private let counts: ChangeCounts
     private let url: [UInt8]
@@ -57,7 +57,7 @@ final class ChangeCounts: Sendable {
 
     deinit { counts.end(url) }
 
-    /// Whether nothing has changed since it was asked for, as far as is known.
+    /// Whether the URL has not changed since the request, as far as is known.
     var isTrue: Bool { counts.count(url) == begin }
   }
 }

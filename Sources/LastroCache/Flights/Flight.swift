@@ -3,21 +3,21 @@
 import Lastro
 import LastroSupport
 
-/// One transfer, and those who wait for its answer.
+/// A transfer, and the requests that wait for its response.
 final class Flight: Sendable {
-  /// What became of it for those who follow.
+  /// The result of a flight for its followers.
   enum Landing: Sendable {
-    /// An answer in memory, for those whose requests have what its `Vary` asks for.
+    /// A response in memory, for followers whose requests match its `Vary` fields.
     case shared(SharedAnswer)
-    /// A failure that is everyone's.
+    /// A failure that applies to every follower.
     case failed(TransportError)
-    /// Each is to ask by itself.
+    /// No shared result: each follower sends its own request.
     case unshared
   }
 
   private struct State {
     var landing: Landing?
-    /// The leader among them.
+    /// The number of waiting requests, including the leader.
     var waiting = 1
     var hadFollowers = false
     var task: Task<Void, Never>?
@@ -25,7 +25,7 @@ final class Flight: Sendable {
 
   private let state = Watched(State())
 
-  /// False where nothing is left to wait for.
+  /// Joins as a follower. Returns false if the flight has landed or was abandoned.
   func join() -> Bool {
     state.change { state in
       guard state.waiting > 0, state.landing == nil else { return false }
@@ -39,9 +39,9 @@ final class Flight: Sendable {
 
   var hasFollowers: Bool { state.read { $0.hadFollowers } }
 
-  /// Carries the transfer out in a task of its own, so that it goes on for others when this one is cancelled.
+  /// Runs the transfer in its own task, so that it continues for the followers if the leader is cancelled.
   ///
-  /// - Parameter operation: lands the flight.
+  /// - Parameter operation: performs the transfer and lands the flight.
   func lead(
     _ operation: @escaping @Sendable () async -> Result<TransferResponse, TransportError>
   ) async throws(TransportError) -> TransferResponse {
@@ -55,7 +55,7 @@ final class Flight: Sendable {
     }.get()
   }
 
-  /// The task that carries the transfer out.
+  /// Records the task that runs the transfer, and cancels it if every request has left already.
   private func runs(in task: Task<Void, Never>) {
     let isAbandoned = state.change { state in
       state.task = task
@@ -64,7 +64,7 @@ final class Flight: Sendable {
     if isAbandoned { task.cancel() }
   }
 
-  /// One of those who wait goes. With the last one, the transfer ends.
+  /// Leaves the flight. The transfer is cancelled when the last waiting request leaves.
   func leave() {
     let task = state.change { state in
       state.waiting -= 1
@@ -83,9 +83,9 @@ final class Flight: Sendable {
   }
 }
 
-/// An answer that several requests get.
+/// A response that several requests share.
 struct SharedAnswer: Sendable {
   var response: TransferResponse
-  /// What its request had in the fields that `Vary` names.
+  /// The leader's values of the request fields that `Vary` names.
   var selection: String
 }

@@ -3,40 +3,40 @@
 import Lastro
 import LastroSupport
 
-/// Which transfers are under way that others may wait for.
+/// The transfers in progress that other requests may wait for.
 final class FlightTable: Sendable {
-  /// What equal requests have in common.
+  /// The properties that equal requests have in common.
   struct Key: Sendable, Hashable {
     var key: CacheKey
     var mode: CacheMode
-    /// Whether the body is wanted in its coding, which `Vary` need not say.
+    /// Whether the body is wanted in its content coding, which `Vary` need not mention.
     var leavesCoding: Bool
     var connection: ConnectionOptions?
   }
 
   enum Place: Sendable {
-    /// The first: it is to carry out the transfer, and to land it.
+    /// The first request for the key: it must run the transfer and land the flight.
     case leader(Flight)
     case follower(Flight)
-    /// Answers to this key were not shareable of late: to wait for one only costs time.
+    /// Recent responses for this key could not be shared, so waiting for one only costs time.
     case alone
   }
 
-  /// For how long a key counts as one whose answers are not shareable.
+  /// The time for which a key is remembered as unshareable.
   private static let unshareableTime = Duration.seconds(60)
-  /// More are not remembered.
+  /// The maximum number of unshareable keys to remember.
   private static let maximumUnshareable = 1_000
 
   private struct State {
     var flights: [Key: Flight] = [:]
     var unshareable: [CacheKey: Duration] = [:]
-    /// Number of flights that ended.
+    /// The number of flights that have ended.
     var landings: UInt64 = 0
   }
 
   private let state = Lock(State())
 
-  /// Changes whenever a flight ends: who read the store before may read it again.
+  /// A counter that changes whenever a flight ends: a request that read the store earlier may read it again.
   var landings: UInt64 { state.withLock { $0.landings } }
 
   var waiting: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.waiting } } }
@@ -54,16 +54,16 @@ final class FlightTable: Sendable {
     }
   }
 
-  /// A URL has changed: who comes from now on joins none of its flights. `nil` for all.
+  /// Removes the flights of a URL that has changed, so that later requests do not join them. `nil` removes all flights.
   func leave(_ url: [UInt8]?) {
     state.withLock { state in
       state.flights = url.map { url in state.flights.filter { $0.key.key.url != url } } ?? [:]
     }
   }
 
-  /// Ends a flight: who comes from now on does not join it.
+  /// Ends a flight, so that later requests do not join it.
   ///
-  /// - Parameter isShareable: false where its answer told that waiting for the next one is of no use.
+  /// - Parameter isShareable: false if the response shows that waiting for the next one is useless.
   func end(_ key: Key, _ flight: Flight, isShareable: Bool, now: Duration) {
     state.withLock { state in
       state.landings += 1

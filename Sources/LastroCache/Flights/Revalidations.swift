@@ -2,12 +2,12 @@
 
 import LastroSupport
 
-/// Validations behind answers that were given already (RFC 5861 §3).
+/// Background validations of stale responses that have been served (RFC 5861 §3).
 final class Revalidations: Sendable {
   private static let maximum = 8
-  /// How long none is begun for an entry after one failed.
+  /// The time during which no validation begins for an entry after one failed.
   private static let pause = Duration.seconds(5)
-  /// More are not remembered.
+  /// The maximum number of pauses to remember.
   private static let maximumPauses = 1_000
 
   private struct State {
@@ -20,9 +20,9 @@ final class Revalidations: Sendable {
 
   deinit { shutDown() }
 
-  /// Begins one, unless one of the key runs or has just failed, or enough of others run.
+  /// Begins a validation, unless one for the key is running or failed recently, or the maximum number is running.
   ///
-  /// - Parameter operation: says whether it went well.
+  /// - Parameter operation: returns whether the validation succeeded.
   func begin(
     _ key: CacheKey, now: @escaping @Sendable () -> Duration, _ operation: @escaping @Sendable () async -> Bool
   ) {
@@ -49,7 +49,7 @@ final class Revalidations: Sendable {
     if isLate { task.cancel() }
   }
 
-  /// Waits until none runs.
+  /// Waits until no validation is running.
   func ended() async { _ = await state.wait { $0.running.isEmpty } }
 
   private func ended(_ key: CacheKey, isWell: Bool, now: Duration) {

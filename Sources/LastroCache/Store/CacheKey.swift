@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Under what an answer is kept. It holds digests alone, with the key of the store: neither URLs nor credentials.
+/// The key under which a response is stored. It contains only digests made with the store's key: no URLs and no
+/// credentials.
 public struct CacheKey: Sendable, Hashable {
-  /// Stands for the URL as it was sent, without its fragment.
+  /// A digest of the URL as it was sent, without its fragment.
   public let url: [UInt8]
-  /// Stands for the sender of the request, and for the connection options by which the response was fetched; empty for
+  /// A digest of the request's sender and of the connection options by which the response was fetched; empty for
   /// requests without either.
   public let partition: [UInt8]
-  /// Whether the partition stands for a principal or for credentials, so that the response is for their owner alone.
+  /// Whether the partition represents a principal or credentials, so that the response is for their owner alone.
   public let isPersonal: Bool
 
-  /// Makes a key, for tests of stores.
+  /// Creates a key, for tests of stores.
   ///
   /// - Parameters:
   ///   - url: a digest of the URL.

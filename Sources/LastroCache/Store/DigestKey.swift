@@ -2,9 +2,9 @@
 
 package import Lastro
 
-/// The key of a store's digests.
+/// A generator of keys for a store's digests.
 package enum DigestKey {
-  /// Random bytes for a key: as many as SHA-256 gives.
+  /// Returns random bytes for a key, as many as a SHA-256 digest has.
   package static func bytes(from random: RandomSource) -> [UInt8] {
     (0..<4).flatMap { _ in withUnsafeBytes(of: random.next(), Array.init) }
   }

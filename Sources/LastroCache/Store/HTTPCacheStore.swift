@@ -8,63 +8,65 @@ public import Lastro
   public import Foundation
 #endif
 
-/// Where an ``HTTPCache`` keeps answers: ``MemoryCacheStore``, or one of your own.
+/// The storage of an ``HTTPCache``: ``MemoryCacheStore``, or your own implementation.
 ///
-/// No call fails a fetch: what cannot be read is not there, and what cannot be written is not kept. Calls come from any
-/// task, several at once, and must not block its thread.
+/// No call can fail a fetch: a response that cannot be read counts as missing, and one that cannot be written is not
+/// stored. Calls come from any task, several at once, and must not block their thread.
 ///
-/// A fetch waits for the store for a second in all, and at most half of what is left of its deadline; then it goes on
-/// without, the task of the call is cancelled, and until the call has returned the store is asked nothing else.
+/// A fetch waits for the store for one second in total, and at most half of the time left until its deadline. Then the
+/// fetch proceeds without the store, the task of the call is cancelled, and the store gets no other call until this one
+/// has returned.
 public protocol HTTPCacheStore: Sendable {
-  /// The key of all digests, 32 random bytes or more: as long as it stays, what was kept is found again.
+  /// Returns the key of all digests: 32 random bytes or more. Stored responses are found only as long as the key is the
+  /// same.
   func digestKey() async -> [UInt8]
 
-  /// What is kept under a key, in any order.
+  /// Returns the responses stored under a key, in any order.
   func heads(for key: CacheKey) async -> [StoredHead]
 
-  /// The body of an answer; `nil` where it is gone, or is not what was written.
+  /// Returns the body of a response; `nil` if it is gone, or differs from the body that was written.
   func body(of id: StoredHead.ID) async -> ResponseBody?
 
-  /// Begins to keep an answer. It is found once it is committed, and takes the place of the one with the same key and
+  /// Begins to store a response. It can be found once it is committed, and replaces the response with the same key and
   /// the same ``StoredHead/selecting``.
   ///
-  /// - Returns: `nil` where it is not kept.
+  /// - Returns: `nil` if the response is not stored.
   func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)?
 
-  /// Puts a head in the place of the one with its name; the body stays.
+  /// Replaces the head that has the same id; the body stays.
   func freshen(_ head: StoredHead) async
 
-  /// Removes an answer.
+  /// Removes a response.
   ///
-  /// - Returns: whether it is gone.
+  /// - Returns: whether the response is gone.
   @discardableResult
   func remove(_ id: StoredHead.ID) async -> Bool
 
-  /// Removes all answers of a URL, for anyone and in every partition.
+  /// Removes all responses of a URL, in every partition.
   ///
-  /// - Returns: whether they are gone. Until they are, the cache gives none of them, and asks again.
+  /// - Returns: whether they are gone. Until they are, the cache serves none of them, and calls this method again.
   @discardableResult
   func removeAll(ofURL url: [UInt8]) async -> Bool
 
-  /// Removes all answers.
+  /// Removes all responses.
   ///
-  /// - Returns: whether they are gone. Until they are, the cache gives none of them, and asks again.
+  /// - Returns: whether they are gone. Until they are, the cache serves none of them, and calls this method again.
   @discardableResult
   func removeAll() async -> Bool
 }
 
-/// Writes the body of one answer to a store.
+/// A write of one response's body to a store.
 public protocol CacheWriting: AnyObject, Sendable {
-  /// Takes a piece.
+  /// Writes a piece of the body.
   ///
-  /// - Returns: false where it is not kept: then the answer is abandoned.
+  /// - Returns: false if the piece was not stored: the response is abandoned then.
   func write(_ piece: Data) async -> Bool
 
-  /// The body is whole: from now on the answer is found.
+  /// Completes the body. The response can be found from now on.
   ///
-  /// - Returns: whether it is kept.
+  /// - Returns: whether the response is stored.
   func commit() async -> Bool
 
-  /// The body does not become whole. May be called at any time; after ``commit()`` it does nothing.
+  /// Discards an incomplete response. May be called at any time; does nothing after ``commit()``.
   func abandon()
 }

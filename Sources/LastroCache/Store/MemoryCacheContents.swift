@@ -8,10 +8,10 @@ internal import HTTPTypes
   internal import Foundation
 #endif
 
-/// Answers in memory, in the order of their last use.
+/// The responses in memory, in the order of their last use.
 struct MemoryCacheContents {
   private static let maximumVariants = 20
-  /// What an answer takes beside its bytes.
+  /// The assumed cost of a response in addition to its bytes.
   private static let overhead = 512
 
   private struct Entry {
@@ -24,7 +24,7 @@ struct MemoryCacheContents {
   }
 
   private var entries: [Int64: Entry] = [:]
-  /// The latest first.
+  /// The ids of each key, most recent first.
   private var idsByKey: [CacheKey: [Int64]] = [:]
   private var keysByURL: [[UInt8]: Set<CacheKey>] = [:]
   private var newest: Int64?
@@ -43,7 +43,7 @@ struct MemoryCacheContents {
     return body
   }
 
-  /// False for an answer that has no room even alone.
+  /// Adds a response. Returns false if it exceeds the limit even alone.
   mutating func add(_ head: StoredHead, _ body: Data, for key: CacheKey, maximumBytes: Int) -> Bool {
     var head = head
     head.length = Int64(body.count)
@@ -80,7 +80,7 @@ struct MemoryCacheContents {
   mutating func removeAll() {
     let last = lastID
     self = MemoryCacheContents()
-    // A name is not given twice: who asks for a body by an old one must not get another's.
+    // Never reuse an id: a caller with an old id must not get another response's body.
     lastID = last
   }
 

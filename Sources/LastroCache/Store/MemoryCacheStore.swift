@@ -9,23 +9,23 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// Keeps answers in memory, and lets go of those first that were used longest ago.
+/// A store in memory that evicts the least recently used responses first.
 ///
-/// An answer costs the bytes of its fields and body, and 512 more. Of one URL and partition 20 are kept at most.
+/// A response costs the bytes of its fields and body plus 512. At most 20 responses are stored per URL and partition.
 public final class MemoryCacheStore: HTTPCacheStore {
-  /// Most bytes in all. Default 64 MiB.
+  /// The maximum total cost in bytes. Default 64 MiB.
   public let maximumBytes: Int
-  /// Most bytes of one body. Default 1 MiB.
+  /// The maximum size of one body in bytes. Default 1 MiB.
   public let maximumEntryBytes: Int
   private let key: [UInt8]
   private let state = Lock(MemoryCacheContents())
 
-  /// Makes a store, which is empty.
+  /// Creates an empty store.
   ///
   /// - Parameters:
-  ///   - maximumBytes: in all. Default 64 MiB; what is negative is 0.
-  ///   - maximumEntryBytes: of one body. Default 1 MiB; what is negative is 0.
-  ///   - random: the key of digests is made of it. Default the system's.
+  ///   - maximumBytes: the maximum total cost. Default 64 MiB; a negative value counts as 0.
+  ///   - maximumEntryBytes: the maximum size of one body. Default 1 MiB; a negative value counts as 0.
+  ///   - random: the source of the digests' key. Default: the system's.
   public init(
     maximumBytes: Int = 64 * 1024 * 1024, maximumEntryBytes: Int = 1024 * 1024, random: RandomSource = .system
   ) {
@@ -34,24 +34,24 @@ public final class MemoryCacheStore: HTTPCacheStore {
     key = DigestKey.bytes(from: random)
   }
 
-  /// Bytes of all that is kept, by the count of the limit.
+  /// The total cost of the stored responses in bytes.
   public var bytes: Int { state.withLock { $0.bytes } }
 
-  /// Number of answers.
+  /// The number of stored responses.
   public var count: Int { state.withLock { $0.count } }
 
-  /// Random bytes, made with the store.
+  /// Returns random bytes that were generated with the store.
   public func digestKey() async -> [UInt8] { key }
 
-  /// What is kept under a key, the latest first.
+  /// Returns the responses stored under a key, most recent first.
   public func heads(for key: CacheKey) async -> [StoredHead] { state.withLock { $0.heads(for: key) } }
 
-  /// The body; the answer counts as used.
+  /// Returns the body of a response, and marks the response as used.
   public func body(of id: StoredHead.ID) async -> ResponseBody? {
     state.withLock { $0.use(id) }.map { ResponseBody($0) }
   }
 
-  /// Begins to keep an answer.
+  /// Begins to store a response.
   public func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
     MemoryCacheWriting(self, head, key)
   }
@@ -60,24 +60,24 @@ public final class MemoryCacheStore: HTTPCacheStore {
     state.withLock { $0.add(head, body, for: key, maximumBytes: maximumBytes) }
   }
 
-  /// Puts a head in the place of the one with its name.
+  /// Replaces the head that has the same id.
   public func freshen(_ head: StoredHead) async { state.withLock { $0.freshen(head, maximumBytes: maximumBytes) } }
 
-  /// Removes an answer. Always true.
+  /// Removes a response. Always returns true.
   @discardableResult
   public func remove(_ id: StoredHead.ID) async -> Bool {
     state.withLock { $0.remove(id) }
     return true
   }
 
-  /// Removes all answers of a URL. Always true.
+  /// Removes all responses of a URL. Always returns true.
   @discardableResult
   public func removeAll(ofURL url: [UInt8]) async -> Bool {
     state.withLock { $0.removeAll(ofURL: url) }
     return true
   }
 
-  /// Removes all answers. Always true.
+  /// Removes all responses. Always returns true.
   @discardableResult
   public func removeAll() async -> Bool {
     state.withLock { $0.removeAll() }
@@ -85,12 +85,12 @@ public final class MemoryCacheStore: HTTPCacheStore {
   }
 }
 
-/// Collects a body in memory.
+/// A write that collects a body in memory.
 private final class MemoryCacheWriting: CacheWriting {
   private let store: MemoryCacheStore
   private let head: StoredHead
   private let key: CacheKey
-  /// `nil` once it is abandoned or committed.
+  /// The body so far; `nil` once it is abandoned or committed.
   private let body = Lock<Data?>(Data())
 
   init(_ store: MemoryCacheStore, _ head: StoredHead, _ key: CacheKey) {

@@ -3,25 +3,26 @@
 import Lastro
 import LastroSupport
 
-/// What a cache asks of its store. One that hangs holds no fetch up, and what it fails to remove does not answer.
+/// A cache's access to its store. A store that hangs does not block fetches, and responses that it fails to remove are
+/// not served.
 final class StoreAccess: Sendable {
-  /// How long one fetch waits for the store, in all.
+  /// The total time for which one fetch waits for the store.
   static let patience = Duration.seconds(1)
-  /// Calls at once; beyond them the store is not asked.
+  /// The maximum number of simultaneous calls; beyond it, the store is not called.
   private static let maximumCalls = 4_096
-  /// More URLs are not remembered: then all that is kept has to go.
+  /// The maximum number of condemned URLs to remember; beyond it, everything stored is condemned.
   private static let maximumCondemned = 1_000
 
   private struct State {
     var lastID: UInt64 = 0
     var running: Set<UInt64> = []
-    /// Calls for the key that no fetch waits for.
+    /// The number of calls for the key that have not returned.
     var keyCalls = 0
-    /// Those of them that took longer than a fetch waits.
+    /// The running calls that took longer than a fetch waits.
     var late: Set<UInt64> = []
-    /// URLs of which nothing that is in the store may answer, each with the call by which it was condemned.
+    /// The URLs whose stored responses must not be served, each with the id of the call that condemned it.
     var condemned: [[UInt8]: UInt64] = [:]
-    /// As `condemned`, for all URLs.
+    /// The id of the call that condemned all URLs; `nil` if there was none.
     var allCondemned: UInt64?
 
     mutating func makeID() -> UInt64 {
@@ -37,11 +38,11 @@ final class StoreAccess: Sendable {
 
   init(_ store: any HTTPCacheStore) { self.store = store }
 
-  /// Asks the store, in a task of its own, which goes on behind a caller that waits no longer.
+  /// Calls the store in a task of its own, which keeps running after the caller has stopped waiting.
   ///
-  /// - Parameter limit: longest wait; `nil` for none.
-  /// - Returns: `nil` where the wait was given up, where the caller is cancelled for one, and at once where an earlier
-  ///   call has hung since.
+  /// - Parameter limit: the maximum wait; `nil` for no limit.
+  /// - Returns: `nil` if the wait reached its limit or the caller was cancelled; immediately `nil` if an earlier call
+  ///   is still hanging, or too many calls are running.
   func ask<Value: Sendable>(
     within limit: Duration?, _ time: TimeSource,
     _ body: @escaping @Sendable (any HTTPCacheStore) async -> Value
@@ -67,7 +68,8 @@ final class StoreAccess: Sendable {
     return try? outcome.get()
   }
 
-  /// The store's key, also while another call hangs: a store that has it at hand is not waited for.
+  /// Returns the store's key, even while another call hangs. Does not wait: returns `nil` unless the store has the key
+  /// at hand.
   func digestKey(_ time: TimeSource) async -> [UInt8]? {
     let isFree = state.withLock { state in
       guard state.keyCalls < Self.maximumCalls else { return false }
@@ -82,7 +84,7 @@ final class StoreAccess: Sendable {
     }.get()
   }
 
-  /// What is kept of a URL must not answer any more; `nil` for all of them.
+  /// Forbids serving what is stored for a URL; `nil` for all URLs.
   func condemn(_ url: [UInt8]?) {
     state.withLock { state in
       let id = state.makeID()
@@ -95,9 +97,9 @@ final class StoreAccess: Sendable {
     }
   }
 
-  /// Removes what is condemned of a URL. Part of what is asked.
+  /// Removes the condemned responses of a URL. Call it within `ask`.
   ///
-  /// - Returns: whether what the store has of it may answer.
+  /// - Returns: whether the store's responses for the URL may be served.
   func clear(_ url: [UInt8]) async -> Bool {
     let (latest, all, own) = state.withLock { ($0.lastID, $0.allCondemned, $0.condemned[url]) }
     if all != nil {
@@ -110,7 +112,7 @@ final class StoreAccess: Sendable {
     return !isCondemned(url)
   }
 
-  /// Removes all that is kept. Part of what is asked.
+  /// Removes all responses. Call it within `ask`.
   func clearAll() async {
     let latest = state.withLock { $0.lastID }
     guard await store.removeAll() else { return }

@@ -3,20 +3,21 @@
 import Lastro
 import LastroSupport
 
-/// One fetch's use of the store: it waits a second for it in all, and at most half of what is left of its deadline, so
-/// that the server can still be asked. Once it has waited in vain it goes on without.
+/// The access of one fetch to the store. The fetch waits for one second in total, and at most half of the time left
+/// until its deadline, so that there is time to ask the server. After a wait in vain, the fetch proceeds without the
+/// store.
 struct StoreVisit: Sendable {
   private struct State {
-    /// How long the store is still waited for; `nil` without a limit.
+    /// The remaining time for waiting; `nil` for no limit.
     var patience: Duration?
     var isOver = false
   }
 
   let access: StoreAccess
   let time: TimeSource
-  /// When the fetch began, by the monotonic clock.
+  /// The start of the fetch, by the monotonic clock.
   let start: Duration
-  /// How long the fetch may take.
+  /// The time that the fetch may take.
   let deadline: Duration?
   private let state: Lock<State>
 
@@ -31,7 +32,7 @@ struct StoreVisit: Sendable {
     state = Lock(State(patience: patience))
   }
 
-  /// Asks the store; `nil` where it is not waited for.
+  /// Calls the store; returns `nil` if the fetch no longer waits for it, or waited in vain.
   @discardableResult
   func ask<Value: Sendable>(_ body: @escaping @Sendable (any HTTPCacheStore) async -> Value) async -> Value? {
     let (patience, isOver) = state.withLock { ($0.patience, $0.isOver) }
@@ -39,7 +40,7 @@ struct StoreVisit: Sendable {
     let begin = time.now()
     let share = deadline.map { max(.zero, $0 - (begin - start)) / 2 }
     let limit = [patience, share].compactMap(\.self).min()
-    // A call that is given no time would be taken for one that hangs.
+    // A call with a zero limit would be mistaken for one that hangs.
     guard limit != .zero else { return nil }
     let value = await access.ask(within: limit, time, body)
     let waited = time.now() - begin
@@ -50,6 +51,6 @@ struct StoreVisit: Sendable {
     return value
   }
 
-  /// As it was when it began: for a body, each piece of which is waited for.
+  /// A visit with its full time to wait, for each piece of a body.
   var renewed: StoreVisit { StoreVisit(access, time: time, start: start, deadline: deadline) }
 }

@@ -17,7 +17,7 @@ struct BatchCommand: AsyncParsableCommand {
       Exit status 0 when the input was read to its end, whatever the results say.
       """)
 
-  /// A batch keeps results in memory until they are written.
+  /// The default limit for bodies: a batch keeps results in memory until they are written.
   private static let defaultMaximumBody = RequestOptions.defaultMaximumBodyBytes
 
   @Option(help: "Requests in flight at most.")
@@ -91,15 +91,15 @@ struct BatchCommand: AsyncParsableCommand {
     }
   }
 
-  /// What can be had of a line that is not understood.
+  /// The keys that can be read from an invalid line.
   private struct Identified: Decodable {
     var id: JSONValue?
   }
 }
 
-/// One line at a time, whichever request finishes.
+/// Writes one line at a time, in the order in which requests finish.
 private actor ResultWriter {
-  /// Why nothing more is written.
+  /// The failure after which nothing more is written.
   private(set) var failure: BodySink.WriteFailure?
 
   func write(_ line: String) {

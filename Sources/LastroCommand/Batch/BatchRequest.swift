@@ -3,7 +3,7 @@
 import FoundationEssentials
 import LastroSupport
 
-/// One line of `lastro batch`.
+/// A line of `lastro batch`.
 struct BatchRequest: Decodable {
   struct Misunderstood: Error, CustomStringConvertible {
     var description: String
@@ -138,7 +138,7 @@ struct BatchRequest: Decodable {
   }
 }
 
-/// A string, or a list of them.
+/// A string, or a list of strings.
 private struct StringOrList: Decodable {
   var values: [String]
 

@@ -4,18 +4,19 @@ import ArgumentParser
 import Dispatch
 import Glibc
 
-/// Lines of standard input, one at a time. Reading blocks, so it happens on a queue of its own.
+/// Reads lines of standard input, one at a time. Reading blocks, so it happens on a queue of its own.
 final class LineReader: Sendable {
-  /// No request is longer; what is, is not kept.
+  /// The maximum length of a line in bytes; the rest of a longer one is dropped.
   static let maximumLength = 64 * 1024 * 1024
 
-  // Safe because the queue alone touches it. Not `stdin`, which is a variable that anybody may set.
+  // Safe because only the queue uses it. Not `stdin`, which is a mutable global variable.
   private nonisolated(unsafe) let input = fdopen(STDIN_FILENO, "r")
   private let queue = DispatchQueue(label: "lastro.stdin")
 
-  /// The next line without its end, or `nil` at the end of input. A line over the limit comes cut to one byte more.
+  /// Returns the next line without its terminator, or `nil` at the end of input. A line over the limit is cut to one
+  /// byte more than the limit.
   ///
-  /// - Throws: where the input cannot be read; a line that had begun is dropped.
+  /// - Throws: an exit status if the input cannot be read; a partial line is dropped.
   func next() async throws -> [UInt8]? {
     try await withCheckedThrowingContinuation { continuation in
       queue.async { [self] in continuation.resume(with: Result { try read() }) }

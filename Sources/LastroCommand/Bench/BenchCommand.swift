@@ -69,7 +69,7 @@ struct BenchCommand: AsyncParsableCommand {
     let judge = try Console.checked { try pins.judge() }
     let engine = try CurlTransport(configuration(judge))
     let stack = CurlNetworkStack(sharing: engine)
-    // The chain of `make benchmarks`: what most services have, with their logging off.
+    // The interceptors of `make benchmarks`, which most services use, with logging disabled.
     let logger = Logger(label: "lastro.bench") { _ in SwiftLogNoOpLogHandler() }
     let requests = try urls.map { try ResourceRequest(method: .get, url: $0) }
     let resources = requests.map {
@@ -77,7 +77,7 @@ struct BenchCommand: AsyncParsableCommand {
     }
     let targets = BenchTargets(
       requests.map { Origin($0.head) }, requests: self.requests + 1, exponent: zipf, seed: seed)
-    // Where it fails, the others will tell.
+    // If this first request fails, the failures of the others will show it.
     _ = await Self.fetch(targets.order.prefix(1), stack, resources)
     let before = Usage()
     let start = ContinuousClock.now

@@ -3,20 +3,20 @@
 import Glibc
 import Lastro
 
-/// The order in which the URLs of a run are asked for.
+/// The order in which the URLs of a run are requested.
 struct BenchTargets {
-  /// The place of each request's URL among all.
+  /// The index of each request's URL.
   let order: [Int]
-  /// The number of different origins that are asked.
+  /// The number of distinct origins in the order.
   let origins: Int
 
-  /// Draws the URLs of a run by Zipf's law: the weight of the one in place `k` is `1 / k^exponent`.
+  /// Draws the URLs of a run by Zipf's law: the URL in place `k` has the weight `1 / k^exponent`.
   ///
   /// - Parameters:
-  ///   - origins: those of the URLs.
+  ///   - origins: the origins of the URLs.
   ///   - requests: the number of draws.
-  ///   - exponent: with 0 all have the same weight.
-  ///   - seed: the same seed gives the same order.
+  ///   - exponent: Zipf's exponent; with 0 all URLs have the same weight.
+  ///   - seed: the seed; the same seed gives the same order.
   init(_ origins: [Origin?], requests: Int, exponent: Double, seed: UInt64) {
     let random = RandomSource.seeded(seed)
     var sums: [Double] = []
@@ -37,8 +37,8 @@ struct BenchTargets {
     self.origins = Set(Set(order).map { origins[$0] }).count
   }
 
-  /// Returns how often requests found a connection, from 0 to 1: `1 − (opened − origins) / (requests − origins)`; `nil`
-  /// where no request could.
+  /// Returns the share of requests that reused a connection, of those that could, from 0 to 1: `1 − (opened − origins)
+  /// / (requests − origins)`; `nil` if no request could.
   static func reuse(opened: Int, origins: Int, requests: Int) -> Double? {
     guard requests > origins else { return nil }
     return max(0, 1 - Double(opened - origins) / Double(requests - origins))

@@ -3,7 +3,8 @@
 import FoundationEssentials
 
 extension Checkup {
-  /// What building with Lastro needs besides Swift, by its name on Debian and Ubuntu. Running needs none of it.
+  /// The files needed to build with Lastro besides Swift, by their package names on Debian and Ubuntu. Running needs
+  /// none of them.
   private static let developmentFiles: [(package: String, header: String, user: String)] = [
     ("libcurl4-openssl-dev", "curl/curl.h", "LastroCurl"),
     ("libssl-dev", "openssl/ssl.h", "Lastro"),
@@ -22,7 +23,7 @@ extension Checkup {
     }
   }
 
-  /// Where compilers look, with Debian's folders for one architecture.
+  /// Returns the folders that compilers search, including Debian's per-architecture folders.
   private static func headerFolders() -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/include")) ?? []
     let ofArchitectures = names.filter { $0.contains("-linux-gnu") }.sorted().map { "/usr/include/\($0)" }

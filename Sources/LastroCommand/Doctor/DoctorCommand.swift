@@ -31,7 +31,7 @@ struct DoctorCommand: ParsableCommand {
   }
 }
 
-/// Findings, a line each.
+/// The findings of a check, one line each.
 struct Checkup {
   private(set) var lines: [String] = []
   private(set) var hasFailure = false
@@ -108,7 +108,7 @@ struct Checkup {
   mutating func clock() {
     let now = Date.now
     let text = now.formatted(.iso8601)
-    // Certificates are judged by this clock; a machine that starts in the past refuses them all.
+    // Certificates are validated by this clock: a machine whose clock is in the past refuses them all.
     if now.timeIntervalSince1970 < 1_750_000_000 {
       fail("the clock says \(text): certificates will seem not yet valid; set the clock")
     } else {

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import LastroEvents
 
-/// What `lastro events` prints of an event.
+/// The output of `lastro events` for an event.
 struct EventLine: Encodable {
   private var data: String
   private var event: String
@@ -13,7 +13,7 @@ struct EventLine: Encodable {
     (data, self.event, id) = (event.data, event.name, event.lastEventID)
   }
 
-  /// One line, its keys in order.
+  /// The event as one line of JSON with sorted keys.
   var text: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

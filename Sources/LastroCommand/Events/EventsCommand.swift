@@ -79,7 +79,7 @@ struct EventsCommand: FetchingCommand {
     return stack.events(resource, options: options)
   }
 
-  /// Why there are no more, where that is a failure.
+  /// Prints events until they end. Returns the failure that ended them, if any.
   private func print(
     _ events: EventStream<any Error>
   ) async throws(BodySink.WriteFailure) -> HTTPFetchError<any Error>? {

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 
-/// curl's flags that ask for what is always so, and the one that is refused.
+/// The flags of curl that request what Lastro always does, and the one that is refused.
 struct AcceptedFlags: ParsableArguments {
   static let help =
     "Accepted, as they are always so: -L, --compressed, --fail-with-body, --retry-connrefused, "

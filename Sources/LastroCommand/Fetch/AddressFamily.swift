@@ -3,12 +3,12 @@
 import Lastro
 import LastroNames
 
-/// The addresses that `-4` and `-6` leave.
+/// The address family that `-4` or `-6` selects.
 enum AddressFamily: Sendable {
   case ipv4
   case ipv6
 
-  /// Asks the system, and drops the other family.
+  /// A resolver that asks the system, and drops addresses of the other family.
   final class Resolver: RepeatableResolver {
     private let family: AddressFamily
 

@@ -4,7 +4,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 
-/// The body of a request, with curl's names and meaning.
+/// The flags for the body of a request, with curl's names and meanings.
 struct BodyFlags: ParsableArguments {
   @Option(
     name: [.customShort("d"), .customLong("data"), .customLong("data-ascii")],
@@ -44,9 +44,9 @@ struct BodyFlags: ParsableArguments {
     if kinds.count > 1 { throw ValidationError("\(kinds[0]) and \(kinds[1]) exclude each other.") }
   }
 
-  /// Sets body, method and fields.
+  /// Sets the body, the method and the fields of a request.
   ///
-  /// - Parameter inQuery: whether the data go into the URL, as `-G` has it.
+  /// - Parameter inQuery: whether the data are appended to the URL's query, as by `-G`.
   func apply(to specification: inout RequestSpecification, inQuery: Bool) throws {
     guard !inQuery else {
       guard form.isEmpty, formStrings.isEmpty, json.isEmpty, upload == nil else {
@@ -76,7 +76,7 @@ struct BodyFlags: ParsableArguments {
   }
 
   private func dataBody() throws -> RequestSpecification.Body {
-    // A file alone is not read into memory.
+    // A single file is streamed instead of read into memory.
     if dataBinary.count == 1, (data + dataRaw + dataURLEncode).isEmpty, let file = Self.file(dataBinary[0]) {
       return .file(file)
     }
@@ -88,7 +88,7 @@ struct BodyFlags: ParsableArguments {
     return .bytes(try json.flatMap { try Self.content($0) })
   }
 
-  /// The name of a file that is none of the standard streams.
+  /// Returns the name of a file after `@`; `nil` for any other text, and for standard input.
   private static func file(_ text: String) -> String? {
     text.hasPrefix("@") && text != "@-" ? String(text.dropFirst()) : nil
   }
@@ -102,13 +102,13 @@ struct BodyFlags: ParsableArguments {
     return Array((plain + others + encoded).joined(separator: [UInt8(ascii: "&")]))
   }
 
-  /// A text, or what a file behind `@` has.
+  /// Returns the bytes of a text, or the content of the file named after `@`.
   private static func content(_ text: String) throws -> [UInt8] {
     guard text.hasPrefix("@") else { return Array(text.utf8) }
     return text == "@-" ? try StandardInput.readToEnd() : try StandardInput.read(file: String(text.dropFirst()))
   }
 
-  /// What stands behind the first `=` or `@`, percent-encoded; the name before it is sent as it is.
+  /// Percent-encodes the text after the first `=` or `@`; the name before it is sent unchanged.
   private static func encoded(_ text: String) throws -> [UInt8] {
     guard let mark = text.firstIndex(of: "=") ?? text.firstIndex(of: "@") else {
       return Array(percentEncoded(text.utf8, space: "+").utf8)

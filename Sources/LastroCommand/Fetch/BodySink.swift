@@ -4,11 +4,11 @@ import FoundationEssentials
 import Glibc
 import Lastro
 
-/// Where a body goes: counted, hashed, and written to a descriptor or kept.
+/// Counts and hashes a body, and writes it to a descriptor or keeps it in memory.
 final class BodySink {
   struct WriteFailure: Error, CustomStringConvertible {
     var description: String
-    /// Whether `-m` passed meanwhile.
+    /// Whether the limit of `-m` passed during the write.
     var isTimeout = false
   }
 
@@ -36,10 +36,10 @@ final class BodySink {
     }
   }
 
-  /// Whether the last byte ended a line, or there is none.
+  /// Whether the last byte ended a line, or nothing has been written.
   private(set) var endsLine = true
 
-  /// A head in front of a body, which is neither counted nor hashed.
+  /// Writes a head before a body. It is neither counted nor hashed.
   func writeHead(_ text: Data) throws(WriteFailure) {
     if case .descriptor(let descriptor) = target { try Self.writeAll(text, to: descriptor) }
   }

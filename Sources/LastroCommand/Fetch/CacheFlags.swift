@@ -5,7 +5,7 @@ import Lastro
 import LastroCache
 import LastroSQLiteCache
 
-/// Where answers are kept from one run to the next.
+/// The flags for a cache that is kept from one run to the next.
 struct CacheFlags: ParsableArguments {
   @Option(
     name: .customLong("cache"),
@@ -17,9 +17,9 @@ struct CacheFlags: ParsableArguments {
       """, valueName: "dir"))
   var directory: String?
 
-  /// The cache; `nil` where none is asked for.
+  /// Returns the cache; `nil` if none was requested.
   ///
-  /// - Parameter way: what the flags say of trust and route beside the request's connection options.
+  /// - Parameter way: the trust settings and the route from the flags, apart from the request's connection options.
   func cache(over way: String) throws(ConfigurationError) -> HTTPCache? {
     guard let directory else { return nil }
     do {
@@ -29,14 +29,14 @@ struct CacheFlags: ParsableArguments {
     }
   }
 
-  /// A cache that works by the same rules, without the folder; `nil` where none is asked for.
+  /// Returns a cache with the same rules, but without the folder; `nil` if none was requested.
   func explainedCache(over way: String) -> HTTPCache? {
     directory.map { _ in HTTPCache(policy: Self.policy(over: way)) }
   }
 
   private static func policy(over way: String) -> HTTPCachePolicy {
     var policy = HTTPCachePolicy()
-    // They would stay in memory, and end with the program.
+    // Personal responses would stay in memory, and be lost when the program exits.
     policy.storesPersonal = false
     policy.way = way
     return policy

@@ -3,8 +3,8 @@
 import ArgumentParser
 import Lastro
 
-/// curl's `HOST:PORT:OTHERHOST:OTHERPORT`: connects elsewhere; an empty word stands for any host or port, or for the
-/// same. The name in TLS, `Host`, pins and cookies stay the URL's.
+/// A rule of curl's `HOST:PORT:OTHERHOST:OTHERPORT` to connect elsewhere. An empty word matches any host or port, or
+/// keeps the original one. The TLS name, `Host`, pins and cookies remain those of the URL.
 struct ConnectTo: Sendable {
   private let host: String
   private let port: Int?
@@ -24,12 +24,12 @@ struct ConnectTo: Sendable {
     (host, otherHost) = (words[0].lowercased(), words[2])
   }
 
-  /// 0 for an empty word; `nil` for what is no port.
+  /// Returns the port; 0 for an empty word, and `nil` for an invalid one.
   private static func port(_ word: String) -> Int? {
     word.isEmpty ? 0 : Int(word).flatMap { (1...65_535).contains($0) ? $0 : nil }
   }
 
-  /// Up to a colon, which goes too; in brackets an IPv6 address.
+  /// Removes and returns the text up to a colon, and the colon. An IPv6 address is in brackets.
   private static func word(_ rest: inout Substring) -> String {
     if rest.first == "[", let end = rest.firstIndex(of: "]") {
       let word = rest[rest.index(after: rest.startIndex)..<end]
@@ -41,14 +41,14 @@ struct ConnectTo: Sendable {
     return String(word)
   }
 
-  /// Where to connect to, if this is about it.
+  /// Returns the host and the port to connect to; `nil` if the rule does not match.
   func target(_ host: String, _ port: Int) -> (host: String, port: Int)? {
     guard self.host.isEmpty || self.host == host.lowercased(), (self.port ?? port) == port else { return nil }
     return (otherHost.isEmpty ? host : otherHost, otherPort ?? port)
   }
 }
 
-/// Connects elsewhere, by the first rule that is about a host.
+/// A dialer that connects elsewhere, by the first rule that matches a host.
 struct ElsewhereDialer: Dialer {
   let base: any Dialer
   let rules: [ConnectTo]
@@ -56,7 +56,7 @@ struct ElsewhereDialer: Dialer {
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     var request = request
     if let target = rules.lazy.compactMap({ $0.target(request.host, request.port) }).first {
-      // SNI and the certificate's name are those of the URL.
+      // SNI and the certificate's name remain those of the URL.
       if request.tls != nil, request.tls?.serverName == nil { request.tls?.serverName = request.host }
       (request.host, request.port) = target
     }

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Lastro
 
-/// How to reach a server and what to trust, with curl's names where curl has them.
+/// The flags for the connection to a server and for trust, with curl's names where curl has them.
 struct ConnectionFlags: ParsableArguments {
   @Option(help: "PEM file of trusted roots, instead of the system's.")
   var cacert: String?

@@ -5,25 +5,25 @@ import FoundationEssentials
 import Glibc
 import Lastro
 
-/// Text to the standard streams, whole lines at a time.
+/// Writes text to the standard streams, whole lines at a time.
 enum Console {
-  /// - Throws: when it cannot be written: a full disk, a closed pipe.
+  /// - Throws: an error if the line cannot be written, for example to a full disk or a closed pipe.
   static func out(_ line: String) throws(BodySink.WriteFailure) {
     try BodySink.writeAll(Data((line + "\n").utf8), to: STDOUT_FILENO)
   }
 
-  /// What is left to do when standard output fails.
+  /// Reports a failure of standard output, and returns the exit status.
   static func give(up error: BodySink.WriteFailure) -> ExitCode {
     Self.error("lastro: \(error)")
     return error.isTimeout ? ExitStatus.of(.timeout) : ExitCode(1)
   }
 
-  /// Prints a failure for people: the page on a refused server, else message and hint; and the reason why there was no
-  /// further attempt.
+  /// Prints a failure for people: the description of a refused server, or otherwise the message and the hint, and the
+  /// reason why there was no further attempt.
   ///
   /// - Parameters:
-  ///   - ledger: the account of the call, which has that reason.
-  ///   - body: what the server said in the body of a refusal, where it is printed nowhere else.
+  ///   - ledger: the ledger of the call, which contains that reason.
+  ///   - body: the server's text in the body of an error response, unless it is printed elsewhere.
   static func tell(
     _ failure: Report.Failure, hint: String?, trust: TrustFailure? = nil, ledger: AttemptLedger? = nil,
     body: BodySnippet? = nil
@@ -39,9 +39,9 @@ enum Console {
     error("lastro: \(failure.stage)/\(failure.code): \(text)")
   }
 
-  /// What is configured on the command line, or in a file it names.
+  /// Runs work that depends on the command line, or on a file named there.
   ///
-  /// - Throws: the exit status of stage `request` where it cannot be used, which is told.
+  /// - Throws: the exit status of stage `request` for an invalid configuration, after printing the error.
   static func checked<T>(_ work: () throws -> T) throws -> T {
     do {
       return try work()
@@ -57,7 +57,7 @@ enum Console {
   static func error(_ line: String) { try? BodySink.writeAll(Data((line + "\n").utf8), to: STDERR_FILENO) }
   static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-  /// Whether standard output and standard error are the same file: a terminal, or by `2>&1`.
+  /// Whether standard output and standard error are the same file: a terminal, or through `2>&1`.
   static var outputsMeet: Bool {
     var output = stat()
     var error = stat()

@@ -5,7 +5,7 @@ import Foundation
 import Lastro
 import LastroCookies
 
-/// Where cookies come from, and where they go, with curl's names and meaning.
+/// The flags for reading and saving cookies, with curl's names and meanings.
 struct CookieFlags: ParsableArguments {
   @Option(
     name: [.customShort("b"), .customLong("cookie")],
@@ -20,12 +20,12 @@ struct CookieFlags: ParsableArguments {
 
   /// The cookies of one fetch.
   struct Jar {
-    /// `nil` where none are kept.
+    /// The jar; `nil` if cookies are not stored.
     var jar: CookieJar?
-    /// Sends those of the command line, where a jar might send others.
+    /// Sends the command line's cookies in addition to those of the jar.
     var given: GivenCookies?
 
-    /// A stack's, with the jar.
+    /// The configuration of a stack with the jar.
     var configuration: StackConfiguration {
       var configuration = StackConfiguration()
       configuration.cookies = jar
@@ -34,17 +34,18 @@ struct CookieFlags: ParsableArguments {
     }
   }
 
-  /// What has no `=` is the name of a file, and an empty one of none.
+  /// The arguments without an `=`, which are names of files; an empty one names no file.
   private var files: [String] { cookies.filter { !$0.contains("=") } }
   private var text: String? {
     let texts = cookies.filter { $0.contains("=") }
     return texts.isEmpty ? nil : texts.joined(separator: "; ")
   }
 
-  /// Reads the files, and takes the cookies of the command line. Without a file of either kind they are a field of the
-  /// request, as curl has it, and nothing that the server sets is kept.
+  /// Reads the files, and adds the cookies of the command line. If no file is given for reading or saving, the cookies
+  /// become a field of the request, as in curl, and the server's cookies are not stored.
   ///
-  /// - Throws: `ConfigurationError` for a file that cannot be read; `TransportError` when `-m` passes meanwhile.
+  /// - Throws: `ConfigurationError` for a file that cannot be read; `TransportError` if the limit of `-m` passes
+  ///   meanwhile.
   func jar(for specification: inout RequestSpecification) throws -> Jar {
     do {
       return try readJar(for: &specification)
@@ -70,11 +71,11 @@ struct CookieFlags: ParsableArguments {
         }
       }
     }
-    // The request has the rest of the time.
+    // The request gets the rest of the time.
     if specification.timeout != nil, !files.isEmpty, let left = WriteDeadline.secondsLeft, left > 0 {
       specification.timeout = left
     }
-    // A URL that cannot be used is refused as such.
+    // An invalid URL is refused later with its own error.
     let origin = try? Origin(specification.url)
     return Jar(jar: jar, given: text.flatMap { text in origin.map { GivenCookies(text, for: $0, beside: jar) } })
   }
@@ -86,7 +87,7 @@ struct CookieFlags: ParsableArguments {
       hint: "raise -m, or remove cookies from the file", requestSent: false)
   }
 
-  /// Writes the cookies that servers set, and those of the file, where that is asked for.
+  /// Writes all cookies, of servers and of files, to the file if one was requested.
   func save(_ kept: Jar) throws {
     guard let jar = kept.jar, let jarFile else { return }
     if jarFile == "-" { return try Console.out(jar.netscapeText()) }

@@ -5,7 +5,7 @@ import Lastro
 import LastroCurl
 import LastroFiles
 
-/// Where the body goes as a file that is whole or not there.
+/// The flags for downloading the body to a file that appears only once it is complete.
 struct DownloadFlags: ParsableArguments {
   @Option(
     help: """
@@ -40,7 +40,7 @@ struct DownloadFlags: ParsableArguments {
     }
   }
 
-  /// - Parameter limit: `--max-body`.
+  /// - Parameter limit: the value of `--max-body`.
   func options(limit: Int?) -> DownloadOptions {
     var options = DownloadOptions()
     options.resumes = continueAt != nil
@@ -53,7 +53,7 @@ struct DownloadFlags: ParsableArguments {
 }
 
 extension FetchCommand {
-  /// Downloads to a file, and accounts for it as a fetch is accounted for.
+  /// Downloads to a file, and returns a report like that of a fetch.
   func download(
     _ specification: RequestSpecification, to path: String, by stack: TransportNetworkStack,
     _ verbose: VerboseInterceptor?
@@ -80,7 +80,7 @@ extension FetchCommand {
     return (report, hint)
   }
 
-  /// Downloads until the end, or until SIGINT or SIGTERM, after which a download that resumes writes its state.
+  /// Downloads until the end, or until SIGINT or SIGTERM, after which a resumable download writes its state.
   private static func result(
     of resource: RawHTTPResource, to path: String, by stack: TransportNetworkStack, _ options: DownloadOptions
   ) async -> Result<DownloadedFile, HTTPFetchError<any Error>> {
@@ -101,7 +101,7 @@ extension FetchCommand {
     }
   }
 
-  /// - Returns: the hint of a failure.
+  /// - Returns: the hint for a failure.
   private func add(
     _ result: Result<DownloadedFile, HTTPFetchError<any Error>>, to report: inout Report
   ) -> String? {

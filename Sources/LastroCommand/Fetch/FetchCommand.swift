@@ -81,7 +81,7 @@ struct FetchCommand: FetchingCommand {
     try finish(told.report, hint: told.hint, endsLine: told.endsLine)
   }
 
-  /// What the flags put together.
+  /// The objects made from the flags.
   private struct Parts {
     let jar: CookieFlags.Jar
     let cache: HTTPCache?
@@ -97,7 +97,7 @@ struct FetchCommand: FetchingCommand {
     }
   }
 
-  /// What is to be done.
+  /// The request to perform, and the objects for it.
   private struct Work {
     let specification: RequestSpecification
     let parts: Parts
@@ -141,7 +141,7 @@ struct FetchCommand: FetchingCommand {
     let dump = try output.dumpHeader.flatMap { $0 == "-" ? nil : try makeFile($0) }
     do {
       let told = try await fetch(work, into: file, dump)
-      // A file that is there stays as it is where nothing better came; 304 has no body.
+      // An existing file is kept unless a new body was received; a 304 has no body.
       if told.report.error == nil, told.report.status != 304 { try file?.commit() }
       try dump?.commit()
       return told
@@ -216,13 +216,13 @@ struct FetchCommand: FetchingCommand {
   private func finish(_ report: Report, hint: String?, endsLine: Bool) throws {
     if output.reports { try Console.out(report.line) }
     if output.verbose, let ledger = report.ledger {
-      // The body's last line is not the ledger's first.
+      // Start a new line, so that the ledger does not continue the body's last line.
       if !endsLine { Console.error("") }
       for line in "\(ledger)".split(separator: "\n") { Console.error("* \(line)") }
     }
     guard let error = report.error else { return }
     if !output.reports, output.tellsFailures {
-      // The body's last line is not the error's first.
+      // Start a new line, so that the error does not continue the body's last line.
       if !endsLine, !output.verbose, Console.outputsMeet { Console.error("") }
       Console.tell(error, hint: way.hint(hint, of: error), trust: report.trustFailure, ledger: report.ledger)
     }

@@ -6,10 +6,10 @@ import Lastro
 import LastroCurl
 import LastroHTTP
 
-/// A command that makes a request of its flags.
+/// A command that makes a request from its flags.
 ///
-/// No group contains another: in a debug build ArgumentParser checks a group again for
-/// each level above it, which doubles what a start takes.
+/// No group contains another: in a debug build, ArgumentParser checks a group again for each level above it, which
+/// doubles the time to start.
 protocol FetchingCommand: AsyncParsableCommand {
   var request: RequestFlags { get }
   var body: BodyFlags { get }
@@ -26,7 +26,7 @@ extension FetchingCommand {
   }
 }
 
-/// The flags of a request, put together.
+/// The flags of a request, combined.
 struct FetchFlags {
   let request: RequestFlags
   let body: BodyFlags
@@ -35,7 +35,7 @@ struct FetchFlags {
   let pins: PinFlags
   let way: ViaFlags
 
-  /// Refuses flags of several groups that exclude each other.
+  /// Refuses flags of different groups that exclude each other.
   func validate() throws {
     try way.validate(with: connection)
     guard !request.connectTo.isEmpty else { return }
@@ -45,7 +45,7 @@ struct FetchFlags {
     }
   }
 
-  /// - Parameter isSilent: whether nothing is written to standard error.
+  /// - Parameter isSilent: whether to write nothing to standard error.
   func specification(url: String, isSilent: Bool = false) throws -> RequestSpecification {
     var result = RequestSpecification(url: url)
     if !url.contains("://") {
@@ -61,7 +61,7 @@ struct FetchFlags {
     return result
   }
 
-  /// The engine's options for a request.
+  /// Returns the engine's options for a request.
   func engine(_ judge: PinJudge?, for specification: RequestSpecification) -> CurlConfiguration {
     var engine = pins.engine(judge)
     if specification.removedHeaders.contains("user-agent") { engine.userAgent = nil }
@@ -70,12 +70,12 @@ struct FetchFlags {
     return engine
   }
 
-  /// The flags and environment variables about trust and route beside the request's connection options, as a text for
-  /// the keys of a cache.
+  /// Returns the flags and environment variables for trust and route, apart from the request's connection options, as a
+  /// text for the keys of a cache.
   func wayOfTransport(for specification: RequestSpecification) -> String {
     var parts = pins.rules()
     parts += way.via.map { "via \($0)" } + request.connectTo.map { "to \($0)" }
-    // A proxy for plain http reads and writes what goes through it; the proxies for https are tunnels.
+    // A proxy for plain http can read and change the traffic; proxies for https only tunnel it.
     if specification.proxy == nil, specification.url.lowercased().hasPrefix("http://") {
       for name in ["http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"] {
         if let value = ProcessInfo.processInfo.environment[name], !value.isEmpty { parts.append("\(name) \(value)") }
@@ -84,7 +84,7 @@ struct FetchFlags {
     return parts.map { $0 + "\n" }.joined()
   }
 
-  /// The transport: the engine, or HTTP over what --via or --connect-to put over it.
+  /// Returns the stack: over the engine, or over HTTP through the transports of --via or --connect-to.
   func stack(
     on engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()
   ) throws(ConfigurationError) -> TransportNetworkStack {

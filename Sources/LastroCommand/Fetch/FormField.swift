@@ -5,14 +5,14 @@ import FoundationEssentials
 import Lastro
 import LastroMultipart
 
-/// A part of a form as curl's `-F` writes it: `name=text`, `name=@file`, `name=<file`, each with `;type=…` and
-/// `;filename=…` behind it. In quotes, a text or a name may have semicolons.
+/// A part of a form in the syntax of curl's `-F`: `name=text`, `name=@file`, `name=<file`, each optionally followed by
+/// `;type=…` and `;filename=…`. A quoted text or name may contain semicolons.
 struct FormField: Equatable {
   enum Content: Equatable {
     case text(String)
-    /// Sent as a file, with its name.
+    /// A file that is sent with its name.
     case file(String)
-    /// Its text is sent, without its name.
+    /// A file whose text is sent without its name.
     case textOf(String)
   }
 
@@ -21,7 +21,7 @@ struct FormField: Equatable {
   var type: String?
   var filename: String?
 
-  /// - Parameter isLiteral: whether all behind `=` is the text, as `--form-string` has it.
+  /// - Parameter isLiteral: whether everything after `=` is the text, as for `--form-string`.
   init(_ argument: String, isLiteral: Bool = false) throws {
     guard let equals = argument.firstIndex(of: "="), equals > argument.startIndex else {
       throw ValidationError(
@@ -50,7 +50,7 @@ struct FormField: Equatable {
         let value = try Self.word(&rest, of: argument)
         if attribute == "type" { type = value } else { filename = value }
       } else if type != nil {
-        // A parameter of the type: `type=text/plain;charset=utf-8`.
+        // This is a parameter of the type: `type=text/plain;charset=utf-8`.
         type = "\(type ?? "");\(attribute)\(rest.prefix { $0 != ";" })"
         rest = rest[(rest.firstIndex(of: ";") ?? rest.endIndex)...]
       } else {
@@ -61,7 +61,7 @@ struct FormField: Equatable {
     }
   }
 
-  /// Returns the type that curl guesses by the end of a file's name; `nil` for any other.
+  /// Returns the type that curl guesses from a file's extension; `nil` for any other extension.
   private static func type(ofName name: String) -> String? {
     let ends = [
       ".gif": "image/gif", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".svg": "image/svg+xml",
@@ -74,7 +74,8 @@ struct FormField: Equatable {
 
   private static func shown(_ text: some StringProtocol) -> String { String(text.prefix(40)).onOneLine }
 
-  /// A word up to a semicolon, or in quotes, in which a backslash stands before a quote or another one.
+  /// Removes and returns a word up to a semicolon, or a quoted word, in which a backslash escapes a quote or a
+  /// backslash.
   private static func word(_ rest: inout Substring, of argument: String) throws -> String {
     guard rest.first == "\"" else {
       let word = rest.prefix { $0 != ";" }
@@ -100,9 +101,10 @@ struct FormField: Equatable {
       "--form \(Self.shown(argument)) has a quote that is not closed in front of a semicolon; close it.")
   }
 
-  /// Adds the part.
+  /// Adds the part to a form.
   ///
-  /// - Throws: `TransportError` for a file that cannot be read; `ValidationError` for standard input.
+  /// - Throws: `TransportError` for a file that cannot be read; `ValidationError` for standard input that cannot be
+  ///   read.
   func add(to form: inout MultipartForm) throws {
     switch content {
     case .text(let text) where type == nil && filename == nil: form.add(name, text)

@@ -4,14 +4,14 @@ import HTTPTypes
 import Lastro
 import LastroCookies
 
-/// Sends cookies of the command line behind those of a jar. They are not put into it: it would refuse some, such as one
-/// whose name has a prefix, and keep the others.
+/// Sends the command line's cookies after those of a jar. They are not put into the jar, because it would refuse some
+/// of them, such as one with an invalid name prefix, and save the others.
 struct GivenCookies: HTTPResourceInterceptor {
   private let text: String
   private let origin: Origin
   private let jar: CookieJar
 
-  /// - Parameter origin: the one that they are for, so that no redirect takes them elsewhere.
+  /// - Parameter origin: the origin for which the cookies are meant, so that no redirect takes them elsewhere.
   init(_ text: String, for origin: Origin, beside jar: CookieJar) {
     (self.text, self.origin, self.jar) = (text, origin, jar)
   }

@@ -5,7 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroSupport
 
-/// Keeps the heads in front of the last one: of redirects, and interim ones.
+/// Records the heads before the final one: those of redirects and interim responses.
 final class HeadRecorder: HTTPResourceInterceptor {
   private enum Head {
     case interim(HTTPResponse)
@@ -28,7 +28,7 @@ final class HeadRecorder: HTTPResourceInterceptor {
     if let response = context.redirectedFrom { heads.withLock { $0.append(.redirect(response)) } }
   }
 
-  /// All heads, as `-i` has them.
+  /// Returns all heads, as `-i` prints them.
   func text(with last: ResourceResponse) -> String {
     let version = last.facts.httpVersion
     return heads.withLock { $0 }.map { head in
@@ -40,11 +40,11 @@ final class HeadRecorder: HTTPResourceInterceptor {
   }
 }
 
-/// Where heads are printed.
+/// Prints recorded heads before the body, to a dump, or both.
 struct HeadPrinter {
   let recorder: HeadRecorder
   let isIncluded: Bool
-  /// What they are also written to.
+  /// The descriptor to which the heads are also written.
   let dump: Int32?
 
   func print(_ response: ResourceResponse, in front: BodySink) throws(BodySink.WriteFailure) {
@@ -55,7 +55,7 @@ struct HeadPrinter {
 }
 
 extension ResourceRequest {
-  /// A copy whose interim responses another one is told of as well.
+  /// Returns a copy that also calls another handler for interim responses.
   func tellingInterim(_ tell: @escaping @Sendable (HTTPResponse) -> Void) -> ResourceRequest {
     var copy = self
     let next = options.onInterimResponse
@@ -68,7 +68,7 @@ extension ResourceRequest {
 }
 
 extension HTTPResponse {
-  /// The status line; HTTP/2 has no reason.
+  /// Returns the status line; HTTP/2 has no reason phrase.
   func statusLine(_ version: String?) -> String { "HTTP/\(version ?? "1.1") \(status.code) \(status.reasonPhrase)" }
 
   fileprivate func text(_ version: String?) -> String {

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 
-/// Who the client is, to a server that asks for a certificate.
+/// The flags for the client certificate.
 struct IdentityFlags: ParsableArguments {
   @Option(
     name: [.customShort("E"), .customLong("cert")], help: "PEM file of the client certificate (chain, leaf first).")

@@ -4,13 +4,13 @@ import FoundationEssentials
 import Glibc
 import Lastro
 
-/// A file that gets its name when all of it is there. Until then it has none, or another one beside it where the file
-/// system needs one. Written to at once is what is no regular file, such as a pipe, a link to a file that is not there,
-/// and a descriptor of the process.
+/// A file that gets its name once it is complete. Until then it has no name, or a temporary one in the same folder if
+/// the file system requires one. A path that is not a regular file, such as a pipe, a dangling link or a descriptor of
+/// the process, is written to directly.
 final class OutputFile {
   struct Failure: Error, CustomStringConvertible {
     let description: String
-    /// Whether `-m` passed before a FIFO had a reader.
+    /// Whether the limit of `-m` passed before a FIFO had a reader.
     let isTimeout: Bool
 
     init(_ path: String) {
@@ -27,12 +27,12 @@ final class OutputFile {
 
   let descriptor: Int32
   private let path: String
-  /// Its name until it is whole; `nil` where it has none.
+  /// The temporary name; `nil` if the file has none.
   private var temporary: String?
   private let isDirect: Bool
   private var isOpen = true
 
-  /// `O_TMPFILE`, which is no simple macro.
+  /// `O_TMPFILE`, which Swift does not import because it is a complex macro.
   private static let unnamed = 0o20_000_000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC
 
   init(_ name: String) throws(Failure) {
@@ -48,7 +48,7 @@ final class OutputFile {
     guard let target = exists ? Self.resolved(name) : name else { throw Failure(name) }
     path = target
     let folder = target.lastIndex(of: "/").map { String(target[...$0]) } ?? "."
-    // Without /proc it could get no name.
+    // Without /proc, an unnamed file could not be linked to a name.
     var opened = access("/proc/self/fd", F_OK) == 0 ? open(folder, Self.unnamed, 0o666) : -1
     if opened < 0 {
       temporary = Self.beside(target)
@@ -61,16 +61,16 @@ final class OutputFile {
 
   deinit { discard() }
 
-  /// Opens what is written to at once; `nil` for what gets its name at the end.
+  /// Opens a file that is written to directly; returns `nil` for a file that gets its name at the end.
   private static func direct(_ name: String, _ status: stat?) -> Int32? {
-    // A shell may have put a file behind it, and goes on writing where this program ends.
+    // A shell may have redirected the descriptor to a file, and continues to write there after this program.
     if let number = standing(name) { return fcntl(number, F_DUPFD_CLOEXEC, 3) }
     if let status { return status.st_mode & S_IFMT == S_IFREG ? nil : WriteDeadline.open(name, O_WRONLY | O_CLOEXEC) }
     var link = stat()
     return lstat(name, &link) == 0 ? WriteDeadline.open(name, O_WRONLY | O_CREAT | O_CLOEXEC) : nil
   }
 
-  /// The descriptor that the name stands for.
+  /// Returns the descriptor that a name such as `/dev/stdout` refers to.
   private static func standing(_ name: String) -> Int32? {
     switch name {
     case "/dev/stdout": return STDOUT_FILENO
@@ -90,7 +90,7 @@ final class OutputFile {
     "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
   }
 
-  /// Gives it its name; one that is there is replaced.
+  /// Gives the file its name, replacing an existing file.
   func commit() throws(Failure) {
     defer { discard() }
     guard !isDirect else { return }
@@ -105,7 +105,7 @@ final class OutputFile {
     temporary = nil
   }
 
-  /// Leaves nothing, where it has no name yet.
+  /// Closes the file, and removes it if it has no final name yet.
   func discard() {
     if isOpen { close(descriptor) }
     isOpen = false

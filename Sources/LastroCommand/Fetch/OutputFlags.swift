@@ -4,7 +4,7 @@ import ArgumentParser
 import FoundationEssentials
 import Lastro
 
-/// What is printed, and where, with curl's names and meaning.
+/// The flags for the output, with curl's names and meanings.
 struct OutputFlags: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")],
@@ -47,12 +47,12 @@ struct OutputFlags: ParsableArguments {
 
   var tellsFailures: Bool { !silent || showError }
 
-  /// The file for the body; `nil` for standard output.
+  /// Returns the path of the file for the body; `nil` for standard output.
   func path(for url: String) throws(ConfigurationError) -> String? {
     guard let name = try name(for: url) else { return nil }
     let path = folder.map { "\($0)/\(name)" } ?? name
     if createsFolders, let end = path.lastIndex(of: "/"), end > path.startIndex {
-      // Where that fails, the file cannot be made either, and says why.
+      // If that fails, opening the file fails too, and reports the reason.
       try? FileManager.default.createDirectory(
         atPath: String(path[..<end]), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o750])
     }
@@ -63,7 +63,7 @@ struct OutputFlags: ParsableArguments {
     guard remoteName else { return file == "-" ? nil : file }
     let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
     let path = rest.prefix { !"?#".contains($0) }.drop { $0 != "/" }
-    // As it stands, so that no escaped slash is one; the rest of what could be wrong is no URL.
+    // Not percent-decoded, so that an escaped slash is not a separator. Other invalid characters make the URL invalid.
     let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
     guard !name.isEmpty, name != ".", name != ".." else {
       throw ConfigurationError("-O: the URL's path does not end in a name", hint: "name the file by -o FILE")
@@ -71,7 +71,7 @@ struct OutputFlags: ParsableArguments {
     return String(name)
   }
 
-  /// What `-w` says.
+  /// Returns the format of `-w`.
   func format() throws -> WriteOut? {
     guard let writeOut else { return nil }
     guard writeOut.hasPrefix("@") else { return WriteOut(writeOut) }

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Glibc
 
-/// A bar on standard error, shown when that is a terminal and the transfer lasts.
+/// A progress bar on standard error, shown if that is a terminal and the transfer takes long enough.
 struct ProgressBar {
   private static let patience = Duration.milliseconds(700)
   private static let interval = Duration.milliseconds(100)

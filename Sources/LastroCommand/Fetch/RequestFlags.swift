@@ -3,7 +3,7 @@
 import ArgumentParser
 import FoundationEssentials
 
-/// What a request is, but for its body, with curl's names where curl has them.
+/// The flags of a request except its body, with curl's names where curl has them.
 struct RequestFlags: ParsableArguments {
   @Option(name: [.customShort("X"), .customLong("request")], help: "Method. Default GET, or POST with a body.")
   var method: String?
@@ -93,7 +93,7 @@ struct RequestFlags: ParsableArguments {
     }
   }
 
-  /// Sets all but the body.
+  /// Sets everything except the body.
   func apply(to result: inout RequestSpecification) throws {
     result.method = method ?? (head ? "HEAD" : nil)
     try setHeaders(of: &result)
@@ -143,14 +143,14 @@ struct RequestFlags: ParsableArguments {
     return parsed
   }
 
-  /// A field, or those that stand in a file, one a line.
+  /// Returns a field, or the lines of a file with fields.
   private static func lines(_ text: String) throws -> [String] {
     guard text.hasPrefix("@") else { return [text] }
     let lines = try StandardInput.text(String(text.dropFirst()), of: "-H").split(whereSeparator: \.isNewline)
     return lines.map(String.init)
   }
 
-  /// `Name: value`, or curl's `Name;` for an empty value. The raw text is checked where the request is made.
+  /// Parses `Name: value`, or curl's `Name;` for an empty value. The request validates the raw text later.
   static func header(_ text: String) throws -> (name: String, value: String) {
     if let colon = text.firstIndex(of: ":") {
       let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }

@@ -5,20 +5,20 @@ import FoundationEssentials
 import Glibc
 import Lastro
 
-/// Standard input, and files, as a whole.
+/// Reads standard input or a file as a whole.
 enum StandardInput {
   static func readToEnd() throws -> [UInt8] { try read(STDIN_FILENO, "standard input") }
 
   /// - Throws: `TransportError` for a file that cannot be read.
   static func read(file path: String) throws -> [UInt8] {
-    // What is wrong with the file is said as of one that is sent.
+    // This reports a problem with the file in the same way as for a file that is sent.
     _ = try RequestBody.file(path: path)
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     defer { close(descriptor) }
     return try read(descriptor, path)
   }
 
-  /// The text of a file that an option names; `-` is standard input.
+  /// Returns the text of a file that an option names; `-` is standard input.
   ///
   /// - Throws: `ConfigurationError` for a file that cannot be read.
   static func text(_ path: String, of option: String) throws -> String {
@@ -47,7 +47,7 @@ enum StandardInput {
   }
 }
 
-/// Standard input in pieces, as a body. It can be sent once.
+/// The pieces of standard input as a body, which can be sent once.
 struct StandardInputPieces: AsyncSequence, Sendable {
   struct Iterator: AsyncIteratorProtocol {
     fileprivate let reader: StandardInputReader

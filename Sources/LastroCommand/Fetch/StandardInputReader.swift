@@ -4,9 +4,10 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 
-/// Standard input in pieces, as they come. Reading blocks, so a thread of its own does it; it reads ahead one piece.
+/// Reads pieces of standard input as they arrive, on a thread of its own because reading blocks. It reads only on
+/// demand.
 ///
-/// The thread may be left waiting for input that never comes: it ends with the process.
+/// The thread may wait for input that never arrives: it ends with the process.
 final class StandardInputReader: Sendable {
   private enum Piece: Sendable {
     case bytes(Data)
@@ -17,19 +18,19 @@ final class StandardInputReader: Sendable {
   private let queue = DispatchQueue(label: "lastro.stdin")
   private let wanted = DispatchSemaphore(value: 0)
 
-  /// What cannot be read.
+  /// The error for input that cannot be read.
   struct ReadFailure: Error, CustomStringConvertible {
     let description: String
   }
 
-  /// - Parameter longestPiece: most bytes of a piece.
+  /// - Parameter longestPiece: the maximum number of bytes in a piece.
   init(longestPiece: Int = 65_536) {
     let (stream, continuation) = AsyncStream<Piece>.makeStream()
     pieces = stream
     queue.async { [wanted] in Self.read(longestPiece, into: continuation, wanted) }
   }
 
-  /// The next piece; `nil` at the end. One caller at a time.
+  /// Returns the next piece; `nil` at the end. For one caller at a time.
   func next() async throws -> Data? {
     wanted.signal()
     for await piece in pieces {
@@ -61,18 +62,17 @@ final class StandardInputReader: Sendable {
   }
 }
 
-/// Lines of standard input without their ends, the last one with or without one. A carriage return before the end goes
-/// too.
+/// Reads lines of standard input without their terminators, LF or CRLF; the last line may have none.
 struct StandardInputLines {
   private let reader = StandardInputReader()
   private var piece = Data()
-  /// Where the next line begins in `piece`.
+  /// The index in `piece` at which the next line begins.
   private var start = 0
   private var isAtEnd = false
-  /// No message is longer.
+  /// The maximum length of a line in bytes.
   static let maximumLength = 64 * 1024 * 1024
 
-  /// The next line; `nil` at the end.
+  /// Returns the next line; `nil` at the end.
   mutating func next() async throws -> Data? {
     var line = Data()
     while true {

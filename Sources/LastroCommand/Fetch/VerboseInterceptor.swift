@@ -6,9 +6,9 @@ import Lastro
 import LastroCurl
 import LastroWire
 
-/// Tells on standard error what goes out (`>`), what comes back (`<`), and what fails (`*`).
+/// Prints sent requests (`>`), received heads (`<`) and failures (`*`) on standard error.
 struct VerboseInterceptor: HTTPResourceInterceptor {
-  /// What the engine sends where the request has no such field.
+  /// The `User-Agent` that the engine sends if the request has none.
   let userAgent: String?
   let decompresses: Bool
   let sendsAccept: Bool
@@ -54,7 +54,7 @@ struct VerboseInterceptor: HTTPResourceInterceptor {
     return .none
   }
 
-  /// Those that the engine adds.
+  /// Returns the fields that the engine adds.
   private func ownFields(of request: ResourceRequest) -> [HTTPField] {
     let given = request.head.headerFields
     var fields: [HTTPField] = []

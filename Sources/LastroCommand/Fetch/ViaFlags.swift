@@ -6,7 +6,7 @@ import LastroCurl
 internal import LastroCurlTransports
 import LastroTunnels
 
-/// What to go through on the way to the server.
+/// The flags for transports on the way to the server.
 struct ViaFlags: ParsableArguments {
   @Option(
     help: """
@@ -17,7 +17,7 @@ struct ViaFlags: ParsableArguments {
 
   var isEmpty: Bool { via.isEmpty }
 
-  /// The chain, read.
+  /// Returns the parsed chain.
   func chain() throws(ConfigurationError) -> ViaChain {
     do {
       return try ViaChain(via)
@@ -26,7 +26,7 @@ struct ViaFlags: ParsableArguments {
     }
   }
 
-  /// What fetches: the engine, or HTTP over what --via puts over it.
+  /// Returns the stack: over the engine, or over HTTP through the transports of --via.
   func stack(
     on engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()
   ) throws(ConfigurationError) -> TransportNetworkStack {
@@ -34,8 +34,8 @@ struct ViaFlags: ParsableArguments {
     return try chain().stack(on: engine, configuration: configuration)
   }
 
-  /// The hint of a failure, with the hop that may be to blame for a timeout: a Shadowsocks server says nothing to a
-  /// wrong password.
+  /// Returns the hint for a failure, with the hop that may have caused a timeout: a Shadowsocks server does not respond
+  /// to a wrong password.
   func hint(_ hint: String?, of failure: Report.Failure) -> String? {
     guard failure.stage == FailureStage.timeout.rawValue, let hops = try? chain().hops else { return hint }
     for case .shadowsocks(let server) in hops {
@@ -47,7 +47,7 @@ struct ViaFlags: ParsableArguments {
     return hint
   }
 
-  /// Refuses flags that have no effect on a fetch behind the first hop.
+  /// Refuses flags that have no effect on a fetch through a chain.
   func validate(with connection: ConnectionFlags) throws {
     guard !isEmpty else { return }
     if let resolution = connection.resolve.first {

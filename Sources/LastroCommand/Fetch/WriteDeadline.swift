@@ -4,9 +4,9 @@ import FoundationEssentials
 import Glibc
 import LastroSupport
 
-/// The time by which the reader of an output has to take what is written: `-m` of the command.
+/// The deadline for writing output, which depends on its reader: the limit of `-m`.
 ///
-/// Without it, a pipe that is not read or a FIFO that is not opened blocks the program for ever.
+/// Without it, a pipe that is not read, or a FIFO that is not opened, would block the program forever.
 enum WriteDeadline {
   private struct Limit {
     var seconds: Double
@@ -14,37 +14,38 @@ enum WriteDeadline {
   }
 
   private static let limit = Lock<Limit?>(nil)
-  /// The number of bytes that a pipe takes without blocking once `poll` reports room (`PIPE_BUF`).
+  /// The number of bytes that a pipe accepts without blocking once `poll` reports room (`PIPE_BUF`).
   private static let pieceWithoutBlocking = 4096
 
-  /// Sets the deadline, from now on. `nil` removes it.
+  /// Sets the deadline, counted from now. `nil` removes it.
   static func set(seconds: Double?) {
     let usable = seconds.flatMap { $0.isFinite && $0 > 0 && $0 <= 31_536_000 ? $0 : nil }
     limit.withLock { $0 = usable.map { Limit(seconds: $0, end: .now + .seconds($0)) } }
   }
 
-  /// The seconds that are left, at least 0; `nil` without a deadline.
+  /// The seconds left, at least 0; `nil` without a deadline.
   static var secondsLeft: Double? {
     limit.withLock { $0 }.map { max(0, ContinuousClock.now.duration(to: $0.end) / .seconds(1)) }
   }
 
-  /// Returns the number of bytes that may be written to a descriptor at once, when it takes any.
+  /// Waits until a descriptor is writable, and returns the number of bytes that may be written to it at once.
   ///
-  /// - Throws: a failure when the deadline passes before.
+  /// - Throws: a failure if the deadline passes first.
   static func wait(for descriptor: Int32) throws(BodySink.WriteFailure) -> Int {
     guard secondsLeft != nil, !isRegularFile(descriptor) else { return .max }
     guard try isWritable(descriptor) else { throw failure("the output took no more bytes") }
     return pieceWithoutBlocking
   }
 
-  /// Waits until a descriptor that does not block takes more.
+  /// Waits until a non-blocking descriptor is writable again.
   static func waitAfterRefusal(of descriptor: Int32) throws(BodySink.WriteFailure) {
     guard try isWritable(descriptor) else { throw failure("the output took no more bytes") }
   }
 
-  /// Opens a file for writing. A FIFO without a reader is waited for until the deadline.
+  /// Opens a file for writing. Waits until the deadline for a reader of a FIFO.
   ///
-  /// - Returns: a negative number for a failure, and `errno` says why: `ETIMEDOUT` when the deadline passed.
+  /// - Returns: the descriptor, or a negative number for a failure with its reason in `errno`: `ETIMEDOUT` if the
+  ///   deadline passed.
   static func open(_ path: String, _ flags: Int32) -> Int32 {
     guard secondsLeft != nil else { return Glibc.open(path, flags, 0o666) }
     while true {
@@ -53,7 +54,7 @@ enum WriteDeadline {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
         return descriptor
       }
-      // Of a FIFO: it has no reader yet.
+      // A FIFO has no reader yet.
       guard errno == ENXIO else { return descriptor }
       guard secondsLeft ?? 0 > 0 else {
         errno = ETIMEDOUT
@@ -63,7 +64,7 @@ enum WriteDeadline {
     }
   }
 
-  /// The failure of an output that did not keep the deadline.
+  /// Returns the failure of an output that missed the deadline.
   static func failure(_ event: String) -> BodySink.WriteFailure {
     let seconds = limit.withLock { $0?.seconds } ?? 0
     let text = seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
@@ -80,15 +81,15 @@ enum WriteDeadline {
     return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
-  /// - Returns: false when the deadline passes before.
+  /// - Returns: false if the deadline passes first.
   private static func isWritable(_ descriptor: Int32) throws(BodySink.WriteFailure) -> Bool {
     while true {
       var watched = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-      // Rounded up: a rest of less than a millisecond must not make it spin.
+      // Rounded up, so that less than a millisecond left does not cause a busy loop.
       let milliseconds = secondsLeft.map { Int32(min($0 * 1_000, 1e9).rounded(.up)) } ?? -1
       let count = poll(&watched, 1, milliseconds)
       if count < 0, errno == EINTR { continue }
-      // An error of the descriptor is reported by the write.
+      // The write reports an error of the descriptor.
       return count != 0
     }
   }

@@ -4,16 +4,16 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 
-/// The text of curl's `-w`: variables as `%{name}` and `%header{name}`, `%%`, and `\n`, `\r`, `\t`.
+/// The format of curl's `-w`: variables as `%{name}` and `%header{name}`, `%%`, and `\n`, `\r`, `\t`.
 struct WriteOut {
   private let format: String
 
   init(_ format: String) { self.format = format }
 
   /// - Parameters:
-  ///   - url: the one of the command line.
-  ///   - path: of the file that the body went to.
-  /// - Returns: what goes to standard output, and what goes to standard error.
+  ///   - url: the URL of the command line.
+  ///   - path: the path of the file for the body.
+  /// - Returns: the texts for standard output and for standard error.
   func text(of report: Report, url: String, path: String?) -> (output: String, errors: String) {
     var written = (output: "", errors: "")
     var toErrors = false
@@ -80,14 +80,14 @@ struct WriteOut {
     }
   }
 
-  /// Where a redirect leads that was not followed.
+  /// Returns the target of a redirect that was not followed.
   private static func target(_ report: Report) -> String {
     let location = field("location", report)
     guard !location.isEmpty else { return "" }
     return URL(string: location, relativeTo: URL(string: report.url))?.absoluteString ?? location
   }
 
-  /// The fields by their names in lower case, each with all of its values, as curl writes them.
+  /// Returns the fields as curl writes them: by lower-case name, each with all of its values.
   private static func headers(_ report: Report) -> String {
     var values: [(name: String, values: [String])] = []
     for field in report.headers {
@@ -126,7 +126,7 @@ struct WriteOut {
     }
   }
 
-  /// Seconds with six digits.
+  /// Returns a time in seconds with six decimals.
   private static func time(_ name: String, _ report: Report) -> String? {
     let timings = report.facts?.timings
     let redirecting = timings.map { timeOfRedirects(report, last: $0.total) } ?? Duration.zero
@@ -141,7 +141,7 @@ struct WriteOut {
     return "\(microseconds / 1_000_000)." + String(repeating: "0", count: 6 - digits.count) + digits
   }
 
-  /// What passed until the last request of the last attempt, where redirects stand before it.
+  /// Returns the time before the last request of the last attempt, if redirects came before it.
   private static func timeOfRedirects(_ report: Report, last: Duration) -> Duration {
     guard !report.redirects.isEmpty, let attempt = report.attempts.last else { return .zero }
     return max(attempt.duration - attempt.preparation - last, .zero)

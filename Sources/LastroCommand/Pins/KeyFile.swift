@@ -3,10 +3,9 @@
 import FoundationEssentials
 import Lastro
 
-/// Reads the keys of a file: PEM blocks of certificates, certificate requests and public keys, or a certificate in
-/// DER.
+/// Reads the keys in a file: PEM blocks of certificates, certificate requests and public keys, or a certificate in DER.
 enum KeyFile {
-  /// Far more than any bundle of roots.
+  /// The maximum size of a file, far more than any bundle of roots.
   private static let maximumBytes = 64 * 1024 * 1024
 
   /// - Throws: `ConfigurationError` that names the file.
@@ -55,7 +54,7 @@ enum KeyFile {
   }
 }
 
-/// A block of RFC 7468, unread.
+/// A block of RFC 7468, not decoded.
 private struct PEMBlock {
   var label: String
   var text: String
@@ -75,7 +74,7 @@ private struct PEMBlock {
         lines = [line]
       }
     }
-    // What does not end cannot be read either, and is not passed over in silence.
+    // A block without an end is kept, so that it is reported instead of ignored.
     if let label { result.append(PEMBlock(label: String(label), text: lines.joined(separator: "\n") + "\n")) }
     return result
   }

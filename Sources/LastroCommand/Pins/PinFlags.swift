@@ -5,7 +5,7 @@ import FoundationEssentials
 import Lastro
 import LastroCurl
 
-/// Which keys hosts must present. Holds for the whole stack: for every request, redirect and proxy.
+/// The flags for the keys that hosts must present. They apply to the whole stack: to every request, redirect and proxy.
 struct PinFlags: ParsableArguments {
   @Option(
     help: "Key that a host must present, as HOST=sha256/…. Repeatable, also for one host; other hosts are not pinned.")
@@ -31,9 +31,9 @@ struct PinFlags: ParsableArguments {
     _ = try policies()
   }
 
-  /// The judge of these pins; `nil` where there are none.
+  /// Returns the judge for these pins; `nil` if there are none.
   ///
-  /// - Throws: `ConfigurationError` for a file that cannot be used.
+  /// - Throws: `ConfigurationError` for an invalid file.
   func judge() throws -> PinJudge? {
     var configuration: ServerTrustEvaluator.Configuration
     if let pinPolicy {
@@ -46,25 +46,25 @@ struct PinFlags: ParsableArguments {
     return try PinJudge(configuration, reportsOnly: reportOnly)
   }
 
-  /// The pins that are enforced, as texts for the keys of a cache: a response that was fetched without them does not
-  /// count as one from a pinned server.
+  /// Returns the enforced pins as texts for the keys of a cache: a response fetched without them must not be served as
+  /// one from a pinned server.
   func rules() -> [String] {
     guard !reportOnly else { return [] }
     if let pinPolicy {
-      // A file that cannot be read is refused where it is used.
+      // An unreadable file is refused where it is used.
       return ["pins \(String(decoding: FileManager.default.contents(atPath: pinPolicy) ?? Data(), as: UTF8.self))"]
     }
     return pin.isEmpty ? [] : ["pins \(pin.sorted())\(pinSubdomains ? " and subdomains" : "")"]
   }
 
-  /// The options of an engine whose servers these pins decide on.
+  /// Returns the options of an engine whose servers these pins judge.
   func engine(_ judge: PinJudge?) -> CurlConfiguration {
     var engine = CurlConfiguration()
     engine.connection.tls.trustJudge = judge
     return engine
   }
 
-  /// One for each host, in the order of the hosts.
+  /// Returns one policy per host, in the order of the hosts.
   private func policies() throws -> [PinningPolicy] {
     var hosts: [HostName] = []
     var pins: [HostName: Set<String>] = [:]
@@ -94,7 +94,7 @@ struct PinFlags: ParsableArguments {
     }
   }
 
-  /// `HOST=sha256/…`; the first `=` counts, as Base64 ends with others.
+  /// Parses `HOST=sha256/…`. Splits at the first `=`, because Base64 may end with others.
   private static func pair(_ text: String) throws -> (HostName, String) {
     guard let equals = text.firstIndex(of: "=") else {
       throw ValidationError(

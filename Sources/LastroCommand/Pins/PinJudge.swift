@@ -2,18 +2,19 @@
 
 import Lastro
 
-/// Judges by pins, and tells on standard error what was let pass though it would have been refused.
+/// Judges servers by pins, and reports on standard error the servers that it accepts although enforced pins would
+/// refuse them.
 ///
-/// An evaluator's own reports come from a task that may not have run when the program ends; these are awaited.
+/// An evaluator's own reports come from a task that may not have run when the program exits; these reports are awaited.
 final class PinJudge: ServerTrustJudge {
-  /// Decides by the pins of the flags.
+  /// The evaluator that decides by the pins of the flags.
   private let evaluator: ServerTrustEvaluator
-  /// The same policies, all enforced: says what would have been refused, and why.
+  /// The evaluator with all policies enforced: it determines what would have been refused, and why.
   private let strict: ServerTrustEvaluator
   private let reports: AsyncStream<TrustFailure>.Continuation
   private let printing: Task<Void, Never>
 
-  /// - Parameter reportsOnly: whether nothing is refused, whatever the policies say.
+  /// - Parameter reportsOnly: whether nothing is refused, regardless of the policies.
   init(_ configuration: ServerTrustEvaluator.Configuration, reportsOnly: Bool) throws {
     let enforced = try configuration.pinningPolicies.map { try $0.changing(.reportOnly, to: .enforce) }
     strict = ServerTrustEvaluator(
@@ -29,7 +30,7 @@ final class PinJudge: ServerTrustJudge {
     let (stream, continuation) = AsyncStream<TrustFailure>.makeStream()
     reports = continuation
     printing = Task.detached {
-      // A connection for each of many requests is one report.
+      // The same failure on several connections is reported once.
       var seen: Set<TrustFailure> = []
       for await failure in stream where seen.insert(failure).inserted {
         Console.error("lastro: reported only, not refused: \(failure.stageAndCode): \(failure)")
@@ -37,7 +38,7 @@ final class PinJudge: ServerTrustJudge {
     }
   }
 
-  /// Returns when all is told.
+  /// Waits until every report has been printed.
   func finish() async {
     reports.finish()
     await printing.value
@@ -62,12 +63,12 @@ final class PinJudge: ServerTrustJudge {
 }
 
 extension TrustFailure {
-  /// The words that errors begin with.
+  /// The prefix of an error message.
   var stageAndCode: String { "\(FailureStage.trust.rawValue)/\(code)" }
 }
 
 extension PinningPolicy {
-  /// The same with another mode, where it has that one.
+  /// Returns the policy with another mode if it has the old one.
   fileprivate func changing(_ old: Mode, to new: Mode) throws -> PinningPolicy {
     guard mode == old else { return self }
     let hashes = Set(pins.map(\.description))

@@ -2,19 +2,19 @@
 
 import Lastro
 
-/// A policy to start from: the keys of leaf and issuer, or those of the files given.
+/// A proposed policy: the keys of the leaf and its issuer, or those of the given files.
 struct PinProposal {
-  /// Stands in for a host that is not known.
+  /// The placeholder for an unknown host.
   static let placeholder = "example.com"
 
   let configuration: ServerTrustEvaluator.Configuration
   let swift: String
-  /// What to make of it, in one line.
+  /// The advice for completing the policy, in one line.
   let advice: String
 
   /// - Parameters:
-  ///   - keys: what was found; those that cannot be used are passed over.
-  ///   - host: `nil` for files.
+  ///   - keys: the keys found; unusable ones are skipped.
+  ///   - host: the host; `nil` for files.
   init?(_ keys: [PinnableKey], host: HostName?) throws {
     let usable = keys.filter(\.isUsable)
     let candidates = host == nil ? usable : Array(usable.prefix(2))
@@ -40,8 +40,8 @@ struct PinProposal {
           + "customers too; and add the pin of a backup key that is in no chain")
   }
 
-  /// The policy's own source, the pins in the order of the chain and each with what it is of, and a line for the
-  /// backup.
+  /// Returns the policy as Swift source, with the pins in the order of the chain, a comment for each, and a line for
+  /// the backup pin.
   private static func source(_ policy: PinningPolicy, _ candidates: [PinnableKey]) -> String {
     var seen: Set<SPKIHash> = []
     let pins = candidates.filter { seen.insert($0.pin).inserted }.map { "    \"\($0.pin)\",  // \($0.comment)" }

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Lastro
 
-/// A key that was found, and what it was found in.
+/// A key, and the source in which it was found.
 struct PinnableKey {
   enum Source: String {
     case certificate
@@ -17,17 +17,17 @@ struct PinnableKey {
 
   var pin: SPKIHash
   var source: Source
-  /// `nil` outside of certificates.
+  /// The facts of the certificate; `nil` for other sources.
   var facts: PeerCertificate.Facts?
-  /// Subject alternative names; `nil` outside of certificates.
+  /// The subject alternative names; `nil` for sources other than certificates.
   var names: [String]?
-  /// `nil` where there is no chain to have one in.
+  /// The position in a chain; `nil` if there is no chain.
   var position: Position?
-  /// Whether pinning it can let the server pass: false for what was sent and is not part of the chain.
+  /// Whether pinning the key can match the server: false for a certificate that was sent but is not part of the chain.
   var isUsable = true
   var file: String?
 
-  /// - Parameter position: default: by what it says of itself.
+  /// - Parameter position: the position. Default: determined from the certificate's own fields.
   init(_ certificate: PeerCertificate, position: Position? = nil) {
     pin = certificate.pin
     source = .certificate
@@ -41,7 +41,7 @@ struct PinnableKey {
     self.source = source
   }
 
-  /// The keys of a server, its chain first.
+  /// Returns the keys of a server, those of its chain first.
   static func keys(of trust: ServerTrust) -> [PinnableKey] {
     let chain = trust.chain.enumerated().map { index, certificate in
       var key = PinnableKey(certificate)
@@ -59,7 +59,7 @@ struct PinnableKey {
 }
 
 extension PinnableKey {
-  /// What it is, in a word.
+  /// A word that describes the key.
   var title: String {
     if !isUsable { return "unusable" }
     switch source {
@@ -69,7 +69,7 @@ extension PinnableKey {
     }
   }
 
-  /// A subject is text that a stranger wrote, so it is put on one line and cut.
+  /// The subject, on one line and truncated, because it is text from an untrusted source.
   var subject: String? { facts.map { $0.subject.isEmpty ? "no subject" : String($0.subject.onOneLine.prefix(200)) } }
 
   var lines: [String] {
@@ -80,7 +80,7 @@ extension PinnableKey {
     }
   }
 
-  /// For a comment behind a pin.
+  /// The comment after a pin in Swift source.
   var comment: String {
     ([title, subject] + [facts.map { "\($0.key), expires \($0.notAfter.formatted(.iso8601))" }]).compactMap { $0 }
       .joined(separator: ": ")
@@ -98,7 +98,7 @@ extension PinnableKey: Encodable {
     case expires
   }
 
-  /// Absent facts are `null`, so that every object has the same keys.
+  /// Encodes absent values as `null`, so that every object has the same keys.
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(source.rawValue, forKey: .source)

@@ -94,7 +94,7 @@ struct PinsCommand: AsyncParsableCommand {
 }
 
 extension PinsCommand {
-  /// What a failure is in words; an error that is not ours goes on.
+  /// Converts an error to a failure and a hint; rethrows any other error.
   private static func failure(_ error: any Error) throws -> (Report.Failure, hint: String?) {
     switch error {
     case let error as TransportError: (.init(error.stage, error.code, error.message), error.hint)
@@ -113,7 +113,7 @@ extension PinsCommand {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do throws(BodySink.WriteFailure) {
       guard json else { return try Console.out(text) }
-      // Texts, numbers and truth values: nothing in it fails to encode.
+      // The report contains only texts, numbers and Booleans, which always encode.
       let data = try? encoder.encode(report)
       try Console.out(data.map { String(decoding: $0, as: UTF8.self) } ?? "{}")
     } catch {

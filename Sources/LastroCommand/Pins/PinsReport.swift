@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Lastro
 
-/// What `lastro pins` prints of a server, or of files.
+/// The output of `lastro pins` for a server or for files.
 struct PinsReport {
   var server: ServerAddress?
   var keys: [PinnableKey] = []
@@ -32,7 +32,7 @@ extension PinsReport: Encodable {
     case otherCertificates = "other_certificates"
   }
 
-  /// Absent facts are `null`, so that every object has the same keys.
+  /// Encodes absent values as `null`, so that every object has the same keys.
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(server?.host.text, forKey: .host)
@@ -48,7 +48,7 @@ extension PinsReport: Encodable {
   }
 }
 
-/// What `lastro pins --check` prints.
+/// The output of `lastro pins --check`.
 struct PinCheckReport {
   var file: String
   var policies = 0
@@ -56,7 +56,7 @@ struct PinCheckReport {
   var findings: [ServerTrustEvaluator.Finding] = []
   var error: Report.Failure?
 
-  /// Whether a host is cut off now.
+  /// Whether the policies cut off a host now.
   var isBad: Bool { findings.contains { $0.severity == .error } }
 
   var text: String {

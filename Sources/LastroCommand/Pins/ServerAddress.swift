@@ -3,8 +3,7 @@
 import ArgumentParser
 import Lastro
 
-/// A server as it is named on the command line: `HOST` or `HOST:PORT`, an IPv6 address in brackets where a port
-/// follows.
+/// A server on the command line: `HOST` or `HOST:PORT`, with an IPv6 address in brackets if a port follows.
 struct ServerAddress: Hashable {
   var host: HostName
   var port: Int
@@ -23,7 +22,7 @@ struct ServerAddress: Hashable {
     }
     let start = text.hasPrefix("[") ? text.firstIndex(of: "]") ?? text.endIndex : text.startIndex
     let colons = text[start...].count { $0 == ":" }
-    // Several colons without brackets are an IPv6 address.
+    // Several colons without brackets form an IPv6 address.
     guard colons == 1, let colon = text[start...].firstIndex(of: ":") else { return (try HostName(text), 443) }
     let digits = text[text.index(after: colon)...]
     guard let port = Int(digits), (1...65_535).contains(port), digits.allSatisfy(\.isNumber) else {
@@ -32,7 +31,7 @@ struct ServerAddress: Hashable {
     return (try HostName(String(text[..<colon])), port)
   }
 
-  /// The host as it stands in URLs.
+  /// The host as written in URLs.
   var name: String { host.text.contains(":") ? "[\(host.text)]" : host.text }
   var url: String { "https://\(name):\(port)/" }
 }

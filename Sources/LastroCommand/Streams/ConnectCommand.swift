@@ -77,7 +77,7 @@ struct ConnectCommand: StreamCommand {
     }
   }
 
-  /// Both directions at once, until the server ends its own, or is silent for long enough after we ended ours.
+  /// Transfers in both directions until the server ends its own, or is silent for long enough after we ended ours.
   private func join(_ stream: any ByteStream, lingering: Duration?) async throws {
     defer { stream.close() }
     let isWriting = Atomic<Bool>(false)
@@ -109,8 +109,8 @@ struct ConnectCommand: StreamCommand {
     try await end(sending, progress, isWriting: { isWriting.load(ordering: .relaxed) })
   }
 
-  /// The server has ended its direction. It may take the rest all the same, as long as it takes some of it; it need not
-  /// wait for a person at a terminal, nor for a pipe from which nothing comes.
+  /// Waits for the rest of the input to be sent after the server has ended its direction. The server may still accept
+  /// it, as long as there is progress. Does not wait for a person at a terminal, or for a pipe that supplies nothing.
   private func end(
     _ sending: Task<Void, any Error>, _ progress: Silence, isWriting: @escaping @Sendable () -> Bool
   ) async throws {
@@ -130,7 +130,7 @@ struct ConnectCommand: StreamCommand {
     }
   }
 
-  /// - Parameter note: told whether a write is under way.
+  /// - Parameter note: called with whether a write is in progress.
   private static func sendInput(to stream: any ByteStream, note: (Bool) -> Void) async throws {
     do {
       let input = StandardInputReader()
@@ -141,13 +141,13 @@ struct ConnectCommand: StreamCommand {
       }
       try await stream.finishWriting()
     } catch let error as StandardInputReader.ReadFailure {
-      // Or the server would wait for the rest, and we for the server.
+      // Otherwise the server would wait for the rest, and we for the server.
       stream.close()
       throw error
     }
   }
 
-  /// What became of a task; `nil` where it is still at work when the other one has ended.
+  /// Returns the result of a task; `nil` if it is still running when the other one ends.
   private static func outcome(
     of task: Task<Void, any Error>, unless other: Task<Void, Never>
   ) async -> Result<Void, any Error>? {
@@ -185,7 +185,7 @@ struct ConnectCommand: StreamCommand {
         try BodySink.writeAll(answer, to: STDOUT_FILENO)
       } catch let error as TransportError {
         switch error.code {
-        // A server may yet begin to listen there.
+        // A server may still begin to listen there.
         case .connectFailed: refusal = error
         case .idleTimeout:
           guard isLast else { continue }
@@ -197,7 +197,8 @@ struct ConnectCommand: StreamCommand {
     }
   }
 
-  /// The system tells of an earlier datagram's refusal by refusing the next one, which then has not been sent.
+  /// Sends a datagram, and repeats it once after a refusal: the system reports an earlier datagram's refusal by
+  /// refusing the next one, which has not been sent then.
   private static func send(_ piece: Data, on datagrams: any DatagramStream) async throws {
     do {
       try await datagrams.send(piece)

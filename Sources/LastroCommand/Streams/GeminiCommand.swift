@@ -112,7 +112,7 @@ struct GeminiCommand: StreamCommand {
   private func configuration(for url: GeminiURL) throws -> GeminiConfiguration {
     var configuration = GeminiConfiguration()
     var options = try flags.options()
-    // For its own host and path alone, wherever redirects lead.
+    // The certificate is presented to its own host and path only, even after redirects.
     if let identity = options.tls.identity { configuration.identities.add(identity, for: url) }
     options.tls.identity = nil
     configuration.connection = options
@@ -127,7 +127,7 @@ struct GeminiCommand: StreamCommand {
         step.leavesHost && !yesCrossHost ? .refuse : .follow
       }
     }
-    // For the host that was named alone, wherever redirects lead.
+    // The input is sent only to the host that was named, even after redirects.
     if let input { configuration.onInput = { $0.url.authority == url.authority ? Secret(input) : nil } }
     return configuration
   }
@@ -138,7 +138,7 @@ struct GeminiCommand: StreamCommand {
     rules.checksHostName = !anyName
     if expired {
       rules.checksDates = false
-      // Else any server could take the place of a host whose certificate has expired.
+      // Otherwise any server could impersonate a host whose certificate has expired.
       rules.acceptsNewKeyAfterExpiry = false
     }
     return .firstUse(knownHosts.map { GeminiKnownHostsFile(path: $0) } ?? GeminiMemoryKnownHosts(), rules: rules)

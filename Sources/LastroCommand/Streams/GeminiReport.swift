@@ -4,7 +4,7 @@ import FoundationEssentials
 import Lastro
 internal import LastroGemini
 
-/// What `lastro gemini --report` prints.
+/// The output of `lastro gemini --report`.
 struct GeminiReport: Encodable {
   var url: String
   var status: Int?
@@ -37,7 +37,7 @@ struct GeminiReport: Encodable {
     error = Report.Failure(failure.stage, failure.code, failure.message)
   }
 
-  /// Absent facts are `null`, so that every object has the same keys.
+  /// Encodes absent values as `null`, so that every object has the same keys.
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(url, forKey: .url)
@@ -58,7 +58,7 @@ struct GeminiReport: Encodable {
 }
 
 extension Report.Failure {
-  /// A response other than a success, in words.
+  /// Describes a response that is not a success.
   init(_ response: GeminiResponse) {
     let what =
       switch response.status.category {

@@ -2,7 +2,7 @@
 
 import LastroSupport
 
-/// How long nothing has come.
+/// Measures the time since the last activity.
 final class Silence: Sendable {
   private struct State {
     var start = ContinuousClock.now
@@ -11,13 +11,13 @@ final class Silence: Sendable {
 
   private let state = Lock(State())
 
-  /// Whether it has lasted as long as it was to.
+  /// Whether the silence has reached its limit.
   var isOver: Bool { state.withLock { $0.isOver } }
 
-  /// Something came.
+  /// Records activity, which restarts the measurement.
   func isBroken() { state.withLock { $0.start = .now } }
 
-  /// Waits until it has lasted so long from now on. False when the task is cancelled.
+  /// Waits until the silence has lasted as long as the limit, counted from now. Returns false if the task is cancelled.
   func lasts(_ limit: Duration) async -> Bool {
     isBroken()
     while case let end = state.withLock({ $0.start }) + limit, end > .now {

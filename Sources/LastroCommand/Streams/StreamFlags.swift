@@ -6,7 +6,7 @@ import LastroCurl
 internal import LastroCurlTransports
 internal import LastroTunnels
 
-/// A command on a stream. Its groups stand beside one another, as those of a `FetchingCommand` do.
+/// A command on a stream. As in a `FetchingCommand`, its groups are not nested.
 protocol StreamCommand: AsyncParsableCommand {
   var connection: ConnectionFlags { get }
   var pins: PinFlags { get }
@@ -18,14 +18,14 @@ extension StreamCommand {
   var flags: StreamFlags { StreamFlags(connection: connection, pins: pins, identity: identity, way: way) }
 }
 
-/// What every command on streams has: how to reach the server, what to trust, and what to go through.
+/// The flags of every command on streams: for reaching the server, for trust, and for transports on the way.
 struct StreamFlags {
   let connection: ConnectionFlags
   let pins: PinFlags
   let identity: IdentityFlags
   let way: ViaFlags
 
-  /// The options of a connection, checked.
+  /// Returns the validated connection options.
   func options() throws -> ConnectionOptions {
     var specification = RequestSpecification(url: "")
     connection.apply(to: &specification)
@@ -33,18 +33,18 @@ struct StreamFlags {
     return try specification.connection()
   }
 
-  /// Limit until connected, checked.
+  /// Returns the validated connect timeout.
   func connectTimeout() throws -> Duration? {
     var specification = RequestSpecification(url: "")
     connection.apply(to: &specification)
     return try specification.timeouts().connect
   }
 
-  /// What carries the bytes: the engine, or what --via puts over it.
+  /// Returns the dialer: the engine, or the transports of --via over it.
   func dialer(on engine: CurlTransport) throws -> any Dialer { try way.chain().dialer(on: engine) }
 
-  /// Whether an end of our direction does not reach the server: meek, obfs4 and Shadowsocks, wherever they are on the
-  /// way, have no word for it that servers take as such.
+  /// Returns whether the end of our direction cannot reach the server: meek, obfs4 and Shadowsocks, anywhere in the
+  /// chain, have no signal for it that servers understand.
   func passesNoEnd() throws -> Bool {
     try way.chain().hops.contains {
       switch $0 {

@@ -5,15 +5,15 @@ import Lastro
 import LastroCurl
 internal import LastroWebSocket
 
-/// One command's engine, from flags to exit status.
+/// The engine of one command, from the flags to the exit status.
 struct StreamSession {
   let dialer: any Dialer
   private let transport: CurlTransport
   private let judge: PinJudge?
 
-  /// - Throws: the exit status of stage `request` where the flags cannot be used, which is told.
+  /// - Throws: the exit status of stage `request` for invalid flags, after printing the error.
   ///
-  /// - Parameter presentsIdentity: whether the client certificate of the flags is presented to a server that asks for
+  /// - Parameter presentsIdentity: whether the client certificate of the flags is presented to a server that requests
   ///   one.
   init(_ flags: StreamFlags, presentsIdentity: Bool = true) throws {
     let judge = try Console.checked { try flags.pins.judge() }
@@ -27,7 +27,7 @@ struct StreamSession {
     dialer = try Console.checked { try flags.dialer(on: transport) }
   }
 
-  /// Runs the command's work, and ends what was begun. A failure is told, and becomes the exit status of its stage.
+  /// Runs the command's work, and shuts the engine down. Prints a failure, and throws the exit status of its stage.
   func run(_ work: (any Dialer) async throws -> Void) async throws {
     do {
       try await work(dialer)
@@ -43,7 +43,7 @@ struct StreamSession {
     await judge?.finish()
   }
 
-  /// What a failure is on the command line.
+  /// Prints a failure, and returns the error to exit with.
   static func told(_ error: any Error) -> any Error {
     switch error {
     case let error as TransportError:

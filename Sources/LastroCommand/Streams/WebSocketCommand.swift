@@ -87,7 +87,7 @@ struct WebSocketCommand: StreamCommand {
     configuration.keepAlive = ping > 0 ? .seconds(ping) : nil
     configuration.maximumMessageBytes = maxMessage
     var stack = StackConfiguration()
-    // A server that accepts and says nothing must not hold the program.
+    // A server that accepts the connection and does not respond must not block the program.
     let connect = try flags.connectTimeout() ?? .seconds(10)
     stack.timeouts = try Timeouts(connect: connect, attempt: nil, idle: .seconds(60), total: .seconds(60) + connect)
     return WebSocketClient(dialer: dialer, configuration: configuration, stack: stack)
@@ -102,7 +102,7 @@ struct WebSocketCommand: StreamCommand {
     try await Self.finish(socket)
   }
 
-  /// Both directions at once, until the socket is closed.
+  /// Transfers in both directions until the socket is closed.
   private func talk(_ socket: WebSocket) async throws {
     let received = Atomic<Int>(0)
     let sending = Task { [binary, wait] in
@@ -116,7 +116,7 @@ struct WebSocketCommand: StreamCommand {
           throw StandardInputReader.ReadFailure(description: "a line is not UTF-8; --binary sends bytes as they are")
         }
       }
-      // Whatever it answers at once has come when the pong has.
+      // A pong shows that the server's immediate responses have been received.
       _ = try? await socket.ping(within: .seconds(2))
       var seen = -1
       while case let count = received.load(ordering: .relaxed), count != seen {
@@ -126,7 +126,7 @@ struct WebSocketCommand: StreamCommand {
       try await socket.close()
     }
     defer { sending.cancel() }
-    // Once standard input cannot be read, nothing else would end the socket.
+    // If standard input cannot be read, nothing else would close the socket.
     let watching = Task {
       if case .failure(let error) = await sending.result, error is StandardInputReader.ReadFailure { socket.cut() }
     }
@@ -144,7 +144,7 @@ struct WebSocketCommand: StreamCommand {
     try await Self.finish(socket)
   }
 
-  /// How it ended: cleanly, or a failure.
+  /// Waits for the end of the socket, and throws an error unless it closed cleanly.
   private static func finish(_ socket: WebSocket) async throws {
     for await state in socket.states {
       switch state {

@@ -8,19 +8,19 @@ public import Lastro
   public import Foundation
 #endif
 
-/// A cookie, with the requests that it is for.
+/// A cookie and its scope.
 ///
 /// ```swift
 /// let session = Cookie("session", "31d4d96e407aad42", domain: "api.example.org", isSecure: true)
 /// try jar.insert(session)
 /// ```
 ///
-/// Its value is a `Secret`: nothing that describes the cookie shows it.
+/// The value is a `Secret`: no description of the cookie shows it.
 public struct Cookie: Sendable, Hashable {
-  /// What it says of requests that pages of other sites make. A client without pages has none to hold to it: it is
-  /// kept, and not enforced.
+  /// The `SameSite` attribute, which restricts requests made by pages of other sites. A client without pages has no
+  /// such requests: the attribute is stored, but not enforced.
   public enum SameSite: String, Sendable, Hashable {
-    /// Nothing.
+    /// No attribute.
     case unspecified
     /// `Strict`.
     case strict
@@ -30,30 +30,32 @@ public struct Cookie: Sendable, Hashable {
     case none
   }
 
-  /// Its name, case counts; empty for a cookie that has a value only.
+  /// The name, which is case-sensitive; empty for a cookie that has only a value.
   public var name: String
-  /// Its value, as the server wrote it: quotes are part of it.
+  /// The value as the server wrote it, including quotes.
   public var value: Secret
-  /// A host: that of the server that set it, or one above that. In the canonical form of `HostName`.
+  /// The host for which the cookie is set: the server that set it, or a parent domain. In the canonical form of
+  /// `HostName`.
   public var domain: String
-  /// Which paths it is for: this one, and those below it. Default `/`.
+  /// The path for which the cookie is set; it covers the paths below it too. Default `/`.
   public var path: String
-  /// Whether it is for ``domain`` alone, and for no host below that. Default true.
+  /// Whether the cookie is for ``domain`` only, and not for hosts below it. Default true.
   public var isHostOnly: Bool
-  /// Whether it goes out over `https` alone. Default false.
+  /// Whether the cookie is sent over `https` only. Default false.
   public var isSecure: Bool
-  /// Whether the server keeps it from scripts of pages, which is nothing to a client without any. Default false.
+  /// Whether the server hides the cookie from scripts of pages, which has no effect in a client without pages. Default
+  /// false.
   public var isHTTPOnly: Bool
-  /// What it says of other sites. Default ``SameSite/unspecified``.
+  /// The `SameSite` attribute. Default ``SameSite/unspecified``.
   public var sameSite: SameSite
-  /// When it ends; `nil`, the default, for a cookie that lasts as long as the session.
+  /// The time at which the cookie expires; `nil`, the default, for a session cookie.
   public var expiry: Date?
-  /// When a jar first took it, which stays when it gets a new value; `nil` before.
+  /// The time at which a jar first stored the cookie, which stays when it gets a new value; `nil` before.
   public var created: Date?
-  /// When it was set or sent last; `nil` before.
+  /// The time at which the cookie was last set or sent; `nil` before.
   public var lastUsed: Date?
 
-  /// Makes a cookie. ``CookieJar/insert(_:)`` checks it.
+  /// Creates a cookie. ``CookieJar/insert(_:)`` validates it.
   public init(
     _ name: String, _ value: Secret, domain: String, path: String = "/", isHostOnly: Bool = true,
     isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified, expiry: Date? = nil
@@ -71,7 +73,7 @@ public struct Cookie: Sendable, Hashable {
 }
 
 extension Cookie: CustomStringConvertible {
-  /// Name and scope, such as `session of api.example.org/, secure`; never the value.
+  /// The name and scope, such as `session of api.example.org/, secure`; never the value.
   public var description: String {
     var words = "\(name.isEmpty ? "a nameless cookie" : name.escapedForDisplay) of \(isHostOnly ? "" : "*.")\(domain)"
     words += path.escapedForDisplay

@@ -2,16 +2,16 @@
 
 internal import Lastro
 
-/// A cookie that a jar cannot take, or a store that cannot be read or written.
+/// The error for a cookie that a jar refuses, or for a store that cannot be read or written.
 public struct CookieError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What is wrong, without the cookie's value.
+  /// A description of the error, without the cookie's value.
   public let message: String
-  /// How to fix it.
+  /// A suggestion for fixing it.
   public let hint: String
-  /// Why the cookie was refused; `nil` where a store failed.
+  /// The reason for which the cookie was refused; `nil` for a failure of a store.
   public let refusal: CookieRefusal?
 
-  /// Makes an error; for stores.
+  /// Creates an error, for implementations of stores.
   public init(_ message: String, hint: String, refusal: CookieRefusal? = nil) {
     self.message = message
     self.hint = hint
@@ -23,6 +23,6 @@ public struct CookieError: Error, Sendable, Hashable, CustomStringConvertible {
     self.init("\(name) \(refusal.reason)", hint: refusal.hint, refusal: refusal)
   }
 
-  /// Message and hint on one line.
+  /// The message and the hint on one line.
   public var description: String { "\(message) (\(hint))" }
 }

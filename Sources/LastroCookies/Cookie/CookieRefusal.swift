@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a jar does not take a cookie.
+/// The reason for which a jar refuses a cookie.
 ///
-/// The sections are of draft-ietf-httpbis-rfc6265bis.
+/// Sections refer to draft-ietf-httpbis-rfc6265bis.
 public enum CookieRefusal: String, Sendable, Hashable, CaseIterable, Error {
-  /// A control character other than a tab (§5.6).
+  /// The cookie has a control character other than a tab (§5.6).
   case controlCharacter = "control_character"
-  /// Not UTF-8, which a jar would have to change.
+  /// The cookie is not UTF-8, so that a jar would have to change it.
   case notUTF8 = "not_utf8"
-  /// Neither name nor value (§5.6).
+  /// The cookie has neither a name nor a value (§5.6).
   case empty
-  /// A value without a name, where ``CookieRules/acceptsNameless`` is false.
+  /// The cookie has a value without a name, and ``CookieRules/acceptsNameless`` is false.
   case nameless
-  /// Name and value have more than 4096 bytes (§5.6).
+  /// The name and the value together have more than 4096 bytes (§5.6).
   case tooLong = "too_long"
-  /// A semicolon, or an `=` in the name: it would be read as another cookie.
+  /// The cookie contains a semicolon, or its name an `=`: it would be read as another cookie.
   case separator
-  /// A domain that no host has (§5.7).
+  /// The domain cannot be that of a host (§5.7).
   case invalidDomain = "invalid_domain"
-  /// A domain under which anyone can register a name, such as `co.uk` (§5.7).
+  /// The domain is a public suffix, such as `co.uk`, under which anyone can register a name (§5.7).
   case publicSuffix = "public_suffix"
-  /// A domain that the server is not in (§5.7).
+  /// The domain does not include the server (§5.7).
   case foreignDomain = "foreign_domain"
-  /// A path that does not begin with a slash.
+  /// The path does not begin with a slash.
   case invalidPath = "invalid_path"
-  /// `Secure` from a server that was not asked over `https` (§5.7).
+  /// The cookie is `Secure`, but was not received over `https` (§5.7).
   case secureInTheClear = "secure_in_the_clear"
-  /// It would hide a `Secure` cookie, and came over plain `http` (§5.7).
+  /// The cookie would hide a `Secure` cookie, and was received over plain `http` (§5.7).
   case overSecure = "over_secure"
-  /// `SameSite=None` without `Secure` (§5.7).
+  /// The cookie has `SameSite=None` without `Secure` (§5.7).
   case sameSiteNone = "same_site_none"
-  /// Its name begins with a prefix whose promise it does not keep (§5.7).
+  /// The name has a prefix whose requirements the cookie does not meet (§5.7).
   case prefix
 
-  /// What is wrong, to be read behind the cookie's name.
+  /// A phrase for the reason, to be read after the cookie's name.
   public var reason: String {
     switch self {
     case .controlCharacter: "has a control character"
@@ -53,7 +53,7 @@ public enum CookieRefusal: String, Sendable, Hashable, CaseIterable, Error {
     }
   }
 
-  /// How to fix a cookie of one's own.
+  /// A suggestion for fixing a cookie of the application's own.
   var hint: String {
     switch self {
     case .controlCharacter, .separator: "percent-encode it"

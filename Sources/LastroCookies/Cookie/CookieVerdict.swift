@@ -2,34 +2,34 @@
 
 internal import Lastro
 
-/// What a jar did with one `Set-Cookie` field.
+/// The result of processing one `Set-Cookie` field.
 public struct CookieVerdict: Sendable, Hashable, CustomStringConvertible {
-  /// What it did.
+  /// The jar's reaction to a field.
   public enum Outcome: Sendable, Hashable {
-    /// The cookie is new, or has another value than before.
+    /// The cookie was stored: it is new, or has another value than before.
     case stored
-    /// The jar had it, with that value; what else the server said of it counts from now on.
+    /// The jar had the cookie with the same value; its other attributes were updated.
     case renewed
-    /// It has expired, which is how servers take cookies back; the jar had it.
+    /// The cookie has expired, which is how servers delete cookies, and was removed from the jar.
     case removed
-    /// It has expired, and the jar did not have it.
+    /// The cookie has expired, and the jar did not have it.
     case expired
-    /// The jar did not take it.
+    /// The jar refused the cookie.
     case refused(CookieRefusal)
   }
 
-  /// The cookie's name; empty where the field could not be read, or gave none.
+  /// The cookie's name; empty if the field is unreadable, or has no name.
   public let name: String
-  /// What the jar did.
+  /// The jar's reaction.
   public let outcome: Outcome
 
-  /// Makes a verdict; for tests.
+  /// Creates a verdict, for tests.
   public init(_ name: String, _ outcome: Outcome) { (self.name, self.outcome) = (name, outcome) }
 
-  /// Whether requests will have other cookies than before.
+  /// Whether later requests will carry other cookies than before.
   var changesRequests: Bool { outcome == .stored || outcome == .removed }
 
-  /// Such as `session: stored`.
+  /// The name and the outcome, such as `session: stored`.
   public var description: String {
     let words =
       switch outcome {

@@ -9,15 +9,16 @@ import LastroWire
   import Foundation
 #endif
 
-/// Which cookies a jar takes, as far as that does not depend on those it has (draft-ietf-httpbis-rfc6265bis §5.7).
+/// Decides which cookies a jar accepts, as far as that does not depend on the cookies in it
+/// (draft-ietf-httpbis-rfc6265bis §5.7).
 struct CookieAdmission {
-  /// The longest that a cookie lasts (§5.5): 400 days.
+  /// The maximum lifetime of a cookie (§5.5): 400 days, in seconds.
   static let maximumAge: Int64 = 400 * 86_400
 
   let rules: CookieRules
   let suffixes: PublicSuffixList
 
-  /// The cookie that a line sets, with an expiry that may have passed.
+  /// Returns the cookie that a `Set-Cookie` line sets; its expiry may have passed.
   func cookie(_ line: SetCookieLine, from source: CookieSource, now: Date) throws(CookieRefusal) -> Cookie {
     guard rules.acceptsNameless || !line.name.isEmpty else { throw .nameless }
     let scope = try scope(line.domain, from: source)
@@ -30,7 +31,7 @@ struct CookieAdmission {
     return cookie
   }
 
-  /// A cookie of the application's own, or of a file, in its canonical form.
+  /// Returns a cookie of the application or of a file in its canonical form.
   func admitted(_ cookie: Cookie, now: Date) throws(CookieRefusal) -> Cookie {
     var cookie = cookie
     try checkText(of: cookie)
@@ -47,13 +48,13 @@ struct CookieAdmission {
     return cookie
   }
 
-  /// What a line from a server cannot have, as it was taken apart there.
+  /// Checks the texts of a cookie, as the parser does for a line from a server.
   private func checkText(of cookie: Cookie) throws(CookieRefusal) {
     let value = cookie.value.reveal()
     guard !cookie.name.isEmpty || !value.isEmpty else { throw .empty }
     for text in [cookie.name, value, cookie.path] {
       guard text.utf8.allSatisfy(FieldSyntax.isValue) else { throw .controlCharacter }
-      // Spaces at the ends would not come back.
+      // Spaces at the ends would be lost in a field.
       guard !text.utf8.contains(UInt8(ascii: ";")), text[...].withoutBlanks.utf8.count == text.utf8.count else {
         throw .separator
       }
@@ -63,12 +64,12 @@ struct CookieAdmission {
     guard cookie.name.utf8.count + value.utf8.count <= SetCookieLine.maximumBytes else { throw .tooLong }
   }
 
-  /// The host that set it, or the domain that it names.
+  /// Returns the domain of a cookie: the host that set it, or the domain that it names.
   private func scope(
     _ domain: String?, from source: CookieSource
   ) throws(CookieRefusal) -> (domain: String, isHostOnly: Bool) {
     guard let domain else { return (source.host.text, true) }
-    // Hosts may be written with a dot at their end, and domains of cookies may not.
+    // A host may be written with a dot at its end; the domain of a cookie may not.
     guard domain.utf8.allSatisfy({ $0 < 0x80 }), domain.utf8.last != UInt8(ascii: "."),
       let named = try? HostName(domain)
     else { throw .invalidDomain }
@@ -81,7 +82,7 @@ struct CookieAdmission {
 
   private func checkPromises(of cookie: Cookie, isPathWritten: Bool) throws(CookieRefusal) {
     if cookie.sameSite == .none, !cookie.isSecure { throw .sameSiteNone }
-    // A server reads a value without a name as it reads a name.
+    // A server may read a value without a name as a name.
     guard !cookie.name.isEmpty else {
       if CookiePrefix(cookie.value.reveal()) != nil { throw .prefix }
       return
@@ -92,7 +93,7 @@ struct CookieAdmission {
     else { throw .prefix }
   }
 
-  /// `Max-Age` counts before `Expires`.
+  /// Returns the expiry. `Max-Age` takes precedence over `Expires`.
   private func expiry(_ line: SetCookieLine, _ now: Date) -> Date? {
     if let age = line.maximumAge {
       return age > 0 ? now.addingTimeInterval(Double(min(age, Self.maximumAge))) : .distantPast

@@ -18,34 +18,35 @@ internal import LastroWire
 /// let stack = try CurlNetworkStack(configuration: configuration)
 /// ```
 ///
-/// A stack has none unless it is given one: who shares a jar shares its sessions, so that a server which acts for
-/// several users has a jar for each. A jar may be given to several stacks, and be used from any thread.
+/// A stack has no jar unless one is configured. Users of one jar share its sessions, so a server that acts for several
+/// users needs a jar for each of them. A jar may be shared by several stacks, and used from any thread.
 ///
-/// Rules are those of browsers, as far as a client without pages can follow them. Public suffixes are those of the
-/// machine's list (Debian's package `publicsuffix`); without it only single labels are, such as `uk`.
+/// The rules are those of browsers, as far as a client without pages can follow them. Public suffixes come from the
+/// machine's list (Debian's package `publicsuffix`); without the list, only single labels such as `uk` are public
+/// suffixes.
 public final class CookieJar: Sendable {
-  /// What it takes.
+  /// The rules for accepting cookies.
   public let rules: CookieRules
   let time: TimeSource
   private let admission: CookieAdmission
   private let shelf: Lock<CookieShelf>
   private let keeper: CookieKeeper?
 
-  /// Makes an empty jar.
+  /// Creates an empty jar.
   ///
   /// - Parameters:
-  ///   - rules: what it takes.
-  ///   - time: tells the date, by which cookies expire. Default: the system's.
+  ///   - rules: the rules for accepting cookies.
+  ///   - time: the clock by which cookies expire. Default: the system's.
   public convenience init(rules: CookieRules = .standard, time: TimeSource = .continuous) {
     self.init(rules: rules, store: nil, time: time, suffixes: .system)
   }
 
-  /// Makes a jar with the cookies of a store, and keeps them there.
+  /// Creates a jar with the cookies of a store, and saves changes to it.
   ///
-  /// Each change is written within a second, and no more often than once a second, by a task of its own; ``save()``
-  /// writes at once. What expired, and what the rules do not let in any more, is left out.
+  /// A change is written within a second by a background task, at most once a second; ``save()`` writes immediately.
+  /// Expired cookies, and those that the rules no longer accept, are not loaded.
   ///
-  /// - Throws: ``CookieError`` where the store cannot be read: an empty jar would be written over it.
+  /// - Throws: ``CookieError`` if the store cannot be read, because an empty jar would overwrite it.
   public convenience init(
     rules: CookieRules = .standard, store: any CookieStore, time: TimeSource = .continuous
   ) throws(CookieError) {
@@ -75,25 +76,25 @@ public final class CookieJar: Sendable {
 
   // MARK: Looking
 
-  /// All cookies that have not expired, the oldest first.
+  /// All cookies that have not expired, oldest first.
   public var cookies: [Cookie] {
     let now = now
     return shelf.withLock { shelf in shelf.entries.map(\.cookie) }.filter { !$0.hasExpired(now) }
   }
 
-  /// The cookies that a request to a URL would get, in their order.
+  /// Returns the cookies that a request to a URL would send, in order.
   ///
-  /// - Throws: `TransportError`, stage `request`, for what is not an absolute `http` or `https` URL; for `ws` and `wss`
-  ///   write those instead.
+  /// - Throws: `TransportError`, stage `request`, for text that is not an absolute `http` or `https` URL; replace `ws`
+  ///   and `wss` by these.
   public func cookies(for url: String) throws(TransportError) -> [Cookie] {
     let source = try CookieSource(url: url, rules)
     let now = now
     return shelf.withLock { $0.matching(source, now: now) }.map(\.cookie)
   }
 
-  /// The cookies for a request.
+  /// Returns the cookies for a request.
   ///
-  /// - Parameter isUse: whether they are sent, which counts where cookies have to go for others.
+  /// - Parameter isUse: whether the cookies are sent, which counts as a use for the order of eviction.
   func selection(for source: CookieSource, isUse: Bool) -> CookieSelection {
     let now = now
     return shelf.withLock { shelf in
@@ -106,10 +107,10 @@ public final class CookieJar: Sendable {
 
   // MARK: Taking
 
-  /// Takes a cookie of the application's own, in place of the same one.
+  /// Inserts a cookie of the application, replacing the cookie with the same name, domain, path and `isHostOnly`.
   ///
-  /// - Throws: ``CookieError`` for one that no server could set: with a separator, for a public suffix, with a prefix
-  ///   whose promise it does not keep.
+  /// - Throws: ``CookieError`` for a cookie that no server could set: with a separator, for a public suffix, or with a
+  ///   name prefix whose requirements it does not meet.
   public func insert(_ cookie: Cookie) throws(CookieError) {
     do throws(CookieRefusal) {
       try admit(cookie, now)
@@ -126,13 +127,13 @@ public final class CookieJar: Sendable {
     }
   }
 
-  /// Takes what a server set.
+  /// Stores the cookies that a server set.
   ///
   /// - Parameters:
-  ///   - lines: the values of its `Set-Cookie` fields, one each.
-  ///   - url: what was asked.
-  /// - Returns: what became of each, in their order.
-  /// - Throws: `TransportError`, stage `request`, for what is not an absolute `http` or `https` URL.
+  ///   - lines: the values of the response's `Set-Cookie` fields, one each.
+  ///   - url: the URL of the request.
+  /// - Returns: the result for each line, in order.
+  /// - Throws: `TransportError`, stage `request`, for text that is not an absolute `http` or `https` URL.
   @discardableResult
   public func receive(_ lines: [String], from url: String) throws(TransportError) -> [CookieVerdict] {
     receive(lines.map { Array($0.utf8) }, from: try CookieSource(url: url, rules))
@@ -174,7 +175,7 @@ public final class CookieJar: Sendable {
 
   // MARK: Removing
 
-  /// Removes the cookies that the closure picks. It is called on this thread, without a lock.
+  /// Removes the cookies for which the closure returns true. The closure is called on this thread, without a lock held.
   public func remove(where isRemoved: (Cookie) -> Bool) {
     let removed = shelf.withLock { $0.entries }.map(\.cookie).filter(isRemoved)
     guard !removed.isEmpty else { return }
@@ -182,21 +183,21 @@ public final class CookieJar: Sendable {
     changed()
   }
 
-  /// Removes the cookies that last as long as the session, which have no expiry.
+  /// Removes the session cookies, which have no expiry.
   public func endSession() { remove { $0.expiry == nil } }
 
   // MARK: Files
 
-  /// All cookies in the format of Netscape's `cookies.txt`, which curl and wget read and write.
+  /// Returns all cookies in the format of Netscape's `cookies.txt`, which curl and wget read and write.
   ///
-  /// It has no place for ``Cookie/sameSite``, and none for a value with a tab: a comment line tells which cookies that
-  /// left out. The text holds their values.
+  /// The format cannot express ``Cookie/sameSite``, or a value with a tab: a comment line names each cookie left out
+  /// for that. The text contains the values of the cookies.
   public func netscapeText() -> String { NetscapeCookies.text(of: cookies) }
 
-  /// Takes the cookies of a text in the format of Netscape's `cookies.txt`, as far as ``insert(_:)`` would; those that
-  /// have expired are left out.
+  /// Inserts the cookies of a text in the format of Netscape's `cookies.txt`, if ``insert(_:)`` would accept them;
+  /// expired cookies are left out.
   ///
-  /// - Returns: the lines that set nothing, and why.
+  /// - Returns: the lines that set no cookie, with the reasons.
   @discardableResult
   public func importNetscape(_ text: String) -> [CookieImportProblem] {
     let now = now
@@ -212,12 +213,12 @@ public final class CookieJar: Sendable {
     return problems.sorted { $0.line < $1.line }
   }
 
-  /// Writes the cookies to the store at once; does nothing without one.
+  /// Writes the cookies to the store immediately; does nothing if the jar has no store.
   ///
-  /// - Throws: ``CookieError`` where they cannot be written.
+  /// - Throws: ``CookieError`` if they cannot be written.
   public func save() async throws(CookieError) { try await keeper?.save { self.cookies } }
 
-  /// Why the last save by itself failed; `nil` where it did not. The next change tries again.
+  /// The error of the last automatic save; `nil` if it succeeded. The next change tries again.
   public var saveFailure: CookieError? { keeper?.failure }
 
   private func changed() {
@@ -229,7 +230,7 @@ public final class CookieJar: Sendable {
 }
 
 extension CookieJar: CustomStringConvertible {
-  /// How many cookies it has; never one of them.
+  /// The number of cookies; never their contents.
   public var description: String {
     let count = shelf.withLock { $0.count }
     return "a jar with \(count) \(count == 1 ? "cookie" : "cookies")"

@@ -2,22 +2,23 @@
 
 public import Lastro
 
-/// What a ``CookieJar`` takes, and how much of it.
+/// The rules by which a ``CookieJar`` accepts cookies, and its limits.
 public struct CookieRules: Sendable, Hashable {
-  /// Whether it takes cookies that have a value only, such as `Set-Cookie: x`. Default false: servers rarely mean them,
-  /// and readers of `Cookie` take them for other things.
+  /// Whether cookies without a name are accepted, such as `Set-Cookie: x`. Default false: servers rarely intend them,
+  /// and parsers of `Cookie` misread them.
   public var acceptsNameless = false
-  /// Whether `http` to `localhost`, names below it, `127.0.0.0/8` and `::1` counts as secure. Default false; for tests
-  /// of servers on this machine, as no other machine reads what stays on it.
+  /// Whether `http` to `localhost`, names below it, `127.0.0.0/8` and `::1` counts as secure. Default false. For tests
+  /// of servers on this machine: such traffic does not leave the machine.
   public var treatsLoopbackAsSecure = false
-  /// Most cookies of one registrable domain, such as `example.co.uk`, with all hosts below it. Default 180.
+  /// The maximum number of cookies per registrable domain, such as `example.co.uk`, including all hosts below it.
+  /// Default 180.
   public let maximumCookiesPerDomain: Int
-  /// Most cookies in all. Default 3000.
+  /// The maximum number of cookies in the jar. Default 3000.
   public let maximumCookies: Int
-  /// Most bytes of the `Cookie` field of a request: those that have no room stay in the jar. Default 16 KiB.
+  /// The maximum size of a request's `Cookie` field in bytes; cookies that do not fit are not sent. Default 16 KiB.
   public let maximumFieldBytes: Int
 
-  /// The defaults.
+  /// The default rules.
   public static let standard = CookieRules()
 
   private init() {
@@ -26,13 +27,13 @@ public struct CookieRules: Sendable, Hashable {
     maximumFieldBytes = 16 * 1024
   }
 
-  /// Makes rules with other limits.
+  /// Creates rules with other limits.
   ///
   /// - Parameters:
-  ///   - maximumCookiesPerDomain: 50 to 100000.
-  ///   - maximumCookies: 3000 to 1000000.
-  ///   - maximumFieldBytes: 4096 to 1 MiB: a cookie may have 4096 bytes.
-  /// - Throws: `ConfigurationError` for a value out of its range, whose lower ends are those of the standard
+  ///   - maximumCookiesPerDomain: the maximum per registrable domain, 50 to 100000.
+  ///   - maximumCookies: the maximum in the jar, 3000 to 1000000.
+  ///   - maximumFieldBytes: the maximum size of a `Cookie` field, 4096 to 1 MiB: a single cookie may have 4096 bytes.
+  /// - Throws: `ConfigurationError` for a value out of its range. The lower bounds of the ranges come from the standard
   ///   (draft-ietf-httpbis-rfc6265bis §6.1).
   public init(
     maximumCookiesPerDomain: Int = 180, maximumCookies: Int = 3000, maximumFieldBytes: Int = 16 * 1024

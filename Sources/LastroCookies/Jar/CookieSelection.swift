@@ -5,15 +5,15 @@ import Lastro
 /// The cookies of one request.
 struct CookieSelection {
   private(set) var cookies: [Cookie] = []
-  /// What stands in `Cookie`.
+  /// The value of the `Cookie` field.
   private(set) var field = ""
-  /// How many have no room.
+  /// The number of cookies that do not fit in the field.
   private(set) var leftOut = 0
 
-  /// Takes cookies in their order until one has no room.
+  /// Adds cookies in order until one does not fit.
   init(of candidates: [Cookie], maximumBytes: Int) {
     for cookie in candidates {
-      // One without a name is its value alone.
+      // A cookie without a name is sent as its value alone.
       let pair = (cookie.name.isEmpty ? "" : cookie.name + "=") + cookie.value.reveal()
       let longer = field.isEmpty ? pair : "\(field); \(pair)"
       guard longer.utf8.count <= maximumBytes else { break }

@@ -9,10 +9,10 @@ import LastroWire
   import Foundation
 #endif
 
-/// The cookies that a jar has, found by domain and not by a look at each.
+/// The cookies of a jar, indexed by domain.
 struct CookieShelf {
-  /// What makes two cookies of one domain the same (draft-ietf-httpbis-rfc6265bis §5.7), in bytes: strings are equal in
-  /// more cases, and a server tells such names apart.
+  /// The identity of a cookie within its domain (draft-ietf-httpbis-rfc6265bis §5.7). It consists of bytes, because
+  /// strings with different bytes may compare equal, and servers distinguish such names.
   struct Key: Hashable {
     let name: [UInt8]
     let isHostOnly: Bool
@@ -25,9 +25,9 @@ struct CookieShelf {
 
   struct Entry {
     var cookie: Cookie
-    /// Tells cookies apart that were created in the same moment, and names the entry.
+    /// The id of the entry, in the order of creation.
     let order: Int
-    /// The number of the shelf's use that was this cookie's last.
+    /// The number of the shelf's use in which this cookie was last used.
     var use: Int
     /// The registrable domain, or the host if it has none.
     let site: String
@@ -42,7 +42,7 @@ struct CookieShelf {
     var byExpiry = Ranking<Date>()
   }
 
-  /// All entries by their order.
+  /// All entries by id.
   private var known: [Int: Entry] = [:]
   private var sites: [String: Site] = [:]
   private var byUse = Ranking<Int>()
@@ -57,17 +57,17 @@ struct CookieShelf {
   /// The number of cookies.
   var count: Int { known.count }
 
-  /// All of them, the oldest first.
+  /// All entries, oldest first.
   var entries: [Entry] { known.values.sorted { $0.order < $1.order } }
 
-  /// The number of comparisons that keeping the order of eviction has taken.
+  /// The number of comparisons made to maintain the order of eviction.
   var steps: Int {
     sites.values.reduce(byUse.steps + byExpiry.steps) {
       $0 + $1.byUse.steps + $1.insecureByUse.steps + $1.byExpiry.steps
     }
   }
 
-  /// The number of pairs in the orders of eviction, the outdated ones among them.
+  /// The number of pairs in the orders of eviction, including outdated ones.
   var pairs: Int {
     sites.values.reduce(byUse.count + byExpiry.count) {
       $0 + $1.byUse.count + $1.insecureByUse.count + $1.byExpiry.count
@@ -76,7 +76,7 @@ struct CookieShelf {
 
   private func site(of host: HostName) -> String { suffixes.registrableDomain(of: host)?.text ?? host.text }
 
-  /// The domains that may have cookies for a host: its own, and those above it that are no public suffix.
+  /// Returns the domains whose cookies may match a host: the host itself, and its parents that are not public suffixes.
   private func domains(above host: HostName, in site: String) -> [String] {
     var domains = [host.text]
     var next = host.parent
@@ -89,7 +89,7 @@ struct CookieShelf {
 
   // MARK: Sending
 
-  /// The cookies for a request, in the order in which they are sent (§5.8.3).
+  /// Returns the cookies for a request, in the order in which they are sent (§5.8.3).
   func matching(_ source: CookieSource, now: Date) -> [Entry] {
     let site = site(of: source.host)
     guard let shelf = sites[site] else { return [] }
@@ -114,7 +114,7 @@ struct CookieShelf {
 
   // MARK: Storing
 
-  /// Whether a cookie from a server asked in the clear would hide a secure one that has not expired.
+  /// Whether a cookie received over plain `http` would hide a secure cookie that has not expired.
   func hasSecure(hiddenBy cookie: Cookie, now: Date) -> Bool {
     guard let domain = try? HostName(cookie.domain), let site = sites[site(of: domain)] else { return false }
     return site.domains.contains { name, entries in
@@ -133,7 +133,8 @@ struct CookieShelf {
     return sites[site(of: domain)]?.domains[cookie.domain]?[Key(cookie)].flatMap { known[$0] }?.cookie
   }
 
-  /// Puts a cookie in, in place of the same one, whose creation it takes over; makes room where there is none.
+  /// Stores a cookie, replacing the one with the same identity and keeping its creation time. Evicts cookies if a limit
+  /// is exceeded.
   mutating func put(_ cookie: Cookie, now: Date) {
     guard let host = try? HostName(cookie.domain) else { return }
     let site = site(of: host)
@@ -161,7 +162,7 @@ struct CookieShelf {
     remove(order)
   }
 
-  /// Removes an entry. Its ranks are outdated from then on.
+  /// Removes an entry. Its pairs in the orders of eviction become outdated.
   private mutating func remove(_ order: Int) {
     guard let entry = known.removeValue(forKey: order) else { return }
     let domain = entry.cookie.domain
@@ -205,8 +206,8 @@ struct CookieShelf {
     known[pair.id]?.cookie.expiry == pair.rank
   }
 
-  /// Removes the expired cookies of a crowded domain, or else the one used least recently, an insecure one first; then
-  /// does the same for the whole shelf (§5.7, end).
+  /// Removes the expired cookies of a domain over its limit, or else its least recently used cookie, preferring one
+  /// that is not secure. Then does the same for the whole shelf (§5.7, end).
   private mutating func evict(in site: String, now: Date) {
     if let count = sites[site]?.count, count > rules.maximumCookiesPerDomain, !removeExpired(in: site, now) {
       let oldest =
@@ -218,7 +219,7 @@ struct CookieShelf {
     if let oldest = byUse.lowest(isCurrent: { Self.isUsed($0, in: known) }) { remove(oldest.id) }
   }
 
-  /// - Returns: whether any had expired.
+  /// - Returns: whether any cookie had expired.
   private mutating func removeExpired(in site: String, _ now: Date) -> Bool {
     let before = count
     while let next = sites[site]?.byExpiry.lowest(isCurrent: { Self.expires($0, in: known) }), next.rank <= now {
@@ -227,7 +228,7 @@ struct CookieShelf {
     return count < before
   }
 
-  /// - Returns: whether any had expired.
+  /// - Returns: whether any cookie had expired.
   private mutating func removeExpired(_ now: Date) -> Bool {
     let before = count
     while let next = byExpiry.lowest(isCurrent: { Self.expires($0, in: known) }), next.rank <= now {
@@ -240,7 +241,8 @@ struct CookieShelf {
 extension Cookie {
   func hasExpired(_ now: Date) -> Bool { expiry.map { $0 <= now } ?? false }
 
-  /// Whether a request to that place gets it. Its domain was found by the host, or by one below it.
+  /// Whether a request to the source sends the cookie. The caller has matched the domain with the host or a parent of
+  /// it.
   fileprivate func isFor(_ source: CookieSource, now: Date) -> Bool {
     (!isHostOnly || domain == source.host.text) && (!isSecure || source.isSecure) && !hasExpired(now)
       && CookiePath.covers(path, source.path)

@@ -3,14 +3,14 @@
 import HTTPTypes
 import Lastro
 
-/// Where cookies come from or go to: host, path, and whether no network can read them.
+/// The origin or destination of cookies: the host, the path, and whether the connection is secure.
 struct CookieSource {
   let host: HostName
-  /// Without the query.
+  /// The path without the query.
   let path: String
   let isSecure: Bool
 
-  /// `nil` for a request that has no `http` or `https` URL.
+  /// Returns `nil` for a request without an `http` or `https` URL.
   init?(_ head: HTTPRequest, _ rules: CookieRules) {
     guard let origin = Origin(head), let host = try? HostName(origin.host) else { return nil }
     self.host = host

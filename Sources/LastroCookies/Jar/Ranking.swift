@@ -2,26 +2,25 @@
 
 /// A priority queue of identifiers whose ranks change.
 ///
-/// A rank that changes is pushed again, which leaves the outdated pair in the queue until it comes up, or until most
-/// pairs are outdated or repeated. The caller tells current pairs from outdated ones. Each push costs O(log n),
-/// amortized.
+/// A rank that changes is pushed again, and the outdated pair stays in the queue until it is the lowest, or until most
+/// pairs are outdated or repeated. The caller decides which pairs are outdated. Each push costs O(log n), amortized.
 struct Ranking<Rank: Comparable> {
   typealias Pair = (rank: Rank, id: Int)
 
-  /// A binary heap, the lowest pair first.
+  /// A binary heap, lowest pair first.
   private var heap: [Pair] = []
   /// The number of comparisons so far.
   private(set) var steps = 0
 
-  /// The number of pairs, the outdated ones among them.
+  /// The number of pairs, including outdated ones.
   var count: Int { heap.count }
 
   /// Adds a pair.
   ///
   /// - Parameters:
-  ///   - limit: the number of identifiers that have a rank. Twice as many pairs are kept before outdated and repeated
-  ///     ones go.
-  ///   - isCurrent: whether a pair is not outdated.
+  ///   - limit: the number of identifiers that have a rank. Outdated and repeated pairs are removed when there are more
+  ///     than twice as many pairs.
+  ///   - isCurrent: returns whether a pair is current.
   mutating func push(_ rank: Rank, _ id: Int, limit: Int, isCurrent: (Pair) -> Bool) {
     if heap.count >= 2 * limit + 32 {
       steps += heap.count
@@ -37,7 +36,7 @@ struct Ranking<Rank: Comparable> {
     }
   }
 
-  /// Removes pairs that were pushed more than once, from a sorted heap. A rank may stay the same, or come back.
+  /// Removes repeated pairs from a sorted heap. A pair is repeated if a rank was pushed again unchanged, or came back.
   private mutating func removeRepeatedPairs() {
     var kept = 0
     for index in heap.indices where index == 0 || heap[index] != heap[kept - 1] {
@@ -47,7 +46,7 @@ struct Ranking<Rank: Comparable> {
     heap.removeLast(heap.count - kept)
   }
 
-  /// Returns the current pair with the lowest rank, and of several the one with the lowest identifier.
+  /// Returns the current pair with the lowest rank; among equal ranks, the one with the lowest identifier.
   mutating func lowest(isCurrent: (Pair) -> Bool) -> Pair? {
     while let first = heap.first {
       if isCurrent(first) { return first }

@@ -2,11 +2,11 @@
 
 /// A line of a text in Netscape's format that sets no cookie.
 public struct CookieImportProblem: Sendable, Hashable, CustomStringConvertible {
-  /// Its number, from 1.
+  /// The number of the line, starting at 1.
   public let line: Int
-  /// Why the cookie was refused; `nil` where the line is not of the format.
+  /// The reason for which the cookie was refused; `nil` if the line is not in the format.
   public let refusal: CookieRefusal?
-  /// What is wrong, to be read behind the number of the line; without the cookie's value.
+  /// A phrase for the problem, to be read after the number of the line; without the cookie's value.
   public let reason: String
 
   init(line: Int, refusal: CookieRefusal) {
@@ -19,6 +19,6 @@ public struct CookieImportProblem: Sendable, Hashable, CustomStringConvertible {
     self.reason = reason
   }
 
-  /// Such as `line 3 has 4 fields, and not 7`.
+  /// A description, such as `line 3 has 4 fields, and not 7`.
   public var description: String { "line \(line) \(reason)" }
 }

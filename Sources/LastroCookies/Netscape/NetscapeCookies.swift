@@ -8,18 +8,18 @@ import Lastro
   import Foundation
 #endif
 
-/// The format of Netscape's `cookies.txt`: a line for each cookie, of seven fields with tabs between them. They are the
-/// domain, `TRUE` where it is for hosts below it too, path, `TRUE` where it is secure, expiry in seconds since 1970 (0
-/// for the session), name, value.
+/// The format of Netscape's `cookies.txt`: one line per cookie, with seven fields separated by tabs. The fields are the
+/// domain, `TRUE` if the cookie is also for hosts below it, the path, `TRUE` if the cookie is secure, the expiry in
+/// seconds since 1970 (0 for a session cookie), the name, and the value.
 enum NetscapeCookies {
   struct Entry {
     var line: Int
     var cookie: Cookie
   }
 
-  /// Stands before the domain of a cookie that scripts may not read; it is no comment.
+  /// The prefix of a line for a cookie that scripts may not read; such a line is not a comment.
   private static let httpOnly = "#HttpOnly_"
-  /// 9999-12-31: a date behind it is none.
+  /// The last valid expiry, 9999-12-31.
   private static let lastSecond = 253_402_300_799
 
   // MARK: Writing
@@ -42,7 +42,7 @@ enum NetscapeCookies {
 
   private static func flag(_ value: Bool) -> String { value ? "TRUE" : "FALSE" }
 
-  /// Rounded up, as 0 would be a cookie of the session.
+  /// Returns the expiry, rounded up to at least 1, because 0 means a session cookie.
   private static func seconds(of expiry: Date?) -> Int {
     guard let expiry else { return 0 }
     return Int(min(max(expiry.timeIntervalSince1970.rounded(.up), 1), Double(lastSecond)))
@@ -50,11 +50,11 @@ enum NetscapeCookies {
 
   // MARK: Reading
 
-  /// The cookies of a text, and the lines that are not of the format.
+  /// Parses a text into its cookies and the lines that are not in the format.
   static func entries(of text: String) -> (entries: [Entry], problems: [CookieImportProblem]) {
     var entries: [Entry] = []
     var problems: [CookieImportProblem] = []
-    // By bytes: a line that ends in CRLF is one.
+    // Split bytes, because CRLF is a single `Character`.
     for (index, bytes) in text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
       let line = Substring(bytes.last == 0x0D ? bytes.dropLast() : bytes)
       let isMarked = line.utf8.starts(with: httpOnly.utf8)
@@ -74,7 +74,7 @@ enum NetscapeCookies {
 
   private static func cookie(of line: Substring) -> Result<Cookie, Flaw> {
     var fields = line.utf8.split(separator: 0x09, omittingEmptySubsequences: false).map { String(Substring($0)) }
-    // Some programs leave the tab out before an empty value.
+    // Some programs omit the tab before an empty value.
     if fields.count == 6 { fields.append("") }
     guard fields.count == 7 else {
       return .failure(Flaw(reason: "has \(fields.count) \(fields.count == 1 ? "field" : "fields"), and not 7"))

@@ -8,20 +8,20 @@ internal import LastroSupport
 /// let jar = try CookieJar(store: CookieFile(path: "/var/lib/shop/cookies.txt"))
 /// ```
 ///
-/// A save writes a new file beside it, `PATH.new`, and puts that in its place at once. Only the owner may read either
-/// (0600), as they hold sessions. What a process that was killed left of the new file is removed by the next load or
-/// save. ``Cookie/sameSite`` is lost, and so is a value with a tab.
+/// A save writes a new file next to it, `PATH.new`, and renames it atomically. Only the owner can read either file
+/// (0600), because they contain sessions. A new file left behind by a killed process is removed by the next load or
+/// save. ``Cookie/sameSite`` is lost, and so is a cookie whose value contains a tab.
 public struct CookieFile: CookieStore, Hashable {
-  /// Its path. A symbolic link there is replaced, and not followed.
+  /// The path of the file. A symbolic link there is replaced, not followed.
   public let path: String
 
-  /// Names a file, which need not be there yet.
+  /// Creates a store for a file, which need not exist yet.
   public init(path: String) { self.path = path }
 
-  /// Reads it; none where there is no file.
+  /// Reads the cookies; returns none if there is no file.
   ///
-  /// - Throws: ``CookieError`` where it cannot be read, has more than 16 MiB, is not UTF-8, or has a line that is not
-  ///   of the format: what is not a file of cookies is not written over.
+  /// - Throws: ``CookieError`` if the file cannot be read, exceeds 16 MiB, is not UTF-8, or has a line that is not in
+  ///   the format, so that a file of another kind is never overwritten.
   public func load() throws(CookieError) -> [Cookie] {
     guard let text = try read() else { return [] }
     let (entries, problems) = NetscapeCookies.entries(of: text)
@@ -32,10 +32,10 @@ public struct CookieFile: CookieStore, Hashable {
     return entries.map(\.cookie)
   }
 
-  /// Replaces it.
+  /// Replaces the file.
   ///
-  /// - Throws: ``CookieError`` where the cookies have more than the 16 MiB that are read, where it is a device or a
-  ///   pipe, such as `/dev/null`, or no file can be written beside it, or put in its place; it stays as it is then.
+  /// - Throws: ``CookieError`` if the cookies exceed the 16 MiB that can be read back, the path is a device or a pipe,
+  ///   such as `/dev/null`, or the new file cannot be written or renamed. The old file then stays unchanged.
   public func save(_ cookies: [Cookie]) throws(CookieError) {
     let file = try file()
     do throws(PrivateFile.Failure) {

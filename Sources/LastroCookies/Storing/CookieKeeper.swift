@@ -3,20 +3,20 @@
 import Lastro
 import LastroSupport
 
-/// Writes a jar's changes to its store: within a second, and no more often.
+/// Writes a jar's changes to its store, within a second and at most once a second.
 final class CookieKeeper: Sendable {
-  /// The time between two saves.
+  /// The minimum time between two saves.
   static let pause = Duration.seconds(1)
 
   private struct State {
-    /// Whether the store lacks a change.
+    /// Whether the jar has a change that the store does not.
     var isBehind = false
     var isScheduled = false
     var nextSave: Duration?
     var failure: CookieError?
   }
 
-  /// One save after the other, each with what the jar has by then.
+  /// Writes one save after another, each with the jar's cookies at that time.
   private actor Writer {
     let store: any CookieStore
 
@@ -38,10 +38,10 @@ final class CookieKeeper: Sendable {
 
   var failure: CookieError? { state.withLock { $0.failure } }
 
-  /// Notes a change.
+  /// Records a change, and schedules a save.
   ///
-  /// - Parameter source: what gives the jar's cookies and keeps it alive meanwhile; `nil` once the jar is gone, which
-  ///   writes for the last time itself.
+  /// - Parameter source: returns a closure that retains the jar and returns its cookies; `nil` once the jar is gone,
+  ///   which performs the last save itself.
   func changed(_ source: @escaping @Sendable () -> (@Sendable () -> [Cookie])?) {
     let now = time.now()
     let wait = state.withLock { state -> Duration? in
@@ -60,7 +60,7 @@ final class CookieKeeper: Sendable {
 
   func save(_ cookies: @Sendable () -> [Cookie]) async throws(CookieError) {
     state.withLock { state in
-      // What changes from here on may be missed.
+      // Changes from here on may miss this save.
       state.isBehind = false
       state.nextSave = time.now() + Self.pause
     }
@@ -76,7 +76,7 @@ final class CookieKeeper: Sendable {
     }
   }
 
-  /// Writes what is not written yet, when the jar ends.
+  /// Saves the outstanding changes when the jar is deinitialized.
   func finish(with cookies: @autoclosure () -> [Cookie]) {
     guard state.withLock({ $0.isBehind }) else { return }
     try? store.save(cookies())

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a ``CookieJar`` keeps its cookies between runs.
+/// The storage of a ``CookieJar``'s cookies between runs.
 ///
-/// It is called on any thread, by one task at a time for each jar.
+/// Methods are called on any thread, by one task at a time for each jar.
 public protocol CookieStore: Sendable {
-  /// The cookies that were saved last; none where none were.
+  /// Returns the cookies that were saved last; empty if none were saved.
   ///
-  /// - Throws: ``CookieError`` where they cannot be read. The jar is then not made, and nothing is written.
+  /// - Throws: ``CookieError`` if they cannot be read. The jar is then not created, and nothing is written.
   func load() throws(CookieError) -> [Cookie]
 
-  /// Keeps these in place of all others. A reader must see the old ones or the new ones, and nothing between.
+  /// Replaces all stored cookies. A reader must see either the old cookies or the new ones, never a mixture.
   ///
-  /// - Throws: ``CookieError`` where that cannot be done; the old ones stay.
+  /// - Throws: ``CookieError`` if that fails; the old cookies stay.
   func save(_ cookies: [Cookie]) throws(CookieError)
 }

@@ -3,7 +3,7 @@
 import HTTPTypes
 import Lastro
 
-/// Takes the cookies that answers set.
+/// The layer that stores the cookies of responses.
 struct CookieReceipt: TransportLayer {
   let jar: CookieJar
 
@@ -25,7 +25,7 @@ private struct CookieReceiptTransport: Transport {
       return response
     } catch {
       var error = error
-      // The head was whole, whatever became of the body.
+      // The head was received completely, even if the body failed.
       if let head = error.head, let note = receive(head, to: request) { error.facts?.notes.append(note) }
       throw error
     }
@@ -33,7 +33,7 @@ private struct CookieReceiptTransport: Transport {
 
   func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] { base.explain(request) }
 
-  /// Takes what a final response sets.
+  /// Stores the cookies of a final response, and returns a note about them.
   private func receive(_ head: HTTPResponse, to request: TransferRequest) -> TransferFacts.Note? {
     guard head.headerFields.contains(where: { $0.name == .setCookie }), head.status.kind != .informational,
       let jar = jar.used(by: request), let source = CookieSource(request.head, jar.rules)

@@ -3,7 +3,7 @@
 import HTTPTypes
 import Lastro
 
-/// Gives requests their cookies.
+/// The layer that adds cookies to requests.
 struct CookieSending: TransportLayer {
   let jar: CookieJar
 
@@ -20,14 +20,14 @@ private struct CookieSendingTransport: Transport {
 
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     var request = request
-    // A cache sees that what is set is one session's, though none has a cookie yet.
+    // Tell the cache which jar is used: a response that sets a cookie is for that jar only, even before it has cookies.
     if let jar = jar.used(by: request) { request.layerUses[.cookieSending] = CookieUse.jar(jar) }
     guard let selection = selection(for: request, isUse: true), !selection.field.isEmpty else {
       return try await base.execute(request)
     }
     request.head.headerFields[fields: .cookie] = [HTTPField(name: .cookie, value: selection.field)]
-    // What transports log has them masked by value as well.
-    // Shorter ones are not looked for, and stand by chance in fields that a cache would take for credentials.
+    // Transports mask these values in logs as well. Values below 4 bytes are excluded: they occur in fields by chance,
+    // which a cache would then take for credentials.
     request.secrets.formUnion(selection.cookies.map(\.value).filter { $0.reveal().utf8.count >= 4 })
     do throws(TransportError) {
       var response = try await base.execute(request)
@@ -50,7 +50,7 @@ private struct CookieSendingTransport: Transport {
     return selection.cookies.isEmpty ? "no cookie is for this request" : selection.words(as: "sends")
   }
 
-  /// `nil` for a request that is to be left alone.
+  /// Returns the cookies to send; `nil` for a request that must not be changed.
   private func selection(for request: TransferRequest, isUse: Bool) -> CookieSelection? {
     guard let jar = jar.used(by: request), !request.head.headerFields.contains(where: { $0.name == .cookie }),
       let source = CookieSource(request.head, jar.rules)
@@ -62,7 +62,7 @@ private struct CookieSendingTransport: Transport {
 extension CookieSelection {
   fileprivate var note: TransferFacts.Note { TransferFacts.Note("cookies", detail: "sent", text: words(as: "sent")) }
 
-  /// By their names, of which there may be many.
+  /// Returns a phrase with the names of the cookies, at most five.
   fileprivate func words(as verb: String) -> String {
     let names = cookies.prefix(5).map { $0.name.isEmpty ? "a nameless one" : $0.name.escapedForDisplay }
     var words = "\(verb) \(cookies.count) \(cookies.count == 1 ? "cookie" : "cookies"): "

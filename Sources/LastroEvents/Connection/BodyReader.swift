@@ -8,9 +8,10 @@ internal import Lastro
   import Foundation
 #endif
 
-/// Reads a body, and gives it up when it is silent for too long: the engine's idle timeout is that of the first byte.
+/// Reads a body, and ends it if it is silent for too long: the engine's idle timeout is raised to the limit for the
+/// first byte, so it is too long for the rest.
 ///
-/// Observers learn from its reader how it ended, by ``finish(failing:)``.
+/// By ``finish(failing:)``, the body's reader reports to observers how the body ended.
 struct BodyReader: Sendable {
   private let body: ResponseBody
   private let time: TimeSource
@@ -33,12 +34,12 @@ struct BodyReader: Sendable {
   var age: Duration { time.now() - opened }
   var finalFacts: TransferFacts? { body.finalFacts }
 
-  /// Ends the body: as whole, or failing.
+  /// Ends the body, as complete or with a failure.
   func finish(failing error: TransportError? = nil) {
     if hasEnded, error == nil { body.conclude() } else { body.finish(failing: error) }
   }
 
-  /// The next bytes; `nil` at the proper end.
+  /// Returns the next bytes; `nil` at the proper end.
   mutating func next() async throws(TransportError) -> [UInt8]? {
     let bytes = try await read()
     isAtStart = false

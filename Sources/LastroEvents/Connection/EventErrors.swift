@@ -4,18 +4,18 @@ public import Lastro
 internal import LastroWire
 
 extension FailureCode {
-  /// The answer's content type is not that of an event stream. The stage is `response`.
+  /// The response's content type is not that of an event stream. The stage is `response`.
   public static let unexpectedContentType = Self("unexpected_content_type")
-  /// An event, one of its lines, or its identifier is larger than the limit; also a JSON text of a stream, or a line of
-  /// text. The stage is `limit`.
+  /// An event, one of its lines, or its identifier exceeds a limit; also used for a JSON text of a stream, and for a
+  /// line of text. The stage is `limit`.
   public static let eventTooLarge = Self("event_too_large")
-  /// An event of the stream reports an error of the API. The stage is `response`. Observers and ledgers have this code;
+  /// An event of the stream reports an error of the API. The stage is `response`. Observers and ledgers get this code;
   /// the error that is thrown has the reason `http`.
   public static let failureEvent = Self("failure_event")
 }
 
 extension TransportError {
-  /// The end of a stream whose next connection would begin after the total timeout.
+  /// Returns the error for a stream whose next connection would begin after the total timeout.
   static func connectionTooLate(after wait: Duration, total: Duration) -> Self {
     Self(
       stage: .timeout, code: .totalTimeout,
@@ -43,14 +43,14 @@ extension TransportError {
       hint: "allow more failures in EventStreamOptions.reconnection, or look at the server", requestSent: true)
   }
 
-  /// A failure that the API reported by an event.
+  /// The error that an event of the API reported.
   static var failureEvent: Self {
     Self(
       stage: .response, code: .failureEvent, message: "an event of the stream reports a failure of the API",
       hint: "see what the API says in it", requestSent: true)
   }
 
-  /// The end came before what says that everything has come.
+  /// Returns the error for a stream that ended before its end mark.
   static func cutBeforeEnd(_ mark: String) -> Self {
     Self(
       stage: .response, code: .truncatedStream, message: "the stream ended before \(mark), which ends a whole one",
@@ -59,13 +59,13 @@ extension TransportError {
 }
 
 extension HTTPFetchError {
-  /// A failure between the connections of a stream, the last of which was opened by a response.
+  /// Creates the error for a failure between the connections of a stream, the last of which was opened by `response`.
   init(between error: TransportError, after response: ResourceResponse?) {
     self.init(error.stage == .cancelled ? .cancelled : .transport(error), of: response, snippetBytes: 0, openFor: nil)
   }
 
-  /// Whether it is a loss that time may heal. Statuses are those for which services restart or shed load: the
-  /// standard's event source gives up with any.
+  /// Whether the failure may be temporary. The statuses are those with which services restart or shed load; the
+  /// standard's event source gives up after any of them.
   var mayPass: Bool {
     switch reason {
     case .http(let status, _): status.code == 429 || (500...599).contains(status.code)

@@ -5,26 +5,26 @@ internal import Lastro
 internal import LastroSupport
 internal import LastroWire
 
-/// Reads the events of one connection after another.
+/// Reads events from a series of connections.
 struct EventReader<APIError: Error>: Sendable {
   let call: StreamCall<APIError>
   let options: EventStreamOptions
   let endsAtClose: Bool
-  /// The mark without which an end is a failure, as an error names it.
+  /// The end mark, as an error names it; a stream that ends without its mark is a failure.
   private let endMark: String?
   private let lease: EventLease
   private let facts = Lock<StreamFacts?>(nil)
-  /// When the first connection was begun.
+  /// The time at which the first connection was begun.
   private var start: Duration?
-  /// The connection that is open, or was last.
+  /// The connection that is open, or was open last.
   private(set) var stream: OpenStream<APIError>?
-  /// Reads the events of the open connection; `nil` between connections.
+  /// The parser of the open connection; `nil` between connections.
   private var machine: EventStreamMachine?
   private var lastEventID: String
   private var schedule = ReconnectionSchedule()
   private var isOver = false
 
-  /// - Parameter endMark: the mark without which an end is a failure. Default `nil`: none is needed.
+  /// - Parameter endMark: the mark without which the end is a failure. Default `nil`: no mark is needed.
   init(_ stream: EventStream<APIError>, endMark: String? = nil) {
     self.endMark = endMark
     call = stream.call
@@ -49,7 +49,7 @@ struct EventReader<APIError: Error>: Sendable {
     return nil
   }
 
-  /// Ends it, and its connection, whose body is whole unless a failure was found before.
+  /// Ends the reading and closes the connection. Its body counts as complete, unless a failure was found before.
   mutating func end() {
     isOver = true
     stream?.body.finish()
@@ -73,7 +73,7 @@ struct EventReader<APIError: Error>: Sendable {
         if let loss { throw loss }
         return nil
       }
-      // A connection that ends in order is no failure where another follows.
+      // An orderly end is not a failure if another connection follows.
       stream?.body.finish()
       try await pause(after: loss, limit: failures)
     }
@@ -83,11 +83,11 @@ struct EventReader<APIError: Error>: Sendable {
 // MARK: a connection
 
 extension EventReader {
-  /// False where the server says that there is nothing more.
+  /// Opens a connection. Returns false if the server says that there are no more events (204).
   private mutating func connect() async throws(HTTPFetchError<APIError>) -> Bool {
     do throws(TransportError) { try options.check() } catch { throw HTTPFetchError(.noRequest(error)) }
     start = start ?? time.now()
-    // A wait may have ended late.
+    // The wait before may have taken longer than intended.
     if let left = timeLeft, left <= .zero { throw outOfTime }
     lease.board.change { $0.post(.connecting) }
     let id = lastEventID
@@ -109,7 +109,7 @@ extension EventReader {
     return true
   }
 
-  /// The next event of the connection; `nil` when it has ended.
+  /// Returns the next event of the connection; `nil` once it has ended.
   private mutating func read() async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
     while true {
       if let event = try takeEvent() { return event }
@@ -145,7 +145,7 @@ extension EventReader {
 // MARK: between connections
 
 extension EventReader {
-  /// How many connections in a row may bring no event; `nil` where it is not connected anew.
+  /// The number of consecutive connections that may bring no event; `nil` if the stream does not reconnect.
   private var reconnections: Int? {
     switch options.reconnection {
     case .never: nil
@@ -154,13 +154,13 @@ extension EventReader {
     }
   }
 
-  /// What is left of the total timeout; `nil` before the first request, which says it itself, and without one.
+  /// The rest of the total timeout; `nil` before the first request, which determines it, and without a total timeout.
   private var timeLeft: Duration? {
     guard let start, let total = facts.withLock({ $0?.timeouts.total }) else { return nil }
     return total - (time.now() - start)
   }
 
-  /// Waits until it is time for the next connection.
+  /// Waits until the next connection is due.
   private mutating func pause(
     after loss: HTTPFetchError<APIError>?, limit: Int
   ) async throws(HTTPFetchError<APIError>) {
@@ -180,7 +180,7 @@ extension EventReader {
     }
   }
 
-  /// The failure when the next connection would begin after the total timeout, which has not passed yet.
+  /// Returns the error for a next connection that would begin after the total timeout, which has not passed yet.
   private func tooLate(_ wait: Duration) -> HTTPFetchError<APIError> {
     let total = facts.withLock { $0?.timeouts.total }
     return between(.connectionTooLate(after: wait, total: total ?? wait))

@@ -5,25 +5,26 @@ internal import Lastro
 internal import LastroWire
 
 extension ResourceRequest {
-  /// Completes the request as an event source does (WHATWG HTML §9.2.2). What the caller set of it stays.
+  /// Adds the fields that an event source sends (WHATWG HTML §9.2.2), unless the caller has set them.
   mutating func askForEvents(after id: String) {
     if head.headerFields[.accept] == nil { head.headerFields[.accept] = "text/event-stream" }
-    // A cache that kept events would give old ones as new.
+    // A cache that stored events would replay old ones as new.
     if head.headerFields[.cacheControl] == nil { head.headerFields[.cacheControl] = "no-store" }
-    // An identifier that no field can carry cannot be told: it would be another one.
+    // An identifier that a field cannot carry is not sent, because it would change in transit.
     guard !id.isEmpty, id.utf8.allSatisfy(FieldSyntax.isValue) else { return }
     head.headerFields[.lastEventID] = id
   }
 }
 
 extension HTTPField.Name {
-  // Forced: letters and hyphens are a field name (RFC 9110 §5.6.2), and no other name could stand in.
+  // Force-unwrapped: letters and hyphens form a valid field name (RFC 9110 §5.6.2), and no fallback name would do.
   // swift-format-ignore: NeverForceUnwrap
   static let lastEventID = HTTPField.Name("Last-Event-ID")!
 }
 
 extension ResourceResponse {
-  /// Refuses an answer that is no event stream. Parameters do not matter: the events are in UTF-8 whatever they say.
+  /// Throws unless the response is an event stream. Parameters of the content type are ignored: events are always
+  /// UTF-8.
   func checkHasEvents() throws(TransportError) {
     guard status == .ok else {
       throw TransportError(

@@ -8,7 +8,7 @@ extension EventStreamOptions {
     .init(lineBytes: maximumLineBytes, eventBytes: maximumEventBytes, idBytes: maximumIDBytes)
   }
 
-  /// Refuses what means nothing.
+  /// Throws a refusal of invalid options.
   func check() throws(TransportError) {
     for (name, value) in [
       ("maximumEventBytes", maximumEventBytes), ("maximumLineBytes", maximumLineBytes),

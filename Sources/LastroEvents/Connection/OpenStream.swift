@@ -8,23 +8,23 @@ internal import Lastro
   import Foundation
 #endif
 
-/// An answer whose body is read as a stream, and what its failures are made of.
+/// A response whose body is read as a stream, and the details for its errors.
 struct OpenStream<APIError: Error>: Sendable {
   let response: ResourceResponse
   var body: BodyReader
-  /// The most bytes of a payload that errors show.
+  /// The maximum number of payload bytes that errors show.
   let snippetBytes: Int
 
-  /// Ends the stream with a failure, and returns the error to throw: with the ledger of the call up to now.
+  /// Ends the stream with a failure, and returns the error to throw, with the ledger of the call so far.
   func failure(_ error: TransportError) -> HTTPFetchError<APIError> {
     failure(error.stage == .cancelled ? .cancelled : .transport(error))
   }
 
-  /// Ends the stream with a failure, and returns the error to throw: with the ledger of the call up to now.
+  /// Ends the stream with a failure, and returns the error to throw, with the ledger of the call so far.
   ///
   /// - Parameters:
-  ///   - payload: the part of the body that the failure is about.
-  ///   - cause: the failure as observers see it, where `reason` has none.
+  ///   - payload: the part of the body that caused the failure.
+  ///   - cause: the failure that observers see, if `reason` contains none.
   func failure(
     _ reason: HTTPFetchError<APIError>.Reason, about payload: Data? = nil, cause: TransportError? = nil
   ) -> HTTPFetchError<APIError> {
@@ -35,7 +35,7 @@ struct OpenStream<APIError: Error>: Sendable {
     return error
   }
 
-  /// Decodes a model that has come.
+  /// Decodes a received model.
   func decode<Model>(_ payload: Data, by decoding: HTTPModelDecoding<Model>) throws(HTTPFetchError<APIError>) -> Model {
     do {
       return try decoding.decode(payload, response)

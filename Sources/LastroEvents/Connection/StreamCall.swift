@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import Lastro
 internal import LastroSupport
 
-/// A resource that is opened as a stream, once or again and again.
+/// A resource that is opened as a stream, once or repeatedly.
 struct StreamCall<APIError: Error>: Sendable {
   let resource: HTTPResource<ResponseBody, APIError>
   let configuration: StackConfiguration
@@ -20,12 +20,12 @@ struct StreamCall<APIError: Error>: Sendable {
     configuration = (stack as? any ConfiguredStack)?.configuration ?? StackConfiguration()
   }
 
-  /// Opens it.
+  /// Opens the stream.
   ///
   /// - Parameters:
-  ///   - firstByte: the longest silence before the body's first byte, where it is longer than the idle timeout.
-  ///   - left: what is left of the total timeout; `nil` where the request says it.
-  ///   - facts: where what is known of the request is kept, also when opening it fails.
+  ///   - firstByte: the maximum silence before the body's first byte, if it is longer than the idle timeout.
+  ///   - left: the rest of the total timeout; `nil` if the request determines it.
+  ///   - facts: receives the request's method and timeouts, even if opening fails.
   ///   - prepare: completes the request.
   func open(
     firstByte: Duration, left: Duration?, facts: Lock<StreamFacts?>,
@@ -35,13 +35,13 @@ struct StreamCall<APIError: Error>: Sendable {
     let making = resource.baseRequestMaking
     let given = resource.options.timeouts
     let standard = configuration.streamTimeouts
-    // They take precedence over the request's, into which these limits are written.
+    // The resource's timeouts take precedence over the request's, into which the new limits are written.
     resource.options.timeouts = nil
     resource.baseRequestMaking = BaseRequestMaking {
       var request = try await making.make()
       var timeouts = given ?? request.options.timeouts ?? standard
       facts.withLock { $0 = StreamFacts(method: request.head.method, timeouts: timeouts) }
-      // What is not positive is left as it is, for it is refused.
+      // An idle timeout that is not positive is left unchanged, because it will be refused.
       if let idle = timeouts.idle, idle > .zero { timeouts.idle = max(idle, firstByte) }
       if let left { timeouts.total = left }
       request.options.timeouts = timeouts
@@ -57,9 +57,9 @@ struct StreamCall<APIError: Error>: Sendable {
   }
 }
 
-/// What a request says that decides what follows on its answer.
+/// The properties of a request on which the handling of its response depends.
 struct StreamFacts: Sendable {
   var method: HTTPRequest.Method
-  /// As they were given.
+  /// The timeouts as given.
   var timeouts: Timeouts
 }

@@ -2,22 +2,22 @@
 
 internal import Lastro
 
-/// What says that a stream of models is whole, as service and caller have agreed.
+/// The sign by which a service marks a stream of models as complete.
 ///
-/// An end without it is a failure, code `truncated_stream`: what a proxy closes politely must not make half an answer
-/// look whole.
+/// An end without it is a failure with code `truncated_stream`: if a proxy closes the stream in an orderly way, half a
+/// response must not look complete.
 public enum EndMark: Sendable, Hashable {
-  /// Nothing: it ends as its events end.
+  /// No mark: the stream ends when its events end.
   case none
-  /// An event whose data is exactly this, such as `[DONE]`. It is not decoded.
+  /// An event whose data is exactly this text, such as `[DONE]`. It is not decoded.
   case data(String)
-  /// An event of this name, such as `message_stop`. It is decoded where it is named among those that are, as one that
-  /// carries the sum of an answer has to be.
+  /// An event with this name, such as `message_stop`. It is decoded if its name is among the decoded ones, as is needed
+  /// for an event that summarizes the response.
   case event(String)
-  /// The server's clean end: no connection follows it.
+  /// The server's orderly end of the stream, after which the stream does not reconnect.
   case close
 
-  /// As an error's text names it; `nil` where the end needs no mark.
+  /// The mark as an error names it; `nil` if no mark is needed.
   var text: String? {
     switch self {
     case .none, .close: nil

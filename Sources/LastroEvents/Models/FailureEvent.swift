@@ -6,14 +6,14 @@
   import Foundation
 #endif
 
-/// Which events of a stream of models are the API's errors: services that fail after the head of their answer can no
-/// longer tell it by a status.
+/// The events of a stream of models that report errors of the API. A service that fails after it has sent the head can
+/// no longer report the failure by a status.
 public enum FailureEvent: Sendable, Hashable {
-  /// None is.
+  /// No event.
   case none
-  /// Those of this name, such as `error`.
+  /// The events with this name, such as `error`.
   case event(String)
-  /// Those whose data is a JSON object with this key at its top, such as `error`, unless its value is null.
+  /// The events whose data is a JSON object with this top-level key, such as `error`, unless its value is null.
   case key(String)
 
   func matches(_ event: ServerSentEvent) -> Bool {
@@ -26,7 +26,7 @@ public enum FailureEvent: Sendable, Hashable {
   }
 }
 
-/// The keys at the top of a JSON object whose values are not null. What they are is not looked at.
+/// The top-level keys of a JSON object whose values are not null. The values are not decoded.
 private struct TopLevelKeys: Decodable {
   private struct Key: CodingKey {
     var stringValue: String

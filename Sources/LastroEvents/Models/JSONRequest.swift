@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import Lastro
 
 extension ResourceRequest {
-  /// Says what is read, unless the caller did.
+  /// Sets `Accept` for the framing, unless the caller has set it.
   mutating func askForJSON(_ framing: JSONStreamOptions.Framing) {
     guard head.headerFields[.accept] == nil else { return }
     head.headerFields[.accept] =

@@ -10,18 +10,19 @@ internal import LastroWire
   import Foundation
 #endif
 
-/// Models out of JSON Lines, or of a JSON text sequence: what `jsonLines` of a stack makes.
+/// The models of JSON Lines, or of a JSON text sequence, as a stack's `jsonLines` returns them.
 ///
-/// Nothing is sent before the first model is asked for; nothing is connected anew. No more is read than the reader
-/// takes. Leaving the loop ends the connection, and so does cancelling the task. The content type does not matter:
-/// services give many. Iterate it once: another iterator asks for itself.
+/// Nothing is sent before the first model is requested, and the stream does not reconnect. It reads no more than the
+/// loop consumes. Leaving the loop closes the connection, and so does cancelling the task. The content type is ignored,
+/// because services use many. Iterate the stream once: a second iterator sends the request again.
 ///
-/// Besides what opening a stream throws it throws: an end before the last model, code `truncated_stream`; a text over
-/// the limit, stage `limit`, code `event_too_large`; one that does not decode, reason `decode`.
+/// In addition to the errors of opening a stream, it throws errors for an end before the last model, code
+/// `truncated_stream`; for a text over the limit, stage `limit`, code `event_too_large`; and for a text that cannot be
+/// decoded, reason `decode`.
 public struct JSONStream<Model: Decodable & Sendable, APIError: Error>: AsyncSequence, Sendable {
-  /// A model.
+  /// The type of the models.
   public typealias Element = Model
-  /// Why there are no more.
+  /// The error that ends the stream.
   public typealias Failure = HTTPFetchError<APIError>
 
   let call: StreamCall<APIError>
@@ -30,10 +31,10 @@ public struct JSONStream<Model: Decodable & Sendable, APIError: Error>: AsyncSeq
   let isLast: (@Sendable (Model) -> Bool)?
   let latest = Lock<ResourceResponse?>(nil)
 
-  /// The answer that opened the stream, with the ledger of the call; `nil` before that.
+  /// The response that opened the stream, with the ledger of the call; `nil` before that.
   public var response: ResourceResponse? { latest.withLock { $0 } }
 
-  /// Reads models; for one task at a time.
+  /// An iterator over models, for one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let stream: JSONStream
     var texts: JSONTextReader
@@ -41,14 +42,14 @@ public struct JSONStream<Model: Decodable & Sendable, APIError: Error>: AsyncSeq
     var isAtEnd = false
     var isOver = false
 
-    /// The next model; `nil` at the proper end, and after an error.
+    /// Returns the next model; `nil` at the proper end, and after an error.
     ///
-    /// - Throws: `HTTPFetchError`, as ``JSONStream`` tells.
+    /// - Throws: `HTTPFetchError`, as described for ``JSONStream``.
     public mutating func next() async throws(HTTPFetchError<APIError>) -> Model? { try await next(isolation: nil) }
 
-    /// The next model; `nil` at the proper end, and after an error.
+    /// Returns the next model; `nil` at the proper end, and after an error.
     ///
-    /// - Throws: `HTTPFetchError`, as ``JSONStream`` tells.
+    /// - Throws: `HTTPFetchError`, as described for ``JSONStream``.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(HTTPFetchError<APIError>) -> Model? {
@@ -64,14 +65,14 @@ public struct JSONStream<Model: Decodable & Sendable, APIError: Error>: AsyncSeq
     }
   }
 
-  /// Makes the iterator, which connects when the first model is asked for.
+  /// Creates an iterator, which connects when the first model is requested.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(stream: self, texts: JSONTextReader(options)) }
 }
 
 extension JSONStream.AsyncIterator {
   private mutating func finish() {
     isOver = true
-    // Whole, unless a failure was found before.
+    // The body counts as complete, unless a failure was found before.
     open?.body.finish()
   }
 

@@ -2,34 +2,34 @@
 
 internal import Lastro
 
-/// How the JSON texts of a ``JSONStream`` are told apart, and what it takes.
+/// The framing and limits of a ``JSONStream``.
 public struct JSONStreamOptions: Sendable {
-  /// What separates JSON texts.
+  /// The separation of JSON texts in a stream.
   public enum Framing: Sendable, Hashable {
-    /// JSON Lines, also known as NDJSON: a text a line, which ends in LF or CRLF; the last may have no end. Empty lines
-    /// are passed over.
+    /// JSON Lines, also known as NDJSON: one text per line. Lines end in LF or CRLF; the last one may have no
+    /// terminator. Empty lines are skipped.
     case lines
-    /// A JSON text sequence (RFC 7464): a record separator before each text, LF behind it. A text that is cut, or may
-    /// be, as a number without the LF behind it is, fails with code `truncated_stream`.
+    /// A JSON text sequence (RFC 7464): a record separator before each text, and LF after it. A text that is or may be
+    /// truncated, such as a number without an LF after it, fails with code `truncated_stream`.
     case textSequence
   }
 
-  /// Default ``Framing-swift.enum/lines``.
+  /// The framing of the texts. Default ``Framing-swift.enum/lines``.
   public var framing: Framing = .lines
-  /// Most bytes of a text. Default 1 MiB. A larger one ends the stream with stage `limit`, code `event_too_large`. At
-  /// least 1.
+  /// The maximum size of a text in bytes. Default 1 MiB; at least 1. A larger text ends the stream with stage `limit`,
+  /// code `event_too_large`.
   public var maximumTextBytes = 1 << 20
-  /// The longest silence before the first byte, in place of the idle timeout, as ``EventStreamOptions/firstEvent``.
+  /// The maximum silence before the first byte, in place of the idle timeout, like ``EventStreamOptions/firstEvent``.
   /// Default 5 min.
   public var firstText: Duration = .seconds(300)
 
-  /// Makes the default options.
+  /// Creates the default options.
   public init() {}
 
-  /// Makes the default options, with another framing.
+  /// Creates the default options with another framing.
   public init(framing: Framing) { self.framing = framing }
 
-  /// Refuses what means nothing.
+  /// Throws a refusal of invalid options.
   func check() throws(TransportError) {
     guard maximumTextBytes >= 1 else {
       throw .refused(

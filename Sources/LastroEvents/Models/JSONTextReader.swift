@@ -3,8 +3,8 @@
 internal import Lastro
 internal import LastroWire
 
-/// Reads JSON texts by either framing. What has come of a text stays where it is: a copy for each piece of it would be
-/// work without end.
+/// Reads JSON texts by either framing. The received part of a text stays in the machine's buffer: copying it for each
+/// new piece would take quadratic time.
 struct JSONTextReader: Sendable {
   private var lines: JSONLinesMachine?
   private var sequence: JSONTextSequenceMachine?
@@ -21,7 +21,7 @@ struct JSONTextReader: Sendable {
     sequence?.feed(bytes)
   }
 
-  /// - Parameter isAtEnd: whether the bytes have ended, so that what is left is the last text.
+  /// - Parameter isAtEnd: whether the bytes have ended, so that the rest is the last text.
   mutating func next(isAtEnd: Bool) throws(JSONTextViolation) -> [UInt8]? {
     if let text = try lines?.next() { return text }
     if let text = try sequence?.next() { return text }

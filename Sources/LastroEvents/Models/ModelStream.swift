@@ -9,7 +9,7 @@ public import Lastro
 #endif
 
 extension EventStream {
-  /// The models in the events' data, as JSON.
+  /// Returns the models in the events' data, decoded from JSON.
   ///
   /// ```swift
   /// let answer = stack.events(.completion(of: prompt))
@@ -18,12 +18,12 @@ extension EventStream {
   /// ```
   ///
   /// - Parameters:
-  ///   - type: the model.
-  ///   - names: the events that are decoded; others are passed over. Default `nil`: all but `ping`, and the end mark.
-  ///     Events without data are passed over in any case.
-  ///   - decoder: its settings must not change any more. Default: a shared one with default settings.
-  ///   - end: what says that the stream is whole. Default: nothing.
-  ///   - failure: which events are the API's errors. Default: none.
+  ///   - type: the type of the models.
+  ///   - names: the names of the events to decode; others are skipped. Default `nil`: all but `ping` and the end mark.
+  ///     Events without data are always skipped.
+  ///   - decoder: the decoder, whose settings must no longer change. Default: a shared one with default settings.
+  ///   - end: the mark of a complete stream. Default: none.
+  ///   - failure: the events that report errors of the API. Default: none.
   public func decoding<Model: Decodable & Sendable>(
     _ type: Model.Type, names: Set<String>? = nil, decoder: JSONDecoder? = nil, until end: EndMark = .none,
     failure: FailureEvent = .none
@@ -34,42 +34,42 @@ extension EventStream {
   }
 }
 
-/// Models out of server-sent events: what ``EventStream/decoding(_:names:decoder:until:failure:)`` makes.
+/// The models of server-sent events, as ``EventStream/decoding(_:names:decoder:until:failure:)`` returns them.
 ///
-/// It ends with its end mark, and the connection with it; without a mark, as its events end. Besides what the events
-/// throw it throws:
+/// The stream ends with its end mark, and closes the connection; without a mark, it ends when its events end. In
+/// addition to the errors of the events, it throws:
 ///
-/// - an end before the mark: stage `response`, code `truncated_stream`;
-/// - an event that is the API's error: the reason is `http`, with the answer's status, which is 200, and the error as
-///   the resource decodes it;
-/// - data that does not decode: the reason is `decode`.
+/// - for an end before the mark: stage `response`, code `truncated_stream`;
+/// - for an event that reports an error of the API: the reason `http`, with the response's status, which is 200, and
+///   the error as the resource decodes it;
+/// - for data that cannot be decoded: the reason `decode`.
 public struct ModelStream<Model: Decodable & Sendable, APIError: Error>: AsyncSequence, Sendable {
-  /// A model.
+  /// The type of the models.
   public typealias Element = Model
-  /// Why there are no more.
+  /// The error that ends the stream.
   public typealias Failure = HTTPFetchError<APIError>
 
-  /// The events that the models are made of.
+  /// The events that contain the models.
   public let events: EventStream<APIError>
   let names: Set<String>?
   let end: EndMark
   let failure: FailureEvent
   let decoding: HTTPModelDecoding<Model>
 
-  /// Reads models; for one task at a time.
+  /// An iterator over models, for one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let stream: ModelStream
     var events: EventReader<APIError>
     var isOver = false
 
-    /// The next model; `nil` at the proper end, and after an error.
+    /// Returns the next model; `nil` at the proper end, and after an error.
     ///
-    /// - Throws: `HTTPFetchError`, as ``ModelStream`` tells.
+    /// - Throws: `HTTPFetchError`, as described for ``ModelStream``.
     public mutating func next() async throws(HTTPFetchError<APIError>) -> Model? { try await next(isolation: nil) }
 
-    /// The next model; `nil` at the proper end, and after an error.
+    /// Returns the next model; `nil` at the proper end, and after an error.
     ///
-    /// - Throws: `HTTPFetchError`, as ``ModelStream`` tells.
+    /// - Throws: `HTTPFetchError`, as described for ``ModelStream``.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(HTTPFetchError<APIError>) -> Model? {
@@ -85,7 +85,7 @@ public struct ModelStream<Model: Decodable & Sendable, APIError: Error>: AsyncSe
     }
   }
 
-  /// Makes the iterator, which connects when the first model is asked for.
+  /// Creates an iterator, which connects when the first model is requested.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(stream: self, events: EventReader(events, endMark: end.text))
   }
@@ -101,7 +101,7 @@ extension ModelStream.AsyncIterator {
     while !isOver {
       guard let event = try await events.next() else { return nil }
       if stream.failure.matches(event) { throw apiFailure(event) }
-      // What follows the mark is not read, whether the mark is decoded or not.
+      // Nothing after the mark is read, whether or not the mark is decoded.
       if stream.end.matches(event) { finish() }
       if isDecoded(event) { return try decode(event) }
     }
@@ -114,7 +114,7 @@ extension ModelStream.AsyncIterator {
     return event.name != "ping" && !isOver
   }
 
-  /// Whether its data is the mark, which is no model.
+  /// Whether the event's data is the end mark, which is not a model.
   private func isMark(_ event: ServerSentEvent) -> Bool {
     if case .data = stream.end { stream.end.matches(event) } else { false }
   }

@@ -4,37 +4,37 @@ public import Lastro
 internal import LastroWire
 
 extension ResponseBody {
-  /// The lines of the body as texts, each of 1 MiB at most, while they come.
+  /// The lines of the body as they arrive, each of at most 1 MiB.
   ///
   /// ```swift
   /// for try await line in try await stack.stream(.get("https://example.com/log")).value.lines { … }
   /// ```
   public var lines: TextLines { lines(maximumBytes: 1 << 20) }
 
-  /// The lines of the body as texts, while they come.
+  /// Returns the lines of the body as they arrive.
   ///
-  /// - Parameter maximumBytes: of one line, without its end.
+  /// - Parameter maximumBytes: the maximum size of a line, without its terminator.
   public func lines(maximumBytes: Int) -> TextLines { TextLines(body: self, maximumBytes: maximumBytes) }
 }
 
-/// The lines of a body as texts: what `lines` of a `ResponseBody` makes.
+/// The lines of a body as texts, as `lines` of a `ResponseBody` returns them.
 ///
-/// A line ends in LF or CRLF, of which neither is in the text; the last may have no end. Empty lines are given too.
-/// Bytes that are not UTF-8 become U+FFFD. It reads the body, which has one reader, and no more of it than is taken.
-/// Leaving the loop and dropping the body ends the connection, and so does cancelling the task.
+/// Lines end in LF or CRLF, which are not part of the text; the last line may have no terminator. Empty lines are
+/// returned too. Bytes that are not UTF-8 become U+FFFD. The sequence is the body's only reader, and reads no more than
+/// the loop consumes. Leaving the loop and releasing the body closes the connection, and so does cancelling the task.
 ///
-/// It throws what reading the body throws, and never half a line before that; and for a line over its limit stage
-/// `limit`, code `event_too_large`, whereupon the body is cancelled.
+/// The sequence throws the errors of reading the body, and never returns a partial line before that. A line over the
+/// limit throws stage `limit`, code `event_too_large`, and cancels the body.
 public struct TextLines: AsyncSequence, Sendable {
-  /// A line.
+  /// The type of a line.
   public typealias Element = String
-  /// Why there are no more.
+  /// The error that ends the sequence.
   public typealias Failure = TransportError
 
   let body: ResponseBody
   let maximumBytes: Int
 
-  /// Reads lines; for one task at a time.
+  /// An iterator over lines, for one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     private let body: ResponseBody
     private var chunks: ResponseBody.AsyncIterator
@@ -47,14 +47,14 @@ public struct TextLines: AsyncSequence, Sendable {
       cutter = LineCutter(maximumBytes: lines.maximumBytes, endsAtReturn: false)
     }
 
-    /// The next line; `nil` at the end, and after an error.
+    /// Returns the next line; `nil` at the end, and after an error.
     ///
-    /// - Throws: `TransportError`, as ``TextLines`` tells.
+    /// - Throws: `TransportError`, as described for ``TextLines``.
     public mutating func next() async throws(TransportError) -> String? { try await next(isolation: nil) }
 
-    /// The next line; `nil` at the end, and after an error.
+    /// Returns the next line; `nil` at the end, and after an error.
     ///
-    /// - Throws: `TransportError`, as ``TextLines`` tells.
+    /// - Throws: `TransportError`, as described for ``TextLines``.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> String? {
       while !isOver {
         if let line = try cut() { return Self.text(line) }
@@ -93,7 +93,7 @@ public struct TextLines: AsyncSequence, Sendable {
     }
   }
 
-  /// Makes the iterator. A body has one reader: a second one sees what the first left.
+  /// Creates an iterator. A body has one reader: a second iterator continues where the first stopped.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 

@@ -3,12 +3,12 @@
 internal import Lastro
 internal import LastroSupport
 
-/// What a stream tells besides its events: its latest states, and the answer they came with.
+/// The latest states of a stream, and its latest response.
 struct EventBoard: Sendable {
   private static let capacity = 16
 
   private var states: [EventStreamState] = []
-  /// How many states there were.
+  /// The number of states posted so far.
   private(set) var count = 0
   private(set) var isOver = false
   var response: ResourceResponse?
@@ -20,7 +20,7 @@ struct EventBoard: Sendable {
     isOver = if case .ended = state { true } else { false }
   }
 
-  /// The state with this number, or the oldest after it that is kept; and the number of the one that follows.
+  /// Returns the state with a number, or the oldest later state that is still stored, and the number of the next state.
   func state(from number: Int) -> (state: EventStreamState, next: Int)? {
     let number = max(number, count - states.count)
     guard number < count else { return nil }
@@ -28,7 +28,7 @@ struct EventBoard: Sendable {
   }
 }
 
-/// Tells that the stream has ended when its last reader is gone.
+/// Posts the end of the stream when the last reader is released.
 final class EventLease: Sendable {
   let board: Watched<EventBoard>
 

@@ -3,7 +3,7 @@
 public import Lastro
 internal import LastroSupport
 
-/// Server-sent events (WHATWG HTML §9.2) of a resource, kept coming over lost connections.
+/// The server-sent events (WHATWG HTML §9.2) of a resource, with reconnection after lost connections.
 ///
 /// ```swift
 /// for try await event in stack.events(.get("https://api.example.org/orders/events")) {
@@ -11,30 +11,33 @@ internal import LastroSupport
 /// }
 /// ```
 ///
-/// Nothing is sent before the first event is asked for. Each connection is a call of the stack, with its interceptors,
-/// authentication, retries and limits, of the resource's request with `Accept: text/event-stream` and
-/// `Cache-Control: no-store`, unless it has these, and `Last-Event-ID` once there is one. No more is read than the
-/// reader takes. Leaving the loop ends the connection; cancelling the task does, and ends a wait at once.
+/// Nothing is sent before the first event is requested. Each connection is a call of the stack, with its interceptors,
+/// authentication, retries and limits. The resource's request is sent with `Accept: text/event-stream` and
+/// `Cache-Control: no-store`, unless it has these fields, and with `Last-Event-ID` once there is an identifier. The
+/// stream reads no more than the loop consumes. Leaving the loop closes the connection. Cancelling the task does so
+/// too, and ends a wait immediately.
 ///
-/// It ends when the server answers 204, or when what ended is not connected anew
-/// (``EventStreamOptions/Reconnection-swift.enum``). Iterate it once: another iterator connects for itself.
+/// The stream ends when the server responds with 204, or when a connection ends and the stream does not reconnect
+/// (``EventStreamOptions/Reconnection-swift.enum``). Iterate the stream once: a second iterator opens connections of
+/// its own.
 ///
-/// An error is thrown when what failed does not pass by itself, such as a status 401 or another content type (code
-/// `unexpected_content_type`), or may not be tried again; then it is the latest failure. Lost connections, idle
-/// timeouts, and the statuses 429 and 5xx pass: the next connection comes after what the server set by `retry` (3 s
-/// where it set nothing, 5 min at most) and a random addition, below that time multiplied by 2ⁿ − 1 and below 30 s,
-/// where `n` connections were lost since the latest event. A `Retry-After` is not undercut. `Timeouts.total` is for all
-/// connections together: no wait is begun that cannot end before.
+/// An error is thrown if a failure is permanent, such as a status 401 or another content type (code
+/// `unexpected_content_type`), or if no further attempt is allowed; then it is the latest failure. Lost connections,
+/// idle timeouts, and the statuses 429 and 5xx are temporary. The next connection then follows after the time that the
+/// server set by `retry` (3 s by default, at most 5 min) and a random addition. The addition is below that time
+/// multiplied by 2ⁿ − 1, and below 30 s, where `n` is the number of connections lost since the latest event. The wait
+/// is never shorter than a `Retry-After`. `Timeouts.total` covers all connections together: no wait begins that cannot
+/// end before it passes.
 public struct EventStream<APIError: Error>: AsyncSequence, Sendable {
-  /// An event.
+  /// The type of an event.
   public typealias Element = ServerSentEvent
-  /// Why there are no more.
+  /// The error that ends the stream.
   public typealias Failure = HTTPFetchError<APIError>
 
   let call: StreamCall<APIError>
   let options: EventStreamOptions
   let board = Watched(EventBoard())
-  /// Whether the server's clean end is the end of the events, so that it is not connected anew.
+  /// Whether the server's orderly end is the end of the events, so that the stream does not reconnect.
   var endsAtClose = false
 
   init(_ call: StreamCall<APIError>, options: EventStreamOptions) {
@@ -42,26 +45,26 @@ public struct EventStream<APIError: Error>: AsyncSequence, Sendable {
     self.options = options
   }
 
-  /// What it is doing: a sequence of its own, which may be read meanwhile.
+  /// The states of the stream, as a separate sequence that can be read at the same time.
   public var states: EventStreamStates { EventStreamStates(board: board) }
 
-  /// The latest answer that opened the stream, with the ledger of that call; `nil` before the first.
+  /// The latest response that opened the stream, with the ledger of its call; `nil` before the first.
   public var response: ResourceResponse? { board.read(\.response) }
 
-  /// Reads events; for one task at a time.
+  /// An iterator over events, for one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     var reader: EventReader<APIError>
 
-    /// The next event; `nil` at the proper end, and after an error.
+    /// Returns the next event; `nil` at the proper end, and after an error.
     ///
-    /// - Throws: `HTTPFetchError`, as ``EventStream`` tells; the cancelled error when the task is cancelled.
+    /// - Throws: `HTTPFetchError`, as described for ``EventStream``; the cancellation error if the task is cancelled.
     public mutating func next() async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
       try await next(isolation: nil)
     }
 
-    /// The next event; `nil` at the proper end, and after an error.
+    /// Returns the next event; `nil` at the proper end, and after an error.
     ///
-    /// - Throws: `HTTPFetchError`, as ``EventStream`` tells; the cancelled error when the task is cancelled.
+    /// - Throws: `HTTPFetchError`, as described for ``EventStream``; the cancellation error if the task is cancelled.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
@@ -69,6 +72,6 @@ public struct EventStream<APIError: Error>: AsyncSequence, Sendable {
     }
   }
 
-  /// Makes the iterator, which connects when the first event is asked for.
+  /// Creates an iterator, which connects when the first event is requested.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: EventReader(self)) }
 }

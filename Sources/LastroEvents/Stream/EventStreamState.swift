@@ -2,24 +2,24 @@
 
 public import Lastro
 
-/// What an ``EventStream`` is doing.
+/// The activity of an ``EventStream``.
 @nonexhaustive
 public enum EventStreamState: Sendable {
-  /// Why there is no connection.
+  /// The reason for which there is no connection.
   public enum Loss: Sendable {
-    /// The server ended its answer.
+    /// The server ended its response.
     case ended
     /// The connection was lost, or could not be opened.
     case failed(HTTPFetchError<any Error>)
   }
 
-  /// It connects: from here to the head of the answer, the stack's retries included.
+  /// The stream is connecting, until it receives the head of the response; this includes the stack's retries.
   case connecting
-  /// The server has answered, and sends events.
+  /// The server has responded, and sends events.
   case open
-  /// It connects anew after so long, and why.
+  /// The stream will reconnect after the given time, for the given reason.
   case waiting(for: Duration, because: Loss)
-  /// There is nothing more: it ended, failed, was cancelled, or its reader has left.
+  /// The stream is over: it ended, failed, was cancelled, or its reader has left.
   case ended
 
   /// A word for logs: `connecting`, `open`, `waiting`, `ended`.

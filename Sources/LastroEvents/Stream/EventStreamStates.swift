@@ -2,25 +2,25 @@
 
 internal import LastroSupport
 
-/// The states of an ``EventStream``, from the current one on; it ends after ``EventStreamState/ended``. A slow reader
-/// gets the latest 16. It neither connects nor keeps the stream open.
+/// The states of an ``EventStream``, starting with the current one; the sequence ends after ``EventStreamState/ended``.
+/// A slow reader gets the latest 16 states. The sequence neither connects nor keeps the stream open.
 public struct EventStreamStates: AsyncSequence, Sendable {
-  /// A state.
+  /// The type of a state.
   public typealias Element = EventStreamState
-  /// It does not fail, but ends early in a cancelled task.
+  /// The sequence does not fail, but ends early in a cancelled task.
   public typealias Failure = Never
 
   let board: Watched<EventBoard>
 
-  /// Reads states; for one task at a time.
+  /// An iterator over states, for one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let board: Watched<EventBoard>
     var number: Int
 
-    /// The next state; `nil` after the last.
+    /// Returns the next state; `nil` after the last.
     public mutating func next() async -> EventStreamState? { await next(isolation: nil) }
 
-    /// The next state; `nil` after the last.
+    /// Returns the next state; `nil` after the last.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> EventStreamState? {
       let number = number
       guard await board.wait(until: { $0.count > number || $0.isOver }) else { return nil }
@@ -30,7 +30,7 @@ public struct EventStreamStates: AsyncSequence, Sendable {
     }
   }
 
-  /// Begins with the current state, if there is one.
+  /// Creates an iterator that begins with the current state, if there is one.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(board: board, number: board.read { Swift.max(0, $0.count - 1) })
   }

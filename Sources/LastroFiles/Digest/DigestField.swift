@@ -3,10 +3,10 @@
 import Lastro
 import LastroWire
 
-/// `Repr-Digest` and `Content-Digest` (RFC 9530 §2, §3), as far as they prove something.
+/// Parser and writer for `Repr-Digest` and `Content-Digest` (RFC 9530 §2, §3).
 enum DigestField {
-  /// The digests by algorithms that count, the strongest first. Others, such as `md5` and `sha`, are insecure (RFC 9530
-  /// §6.3), and prove nothing; a field that breaks its grammar says nothing.
+  /// Returns the digests by secure algorithms, strongest first. Other algorithms, such as `md5` and `sha`, are insecure
+  /// (RFC 9530 §6.3) and are ignored, as is a field with invalid syntax.
   static func digests(_ field: String) -> [Digest] {
     guard let dictionary = StructuredReader.dictionary(field.utf8) else { return [] }
     return [("sha-512", HashAlgorithm.sha512, 64), ("sha-256", .sha256, 32)].compactMap { name, algorithm, length in
@@ -15,7 +15,7 @@ enum DigestField {
     }
   }
 
-  /// A field with one digest.
+  /// Returns a field value with one digest.
   static func field(_ digest: Digest) -> String {
     "\(digest.algorithm == .sha512 ? "sha-512" : "sha-256")=:\(digest.value.base64):"
   }
@@ -28,6 +28,6 @@ struct Digest: Hashable {
 }
 
 extension ExpectedDigest {
-  /// Checked before.
+  /// The digest; `nil` for invalid hexadecimal text, which `check()` has refused before.
   var digest: Digest? { bytes.map { Digest(algorithm: algorithm, value: MessageDigest($0)) } }
 }

@@ -2,24 +2,26 @@
 
 import Lastro
 
-/// The digest that a file has to have, in hexadecimal.
+/// The digest that a file must have, in hexadecimal.
 public struct ExpectedDigest: Sendable, Hashable, CustomStringConvertible {
   let algorithm: HashAlgorithm
   let text: String
 
-  /// SHA-256 (FIPS 180-4): 64 hexadecimal digits, of either case. Others fail the transfer before anything is sent.
+  /// Returns an expected SHA-256 digest (FIPS 180-4): 64 hexadecimal digits of either case. Any other text fails the
+  /// transfer before a request is sent.
   public static func sha256(_ hexadecimal: String) -> Self { Self(algorithm: .sha256, text: hexadecimal) }
 
-  /// SHA-512 (FIPS 180-4): 128 hexadecimal digits, of either case. Others fail the transfer before anything is sent.
+  /// Returns an expected SHA-512 digest (FIPS 180-4): 128 hexadecimal digits of either case. Any other text fails the
+  /// transfer before a request is sent.
   public static func sha512(_ hexadecimal: String) -> Self { Self(algorithm: .sha512, text: hexadecimal) }
 
-  /// Such as `SHA-256 9f86…`.
+  /// The algorithm and the digest, such as `SHA-256 9f86…`.
   public var description: String { "\(algorithm) \(text)" }
 
-  /// Number of bytes of the algorithm's digests.
+  /// The length of the algorithm's digests in bytes.
   private var length: Int { algorithm == .sha512 ? 64 : 32 }
 
-  /// The bytes; `nil` for what is not as many hexadecimal digits.
+  /// The bytes of the digest; `nil` unless the text has the right number of hexadecimal digits.
   var bytes: [UInt8]? {
     let digits = Array(text.utf8)
     guard digits.count == 2 * length else { return nil }

@@ -8,14 +8,14 @@ import Lastro
   import Foundation
 #endif
 
-/// The digest of a file, read piece by piece.
+/// Computes the digest of a file, which it reads piece by piece.
 enum FileDigest {
   private static let pieceBytes: Int64 = 4 << 20
 
   /// - Parameters:
-  ///   - length: how many bytes count.
-  ///   - read: gives some bytes, from an offset on.
-  /// - Returns: `nil` where it was cancelled, the file is shorter, or OpenSSL cannot compute the digest.
+  ///   - length: the number of bytes to digest.
+  ///   - read: returns bytes from an offset on, at most `count`.
+  /// - Returns: `nil` if the task was cancelled, the file is shorter, or OpenSSL cannot compute the digest.
   static func compute<Failure: Error>(
     _ algorithm: HashAlgorithm, length: Int64, isCancelled: () -> Bool,
     _ read: (_ offset: Int64, _ count: Int) async throws(Failure) -> Data
@@ -33,12 +33,12 @@ enum FileDigest {
   }
 }
 
-/// Compares what a message brings with its `Content-Digest` (RFC 9530 §2).
+/// Compares a message's content with its `Content-Digest` (RFC 9530 §2).
 struct ContentDigestCheck {
   private let digest: Digest
   private let hasher: MessageHasher
 
-  /// `nil` where there is nothing to compare with.
+  /// Returns `nil` if the field has no usable digest.
   init?(_ field: String?) {
     guard let field, let digest = DigestField.digests(field).first, let hasher = try? MessageHasher(digest.algorithm)
     else { return nil }

@@ -4,11 +4,11 @@ public import Lastro
 internal import LastroWire
 
 extension FailureCode {
-  /// What the server sends does not belong to what is there of the file.
+  /// The server's response does not fit the part of the file that is already on disk.
   public static let resumeMismatch = Self("resume_mismatch")
-  /// The bytes are not those of the digest. They were removed.
+  /// The file does not have the expected digest. The downloaded bytes were removed.
   public static let digestMismatch = Self("digest_mismatch")
-  /// Another download, of this process or another, writes the same file.
+  /// Another download, in this process or another, is writing the same file.
   public static let downloadInProgress = Self("download_in_progress")
 }
 
@@ -40,7 +40,7 @@ extension TransportError {
 }
 
 extension DownloadMachine.Failure {
-  /// The error; `nil` for a failure that has its own.
+  /// The error to throw; `nil` for a failure that carries its own error.
   var transportError: TransportError? {
     switch self {
     case .mismatch(let reason):

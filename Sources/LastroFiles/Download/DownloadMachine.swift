@@ -2,20 +2,20 @@
 
 import LastroWire
 
-/// Decides what follows on what in a download to a file, and performs nothing: no clock, no file, no network.
+/// The decisions of a download to a file. The machine performs no I/O and reads no clock.
 ///
-/// Its owner performs the actions in order, and tells what came of them.
+/// Its owner performs the returned actions in order, and reports their results as events.
 struct DownloadMachine {
-  /// What a download may do.
+  /// The options of a download.
   struct Rules: Hashable {
-    /// Whether it goes on with what an earlier one left.
+    /// Whether the download resumes an earlier one.
     var resumes = true
-    /// How often it may start over because the server has something else; 0: it fails then.
+    /// The maximum number of restarts after the server's file changed; with 0, a change fails the download.
     var maximumRestarts = 3
     var maximumBytes: Int64?
-    /// Whether the first request asks for a range, which proves that the server serves them.
+    /// Whether the first request asks for a range, to prove that the server supports ranges.
     var probesRanges = false
-    /// What is written is synced after so many bytes, or so long.
+    /// The number of written bytes after which the file is synced.
     var bytesPerSync: Int64 = 16 << 20
     var timePerSync: Duration = .seconds(5)
   }
@@ -24,44 +24,45 @@ struct DownloadMachine {
     case idle, asking, receiving, waiting, finishing, over
   }
 
-  /// The bytes that are asked for: from one on, or up to an end as well.
+  /// The start of the requested range, which is open-ended.
   struct AskedRange: Hashable {
     var from: Int64
-    /// What `If-Range` carries.
+    /// The value of `If-Range`.
     var validator: String?
   }
 
   enum Event: Hashable {
-    /// What an earlier download left: what it told of itself, and how many bytes are there for certain.
+    /// The state that an earlier download left: its description of the file, and the number of bytes known to be on
+    /// disk.
     case found(Representation?, synced: Int64)
-    /// The head of an answer 2xx. `asked` is what was in fact asked for: `nil` for the whole.
+    /// The head of a 2xx response. `asked` is the range that was in fact requested; `nil` for the whole file.
     case head(RangeAnswer, asked: AskedRange?)
-    /// An answer outside 2xx, which is no loss of bytes.
+    /// A response outside 2xx. No bytes were lost.
     case refused(RangeAnswer, asked: AskedRange?)
     /// A response that the transport could not read.
     case unreadable(asked: AskedRange?)
     /// Segments failed because of the server's answers to ranges, and left `kept` bytes in the part file.
     case segmentsFailed(Representation, kept: Int64)
-    /// So many bytes are there to be written.
+    /// A chunk of so many bytes is ready to be written.
     case chunk(Int, at: Duration)
-    /// The start of the chunk was compared with the file, and removed; `rest` bytes of it are left.
+    /// The start of the chunk was compared with the file, and removed from the chunk; `rest` bytes of it are left.
     case compared(areEqual: Bool, rest: Int, at: Duration)
-    /// The body came to its proper end.
+    /// The body ended properly.
     case ended
     /// The connection was lost, or the request failed.
     case lost(isFinal: Bool)
-    /// All that was written is on the disk, and the state tells of it.
+    /// Everything written has been synced, and the state file describes it.
     case saved(at: Duration)
-    /// The wait is over.
+    /// The wait has ended.
     case waited
-    /// The file has its place.
+    /// The file has its final name.
     case placed
   }
 
   enum Action: Hashable {
-    /// Cut the file.
+    /// Truncate the file.
     case cut(to: Int64)
-    /// Forget what the state says, before bytes that it does not tell of are written.
+    /// Remove the state file, before bytes that it does not describe are written.
     case forget
     /// Send a request.
     case ask(AskedRange?)
@@ -71,33 +72,33 @@ struct DownloadMachine {
     case compare(Int, at: Int64)
     /// Read the next chunk of the body.
     case read
-    /// Give the body up.
+    /// Abandon the body.
     case drop
-    /// Sync the file, then write the state.
+    /// Sync the file, then write the state file.
     case save
-    /// Ask the policy, with so many losses in a row that brought nothing, and wait.
+    /// Ask the retry policy, with the number of consecutive losses without progress, and wait.
     case wait(fruitless: Int)
-    /// Sync, check the digest, and give the file its name.
+    /// Sync the file, check its digest, and give it its final name.
     case place
     case fail(Failure)
   }
 
   enum Failure: Hashable {
-    /// What came is not a part of what is there.
+    /// The response is not a valid continuation of the file.
     case mismatch(String)
-    /// The server has something else, more often than is allowed.
+    /// The server's file changed more often than is allowed.
     case changed(times: Int)
     case unexpectedStatus(Int)
     case tooLarge(Int64)
-    /// The failure of the request, or of the body, as it is.
+    /// The original failure of the request or of the body.
     case asItIs
 
-    /// Whether what is there is of no more use.
+    /// Whether the downloaded bytes are of no further use.
     var discards: Bool {
       switch self {
       case .changed, .tooLarge: true
-      // A part that does not fit says nothing about the bytes in the file. The next call asks for the whole file if
-      // the server's ranges are still unusable, so that it does not meet the same failure again.
+      // A part that does not fit says nothing about the bytes in the file. The next call asks for the whole file if the
+      // server's ranges are still unusable, so that it does not meet the same failure again.
       case .mismatch, .unexpectedStatus, .asItIs: false
       }
     }
@@ -106,18 +107,18 @@ struct DownloadMachine {
   let rules: Rules
   private(set) var phase = Phase.idle
   private(set) var representation: Representation?
-  /// Bytes written, and those of them that are on the disk for certain.
+  /// The number of bytes written. `synced` is the number of those known to be on disk.
   private(set) var written: Int64 = 0
   private(set) var synced: Int64 = 0
-  /// What an earlier download left of the file that is there now.
+  /// The number of bytes in the present file that an earlier download left.
   private(set) var resumedFrom: Int64 = 0
   private(set) var restarts = 0
-  /// The highest offset that was reached: a loss below it brought nothing.
+  /// The highest offset reached so far: a loss at or below it brought no progress.
   private var farthest: Int64 = 0
   private var fruitless = 0
   /// The last sync; `nil` before the first byte.
   private var syncedAt: Duration?
-  /// Where the part ends that the body is.
+  /// The end of the part that the body carries; `nil` if it is unknown.
   private var end: Int64?
   /// Whether the body is a part of the file.
   private var isPart = false
@@ -156,7 +157,7 @@ struct DownloadMachine {
     case (.finishing, .placed):
       phase = .over
       return []
-    // What comes late, or out of order, changes nothing.
+    // Late and out-of-order events have no effect.
     default: return []
     }
   }
@@ -170,7 +171,7 @@ struct DownloadMachine {
     return [.cut(to: written)] + goOn()
   }
 
-  /// Asks for what is missing; for all of it where nothing proves that a part would belong to the rest.
+  /// Requests the missing bytes. Requests the whole file if no validator can prove that a part fits.
   private mutating func goOn() -> [Action] {
     guard let validator = representation?.validator, written > 0 else { return startOver() }
     phase = .asking
@@ -189,7 +190,7 @@ struct DownloadMachine {
 
   /// Requests the whole file after an unusable answer to a range, once in a run.
   ///
-  /// What is there is kept until the server sends the whole: it may refuse that too.
+  /// Keeps the bytes on disk until the server sends the whole file, because it may refuse that too.
   private mutating func askForAll(insteadOf failure: Failure) -> [Action] {
     guard !hasAskedForAll else { return fail(failure) }
     (hasAskedForAll, mayProbe) = (true, false)
@@ -222,7 +223,7 @@ extension DownloadMachine {
   }
 
   private mutating func takeWhole(_ answer: RangeAnswer) -> [Action] {
-    // The rest was wanted, and what is there is given up.
+    // The rest was requested, but the whole file came: discard the bytes on disk.
     if written > 0, let failure = noteChange() { return fail(failure) }
     let actions: [Action] = written > 0 || synced > 0 || hasAskedForAll ? [.forget, .cut(to: 0)] : []
     forgetAll()
@@ -256,9 +257,9 @@ extension DownloadMachine {
     return [.read]
   }
 
-  /// Counts a start over.
+  /// Counts a restart.
   ///
-  /// - Returns: why there is none.
+  /// - Returns: the failure if the limit of restarts is exceeded, otherwise `nil`.
   private mutating func noteChange() -> Failure? {
     restarts += 1
     return restarts > rules.maximumRestarts ? .changed(times: restarts) : nil
@@ -267,14 +268,14 @@ extension DownloadMachine {
   private mutating func take(refusal answer: RangeAnswer, _ asked: AskedRange?) -> [Action] {
     guard let asked, answer.mayBeDueToRange else { return fail(.asItIs) }
     if answer.status == 416, asked.validator != nil, isEnd(answer, at: asked.from) {
-      // The validator held, and nothing is left (RFC 9110 §15.5.17).
+      // The validator still matches, and no bytes are left to send (RFC 9110 §15.5.17).
       representation?.total = asked.from
       return finish()
     }
     guard answer.status == 416 || answer.status == 412 else { return askForAll(insteadOf: .asItIs) }
     guard asked.from > 0 else {
       guard mayProbe else { return fail(.asItIs) }
-      // Nothing can be a range of nothing: ask for it as it is.
+      // No range of an empty file can be satisfied, so request the file without a range.
       mayProbe = false
       return startOver()
     }
@@ -283,7 +284,7 @@ extension DownloadMachine {
     return startOver()
   }
 
-  /// Whether a 416 says that the file ends at an offset, and nothing in it contradicts what is known of the file.
+  /// Whether a 416 says that the file ends at the offset, and does not contradict the known description of the file.
   private func isEnd(_ answer: RangeAnswer, at offset: Int64) -> Bool {
     guard answer.range?.total == offset, let representation else { return false }
     if let total = representation.total, total != offset { return false }
@@ -322,19 +323,20 @@ extension DownloadMachine {
     return rest > 0 ? take(rest, time) : [.read]
   }
 
-  /// Whether a state is worth writing: what it tells of could be gone on with.
+  /// Whether a state file is useful: a later download could resume from it.
   var isResumable: Bool { rules.resumes && representation?.validator != nil }
 
   private mutating func bodyEnded() -> [Action] {
     if let end, written < end { return lose(false) }
     if let total = representation?.total { return written == total ? finish() : goOnAfterPart() }
-    // The whole came without its length. Of a part the server says where the end is when it is asked for more.
+    // A whole file of unknown length is complete when its body ends. After a part, the next request finds the file's
+    // end.
     if end != nil { return goOnAfterPart() }
     representation?.total = written
     return finish()
   }
 
-  /// A server may send less than was asked for (RFC 9110 §15.3.7).
+  /// Requests the rest after a part, because a server may send less than was requested (RFC 9110 §15.3.7).
   private mutating func goOnAfterPart() -> [Action] {
     let isProgress = written > farthest
     noteProgress()

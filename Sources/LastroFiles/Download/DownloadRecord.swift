@@ -6,35 +6,35 @@
   import Foundation
 #endif
 
-/// What stands beside a file that is being downloaded, so that another process can go on with it. It has no credentials
-/// in it, and is never ahead of the disk.
+/// The state file next to a file that is being downloaded, by which another process can resume the download. It
+/// contains no credentials, and never claims more bytes than are on disk.
 struct DownloadRecord: Codable, Hashable {
-  /// Another version is not read.
+  /// The version of the format; a record of another version is ignored.
   static let currentVersion = 1
-  /// More is not read.
+  /// The maximum size of a state file; a larger one is ignored.
   static let maximumBytes = 256 * 1024
 
   var version = Self.currentVersion
-  /// For people: the URL, what is secret in it masked.
+  /// The URL with secrets masked, for human readers.
   var url: String
-  /// Names what is downloaded: a hash of its URL, or of the name that the caller gave it.
+  /// The identity of the downloaded resource: a hash of its URL, or of the name that the caller gave.
   var source: String
   var method = "GET"
   var representation: Representation
-  /// Which bytes are there for certain, in order.
+  /// The byte ranges known to be on disk, in order.
   var done: [ByteRange]
-  /// The part file that it tells of.
+  /// The identity of the part file that the record describes.
   var file: FileStatus.Identity
-  /// Whether all is there and was checked, so that only the name is missing.
+  /// Whether the file is complete and verified, so that only the rename is missing.
   var isVerified = false
 
-  /// Bytes from one on, up to but not including another.
+  /// A range of bytes, without its upper bound.
   struct ByteRange: Codable, Hashable {
     var from: Int64
     var to: Int64
   }
 
-  /// How many bytes are there from the start on.
+  /// The number of bytes on disk without a gap from the start of the file.
   var prefix: Int64 {
     var end: Int64 = 0
     for range in done where range.from <= end { end = max(end, range.to) }
@@ -44,11 +44,11 @@ struct DownloadRecord: Codable, Hashable {
   func encoded() -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // It holds texts and numbers alone, which always encode.
+    // The record contains only texts and numbers, which always encode.
     return (try? encoder.encode(self)) ?? Data()
   }
 
-  /// `nil` for what is not a record, or makes no sense.
+  /// Returns `nil` for bytes that are not a record, or are inconsistent.
   init?(_ bytes: Data) {
     guard bytes.count <= Self.maximumBytes, let record = try? JSONDecoder().decode(Self.self, from: bytes),
       record.version == Self.currentVersion, record.method == "GET",

@@ -4,7 +4,7 @@ import HTTPTypes
 import Lastro
 
 extension HTTPResource {
-  /// The resource as a download asks for it.
+  /// Returns the resource with the request of a download.
   func asking(
     for range: String?, if validator: String?, retries: HTTPRetryPolicy, wantsDigest: Bool = true
   ) -> HTTPResource {
@@ -13,7 +13,8 @@ extension HTTPResource {
     resource.baseRequestMaking = BaseRequestMaking { () async throws in
       var request = try await making.make()
       try request.checkDownload()
-      // A part of coded bytes is a range of nothing (RFC 9110 §14.1.2 has ranges of the coded representation).
+      // Ranges refer to the coded representation (RFC 9110 §14.1.2), so a coded part could not be combined with other
+      // bytes.
       try request.setHeader("Accept-Encoding", "identity")
       if wantsDigest, request.head.headerFields[.wantReprDigest] == nil {
         try request.setHeader("Want-Repr-Digest", "sha-256=10, sha-512=5")
@@ -28,7 +29,7 @@ extension HTTPResource {
 }
 
 extension ResourceRequest {
-  /// - Throws: a refusal of a request that asks for something else than the whole of one representation.
+  /// - Throws: a refusal if the request does not ask for a whole representation.
   func checkDownload() throws(TransportError) {
     guard head.method == .get else {
       throw .refused(

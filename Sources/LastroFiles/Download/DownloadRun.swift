@@ -8,7 +8,7 @@ import Lastro
   import Foundation
 #endif
 
-/// Performs what the machine of a download decides.
+/// Performs the actions that a download's machine decides.
 struct DownloadRun<Model: Sendable, APIError: Error> {
   typealias Failure = HTTPFetchError<APIError>
 
@@ -16,7 +16,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   let resource: HTTPResource<Model, APIError>
   let options: DownloadOptions
   let part: PartFile
-  /// Masked, for the state.
+  /// The URL with secrets masked, for the state file.
   let url: String
   let source: String
   private let rules: DownloadMachine.Rules
@@ -28,20 +28,20 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   private var responseBody: ResponseBody?
   private var chunk = Data()
   private var contentDigest: ContentDigestCheck?
-  /// What the answer under way has of bytes that several parts go on with.
+  /// The body of the current response, which becomes the first segment if the download is split.
   private var opened: SegmentPart?
-  /// Since the last answer began; `nil` where its body came to a proper end, though too early.
+  /// The failure since the last response began; `nil` if its body ended properly, though too early.
   private var failure: Failure?
   private var response: ResourceResponse?
   private var requests = 0
   private var losses: LossWait
   private var verified: [Digest] = []
   private var segments = 1
-  /// Whether what is there is kept however it ends: the machine knows nothing of segments.
+  /// Whether the part file is kept regardless of the result, because the machine does not track segments.
   private var keepsPart = false
-  /// Whether what came is not what its digest says: then none of it is kept.
+  /// Whether the received bytes contradict their digest, so that none are kept.
   private var isDamaged = false
-  /// How often segments found that the server has something else.
+  /// The number of times that segments found the server's file changed.
   private var changes = 0
   /// The machine's first event after segments that did not complete the file.
   private var continuation: DownloadMachine.Event?
@@ -73,7 +73,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     do throws(Failure) {
       return try await goThrough()
     } catch {
-      // Before its first step the machine knows nothing of what an earlier call left.
+      // Before its first event, the machine does not know what an earlier call left.
       let isUseless = machine.phase != .idle && (!machine.isResumable || machine.synced == 0)
       if isDamaged || !keepsPart && isUseless { try? part.discard() }
       throw error
@@ -108,8 +108,8 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     return downloaded(machine.representation, length: machine.written)
   }
 
-  /// What is behind the first gap is about to be cut off: the state says so first, or segments of a later call would
-  /// take what is filled with zeros for what has come.
+  /// Updates the state file before the bytes behind the first gap are truncated. Otherwise a later call's segments
+  /// would take the zeros that fill the gap for downloaded bytes.
   private func forgetBehindGap(_ record: DownloadRecord) async throws(Failure) {
     guard record.done.count > 1 || record.done.first.map({ $0.from > 0 }) ?? false else { return }
     var shorter = record
@@ -149,7 +149,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     return .compared(areEqual: areEqual, rest: chunk.count, at: options.timeSource.now())
   }
 
-  /// What the file system refuses ends the download.
+  /// Runs an operation on the part file, and converts its failure, which ends the download.
   private func onDisk<Value>(_ body: (PartFile) throws(FileFailure) -> Value) throws(Failure) -> Value {
     do throws(FileFailure) {
       return try body(part)
@@ -235,7 +235,7 @@ extension TransportError {
     [.malformedResponse, .badContentEncoding, .decompressionBomb, .headTooLarge].contains(code)
   }
 
-  /// Returns the error with a hint that says why nothing is kept for a later call, where nothing is.
+  /// Returns the error with a hint that says why a later call cannot resume the download, if there is such an obstacle.
   fileprivate func naming(_ obstacle: String?) -> TransportError {
     guard let obstacle else { return self }
     var error = self
@@ -244,7 +244,7 @@ extension TransportError {
     return error
   }
 
-  /// Whether it may be otherwise the next time: the connection was lost, or stalled.
+  /// Whether another attempt may succeed: the connection was lost, or stalled.
   var mayBeGoneOnAfter: Bool {
     switch (stage, code) {
     case (.timeout, .totalTimeout): false
@@ -258,21 +258,21 @@ extension TransportError {
 // MARK: segments
 
 extension DownloadRun {
-  /// How many bytes several parts at the same time are of; `nil` where one is better, or nothing proves that ranges are
-  /// served.
+  /// Returns the length of the file if it should be downloaded in several segments. Returns `nil` if one request is
+  /// better, or nothing proves that the server supports ranges.
   private func totalOfSegments(_ representation: Representation, _ answer: RangeAnswer?) -> Int64? {
     guard options.segments > 1, options.resumes, let total = representation.total,
       total >= 4 * options.leastSegmentBytes, options.maximumBytes.map({ total <= $0 }) ?? true,
-      // A date is no proof that parts belong together: it has a second.
+      // A date cannot prove that parts belong together: it has a resolution of one second.
       let validator = representation.validator, validator == representation.entityTag
     else { return nil }
     guard let answer else { return total }
     return answer.mismatch(from: 0) == nil ? total : nil
   }
 
-  /// Goes on with what an earlier download left, in segments.
+  /// Resumes an earlier download in segments.
   ///
-  /// - Returns: `nil` where segments are not worth it, or the server has something else.
+  /// - Returns: `nil` if segments are not worthwhile or could not complete the file.
   private mutating func goOnInSegments(_ record: DownloadRecord) async throws(Failure) -> DownloadedFile? {
     guard let total = totalOfSegments(record.representation, nil), record.prefix < total else { return nil }
     return try await runSegments(record.representation, total, done: record.done)
@@ -304,7 +304,7 @@ extension DownloadRun {
       try await place(representation, length: total)
       return downloaded(representation, length: total, resumedFrom: done.reduce(0) { $0 + $1.to - $1.from })
     }
-    // In one part from here on, from the first byte.
+    // Continue with a single request from here on.
     var rules = rules
     rules.probesRanges = false
     (machine, keepsPart, segments) = (DownloadMachine(rules), false, 1)
@@ -332,7 +332,7 @@ extension DownloadRun {
       isVerified: isVerified)
   }
 
-  /// First the bytes, then what tells of them.
+  /// Syncs the file, then writes the state file that describes it.
   private func save() async throws(Failure) {
     guard let representation = machine.representation else { return }
     let record = record(of: representation, done: [.init(from: 0, to: machine.written)])
@@ -355,7 +355,7 @@ extension DownloadRun {
 
   private mutating func place(_ representation: Representation?, length: Int64) async throws(Failure) {
     try await blocking { part throws(FileFailure) in
-      // What a crash had left behind the end.
+      // Remove bytes behind the end, which a crash may have left.
       try part.cut(to: length)
       try part.sync()
     }
@@ -366,13 +366,14 @@ extension DownloadRun {
       last = record(of: representation, done: [.init(from: 0, to: length)], isVerified: true)
     }
     try await blocking { [last] part throws(FileFailure) in
-      // Told before, so that one that is cut between the name and the end is found whole.
+      // Save the state first: if the process is killed between the rename and the removal of the state, the file is
+      // found complete.
       if let record = last { try part.save(record) }
       try part.place()
     }
   }
 
-  /// Reads the file back, and compares its digest with what is expected.
+  /// Reads the file back, and compares its digests with the expected ones.
   private mutating func verify(_ representation: Representation?, _ length: Int64) async throws(Failure) {
     let expected = expectedDigests(of: representation)
     for digest in expected {
@@ -387,7 +388,7 @@ extension DownloadRun {
     verified = expected
   }
 
-  /// What the caller says, or else the server.
+  /// Returns the digest that the caller expects, or otherwise the server's.
   private func expectedDigests(of representation: Representation?) -> [Digest] {
     if let digest = options.digest?.digest { return [digest] }
     return Array((representation?.digest.map(DigestField.digests) ?? []).prefix(1))
@@ -406,10 +407,10 @@ extension DownloadRun {
     throw ended(by: .undigested(algorithm, part.path))
   }
 
-  /// All had its place already, and only the state had not been removed.
+  /// Completes a download whose file already has its final name, and whose state file had not been removed.
   ///
-  /// - Returns: `nil` where it is not what this download is of: the caller may expect another digest than before, and
-  ///   the file may have been written to since.
+  /// - Returns: `nil` if the file is not what this download expects: the caller may expect another digest than before,
+  ///   and the file may have been changed since.
   private mutating func finishPlaced(_ record: DownloadRecord) async throws(Failure) -> DownloadedFile? {
     if let limit = options.maximumBytes, record.prefix > limit { return nil }
     let expected = expectedDigests(of: record.representation)

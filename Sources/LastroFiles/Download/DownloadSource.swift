@@ -2,14 +2,14 @@
 
 import Lastro
 
-/// What a download is of, as its state keeps it.
+/// The identity of a downloaded resource, as the state file stores it.
 struct DownloadSource {
-  /// What is secret in it masked.
+  /// The URL with secrets masked.
   let url: String
-  /// SHA-256 of the URL, or of the name that the caller gave it.
+  /// The SHA-256 of the URL, or of the name that the caller gave.
   let hash: String
 
-  /// - Throws: when OpenSSL has no SHA-256.
+  /// - Throws: `ConfigurationError` if OpenSSL has no SHA-256.
   init(_ request: ResourceRequest, _ options: RequestOptions, identity: String?) throws(ConfigurationError) {
     url = Redaction.standard.adding(options).adding(request).url(request.url)
     let text = identity.map { "identity \($0)" } ?? "url \(request.url)"

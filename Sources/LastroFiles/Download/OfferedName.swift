@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The file name that `Content-Disposition` offers (RFC 6266), as it may be used: never a path.
+/// The file name that `Content-Disposition` offers (RFC 6266), made safe to use: it is never a path.
 enum OfferedName {
-  /// Most bytes of a name, which file systems take.
+  /// The maximum length of a name in bytes, which common file systems accept.
   static let maximumBytes = 255
 
-  /// The cleaned name; `nil` where there is none, or nothing of it is left.
+  /// Returns the cleaned name; `nil` if there is none, or nothing is left of it.
   static func read(_ field: String) -> String? {
     let parameters = parameters(of: field)
-    // RFC 6266 §4.3: the extended form goes before the other.
+    // The extended form takes precedence (RFC 6266 §4.3).
     let name = parameters["filename*"].flatMap(extended) ?? parameters["filename"]
     return name.flatMap(cleaned)
   }
 
-  /// The last part of the path that it may be; without what a shell or a file system would misread.
+  /// Returns the last component of a name that may be a path, without characters that a shell or a file system would
+  /// misread.
   static func cleaned(_ name: String) -> String? {
-    // By scalars: a joiner or a combining mark behind a slash makes another `Character` of it, and no other slash.
+    // Compare scalars: a joiner or a combining mark after a slash forms another `Character`, which does not equal a
+    // slash.
     let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last.map(Array.init) ?? []
     let kept = last.filter { scalar in
       switch scalar.properties.generalCategory {
-      // Format characters turn the reading around: what looks like `.txt` may be `.exe`.
+      // Format characters can reverse the display: a name that appears to end in `.txt` may end in `.exe`.
       case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator: false
       default: scalar != ":"
       }
@@ -35,7 +37,7 @@ enum OfferedName {
     return text.isEmpty ? nil : text
   }
 
-  /// Names in lower case; the first of each counts.
+  /// Returns the parameters by lower-case name; the first of each name counts.
   private static func parameters(of field: String) -> [String: String] {
     var rest = field[...].drop { $0 != ";" }
     var found: [String: String] = [:]
@@ -62,7 +64,8 @@ enum OfferedName {
     return text
   }
 
-  /// `UTF-8'language'percent-encoded` (RFC 8187 §3.2); `nil` for another character set, and for what is not UTF-8.
+  /// Decodes `UTF-8'language'percent-encoded` (RFC 8187 §3.2). Returns `nil` for another character set and for invalid
+  /// UTF-8.
   private static func extended(_ value: String) -> String? {
     let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }

@@ -13,21 +13,21 @@ import Lastro
   import Darwin
 #endif
 
-/// The files of one download: what has come so far, and what tells of it. For one download at a time, which its lock
-/// sees to.
+/// The files of one download: the bytes received so far, and the state file that describes them. A lock ensures that
+/// only one download at a time uses them.
 final class PartFile: Sendable {
-  /// What an earlier download left.
+  /// The leftovers of an earlier download.
   enum Left: Hashable {
     case nothing
     case part(DownloadRecord)
-    /// All of it, under its name: only the state had not been removed.
+    /// The complete file under its final name: only the state file had not been removed.
     case whole(DownloadRecord)
   }
 
-  /// The file that is to be.
+  /// The path of the final file.
   let path: String
   let left: Left
-  /// Names the part file.
+  /// The identity of the part file.
   let identity: FileStatus.Identity
   private let files: any FileLayer
   private let file: any OpenFile
@@ -37,10 +37,10 @@ final class PartFile: Sendable {
   private var state: String { path + ".part.json" }
   private var newState: String { path + ".part.json.new" }
 
-  /// Opens what an earlier download left, or begins anew.
+  /// Opens the part file of an earlier download, or creates a new one.
   ///
-  /// - Parameter source: what is downloaded; what was left of something else is not gone on with.
-  /// - Throws: ``FileFailure``; the code is `EBUSY` where another download has the files.
+  /// - Parameter source: the identity of the downloaded resource; leftovers of another resource are ignored.
+  /// - Throws: ``FileFailure``; the code is `EBUSY` if another download holds the files.
   init(_ path: String, source: String, replaces: Bool, in files: any FileLayer) throws(FileFailure) {
     try Self.checkMayBeFile(files.status(of: path), path)
     let opened = try Self.open(path + ".part", in: files)
@@ -66,11 +66,13 @@ final class PartFile: Sendable {
       if opened.status.length == 0 { try files.remove(path + ".part") }
       throw isThere
     }
-    // What is gone on with has to outlast a loss of power, also where it was killed before it was sure of that.
+    // A resumed part file must survive a power loss, even if the earlier process was killed before it synced the
+    // folder.
     if case .part = left { try files.syncFolder(of: path) }
   }
 
-  /// A device would be replaced for all programs, and what reads from a pipe would wait for ever.
+  /// Throws unless the path is free or names a regular file or a link. Replacing a device would affect all programs,
+  /// and a reader of a pipe would wait forever.
   private static func checkMayBeFile(_ target: FileStatus?, _ path: String) throws(FileFailure) {
     guard let target, !target.isRegular, !target.isLink else { return }
     throw target.isFolder
@@ -80,13 +82,13 @@ final class PartFile: Sendable {
 
   private var isThere: FileFailure { FileFailure(operation: "make", path: path, code: EEXIST) }
 
-  /// Opens what has its place already.
+  /// Opens the file that already has its final name.
   func openPlaced() throws(FileFailure) -> any OpenFile { try files.open(path, .reading) }
 
-  /// - Throws: where what has its place already must not be replaced.
+  /// - Throws: `FileFailure` if the existing file must not be replaced.
   func checkReplaces() throws(FileFailure) { if !replaces { throw isThere } }
 
-  /// Opens and locks the part file. Another download may just have given it its name, or removed it.
+  /// Opens and locks the part file. Tries again if another download has renamed or removed it meanwhile.
   private static func open(
     _ part: String, in files: any FileLayer
   ) throws(FileFailure) -> (file: any OpenFile, status: FileStatus) {
@@ -96,13 +98,13 @@ final class PartFile: Sendable {
       let status = try file.status()
       guard let named = try files.status(of: part), named.identity == status.identity else { continue }
       if status.names <= 1 { return (file, status) }
-      // What has a second name is a file that has its place already, and must not be cut.
+      // A part file with a second name is a finished file, which must not be truncated.
       try files.remove(part)
     }
     throw FileFailure(operation: "lock", path: part, code: EBUSY)
   }
 
-  /// The state that is there and can be read.
+  /// Returns the record of the state file; `nil` if there is none, or it is unreadable.
   private static func record(_ path: String, in files: any FileLayer) throws(FileFailure) -> DownloadRecord? {
     guard try files.status(of: path) != nil else { return nil }
     let file = try files.open(path, .reading)
@@ -115,7 +117,7 @@ final class PartFile: Sendable {
     return DownloadRecord(bytes)
   }
 
-  /// Lets another download have the files.
+  /// Unlocks the files for another download.
   func release() { file.unlock() }
 
   func write(_ bytes: Data, at offset: Int64) throws(FileFailure) { try file.write(bytes, at: offset) }
@@ -124,13 +126,14 @@ final class PartFile: Sendable {
     if try file.status().length != length { try file.resize(to: length) }
   }
 
-  /// Makes room for so many bytes in all. Where there is too little, the file is as before, and takes no more room.
+  /// Reserves disk space for a total length. If there is too little, the file keeps its former length and space.
   func reserve(_ length: Int64) throws(FileFailure) {
     let before = try file.status().length
     do throws(FileFailure) {
       try file.reserve(length)
     } catch {
-      // Room that was made before the disk was full can be behind the file's end: its length need not have changed.
+      // Space reserved before the disk was full may lie beyond the end of the file, so truncate even if the length is
+      // unchanged.
       try? file.resize(to: before)
       throw error
     }
@@ -140,33 +143,35 @@ final class PartFile: Sendable {
 
   func sync() throws(FileFailure) { try file.sync() }
 
-  /// Writes the state. What it tells of was synced before: it may not be ahead of the disk.
+  /// Writes the state file. The bytes it describes must have been synced before, because it may not claim more than is
+  /// on disk.
   func save(_ record: DownloadRecord) throws(FileFailure) {
     let file = try files.open(newState, .replacing)
     try file.write(record.encoded(), at: 0)
     try file.sync()
     try files.rename(newState, to: state)
-    // A state that comes back after a loss of power tells of less, which costs bytes and harms nothing.
+    // A power loss may bring back an older state, which describes fewer bytes: that costs a repeated transfer, no more.
     try files.syncFolder(of: path)
   }
 
-  /// Removes the state, for certain: it must not tell of bytes that are written over from here on.
+  /// Removes the state file durably: it must not describe bytes that are overwritten from now on.
   func forget() throws(FileFailure) {
     guard try files.status(of: state) != nil else { return }
     try files.remove(state)
     try files.syncFolder(of: path)
   }
 
-  /// Gives what was synced its name, and removes the state.
+  /// Gives the synced file its final name, and removes the state file.
   func place() throws(FileFailure) {
     if replaces {
       try files.rename(part, to: path)
     } else if try files.link(part, as: path) {
-      // The second name lasts before the first goes: a loss of power between them must not leave the file without one.
+      // Make the second name durable before removing the first: a power loss in between must not leave the file without
+      // a name.
       try files.syncFolder(of: path)
       try files.remove(part)
     } else {
-      // A file system without second names: a file that appears between the two steps is replaced.
+      // The file system has no hard links: a file that appears between these two steps is replaced.
       if try files.status(of: path) != nil { throw FileFailure(operation: "name", path: path, code: EEXIST) }
       try files.rename(part, to: path)
     }
@@ -174,14 +179,14 @@ final class PartFile: Sendable {
     try files.remove(state)
   }
 
-  /// Removes the leftovers of a download that had come to its end.
+  /// Removes the leftovers of a completed download.
   func tidy() throws(FileFailure) {
     try files.syncFolder(of: path)
     try files.remove(part)
     try files.remove(state)
   }
 
-  /// Removes all that came so far.
+  /// Removes everything received so far.
   func discard() throws(FileFailure) {
     try files.remove(state)
     try files.remove(part)

@@ -4,18 +4,18 @@ import HTTPTypes
 import Lastro
 import LastroWire
 
-/// The head of an answer to a download's request, as far as it says which bytes follow.
+/// The head of a response to a download's request: the fields that say which bytes follow.
 struct RangeAnswer: Hashable, Sendable {
   var status: Int
   var representation: Representation
-  /// Of an answer with a part.
+  /// `Content-Range`; `nil` if it is absent or invalid.
   var range: ContentRange?
-  /// `Content-Length`; `nil` where it is not told.
+  /// `Content-Length`; `nil` if it is absent or invalid.
   var length: Int64?
-  /// Whether the body is made of several parts.
+  /// Whether the body is `multipart/byteranges`.
   var isMultipart: Bool
 
-  /// - Parameter receivedAt: when the head came, in seconds since 1970.
+  /// - Parameter receivedAt: the time at which the head was received, in seconds since 1970.
   init(_ head: HTTPResponse, receivedAt: Int64? = nil) {
     status = head.status.code
     range = head.headerFields[.contentRange].flatMap(ContentRange.init)
@@ -29,7 +29,8 @@ struct RangeAnswer: Hashable, Sendable {
 
   /// Returns why a 206 cannot continue a file at `start`, or `nil` if it can.
   ///
-  /// A part may begin earlier: caches answer in whole blocks. The bytes before `start` then overlap what is there.
+  /// A part may begin earlier, because caches respond in whole blocks. Its bytes before `start` then overlap bytes on
+  /// disk.
   func mismatch(from start: Int64) -> String? {
     guard status == 206 else { return "the status is \(status), not 206" }
     if isMultipart { return "the answer has several parts where one was asked for" }
@@ -44,7 +45,7 @@ struct RangeAnswer: Hashable, Sendable {
     return nil
   }
 
-  /// Returns why a 206 cannot continue a file of which something is known, or `nil` if it can.
+  /// Returns why a 206 cannot continue a file of a known representation, or `nil` if it can.
   func mismatch(from start: Int64, of known: Representation?) -> String? {
     if let reason = mismatch(from: start) { return reason }
     guard let known else { return nil }
@@ -61,6 +62,6 @@ struct RangeAnswer: Hashable, Sendable {
 
   /// Whether a refusal may be due to `Range`, so that a request without it may succeed.
   ///
-  /// Missing credentials, rate limits and overload concern every request, and pass.
+  /// Responses about credentials, rate limits and overload concern every request, and may not recur.
   var mayBeDueToRange: Bool { ![401, 407, 408, 421, 425, 429, 502, 503, 504, 511].contains(status) }
 }

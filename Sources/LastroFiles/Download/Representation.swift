@@ -4,32 +4,32 @@ import HTTPTypes
 import Lastro
 import LastroWire
 
-/// What an answer says of what is downloaded, as far as going on with it depends on it.
+/// The properties of the downloaded file, as a response describes them, on which resuming depends.
 struct Representation: Hashable, Sendable, Codable {
-  /// `ETag` as it came, weak or strong.
+  /// `ETag` as received, weak or strong.
   var entityTag: String?
-  /// `Last-Modified` as it came.
+  /// `Last-Modified` as received.
   var lastModified: String?
   /// The value of `If-Range`; `nil` if nothing proves that a part belongs to the earlier bytes.
   var validator: String?
-  /// Length of the whole; `nil` where it is not known.
+  /// The length of the whole file; `nil` if it is unknown.
   var total: Int64?
   var contentType: String?
   /// The content coding of the bytes, although none was requested.
   var contentEncoding: String?
-  /// `Repr-Digest` as it came (RFC 9530 §3), over the whole.
+  /// `Repr-Digest` as received (RFC 9530 §3), over the whole file.
   var digest: String?
   /// A name that the server offers for the file, cleaned.
   var offeredName: String?
-  /// The reason why there is no ``validator``, so that a download cannot be resumed; `nil` where there is one.
+  /// The reason why there is no ``validator``, so that the download cannot be resumed; `nil` if there is one.
   var obstacle: String?
 
-  /// Reads a head.
+  /// Reads the fields of a head.
   ///
   /// - Parameters:
-  ///   - total: length of the whole, as the head says.
-  ///   - receivedAt: when the head came, in seconds since 1970. It counts where the server sends no `Date`
-  ///     (RFC 9110 §6.6.1).
+  ///   - total: the length of the whole file according to the head.
+  ///   - receivedAt: the time at which the head was received, in seconds since 1970. It is used if the server sends no
+  ///     `Date` (RFC 9110 §6.6.1).
   init(_ fields: HTTPFields, total: Int64?, receivedAt: Int64? = nil) {
     entityTag = fields[.eTag]
     lastModified = fields[.lastModified]
@@ -51,8 +51,8 @@ struct Representation: Hashable, Sendable, Codable {
 
   private struct Obstacle: Error { var text: String }
 
-  /// Returns a strong validator (RFC 9110 §8.8.1): the tag, unless it is weak; else the date, if it is old enough that
-  /// the file had not changed twice in that second (§8.8.2.2).
+  /// Returns a strong validator (RFC 9110 §8.8.1): the entity tag unless it is weak; without a tag, the modification
+  /// date if it is old enough that the file cannot have changed again in the same second (§8.8.2.2).
   private static func validator(_ fields: HTTPFields, _ receivedAt: Int64?) -> Result<String, Obstacle> {
     if let tag = fields[.eTag] {
       if isStrong(tag) { return .success(tag) }
@@ -74,7 +74,7 @@ struct Representation: Hashable, Sendable, Codable {
     return .success(modified)
   }
 
-  /// RFC 9110 §8.8.3: `"` etagc `"`, without `W/` before it.
+  /// Whether a tag is a valid strong entity tag (RFC 9110 §8.8.3): `"` etagc `"`, without `W/` before it.
   private static func isStrong(_ tag: String) -> Bool {
     let bytes = Array(tag.utf8)
     guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22 else { return false }
@@ -99,7 +99,7 @@ struct Representation: Hashable, Sendable, Codable {
 }
 
 extension HTTPField.Name {
-  // Forced: letters and a hyphen are a field name (RFC 9110 §5.6.2), and no other name could stand in.
+  // Force-unwrapped: letters and a hyphen form a valid field name (RFC 9110 §5.6.2), and no fallback name would do.
   // swift-format-ignore: NeverForceUnwrap
   static let reprDigest = HTTPField.Name("Repr-Digest")!
   // swift-format-ignore: NeverForceUnwrap

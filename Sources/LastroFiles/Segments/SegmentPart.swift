@@ -9,17 +9,17 @@ import LastroWire
   import Foundation
 #endif
 
-/// An answer with a part, whose body is open.
+/// A partial response whose body is open.
 struct SegmentPart: Sendable {
   let body: ResponseBody
-  /// How many bytes the body has; `nil` where it does not say so.
+  /// The length of the body; `nil` if the response does not say.
   private let count: Int64?
-  /// The number of bytes before the one that was asked for: caches answer in whole blocks.
+  /// The number of bytes before the requested one: caches respond in whole blocks.
   let overlap: Int64
-  /// `Content-Digest` as it came.
+  /// `Content-Digest` as received.
   private let digest: String?
 
-  /// - Parameter start: the first byte that is wanted.
+  /// - Parameter start: the first wanted byte.
   init(_ answer: Network.Value<ResponseBody, ResourceResponse>, _ head: RangeAnswer, from start: Int64) {
     body = answer.value
     count = head.range?.bytes.map { Int64($0.count) }
@@ -31,7 +31,7 @@ struct SegmentPart: Sendable {
     Reader(body: body.makeAsyncIterator(), left: count, overlap: overlap, check: ContentDigestCheck(digest))
   }
 
-  /// Reads the body once. One that is given up before its end, as a part is whose rest another segment took, cannot be
+  /// Reads the body once. A body that is abandoned early, because another segment took over its rest, cannot be
   /// compared with its digest.
   struct Reader {
     private var body: ResponseBody.AsyncIterator
@@ -48,7 +48,7 @@ struct SegmentPart: Sendable {
 
     /// Returns the next bytes from the wanted one on, or `nil` at the end.
     ///
-    /// - Throws: as the body, and a mismatch of its digest, with which the last bytes are not given.
+    /// - Throws: the errors of the body, and a digest mismatch, in which case the last bytes are not returned.
     mutating func next() async throws(TransportError) -> Data? {
       while let chunk = try await body.next() {
         if let check {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which bytes of a file are there, and which are asked for by whom: for parts that come at the same time.
+/// The division of a file into segments that are downloaded at the same time, and the bytes on disk.
 struct SegmentPlan {
-  /// Bytes from one on, up to but not including another.
+  /// A range of missing bytes, without its upper bound.
   struct Segment: Hashable {
-    /// The next byte that is missing.
+    /// The next missing byte.
     var next: Int64
     var end: Int64
     var rest: Int64 { end - next }
   }
 
-  /// A segment is not cut into parts smaller than this.
+  /// The minimum size of a segment after a split.
   let least: Int64
   let total: Int64
   private(set) var segments: [Segment] = []
-  /// What is there, in order, without gaps between two that touch.
+  /// The ranges on disk, in order; adjacent ranges are merged.
   private(set) var done: [DownloadRecord.ByteRange] = []
 
-  /// Divides what is missing.
+  /// Divides the missing bytes into segments.
   ///
   /// - Parameters:
-  ///   - done: what is there, in any order.
-  ///   - count: how many segments there are at most at the same time.
+  ///   - done: the ranges on disk, in any order.
+  ///   - count: the number of segments up to which the largest are split; more gaps than that make more segments.
   init(total: Int64, done: [DownloadRecord.ByteRange], count: Int, least: Int64) {
     self.total = total
     self.least = max(1, least)
@@ -36,12 +36,12 @@ struct SegmentPlan {
     while segments.count < count, split() {}
   }
 
-  /// How many bytes are there.
+  /// The number of bytes on disk.
   var count: Int64 { done.reduce(0) { $0 + $1.to - $1.from } }
 
   var isComplete: Bool { done == [.init(from: 0, to: total)] || total == 0 }
 
-  /// Notes that bytes were written at the start of a segment's rest.
+  /// Records that bytes were written at the start of a segment's rest.
   mutating func take(_ count: Int64, of index: Int) {
     let segment = segments[index]
     let taken = min(count, segment.rest)
@@ -50,16 +50,16 @@ struct SegmentPlan {
     segments[index].next += taken
   }
 
-  /// Gives a segment that has come to its end a part of the largest rest.
+  /// Gives a completed segment half of the largest remaining segment.
   ///
-  /// - Returns: false where no rest is worth it.
+  /// - Returns: false if no remaining segment is large enough.
   mutating func refill(_ index: Int) -> Bool {
     guard segments[index].rest == 0, split() else { return false }
     segments[index] = segments.removeLast()
     return true
   }
 
-  /// Divides the largest rest in two.
+  /// Splits the largest remaining segment in two.
   private mutating func split() -> Bool {
     guard let index = segments.indices.max(by: { segments[$0].rest < segments[$1].rest }),
       segments[index].rest >= 2 * least

@@ -9,24 +9,24 @@ import LastroSupport
   import Foundation
 #endif
 
-/// Downloads parts of one representation at the same time. Its validator is strong, and each part is asked for under
-/// the condition that it holds.
+/// Downloads segments of one representation at the same time. Each segment is requested on the condition that the
+/// representation's strong validator still matches.
 struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
   typealias Failure = HTTPFetchError<APIError>
 
-  /// How it ended.
+  /// The result of a run.
   enum End: Sendable {
-    /// All is written.
+    /// Every byte has been written.
     case complete
-    /// The server has something else, or does not serve ranges any more.
+    /// The server's file changed, or the server no longer supports ranges.
     case changed
-    /// A range was refused, or answered with bytes that do not belong to it. Nothing proves that the file changed.
+    /// A range was refused, or the response has bytes that do not belong to it. Nothing proves that the file changed.
     case refused
   }
 
   fileprivate struct State {
     var plan: SegmentPlan
-    /// What was written since the last sync.
+    /// The number of bytes written since the last sync.
     var unsynced: Int64 = 0
     var syncedAt: Duration
     var isSaving = false
@@ -61,10 +61,10 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
 
   var requests: Int { state.withLock { $0.requests } }
   var segments: Int { state.withLock { $0.plan.segments.count } }
-  /// The number of bytes that are there.
+  /// The number of bytes on disk.
   var count: Int64 { state.withLock { $0.plan.count } }
 
-  /// Makes room for all of it, before the parts come.
+  /// Reserves disk space for the whole file, before segments are downloaded.
   func makeRoom() async throws(Failure) {
     do throws(FileFailure) {
       let total = state.withLock { $0.plan.total }
@@ -74,9 +74,9 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     }
   }
 
-  /// Runs all segments to their end.
+  /// Runs all segments until they are complete or one of them fails.
   ///
-  /// - Parameter first: what begins at the first byte, where it is open already.
+  /// - Parameter first: the open response that starts at the first byte, if there is one.
   func run(_ first: SegmentPart?) async throws(Failure) -> End {
     let end = await withTaskGroup(of: Result<End, Failure>.self) { group in
       for index in 0..<segments {
@@ -84,7 +84,8 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
       }
       var end: Result<End, Failure> = .success(.complete)
       for await result in group {
-        // The first that says otherwise counts, and ends the others; but damage, which must not be kept, counts more.
+        // The first incomplete result counts, and cancels the other segments; but damage, which must not be kept, takes
+        // precedence.
         guard Self.isDamage(result) || Self.isComplete(end) else { continue }
         end = result
         if !Self.isComplete(result) { group.cancelAll() }
@@ -92,7 +93,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
       return end
     }
     if case .success(.changed) = end { return .changed }
-    // What came is kept, unless damaged bytes are among it.
+    // Keep the received bytes, unless some of them are damaged.
     if !Self.isDamage(end) { try await save() }
     return try end.get()
   }
@@ -115,7 +116,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
 
   private func ended(by error: TransportError) -> Failure { Failure(.transport(error)) }
 
-  /// One segment after the other, as long as there are any.
+  /// Downloads a segment, then parts of others' rests, until no rest is worth splitting.
   private func download(_ index: Int, _ first: SegmentPart?) async throws(Failure) -> End {
     var body = first
     var fruitless = 0
@@ -136,7 +137,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
           }
         }
         guard try await write(body, index) else {
-          // A part that was to begin earlier, and ended before the first byte that is wanted, was not what it said.
+          // The part was to begin before the first wanted byte, but ended before it: its Content-Range was wrong.
           if body?.overlap ?? 0 > 0, state.withLock({ $0.plan.segments[index].next }) == before { return .refused }
           throw ended(by: .endedEarly)
         }
@@ -182,9 +183,9 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     return .part(SegmentPart(answer, head, from: segment.next))
   }
 
-  /// Writes what comes, up to where the segment ends by then.
+  /// Writes the body up to the end of the segment, which may shrink meanwhile.
   ///
-  /// - Returns: false when the body ended before. A part may be shorter than requested: the rest is requested again.
+  /// - Returns: false if the body ended before. A part may be shorter than requested: the rest is requested again.
   private func write(_ body: SegmentPart?, _ index: Int) async throws(Failure) -> Bool {
     var reader = body?.reader
     while true {
@@ -208,7 +209,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     }
   }
 
-  /// What was written before the sync is what the state tells of after it.
+  /// Syncs the file, then writes a state file with the ranges that were written before the sync.
   private func save() async throws(Failure) {
     let done = state.withLock { $0.plan.done }
     let record = record(done)
@@ -232,7 +233,7 @@ extension TransportError {
 }
 
 extension SegmentedRun.State {
-  /// - Returns: how many bytes are there, and whether they are to be synced.
+  /// - Returns: the number of bytes on disk, and whether the file should be synced now.
   fileprivate mutating func note(_ count: Int64, _ index: Int, _ options: DownloadOptions) -> (Int64, Bool) {
     plan.take(count, of: index)
     unsynced += count

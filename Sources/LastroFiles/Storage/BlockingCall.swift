@@ -2,16 +2,16 @@
 
 import LastroSupport
 
-/// Calls that may block for seconds, such as syncing a file: on a thread of their own, because the concurrent pool has
-/// few, and all of the program's tasks wait for those.
+/// Runs calls that may block for seconds, such as syncing a file, on threads of their own: the concurrent pool has few
+/// threads, and all of the program's tasks depend on them.
 enum BlockingCall {
-  /// Runs `body` on a thread of its own, and gives what it returns. It is not cut short when the task is cancelled.
+  /// Runs `body` on a thread of its own, and returns its result. Cancelling the task does not interrupt it.
   static func run<Value: Sendable, Failure: Error>(
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) async throws(Failure) -> Value {
     let result = OneAnswer<Result<Value, Failure>>()
     let work = { @Sendable in result.give(Result { () throws(Failure) in try body() }) }
-    // Where no thread can be made it runs here, which is slow rather than wrong.
+    // If no thread can be created, run here: that is slow, but correct.
     if DetachedThread.start(work) != 0 { work() }
     return try await result.value().get()
   }

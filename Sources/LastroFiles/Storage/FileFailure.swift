@@ -8,17 +8,17 @@ public import Lastro
   internal import Darwin
 #endif
 
-/// What the file system refused.
+/// A failed operation on the file system.
 struct FileFailure: Error, Hashable {
-  /// Such as `open`.
+  /// The operation, such as `open`.
   var operation: String
   var path: String
-  /// An `errno`.
+  /// The `errno` of the operation.
   var code: Int32
 
-  /// As the error of a transfer.
+  /// Returns the failure as the error of a transfer.
   ///
-  /// - Parameter requestSent: whether a request was on its way before.
+  /// - Parameter requestSent: whether a request was sent before the failure.
   func transportError(requestSent: Bool) -> TransportError {
     let reason = String(cString: strerror(code))
     var error = TransportError(
@@ -48,10 +48,10 @@ struct FileFailure: Error, Hashable {
 }
 
 extension FailureCode {
-  /// The file system has no room left, or the user's share of it is used up.
+  /// The file system is full, or the user's quota is used up.
   public static let diskFull = Self("disk_full")
-  /// A file is where the transfer's file is to be, and must not be replaced.
+  /// A file exists at the path of the transfer's file, and must not be replaced.
   public static let fileExists = Self("file_exists")
-  /// The file system refused a file; `systemCode` says why.
+  /// A file operation failed; `systemCode` holds the reason.
   public static let fileFailed = Self("file_failed")
 }

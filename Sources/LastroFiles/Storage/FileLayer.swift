@@ -6,58 +6,59 @@
   import Foundation
 #endif
 
-/// What transfers need of a file system: a seam, so that tests can fill the disk, drop what was not synced, and end the
-/// process at any operation.
+/// The file system operations of transfers. Tests replace them to fill the disk, drop bytes that were not synced, and
+/// end the process at any operation.
 protocol FileLayer: Sendable {
-  /// Opens a regular file, never through a symbolic link in the last place of its path.
+  /// Opens a regular file. Does not follow a symbolic link in the last component of the path.
   func open(_ path: String, _ use: FileUse) throws(FileFailure) -> any OpenFile
-  /// What the path names itself, which may be a symbolic link; `nil` where nothing is.
+  /// Returns the status of the path itself, which may be a symbolic link; `nil` if nothing is there.
   func status(of path: String) throws(FileFailure) -> FileStatus?
-  /// Gives a file another name, at once; a file of that name is replaced.
+  /// Renames a file atomically; an existing file of that name is replaced.
   func rename(_ path: String, to other: String) throws(FileFailure)
-  /// Gives a file a second name, at once; where there is a file of that name the code is `EEXIST`.
+  /// Gives a file a second name atomically. If a file of that name exists, the code is `EEXIST`.
   ///
-  /// - Returns: false where the file system has no second names.
+  /// - Returns: false if the file system does not support hard links.
   func link(_ path: String, as other: String) throws(FileFailure) -> Bool
-  /// Removes a name; one that is not there is no failure.
+  /// Removes a name. A missing name is not an error.
   func remove(_ path: String) throws(FileFailure)
-  /// Makes the names in the folder of a path outlast a loss of power.
+  /// Makes the names in the folder of a path survive a power loss.
   func syncFolder(of path: String) throws(FileFailure)
 }
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 enum FileUse: Hashable {
-  /// It has to be there.
+  /// Reading; the file must exist.
   case reading
-  /// Reading and writing; made where it is not there, and left as it is where it is.
+  /// Reading and writing; the file is created if it is missing, and otherwise left unchanged.
   case keeping
-  /// Writing; made, readable for its owner alone, or emptied.
+  /// Writing; the file is created, accessible only to its owner, or truncated.
   case replacing
 }
 
-/// An open file, closed when the last reference is gone. Each call is of one thread at a time.
+/// An open file, closed when the last reference is released. Calls are made on one thread at a time.
 protocol OpenFile: AnyObject, Sendable {
-  /// What it is now.
+  /// Returns the current status.
   func status() throws(FileFailure) -> FileStatus
-  /// Takes the lock that only one open file may have, until it is closed; false where another has it.
+  /// Takes an exclusive lock, which is held until the file is closed or unlocked. Returns false if another open file
+  /// holds it.
   func lock() throws(FileFailure) -> Bool
-  /// Gives the lock back, where it has it, though a call that blocks may hold the file a little longer.
+  /// Releases the lock if it is held, even if a blocking call keeps the file open a little longer.
   func unlock()
-  /// All bytes are written, or the call fails.
+  /// Writes all bytes, or throws.
   func write(_ bytes: Data, at offset: Int64) throws(FileFailure)
-  /// Some bytes, `count` at most; empty at the end.
+  /// Reads some bytes, at most `count`. Returns empty data at the end of the file.
   func read(upTo count: Int, at offset: Int64) throws(FileFailure) -> Data
-  /// Cuts the file, or makes it longer by zeros.
+  /// Truncates the file, or extends it with zeros.
   func resize(to length: Int64) throws(FileFailure)
-  /// Makes room for so many bytes in all, and the file as long.
+  /// Reserves disk space for a total length, and sets the file's length to it.
   func reserve(_ length: Int64) throws(FileFailure)
-  /// Returns when what was written outlasts a loss of power.
+  /// Returns once everything written survives a power loss.
   func sync() throws(FileFailure)
 }
 
-/// What a path or an open file is.
+/// The status of a path or an open file.
 struct FileStatus: Hashable, Sendable {
-  /// Names a file within its file system for as long as the file is there.
+  /// The identity of a file within its file system, valid for as long as the file exists.
   struct Identity: Hashable, Sendable, Codable {
     var device: UInt64
     var number: UInt64
@@ -68,8 +69,8 @@ struct FileStatus: Hashable, Sendable {
   var isFolder = false
   var isLink = false
   var length: Int64
-  /// How many names it has.
+  /// The number of names (hard links).
   var names = 1
-  /// When it was last changed, in nanoseconds since 1970.
+  /// The time of the last change, in nanoseconds since 1970.
   var modified: Int64 = 0
 }

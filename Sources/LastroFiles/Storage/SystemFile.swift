@@ -11,7 +11,7 @@
   import Darwin
 #endif
 
-/// One of the system's files.
+/// A file of the operating system.
 final class SystemFile: OpenFile {
   private let descriptor: Int32
   private let path: String
@@ -50,7 +50,7 @@ final class SystemFile: OpenFile {
         let part = UnsafeRawBufferPointer(rebasing: bytes[done...])
         let count = pwrite(descriptor, part.baseAddress, part.count, off_t(offset) + off_t(done))
         if count < 0, errno == EINTR { continue }
-        // A file never takes nothing of something, unless it has no room.
+        // A write of zero bytes means that there is no room.
         if count <= 0 { return count < 0 ? errno : ENOSPC }
         done += count
       }
@@ -93,7 +93,7 @@ final class SystemFile: OpenFile {
   }
 
   func sync() throws(FileFailure) {
-    // Not tried again when it failed: the kernel may then have dropped what it could not write.
+    // Do not retry a failed sync: the kernel may have dropped the data that it could not write.
     #if canImport(Glibc)
       guard fdatasync(descriptor) == 0 else { throw failure("sync") }
     #else

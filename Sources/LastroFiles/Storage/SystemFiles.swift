@@ -6,13 +6,13 @@
   import Darwin
 #endif
 
-/// The system's files.
+/// The file system of the operating system.
 struct SystemFiles: FileLayer {
   func open(_ path: String, _ use: FileUse) throws(FileFailure) -> any OpenFile {
     guard !path.utf8.contains(0) else { throw FileFailure(operation: "open", path: path, code: EINVAL) }
     let descriptor =
       switch use {
-      // A pipe must not hold the caller up until its other end is opened.
+      // Opening a pipe must not block until its other end is opened.
       case .reading: systemOpen(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
       case .keeping: systemOpen(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
       case .replacing: systemOpen(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
@@ -64,7 +64,7 @@ struct SystemFiles: FileLayer {
     let descriptor = systemOpen(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
     guard descriptor >= 0 else { throw FileFailure(operation: "open", path: folder, code: errno) }
     defer { close(descriptor) }
-    // Some file systems have nothing to sync of a folder, and say so.
+    // Some file systems cannot sync a folder, and report that.
     guard fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP else {
       throw FileFailure(operation: "sync", path: folder, code: errno)
     }

@@ -8,7 +8,7 @@ import Lastro
   import Foundation
 #endif
 
-/// Bytes of a file, read while they are sent.
+/// A part of a file, read while it is sent.
 struct FilePart: AsyncSequence, Sendable {
   typealias Element = Data
 
@@ -27,7 +27,7 @@ struct FilePart: AsyncSequence, Sendable {
       guard done < part.count else { return nil }
       do throws(FileFailure) {
         let bytes = try part.file.read(upTo: Int(Swift.min(chunkBytes, part.count - done)), at: part.from + done)
-        // A file that became shorter: fewer bytes than announced end the request.
+        // The file became shorter: the body ends with fewer bytes than announced, and the request fails.
         guard !bytes.isEmpty else { return nil }
         done += Int64(bytes.count)
         part.progress?.report(sent: part.from + done)
@@ -40,6 +40,6 @@ struct FilePart: AsyncSequence, Sendable {
 
   func makeAsyncIterator() -> AsyncIterator { AsyncIterator(part: self) }
 
-  /// As a body, which may be sent again.
+  /// The part as a body that can be sent again.
   var body: RequestBody { .stream(self, length: count, isReplayable: true) }
 }

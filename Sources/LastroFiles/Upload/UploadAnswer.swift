@@ -3,19 +3,19 @@
 import HTTPTypes
 import LastroWire
 
-/// What an answer says of an upload, in either protocol.
+/// The fields of a response about an upload, in either protocol.
 struct UploadAnswer: Hashable, Sendable {
   var status: Int
-  /// `Location` as it came.
+  /// `Location` as received.
   var location: String?
-  /// `Upload-Offset`: how many bytes the server has.
+  /// `Upload-Offset`: the number of bytes that the server has.
   var offset: Int64?
-  /// `Upload-Complete`: whether the server has all, so that the answer is the target's own.
+  /// `Upload-Complete`: whether the server has the whole file, so that the response is the target's own.
   var isComplete: Bool?
   /// `Upload-Length`.
   var length: Int64?
   var limit = UploadLimit()
-  /// `Tus-Version`: what the server speaks.
+  /// `Tus-Version`: the versions that the server supports.
   var versions: String?
 
   init(_ head: HTTPResponse, _ dialect: UploadProtocol) {
@@ -38,19 +38,19 @@ struct UploadAnswer: Hashable, Sendable {
     }
   }
 
-  /// Digits alone: no sign, no fraction.
+  /// Parses a number of digits only: no sign, no fraction.
   private static func number(_ text: String) -> Int64? {
     text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
   }
 
-  /// An integer that is not negative (RFC 9651 §3.3.1).
+  /// Parses a non-negative integer (RFC 9651 §3.3.1).
   private static func item(_ text: String) -> Int64? {
     guard case .integer(let number) = StructuredReader.item(text.utf8)?.value, number >= 0 else { return nil }
     return number
   }
 }
 
-/// What a server takes (`Upload-Limit` of the IETF's draft, §4.1.4); each `nil` is no limit.
+/// The limits of a server (`Upload-Limit` of the IETF's draft, §4.1.4); each `nil` means no limit.
 struct UploadLimit: Hashable, Sendable {
   var maximumBytes: Int64?
   var minimumBytes: Int64?
@@ -59,7 +59,7 @@ struct UploadLimit: Hashable, Sendable {
 
   init() {}
 
-  /// A known name with a value of another type voids the whole field; unknown names say nothing.
+  /// Parses the field. A known name with a value of another type voids the whole field; unknown names are ignored.
   init(_ field: String) {
     guard let dictionary = StructuredReader.dictionary(field.utf8) else { return }
     var read: [String: Int64] = [:]
@@ -74,7 +74,7 @@ struct UploadLimit: Hashable, Sendable {
     minimumAppendBytes = read["min-append-size"]
   }
 
-  /// Takes over what another says.
+  /// Adopts the limits that another value has.
   mutating func update(by other: Self) {
     maximumBytes = other.maximumBytes ?? maximumBytes
     minimumBytes = other.minimumBytes ?? minimumBytes
@@ -84,7 +84,7 @@ struct UploadLimit: Hashable, Sendable {
 }
 
 extension HTTPField.Name {
-  // Forced: letters and hyphens are a field name (RFC 9110 §5.6.2), and no other name could stand in.
+  // Force-unwrapped: letters and hyphens form a valid field name (RFC 9110 §5.6.2), and no fallback name would do.
   // swift-format-ignore: NeverForceUnwrap
   static let uploadOffset = HTTPField.Name("Upload-Offset")!
   // swift-format-ignore: NeverForceUnwrap

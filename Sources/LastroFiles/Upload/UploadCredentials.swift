@@ -3,8 +3,8 @@
 import HTTPTypes
 import Lastro
 
-/// Takes credentials back from requests to other origins than that of the first request: it is the server that says
-/// where the upload is. It comes after all other interceptors.
+/// Removes credentials from requests to origins that may not get them, because the server chooses the URL of the
+/// upload. Runs after all other interceptors.
 struct UploadCredentials: HTTPResourceInterceptor {
   let origins: Set<Origin>
 
@@ -17,7 +17,7 @@ struct UploadCredentials: HTTPResourceInterceptor {
       guard !(Origin(request.head).map(origins.contains) ?? false) else { return request }
       var request = request
       for name in request.fieldsBoundToOrigin { request.head.headerFields[name] = nil }
-      // As behind a redirect: a certificate proves who asks, and the old server's name is not the other's.
+      // As after a redirect: a client certificate proves who the sender is, and `Host` names the old server.
       request.options.connection?.tls.identity = nil
       if let host = HTTPField.Name("Host") { request.head.headerFields[host] = nil }
       return request

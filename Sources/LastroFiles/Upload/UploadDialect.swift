@@ -9,11 +9,11 @@ import Lastro
   import Foundation
 #endif
 
-/// How the requests of a protocol are written.
+/// The format of the protocol's requests.
 extension UploadProtocol {
   private static let interopVersion = "8"
 
-  /// What every request carries.
+  /// Adds the fields that every request carries.
   private func mark(_ request: inout ResourceRequest) throws(TransportError) {
     switch self {
     case .tus: try request.setHeader("Tus-Resumable", "1.0.0")
@@ -21,11 +21,11 @@ extension UploadProtocol {
     }
   }
 
-  /// Makes the first request of the caller's.
+  /// Turns the caller's request into the one that creates the upload.
   ///
   /// - Parameters:
-  ///   - content: the whole, where it is sent at once.
-  ///   - digest: of the whole, where it is told.
+  ///   - content: the whole content, if it is sent immediately.
+  ///   - digest: the digest of the whole content, if it is sent.
   func create(
     _ request: inout ResourceRequest, length: Int64, metadata: [String: String], content: RequestBody?,
     digest: String? = nil
@@ -45,7 +45,7 @@ extension UploadProtocol {
       try request.setHeader("Upload-Complete", content == nil ? "?0" : "?1")
       if let digest { try request.setHeader("Repr-Digest", digest) }
     }
-    // `Content-Length: 0`, rather than none.
+    // An empty body sends `Content-Length: 0`, instead of no length.
     request.body = content ?? .raw(Data())
   }
 
@@ -76,7 +76,7 @@ extension UploadProtocol {
     request.head.method = .delete
   }
 
-  /// Where an interim answer says that the upload is; `nil` for one of another version, or of another kind.
+  /// Returns the URL of the upload in an interim response; `nil` for a response of another version or another kind.
   func location(ofInterim head: HTTPResponse) -> String? {
     guard self == .draft, head.status.code == 104, head.headerFields[.interopVersion] == Self.interopVersion else {
       return nil

@@ -4,9 +4,9 @@ public import Lastro
 internal import LastroWire
 
 extension FailureCode {
-  /// What the server says of an upload does not fit to the file, or to the protocol.
+  /// The server's response about an upload contradicts the file or the protocol.
   public static let uploadMismatch = Self("upload_mismatch")
-  /// The file was changed since the upload was begun.
+  /// The file has changed since the upload was begun.
   public static let uploadChanged = Self("upload_changed")
 }
 
@@ -31,9 +31,9 @@ extension TransportError {
 }
 
 extension RequestTarget {
-  /// The URL that a `Location` names.
+  /// Resolves a `Location` to a URL.
   ///
-  /// - Throws: a refusal of what is not a URL, and of one that leads from https to http.
+  /// - Throws: a refusal of text that is not a URL, and of a URL that leads from https to http.
   static func resolved(_ location: String, _ base: String) throws(TransportError) -> String {
     let base = try RequestTarget(base)
     let url = try RedirectTarget(location, base: base, fragment: nil).urlWithoutFragment
@@ -45,7 +45,7 @@ extension RequestTarget {
 }
 
 extension ResourceRequest {
-  /// Asks another place for the same.
+  /// Redirects the request to another URL.
   mutating func go(to url: String) throws(TransportError) {
     let other = try ResourceRequest(url: url).head
     (head.scheme, head.authority, head.path) = (other.scheme, other.authority, other.path)

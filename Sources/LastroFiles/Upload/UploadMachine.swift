@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides what follows on what in an upload that can be gone on with, and performs nothing.
+/// The decisions of a resumable upload. The machine performs no I/O.
 ///
-/// What was sent is never repeated blindly: after a loss the server is asked how much it has, and one request at a time
-/// is under way.
+/// Content is never repeated blindly: after a loss the server is asked how many bytes it has. Only one request at a
+/// time is in progress.
 struct UploadMachine {
   struct Rules: Hashable {
     var dialect = UploadProtocol.tus
     var length: Int64
-    /// Whether the first request carries the content, of which the server may take all.
+    /// Whether the first request carries the whole content.
     var sendsAtOnce = false
-    /// Most bytes of an append; `nil`: all that is left.
+    /// The maximum number of bytes per append; `nil` for no limit.
     var bytesPerAppend: Int64?
   }
 
@@ -19,24 +19,24 @@ struct UploadMachine {
   }
 
   enum Event: Hashable {
-    /// - Parameter hasURL: whether an earlier upload is gone on with.
+    /// - Parameter hasURL: whether an earlier upload is resumed.
     case begun(hasURL: Bool)
-    /// An interim answer named the upload (104).
+    /// An interim response named the upload (104).
     case named
-    /// An answer 2xx to the request under way.
+    /// A 2xx response to the current request.
     case answered(UploadAnswer)
-    /// An answer says that it is elsewhere, and may be followed.
+    /// A response redirected the request, and may be followed.
     case redirected
-    /// Any other answer.
+    /// Any other response.
     case refused(UploadAnswer)
-    /// No answer came.
+    /// No response was received.
     case lost(isFinal: Bool)
     case waited
   }
 
   enum Action: Hashable {
     case create(sendsAll: Bool)
-    /// Ask how much the server has.
+    /// Ask the server how many bytes it has.
     case probe
     case append(from: Int64, count: Int64, isLast: Bool)
     case wait(fruitless: Int)
@@ -45,28 +45,28 @@ struct UploadMachine {
   }
 
   enum Failure: Hashable {
-    /// The server breaks its protocol, or speaks another version of it.
+    /// The server violates the protocol, or uses another version of it.
     case violation(String)
     case tooLarge(limit: Int64)
     case tooSmall(limit: Int64)
-    /// The failure of the request as it is.
+    /// The original failure of the request.
     case asItIs
   }
 
   let rules: Rules
   private(set) var phase = Phase.idle
-  /// How many bytes the server is known to have.
+  /// The number of bytes that the server is known to have.
   private(set) var offset: Int64 = 0
   private(set) var resumedFrom: Int64 = 0
   private var limit = UploadLimit()
   private var hasURL = false
   private var farthest: Int64 = 0
   private var fruitless = 0
-  /// So often without progress.
+  /// The maximum number of redirects without progress.
   static let maximumRedirects = 20
-  /// Redirects since the last progress.
+  /// The number of redirects since the last progress.
   private var redirects = 0
-  /// Most bytes of an append after a server refused more (413).
+  /// The maximum number of bytes per append after a server refused more (413).
   private var reduced: Int64?
   private var isContinued = false
 
@@ -91,7 +91,7 @@ struct UploadMachine {
       return isFinal ? fail(.asItIs) : lost()
     case (.waiting, .waited): return hasURL ? probe() : create()
     case (.waiting, .lost): return fail(.asItIs)
-    // What comes late, or out of order, changes nothing.
+    // Late and out-of-order events have no effect.
     default: return []
     }
   }
@@ -130,7 +130,8 @@ struct UploadMachine {
 
   private mutating func created(_ answer: UploadAnswer) -> [Action] {
     limit.update(by: answer.limit)
-    // All of it was sent and taken: what answers is the target, also one that knows nothing of going on.
+    // The whole content was sent and accepted. The target responded itself, perhaps without supporting resumable
+    // uploads.
     if rules.dialect == .draft, answer.isComplete == true || rules.sendsAtOnce && answer.isComplete == nil {
       offset = rules.length
       return done()
@@ -138,7 +139,7 @@ struct UploadMachine {
     guard answer.location != nil || hasURL else { return fail(.violation("the server named no upload")) }
     hasURL = true
     if let failure = sizeFailure() { return fail(failure) }
-    // Some of the content may have been taken already.
+    // Some of the content may have been accepted already.
     return take(answer.offset ?? 0, answer)
   }
 
@@ -178,7 +179,7 @@ struct UploadMachine {
     return take(offset, answer)
   }
 
-  /// Goes on from what the server has, which may be less than what was sent, and more than what it had said.
+  /// Continues from the server's offset, which may be less than was sent, or more than the server reported before.
   private mutating func take(_ offset: Int64, _ answer: UploadAnswer) -> [Action] {
     guard offset <= rules.length else {
       return fail(.violation("the server has \(offset) bytes of \(rules.length)"))
@@ -187,7 +188,7 @@ struct UploadMachine {
     self.offset = offset
     let isProgress = offset > farthest
     if isProgress { (farthest, fruitless, redirects) = (offset, 0, 0) }
-    // The draft has an upload complete only when it is said to be: an empty append says so.
+    // In the draft, an upload is complete only when the client says so: an empty append does that.
     if offset == rules.length, rules.dialect == .tus { return done() }
     if wasAppending, !isProgress { return lost() }
     return append()
@@ -203,24 +204,24 @@ struct UploadMachine {
 
   private mutating func refused(_ answer: UploadAnswer) -> [Action] {
     limit.update(by: answer.limit)
-    // The target's own answer, whatever its status: nothing is left to go on with.
+    // This is the target's own response, whatever its status: there is nothing left to resume.
     if rules.dialect == .draft, answer.isComplete == true { return fail(.asItIs) }
     switch answer.status {
-    // Of what it refuses to make, a server says what it takes.
+    // A server that rejects a creation states its limits.
     case 400..<500 where phase == .creating:
       if answer.status == 412, let versions = answer.versions, rules.dialect == .tus {
         return fail(.violation("the server speaks tus \(versions.prefix(40)), not 1.0.0"))
       }
       return answer.status == 423 ? lost() : fail(sizeFailure() ?? .asItIs)
     case 413 where phase == .appending: return shrink()
-    // The offset was wrong, or another request has the upload still: ask again.
+    // The offset was wrong, or another request still holds the upload: ask again.
     case 409 where phase == .appending, 423: return lost()
     case 500...: return lost()
     default: return fail(.asItIs)
     }
   }
 
-  /// Smaller, down to what the server takes at the least.
+  /// Halves the size of appends, down to the server's minimum.
   private mutating func shrink() -> [Action] {
     let left = rules.length - offset
     let last = [reduced, rules.bytesPerAppend, limit.maximumAppendBytes].compactMap(\.self).min() ?? left
@@ -231,7 +232,7 @@ struct UploadMachine {
   }
 
   private mutating func lost() -> [Action] {
-    // Content that was sent to no upload may have been taken: it is not sent again.
+    // Without an upload URL, the server may have processed the content: it must not be sent again.
     if phase == .creating, rules.sendsAtOnce, !hasURL { return fail(.asItIs) }
     phase = .waiting
     defer { fruitless += 1 }

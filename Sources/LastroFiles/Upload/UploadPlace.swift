@@ -4,17 +4,17 @@ import HTTPTypes
 import Lastro
 import LastroSupport
 
-/// Where the requests of an upload go to, as the server says, and what goes along with them.
+/// The URLs to which an upload's requests are sent, as the server chooses them, and the origins that get credentials.
 struct UploadPlace {
-  /// URL of the resource's request.
+  /// The URL of the resource's request.
   private let base: String
   private let dialect: UploadProtocol
   private let credentialOrigins: Set<Origin>
-  /// Where the upload is: an interim answer may say so on another thread.
+  /// The URL of the upload, in a lock because an interim response may set it on another thread.
   private let named = Lock<String?>(nil)
-  /// Where the upload is to be made, where the server sent it elsewhere than the resource says.
+  /// The URL to which the server redirected the creation of the upload.
   private var moved: String?
-  /// Those that get credentials.
+  /// The origins that get credentials.
   private var origins: Set<Origin>
 
   init(base: ResourceRequest, dialect: UploadProtocol, credentialOrigins: Set<Origin>) {
@@ -24,22 +24,22 @@ struct UploadPlace {
     origins = credentialOrigins.union(Origin(base.head).map { [$0] } ?? [])
   }
 
-  /// Where the upload is; `nil` before the server has said so.
+  /// The URL of the upload; `nil` until the server has named it.
   var url: String? {
     get { named.withLock { $0 } }
     nonmutating set { named.withLock { $0 = newValue } }
   }
 
-  /// The resource as its next request is sent.
+  /// Returns the resource for the next request.
   ///
-  /// - Parameter edit: makes the request that of a step.
+  /// - Parameter edit: turns the request into that of a step.
   mutating func asking<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>,
     _ edit: @escaping @Sendable (inout ResourceRequest) throws(TransportError) -> Void
   ) -> HTTPResource<Model, APIError> {
     let isNamed = url != nil
     let target = url ?? moved
-    // As behind redirects: what another origin says of where to go next gets no credentials, wherever that leads.
+    // As after redirects: when another origin chooses the next URL, that URL gets no credentials, wherever it leads.
     if let target, let origin = try? Origin(target), !origins.contains(origin) { origins = credentialOrigins }
     var asking = resource
     let making = resource.baseRequestMaking
@@ -48,7 +48,7 @@ struct UploadPlace {
       var request = try await making.make()
       if let target { try request.go(to: target) }
       if isNamed {
-        // These were of the content, and of the request that makes the upload.
+        // These fields belong to the content, and to the request that creates the upload.
         for name in [HTTPField.Name.contentType, .idempotencyKey] { request.head.headerFields[name] = nil }
         request.body = .empty
       }
@@ -58,8 +58,8 @@ struct UploadPlace {
       try edit(&request)
       return request
     }
-    // The resource's options go before those of the request, and must not undo what an upload rests on. A redirect that
-    // changes the method would lose the content: the others are followed here.
+    // The resource's options take precedence over the request's, and must not change what an upload depends on.
+    // Redirects are followed by the upload itself, because one that changes the method would lose the content.
     asking.options.redirects = RedirectPolicy.none
     asking.options.idempotency = .byMethod
     asking.options.requiresBody = false
@@ -68,9 +68,9 @@ struct UploadPlace {
     return asking
   }
 
-  /// Makes what is told of interim answers: it reads where the upload is, and then tells the caller's.
+  /// Returns a wrapper for handlers of interim responses: it reads the upload's URL, then calls the caller's handler.
   ///
-  /// - Parameter own: that of the resource, which goes before that of the request.
+  /// - Parameter own: the resource's handler, which takes precedence over the request's.
   private func interimTeller(
     own: (@Sendable (HTTPResponse) -> Void)?, base: String
   ) -> @Sendable ((@Sendable (HTTPResponse) -> Void)?) -> @Sendable (HTTPResponse) -> Void {
@@ -86,22 +86,22 @@ struct UploadPlace {
     }
   }
 
-  /// What an answer says. The first that names the upload is believed.
+  /// Reads a response. The first URL that names the upload is kept.
   func read(_ answer: ResourceResponse) -> UploadAnswer {
     var told = UploadAnswer(answer.head, dialect)
     if let location = told.location {
-      // One that cannot be gone to names nothing.
+      // Ignore a Location that cannot be resolved.
       told.location = try? RequestTarget.resolved(location, answer.url)
       named.withLock { $0 = $0 ?? told.location }
     }
     return told
   }
 
-  /// 307 and 308 keep the method (RFC 9110 §15.4.8, §15.4.9): the upload, or the place where it is made, is elsewhere
-  /// from here on.
+  /// Follows a redirect with status 307 or 308, which keep the method (RFC 9110 §15.4.8, §15.4.9). The new URL is used
+  /// for all further requests, or for creating the upload.
   ///
-  /// - Parameter isMaking: whether the request was to make the upload.
-  /// - Returns: false for what is not followed, such as a location that leads from https to http.
+  /// - Parameter isMaking: whether the request was to create the upload.
+  /// - Returns: false if the redirect is not followed, for example one that leads from https to http.
   mutating func follow(_ answer: ResourceResponse, isMaking: Bool) -> Bool {
     guard [307, 308].contains(answer.status.code), let location = answer.headerFields[.location],
       let target = try? RequestTarget.resolved(location, answer.url)
@@ -110,7 +110,7 @@ struct UploadPlace {
       url = target
       return true
     }
-    // A server that has named the upload, and then sends its making elsewhere, contradicts itself.
+    // A server that has named the upload and then redirects its creation contradicts itself.
     guard url == nil else { return false }
     moved = target
     return true

@@ -10,7 +10,7 @@ import LastroSupport
   import Foundation
 #endif
 
-/// Performs what the machine of an upload decides.
+/// Performs the actions that an upload's machine decides.
 struct UploadRun<Model: Sendable, APIError: Error> {
   typealias Failure = HTTPFetchError<APIError>
 
@@ -50,7 +50,7 @@ struct UploadRun<Model: Sendable, APIError: Error> {
     place = UploadPlace(base: base, dialect: dialect, credentialOrigins: options.credentialOrigins)
   }
 
-  /// - Parameter token: an earlier upload.
+  /// - Parameter token: the token of an earlier upload to resume.
   mutating func run(_ token: UploadToken?) async throws(Failure) -> UploadedFile {
     if let token { place.url = token.url }
     isTold = token != nil
@@ -94,7 +94,7 @@ struct UploadRun<Model: Sendable, APIError: Error> {
     FilePart(file: file, from: from, count: count, progress: progress).body
   }
 
-  /// The field that tells the digest of bytes of the file; `nil` where that is not asked for.
+  /// Returns a field value with the digest of bytes of the file; `nil` if digests are not sent.
   private func digest(from: Int64, count: Int64) async throws(Failure) -> String? {
     guard options.sendsDigests else { return nil }
     let file = file
@@ -143,7 +143,7 @@ extension UploadRun {
       event = .answered(place.read(answer.response))
     } catch {
       failure = error.mapAPIError { $0 as? APIError }
-      // Where the content goes to, the server says to the caller once: with an answer, or before it.
+      // A failed request may still have named the upload, by an interim response.
       if place.url != nil { _ = machine.handle(.named) }
       if case .http = error.reason, let answer = error.response {
         response = answer
@@ -176,7 +176,7 @@ extension UploadRun {
 }
 
 extension HTTPFetchError {
-  /// Whether it may be otherwise the next time.
+  /// Whether another attempt may succeed.
   fileprivate var mayBeSentAgain: Bool {
     switch (stage, code) {
     case (.timeout, .totalTimeout): false

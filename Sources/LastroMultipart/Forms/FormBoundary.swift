@@ -9,11 +9,12 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// Where the boundary of a form comes from.
+/// The source of a form's boundary.
 ///
-/// A form that is kept has one. One that the maker of a base request makes anew for each attempt must have the same in
-/// all of them: a server that compares the bodies of one `Idempotency-Key` refuses a body that differs, and so does a
-/// digest. It is derived from the call, then, by a key that nothing outside of the process knows.
+/// A form that is made once has one boundary. A form that a request maker makes afresh for each attempt must have the
+/// same boundary in every attempt: a server that compares the bodies of one `Idempotency-Key` rejects a body that
+/// differs, and so does a digest. In that case the boundary is derived from the call's id, with a key known only to
+/// this process.
 enum FormBoundary: Sendable {
   case given(String)
   case drawn(MultipartBoundary)
@@ -31,8 +32,8 @@ enum FormBoundary: Sendable {
     }
   }
 
-  /// The boundary of a form with these heads and lengths. They tell the forms of one call apart, of which one may be a
-  /// part of another.
+  /// Returns the boundary of a form with these heads and lengths. They distinguish the forms of one call, because one
+  /// form may be a part of another.
   func boundary(of parts: [(head: FormPartHead, length: Int64?)]) throws(TransportError) -> MultipartBoundary {
     switch self {
     case .drawn(let boundary): return boundary

@@ -13,16 +13,17 @@ internal import Lastro
   internal import Darwin
 #endif
 
-/// An open file of a form. It ends where it ended when the form was made. Closed with the object.
+/// An open file of a form. Only the bytes that the file had when the form was made are read. The file is closed with
+/// the object.
 final class FormFile {
   private let descriptor: Int32
   private let path: String
   private let length: Int64
   private var left: Int64
 
-  /// - Throws: code `invalid_body`, when it cannot be opened, or is not a regular file any more.
+  /// - Throws: code `invalid_body` if the file cannot be opened, or is no longer a regular file.
   init(_ path: String, length: Int64) throws(TransportError) {
-    // What was put in its place since may be a pipe, which no process writes to: opening that must not wait.
+    // The file may have been replaced by a pipe without a writer, and opening that must not block.
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     self.path = path
     self.length = length
@@ -36,7 +37,7 @@ final class FormFile {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// The next piece; `nil` where the file ended when the form was made.
+  /// Returns the next piece; `nil` at the length that the file had when the form was made.
   func next() throws(TransportError) -> Data? {
     guard left > 0 else { return nil }
     let wanted = Int(min(left, Int64(FormSending.chunkBytes)))

@@ -8,9 +8,9 @@ internal import Lastro
   internal import Foundation
 #endif
 
-/// What a form consists of on the wire, in order: bytes, and what is opened while it is sent.
+/// The content of a form on the wire, in order: bytes, and sources that are opened while the form is sent.
 struct FormLayout: Sendable {
-  /// Bytes up to here are joined, so that they are sent with one another.
+  /// The maximum size up to which adjacent bytes are joined, so that they are sent together.
   private static let maximumJoinedBytes = 1 << 20
 
   private(set) var segments: [RequestBody.Source] = []
@@ -32,9 +32,9 @@ struct FormLayout: Sendable {
     }
   }
 
-  /// The source of the whole.
+  /// Returns the form as a single source.
   ///
-  /// - Throws: code `invalid_body` for a length that cannot be.
+  /// - Throws: code `invalid_body` for an impossible length.
   func source() throws(TransportError) -> RequestBody.Source {
     let length = try length()
     if segments.count == 1, let only = segments.first, case .bytes = only { return only }

@@ -11,14 +11,14 @@ struct FormPart: Sendable {
   var fields: RawHeaders = [:]
   var body: RequestBody
 
-  /// Fields that the form itself writes, or that no part of a form may have (RFC 7578 §4.7, §4.8).
+  /// Fields that the form itself writes, or that a part of a form must not have (RFC 7578 §4.7, §4.8).
   private static let forbidden = [
     "content-disposition", "content-type", "content-transfer-encoding", "content-length", "transfer-encoding",
   ]
 
   static func normalized(_ text: String) -> String { FormPartHead.normalized(text) }
 
-  /// The head, checked.
+  /// Returns the validated head.
   func head() throws(TransportError) -> FormPartHead {
     let place = "the part \"\(name.prefix(40).escapedForDisplay)\" of the form"
     for field in fields.fields where Self.forbidden.contains(field.name.lowercased()) {

@@ -9,19 +9,19 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// One sending of a form: opens one segment at a time, and gives its bytes. For one task at a time.
+/// A transmission of a form, which opens one segment at a time and returns its bytes. For one task at a time.
 final class FormSending {
-  /// Most bytes in memory for the sake of a file, or of bytes that are sent piece by piece.
+  /// The maximum number of bytes of a file, or of bytes sent in pieces, that are in memory at once.
   static let chunkBytes = 64 * 1024
 
   private var segments: ArraySlice<RequestBody.Source>
   private var current: RequestBody.NextChunk?
-  /// What the segment announced and has not given; `nil` where it announced nothing.
+  /// The number of announced bytes that the segment has not supplied yet; `nil` if it announced no length.
   private var owed: Int64?
 
   init(_ segments: [RequestBody.Source]) { self.segments = segments[...] }
 
-  /// The next piece; `nil` at the end.
+  /// Returns the next piece; `nil` at the end.
   func next() async throws -> Data? {
     while true {
       guard let current else {
@@ -57,7 +57,7 @@ final class FormSending {
     current = nil
   }
 
-  /// Opens the next segment; false behind the last.
+  /// Opens the next segment. Returns false after the last one.
   private func open() throws(TransportError) -> Bool {
     guard let segment = segments.popFirst() else { return false }
     owed = RequestBody(source: segment).length
@@ -77,7 +77,7 @@ final class FormSending {
     return {
       guard !rest.isEmpty else { return nil }
       defer { rest = rest.dropFirst(chunkBytes) }
-      // Copied: a slice has indices of its own, and would hold all of it.
+      // Copied, because a slice would retain the whole data, and has other indices.
       return Data(rest.prefix(chunkBytes))
     }
   }

@@ -17,38 +17,38 @@ public import Lastro
 /// let answer = try await stack.fetch(.send(.post, url, body: try .multipart(form), as: Photo.self))
 /// ```
 ///
-/// Parts keep their order, and a name may come more than once. Names and file names may be any text: what would end
-/// their quotes or their line is escaped as browsers do it. A value, so a copy can be added to and sent by itself.
+/// Parts keep their order, and names may repeat. Names and file names may be any text: characters that would end their
+/// quotes or their line are escaped as browsers do. A form is a value, so a copy can be extended and sent separately.
 ///
-/// Whatever sends it more than once, a retry or a redirect, sends the same bytes: the boundary belongs to the form, or
-/// to the call where the form is made anew for each attempt.
+/// Every transmission, also for a retry or a redirect, sends the same bytes: the boundary belongs to the form, or to
+/// the call if the form is made afresh for each attempt.
 public struct MultipartForm: Sendable {
   var parts: [FormPart] = []
   let boundary: FormBoundary
 
-  /// Makes a form without parts.
+  /// Creates a form without parts.
   ///
   /// - Parameters:
-  ///   - boundary: what separates the parts: 1 to 70 of the characters that RFC 2046 §5.1.1 allows, and found in no
-  ///     part. `RequestBody.multipart(_:)` refuses others. Default: one that is drawn, of 142 bits.
-  ///   - randomSource: what draws it. Default: the system's.
+  ///   - boundary: the separator of the parts: 1 to 70 of the characters that RFC 2046 §5.1.1 allows, contained in no
+  ///     part. `RequestBody.multipart(_:)` refuses others. Default: a random one of 142 bits.
+  ///   - randomSource: the source of a random boundary. Default: the system's.
   public init(boundary: String? = nil, randomSource: RandomSource = .system) {
     self.boundary = FormBoundary(boundary, randomSource)
   }
 
-  /// Adds a text. A CR or LF that stands alone is sent as CRLF, as browsers do; no type is sent.
+  /// Adds a text. A lone CR or LF is sent as CRLF, as browsers do; no content type is sent.
   public mutating func add(_ name: String, _ value: String) { addText(name, value) }
 
-  /// Adds a text that is masked in all that tells of the request.
+  /// Adds a text that is masked in every description of the request.
   public mutating func add(_ name: String, secret: Secret) { addText(name, secret.reveal(), secrets: [secret]) }
 
   /// Adds bytes.
   ///
   /// - Parameters:
   ///   - name: the part's name.
-  ///   - data: sent as they are.
-  ///   - filename: makes a file of it. Default: none.
-  ///   - contentType: default: `application/octet-stream` with a file name, none without.
+  ///   - data: the bytes, which are sent unchanged.
+  ///   - filename: a file name, which makes the part a file. Default: none.
+  ///   - contentType: the content type. Default: `application/octet-stream` with a file name, none without.
   ///   - fields: further fields of the part. Default: none.
   public mutating func add(
     _ name: String, _ data: Data, filename: String? = nil, contentType: String? = nil, fields: RawHeaders = [:]
@@ -56,18 +56,18 @@ public struct MultipartForm: Sendable {
     add(name, RequestBody.raw(data, contentType: contentType), filename: filename, fields: fields)
   }
 
-  /// Adds a file, which is opened when its turn comes, and read 64 KiB at a time.
+  /// Adds a file, which is opened when its part is sent, and read 64 KiB at a time.
   ///
-  /// Its size is that of this moment: where it is shorter when it is sent, the fetch fails; what was added to it later
-  /// is not sent.
+  /// The size is determined now: if the file is shorter when it is sent, the fetch fails; bytes appended later are not
+  /// sent.
   ///
   /// - Parameters:
   ///   - name: the part's name.
-  ///   - path: of a regular file.
-  ///   - filename: told to the server. Default: the last component of the path.
-  ///   - contentType: default: `application/octet-stream`.
+  ///   - path: the path of a regular file.
+  ///   - filename: the file name sent to the server. Default: the last component of the path.
+  ///   - contentType: the content type. Default: `application/octet-stream`.
   ///   - fields: further fields of the part. Default: none.
-  /// - Throws: code `invalid_body`, when the file does not exist, is not a regular one or cannot be read.
+  /// - Throws: code `invalid_body` if the file does not exist, is not a regular file or cannot be read.
   public mutating func add(
     _ name: String, file path: String, filename: String? = nil, contentType: String? = nil, fields: RawHeaders = [:]
   ) throws(TransportError) {
@@ -76,19 +76,19 @@ public struct MultipartForm: Sendable {
     add(name, body, filename: filename ?? last ?? path, fields: fields)
   }
 
-  /// Adds what any body has: JSON, chunks of a sequence, another form.
+  /// Adds the content of any body: JSON, chunks of a sequence, another form.
   ///
   /// ```swift
   /// form.add("log", .stream(lines, isReplayable: false), filename: "today.log")
   /// ```
   ///
-  /// The form can be sent again if every part can, and its length is known if every part's is. A stream that gives
-  /// fewer or more bytes than it announced fails the fetch.
+  /// The form can be sent again if every part can, and its length is known if every part's length is. A stream that
+  /// supplies fewer or more bytes than it announced fails the fetch.
   ///
   /// - Parameters:
   ///   - name: the part's name.
-  ///   - body: its type is the part's.
-  ///   - filename: makes a file of it. Default: none.
+  ///   - body: the content; its content type becomes the part's.
+  ///   - filename: a file name, which makes the part a file. Default: none.
   ///   - fields: further fields of the part. Default: none.
   public mutating func add(_ name: String, _ body: RequestBody, filename: String? = nil, fields: RawHeaders = [:]) {
     parts.append(FormPart(name: name, filename: filename, fields: fields, body: body))

@@ -10,13 +10,13 @@ internal import LastroWire
 #endif
 
 extension RequestBody {
-  /// A form, of type `multipart/form-data` with its boundary.
+  /// Returns the body for a form, of type `multipart/form-data` with the form's boundary.
   ///
-  /// Up to a megabyte that is in memory is sent as bytes; any other form is put together while it is sent, in pieces
-  /// of 64 KiB. Its length is announced where each part has one.
+  /// A form in memory of up to a megabyte is sent as bytes; any other form is assembled while it is sent, in pieces of
+  /// 64 KiB. The length is announced if every part has one.
   ///
-  /// - Throws: stage `request`: code `invalid_body` for a boundary that cannot be one, a part with trailers, or a
-  ///   length that no number holds; `invalid_header` for a type or a field of a part that cannot be sent.
+  /// - Throws: stage `request`: code `invalid_body` for an invalid boundary, a part with trailers, or a length that
+  ///   overflows; `invalid_header` for a content type or a field of a part that cannot be sent.
   public static func multipart(_ form: MultipartForm) throws(TransportError) -> RequestBody {
     var parts: [(head: FormPartHead, length: Int64?)] = []
     for part in form.parts { parts.append((try part.head(), part.body.length)) }
@@ -33,13 +33,13 @@ extension RequestBody {
       secrets: form.parts.flatMap(\.body.secrets))
   }
 
-  /// A form of texts alone, in their order.
+  /// Returns the body for a form of texts only, in order.
   ///
   /// ```swift
   /// let answer = try await stack.fetch(.send(.post, url, body: .multipart(["title": "Lisbon", "year": "1755"])))
   /// ```
   ///
-  /// - Throws: as for any form.
+  /// - Throws: the same errors as for any form.
   public static func multipart(_ texts: KeyValuePairs<String, String>) throws(TransportError) -> RequestBody {
     var form = MultipartForm()
     for (name, value) in texts { form.add(name, value) }

@@ -3,21 +3,21 @@
 internal import Lastro
 internal import LastroWire
 
-/// How much a message of several parts may have beside the bodies of its parts, whose length is the reader's business.
+/// The limits of a multipart message, apart from the bodies of its parts, whose sizes the reader limits.
 public struct MultipartLimits: Sendable, Hashable {
-  /// Most parts. Default `nil`: 1,000, and 10,000 of `multipart/byteranges`.
+  /// The maximum number of parts. Default `nil`: 1,000, or 10,000 for `multipart/byteranges`.
   public var maximumParts: Int?
-  /// Most bytes of a part's head. Default 16 KiB.
+  /// The maximum size of a part's head in bytes. Default 16 KiB.
   public var maximumHeadBytes = 16 * 1024
-  /// Most fields of a part's head. Default 32.
+  /// The maximum number of fields in a part's head. Default 32.
   public var maximumFields = 32
-  /// Most bytes in front of the first part, which are dropped. Default 64 KiB.
+  /// The maximum number of bytes before the first part, which are dropped. Default 64 KiB.
   public var maximumPreambleBytes = 64 * 1024
 
-  /// Makes the default limits.
+  /// Creates the default limits.
   public init() {}
 
-  /// As the machine has them.
+  /// Returns the validated limits for the machine.
   ///
   /// - Throws: code `invalid_option` for a limit below 0.
   func checked(isByteRanges: Bool) throws(TransportError) -> MultipartMachine.Limits {

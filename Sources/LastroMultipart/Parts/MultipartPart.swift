@@ -4,26 +4,26 @@ public import HTTPTypes
 public import Lastro
 internal import LastroWire
 
-/// One part of an answer of several (RFC 2046 §5.1).
+/// A part of a multipart response (RFC 2046 §5.1).
 public struct MultipartPart: Sendable {
-  /// Which bytes of the whole a part of `multipart/byteranges` has (RFC 9110 §14.4).
+  /// The bytes of the whole representation that a part of `multipart/byteranges` contains (RFC 9110 §14.4).
   public struct ByteRange: Sendable, Hashable {
-    /// Positions of the first byte and of the last.
+    /// The positions of the first and the last byte.
     public let bounds: ClosedRange<Int64>
-    /// The length of the whole; `nil` where the server does not say.
+    /// The length of the whole representation; `nil` if the server does not say.
     public let total: Int64?
   }
 
   /// The fields of the part's head.
   public let fields: HTTPFields
-  /// The name that `Content-Disposition` has.
+  /// The name in `Content-Disposition`.
   public let name: String?
-  /// The file name that `Content-Disposition` has, as the server wrote it: no path to be trusted.
+  /// The file name in `Content-Disposition`, as the server wrote it: do not trust it as a path.
   public let filename: String?
-  /// The range that `Content-Range` has; of `multipart/byteranges` every part has one. Ranges may come in any order,
-  /// and overlap.
+  /// The range in `Content-Range`; every part of `multipart/byteranges` has one. Ranges may come in any order, and
+  /// overlap.
   public let byteRange: ByteRange?
-  /// The bytes, to be read before the next part is asked for. Left unread, they are passed over: reading them then
+  /// The body, which must be read before the next part is requested. An unread body is skipped: reading it afterwards
   /// throws stage `request` with code `invalid_body`.
   public let body: ResponseBody
 
@@ -41,14 +41,14 @@ public struct MultipartPart: Sendable {
   }
 }
 
-/// The two parameters of `Content-Disposition` that matter.
+/// The relevant parameters of `Content-Disposition`.
 private struct Disposition {
   let name: String?
   let filename: String?
 
   init(_ value: String) {
     let isForm = value.lowercased().drop { $0 == " " }.hasPrefix("form-data")
-    // Forms are written as browsers do it, other parts as RFC 6266 has it.
+    // Forms are escaped as browsers do, other parts as RFC 6266 specifies.
     guard let disposition = ParameterizedValue(value, escapes: !isForm) else {
       (name, filename) = (nil, nil)
       return
@@ -59,7 +59,7 @@ private struct Disposition {
     filename = parameters["filename*"].flatMap(Self.extended) ?? parameters["filename"].map(undo)
   }
 
-  /// Undoes what the HTML standard escapes, and nothing else.
+  /// Decodes the escapes of the HTML standard, and no others.
   private static func unescaped(_ text: String) -> String {
     let bytes = Array(text.utf8)
     var result: [UInt8] = []
@@ -80,7 +80,7 @@ private struct Disposition {
   private static let escapes: KeyValuePairs<String, UInt8> = ["%22": 0x22, "%0D": 0x0D, "%0A": 0x0A]
 
   /// Decodes `UTF-8'en'a%20b` (RFC 8187). Returns `nil` for other charsets, which no server needs, and for control
-  /// characters, which no file name has and which would end a line or a C string.
+  /// characters, which no valid file name contains and which could end a line or a C string.
   private static func extended(_ text: String) -> String? {
     let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].lowercased() == "utf-8", let bytes = parts[2].percentDecodedBytes else {

@@ -2,40 +2,40 @@
 
 public import Lastro
 
-/// The parts of an answer, one after the other, each with a body to be read while it comes.
+/// The parts of a response in order, each with a body to be read as it arrives.
 ///
-/// Nothing is read ahead of the reader, and no more of a part is in memory than a chunk. It has one reader: parts and
-/// their bodies are read by one task. Leaving the loop, or dropping parts and bodies, cancels the transfer.
+/// Nothing is read ahead of the reader, and at most one chunk of a part is in memory. Parts and their bodies must be
+/// read by a single task. Leaving the loop, or releasing parts and bodies, cancels the transfer.
 public struct MultipartParts: AsyncSequence, Sendable {
-  /// A part.
+  /// The type of a part.
   public typealias Element = MultipartPart
-  /// Why the rest did not come.
+  /// The error that ends the sequence.
   public typealias Failure = TransportError
 
   let reader: PartReader
 
-  /// Reads the parts.
+  /// An iterator over the parts.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let reader: PartReader
 
-    /// The next part, behind what is left unread of the one before; `nil` behind the last.
+    /// Returns the next part, after skipping unread bytes of the previous one; `nil` after the last part.
     ///
-    /// What the server sends behind the last delimiter (RFC 2046 §5.1.1) is passed over, so that its connection can be
-    /// used again. Where that is more than 64 KiB, or has not ended after a second, the transfer is cancelled instead.
+    /// Bytes after the last delimiter (RFC 2046 §5.1.1) are skipped, so that the connection can be reused. If there are
+    /// more than 64 KiB, or they do not end within a second, the transfer is cancelled instead.
     ///
-    /// - Throws: `TransportError`: what reading the body throws; stage `response` with code `truncated_body` where the
-    ///   message ends before its last delimiter, or `malformed_response` where it breaks RFC 2046; stage `limit` where
-    ///   it exceeds one.
+    /// - Throws: `TransportError`: the errors of reading the body; stage `response` with code `truncated_body` if the
+    ///   message ends before its last delimiter, or `malformed_response` if it violates RFC 2046; stage `limit` if it
+    ///   exceeds a limit.
     public mutating func next() async throws(TransportError) -> MultipartPart? { try await reader.nextPart() }
 
-    /// The next part; as ``next()``.
+    /// Returns the next part, like ``next()``.
     ///
-    /// - Throws: as ``next()``.
+    /// - Throws: the same errors as ``next()``.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> MultipartPart? {
       try await reader.nextPart()
     }
   }
 
-  /// Makes the iterator. Another one goes on where this one stands.
+  /// Creates an iterator. A second iterator continues where the first one stopped.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: reader) }
 }

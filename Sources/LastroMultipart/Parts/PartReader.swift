@@ -10,28 +10,28 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// What parts and their bodies are read from, by one task at a time.
+/// The reader of parts and their bodies, for one task at a time.
 final class PartReader: Sendable {
   private struct Position {
     var iterator: ResponseBody.AsyncIterator
     var machine: MultipartMachine
-    /// Number of the part whose body comes next.
+    /// The number of the part whose body comes next.
     var part = 0
-    /// Whether that body has not ended.
+    /// Whether the body of that part has not ended.
     var isInBody = false
   }
 
   private enum State {
     case open(Position)
-    /// A task reads.
+    /// A task is reading.
     case taken
     case failed(TransportError)
     case ended
   }
 
-  /// Bytes behind the last delimiter that are read so that the connection can be used again.
+  /// The maximum number of bytes after the last delimiter to read so that the connection can be reused.
   private static let maximumEpilogueBytes = 64 * 1024
-  /// How long they are waited for: the parts are all there, and their reader waits for nothing else.
+  /// The maximum wait for these bytes: all parts are complete, and their reader waits only for this.
   private static let epiloguePatience = Duration.seconds(1)
 
   private let body: ResponseBody
@@ -42,7 +42,7 @@ final class PartReader: Sendable {
     self.body = body
     self.isByteRanges = isByteRanges
     state = Lock(.open(Position(iterator: body.makeAsyncIterator(), machine: machine)))
-    // Only the last delimiter says whether the body is whole.
+    // Only the last delimiter shows that the body is complete.
     body.awaitVerdict()
   }
 
@@ -63,7 +63,7 @@ final class PartReader: Sendable {
     }
   }
 
-  /// The next piece of a part's body; `nil` at its end.
+  /// Returns the next piece of a part's body; `nil` at its end.
   func nextChunk(of part: Int) async throws(TransportError) -> Data? {
     guard var position = try take() else { throw .partPassedOver(part) }
     return try await kept(&position) { (position) throws(TransportError) in
@@ -74,7 +74,7 @@ final class PartReader: Sendable {
 
   var finalFacts: TransferFacts? { body.finalFacts }
 
-  /// The position, for one task alone; `nil` at the end.
+  /// Takes the position for exclusive use; returns `nil` at the end.
   private func take() throws(TransportError) -> Position? {
     try state.withLock { (state) throws(TransportError) in
       switch state {
@@ -88,7 +88,7 @@ final class PartReader: Sendable {
     }
   }
 
-  /// Reads, and puts back where that ended.
+  /// Reads with the position, and stores the new position.
   private func kept<Value>(
     _ position: inout Position, _ read: (inout Position) async throws(TransportError) -> Value
   ) async throws(TransportError) -> Value {
@@ -98,7 +98,7 @@ final class PartReader: Sendable {
       state.withLock { $0 = position.machine.hasEnded ? .ended : .open(position) }
       return value
     } catch {
-      // A stale body breaks nothing.
+      // Reading an outdated body leaves the position valid.
       let isHarmless = error.stage == .request
       let position = position
       state.withLock { $0 = isHarmless ? .open(position) : .failed(error) }
@@ -135,8 +135,8 @@ final class PartReader: Sendable {
     }
   }
 
-  /// All parts are there: what fails behind them is no failure of theirs, and a server that holds the answer open does
-  /// not hold up their reader.
+  /// Skips the bytes after the last delimiter. Errors in them do not concern the parts, and a server that keeps the
+  /// response open must not delay the reader.
   private func passEpilogue() async {
     guard body.bytes == nil else { return }
     let isShort = await interruptible(within: Self.epiloguePatience, time: .continuous) { [body] in
@@ -149,11 +149,11 @@ final class PartReader: Sendable {
   }
 }
 
-/// The body of one part. Dropping it ends nothing: the rest is passed over.
+/// The body of a part. Releasing it does not end the transfer: its unread bytes are skipped.
 private final class PartBody: ResponseBodySource {
   private let reader: PartReader
   private let part: Int
-  /// Whether its end was read, which stays so when the parts go on.
+  /// Whether the end of the body was read; stays true when the next part is read.
   private let isRead = Lock(false)
 
   init(_ reader: PartReader, part: Int) {

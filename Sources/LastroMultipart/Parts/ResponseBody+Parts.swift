@@ -4,7 +4,8 @@ public import Lastro
 internal import LastroWire
 
 extension ResponseBody {
-  /// The parts of an answer of any multipart type: `multipart/mixed`, `multipart/byteranges`, `multipart/form-data`.
+  /// Returns the parts of a response of any multipart type: `multipart/mixed`, `multipart/byteranges`,
+  /// `multipart/form-data`.
   ///
   /// ```swift
   /// let answer = try await stack.stream(.get(url, headers: [.range: "bytes=0-99,5000-5099"]))
@@ -13,25 +14,25 @@ extension ResponseBody {
   /// }
   /// ```
   ///
-  /// The body is the parts' from here on: it is not to be read beside them.
+  /// The returned sequence takes over the body, which must not be read otherwise.
   ///
   /// - Parameters:
-  ///   - response: names type and boundary.
-  ///   - limits: default ``MultipartLimits/init()``.
-  /// - Throws: stage `response` with code `unexpected_content_type` where the answer is not of several parts, or
-  ///   `malformed_response` where no boundary is named; stage `request`, code `invalid_option` for limits below 0.
+  ///   - response: the response, which names the type and the boundary.
+  ///   - limits: the limits. Default ``MultipartLimits/init()``.
+  /// - Throws: stage `response` with code `unexpected_content_type` if the response is not multipart, or
+  ///   `malformed_response` if it names no boundary; stage `request`, code `invalid_option` for limits below 0.
   public func parts(
     of response: ResourceResponse, limits: MultipartLimits = MultipartLimits()
   ) throws(TransportError) -> MultipartParts {
     try parts(contentType: response.headerFields[.contentType], limits: limits)
   }
 
-  /// The parts of a body of a multipart type, such as that of a part.
+  /// Returns the parts of a body of a multipart type, such as the body of a part.
   ///
   /// - Parameters:
-  ///   - contentType: the type with its boundary.
-  ///   - limits: default ``MultipartLimits/init()``.
-  /// - Throws: as ``parts(of:limits:)``.
+  ///   - contentType: the multipart type with its boundary.
+  ///   - limits: the limits. Default ``MultipartLimits/init()``.
+  /// - Throws: the same errors as ``parts(of:limits:)``.
   public func parts(
     contentType: String?, limits: MultipartLimits = MultipartLimits()
   ) throws(TransportError) -> MultipartParts {

@@ -4,12 +4,12 @@ public import Lastro
 internal import LastroWire
 
 extension FailureCode {
-  /// A message of several parts has more of them than the limit.
+  /// A multipart message has more parts than the limit.
   public static let tooManyParts = Self("too_many_parts")
 }
 
 extension MultipartViolation {
-  /// As a reader of parts is told of it.
+  /// The violation as the error for the reader of the parts.
   var transportError: TransportError {
     let (stage, code): (FailureStage, FailureCode) =
       switch kind {

@@ -4,19 +4,20 @@ public import Lastro
 internal import LastroSupport
 internal import LastroWire
 
-/// Asks servers for the addresses of names by DNS over HTTPS (RFC 8484).
+/// Resolves names by DNS over HTTPS (RFC 8484).
 ///
-/// Both families are asked for at once, by POST, padded to 128 bytes (RFC 8467). Where IPv4 is known first, IPv6 is
-/// waited for 50 ms longer (RFC 8305 §3). Of several servers the next is asked 500 ms after the one before, or at once
-/// when one fails, and the first that answers counts.
+/// Both families are requested at the same time, by POST, padded to 128 bytes (RFC 8467). If IPv4 addresses arrive
+/// first, the resolver waits up to 50 ms longer for IPv6 (RFC 8305 §3). With several servers, the next one is asked 500
+/// ms after the previous one, or immediately when one fails, and the first answer is used.
 ///
-/// It keeps nothing: put a ``CachingResolver`` around it. An answer's time to live is the least of its records', less
-/// the time that caches have had it (`Age`). What is believed is what answers the question, byte by byte, and belongs
-/// to the name, or to one that it is an alias of, 8 times at most. DNSSEC is the server's to check.
+/// The resolver caches nothing: wrap it in a ``CachingResolver``. The time to live of an answer is the smallest of its
+/// records, less its age in HTTP caches (`Age`). An answer is accepted only if it repeats the question byte for byte,
+/// and its records belong to the name or to an alias target of it, over at most 8 aliases. DNSSEC validation is left to
+/// the server.
 ///
-/// Requests go through the whole stack that is given, with its interceptors, judges and pins: give it one of its own.
-/// That stack cannot have the address of the server from this resolver; see <doc:ResolvingNames>. Any thread may call
-/// it, 4,096 tasks at once.
+/// Requests pass through the whole given stack, with its interceptors, judges and pins, so give the resolver a stack of
+/// its own. That stack cannot get the server's address from this resolver; see <doc:ResolvingNames>. It may be called
+/// on any thread, by up to 4,096 tasks at once.
 ///
 /// ```swift
 /// var direct = CurlConfiguration()
@@ -32,7 +33,7 @@ public final class DoHResolver: NameResolver {
 
   static let mostLookUps = 4_096
   static let mostServers = 4
-  /// IPv6 gets so much longer than IPv4 took (RFC 8305 §3).
+  /// The additional time that IPv6 gets after IPv4 has been received (RFC 8305 §3).
   static let patience = Duration.milliseconds(50)
 
   private let servers: [DoHServer]
@@ -40,18 +41,18 @@ public final class DoHResolver: NameResolver {
   private let time: TimeSource
   private let underWay = Lock(0)
 
-  /// For tests.
+  /// The number of look-ups in progress, for tests.
   var lookUpsUnderWay: Int { underWay.withLock { $0 } }
 
-  /// Makes one that has asked for nothing.
+  /// Creates a resolver.
   ///
   /// - Parameters:
-  ///   - servers: URLs of 1 to 4, the one that is asked first standing first; a `{?dns}` at the end is dropped. They
-  ///     are `https`, or of this machine.
-  ///   - stack: carries the questions. Its retries are within the timeout.
-  ///   - timeout: how long a server gets for a question. Default 5 s.
-  ///   - time: measures for how long one family or server waits for another. Default: the system's clock.
-  /// - Throws: `ConfigurationError` for no server, more than 4, what is no such URL, a timeout that is not positive.
+  ///   - servers: the URLs of 1 to 4 servers, in the order in which they are asked; a `{?dns}` at the end is dropped.
+  ///     They must be `https` URLs, or URLs of this machine.
+  ///   - stack: the stack that sends the requests. The timeout includes its retries.
+  ///   - timeout: the time limit of a server's answer to a question. Default 5 s.
+  ///   - time: the clock for the waits between families and servers. Default: the system's.
+  /// - Throws: `ConfigurationError` for no server or more than 4, an invalid URL, or a timeout that is not positive.
   public init(
     _ servers: [String], over stack: any HTTPNetworkStack, timeout: Duration = .seconds(5),
     time: TimeSource = .continuous
@@ -71,17 +72,17 @@ public final class DoHResolver: NameResolver {
     self.time = time
   }
 
-  /// Asks for the addresses of a name.
+  /// Looks up the addresses of a name.
   ///
-  /// - Returns: a name that does not exist has no addresses, and so has one of which neither family has any.
-  /// - Throws: `TransportError`: stage `resolve`, code `host_not_found`, where no server says; code `invalid_option`
-  ///   for the name of one of its own servers; stage `limit`, code `queue_full`, where 4,096 are being looked up; stage
-  ///   `cancelled`.
+  /// - Returns: the addresses; none for a name that does not exist, or has no address of either family.
+  /// - Throws: `TransportError`: stage `resolve`, code `host_not_found`, if no server gives an answer; code
+  ///   `invalid_option` for the name of one of its own servers; stage `limit`, code `queue_full`, if 4,096 look-ups are
+  ///   in progress; stage `cancelled`.
   public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
     if name.isIPAddress { return try ResolvedName(addresses: [name.text]) }
     if let special = SpecialName(name.text) { return try ResolvedName(addresses: special.addresses) }
     guard !servers.contains(where: { $0.host == name.text }) else { throw .ownServer(name) }
-    // What is no name of DNS has no address.
+    // A name that DNS cannot express has no address.
     guard let first = DNSQuestion(name.text, .a), let second = DNSQuestion(name.text, .aaaa) else {
       return try ResolvedName(addresses: [])
     }

@@ -9,20 +9,20 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// A server of DNS over HTTPS, and one question to it (RFC 8484 §4).
+/// A server for DNS over HTTPS (RFC 8484 §4).
 struct DoHServer: Sendable {
   private static let contentType = "application/dns-message"
-  /// Messages are as long as a multiple of it (RFC 8467 §4.1).
+  /// The block size: messages are padded to a multiple of it (RFC 8467 §4.1).
   private static let block = 128
 
-  /// As it stands in errors: a path may be the secret of an account.
+  /// The origin, which errors show in place of the URL, because its path may be an account's secret.
   let origin: Origin
-  /// A name, or an address without brackets.
+  /// The host: a name, or an address without brackets.
   let host: String
   private let request: ResourceRequest
 
   init(_ url: String, timeout: Duration) throws(ConfigurationError) {
-    // What is sent by POST has no variable in its URL (RFC 8484 §4.1).
+    // A POST request has no variable in its URL (RFC 8484 §4.1).
     let plain = url.hasSuffix("{?dns}") ? String(url.dropLast(6)) : url
     origin = try Origin(plain)
     host = try HostName(origin.host).text
@@ -45,7 +45,7 @@ struct DoHServer: Sendable {
     options.timeouts?.total = timeout
     options.maximumBodyBytes = DNSReader.mostBytes
     options.redirects = RedirectPolicy.none
-    // To ask twice changes nothing.
+    // Repeating a DNS query has no side effects.
     options.idempotency = .idempotent
     return options
   }
@@ -65,7 +65,7 @@ struct DoHServer: Sendable {
     return try read([UInt8](answer.value), answer.response.headerFields, question, name)
   }
 
-  /// Without the URL, which a status would be told with.
+  /// Returns the reason of a failure without the URL, which the message for a status would contain.
   static func reason(_ error: HTTPFetchError<any Error>) -> String {
     if case .http(let status, _) = error.reason { return "it answered with status \(status.code)" }
     return error.message
@@ -100,7 +100,7 @@ struct DoHServer: Sendable {
     return media.lowercased().filter { $0 != " " && $0 != "\t" } == contentType
   }
 
-  /// For how many seconds caches have had the answer (RFC 9111 §5.1); 0 where that cannot be read.
+  /// Returns the answer's age in HTTP caches in seconds (RFC 9111 §5.1); 0 if it is missing or invalid.
   private static func age(_ fields: HTTPFields) -> Int64 {
     guard let text = fields[values: .age].first, !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
     else { return 0 }
@@ -114,7 +114,7 @@ struct DoHServer: Sendable {
 }
 
 extension IPAddress {
-  /// A text of the address, though not the canonical one.
+  /// The address as text, not necessarily in canonical form.
   fileprivate var text: String {
     if isIPv4 { return (0..<4).map { "\(low >> UInt64(24 - 8 * $0) & 0xFF)" }.joined(separator: ".") }
     return [high, low].flatMap { half in (0..<4).map { String(half >> UInt64(48 - 16 * $0) & 0xFFFF, radix: 16) } }

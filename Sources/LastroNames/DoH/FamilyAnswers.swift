@@ -2,11 +2,11 @@
 
 internal import Lastro
 
-/// What is known of the two families of a name that is looked up: decisions only.
+/// The answers for the two address families of a name. It makes decisions only, without I/O.
 struct FamilyAnswers {
   enum Family: Sendable, CaseIterable { case ipv4, ipv6 }
 
-  /// The addresses of one family; none: the name has none of it.
+  /// The addresses of one family; empty if the name has none of that family.
   struct Answer: Sendable, Hashable {
     var addresses: [String]
     var timeToLive: Duration?
@@ -16,12 +16,12 @@ struct FamilyAnswers {
 
   enum Step {
     case wait
-    /// For so long as IPv4 waits for IPv6.
+    /// Wait for IPv6 for as long as IPv4 may wait for it.
     case waitBriefly
     case answer(Result<ResolvedName, TransportError>)
   }
 
-  /// A family that was too late, or failed, is asked for again soon.
+  /// The maximum time to live of an answer without one family, so that the missing family is looked up again soon.
   static let longestOfOne = Duration.seconds(60)
 
   private var outcomes: [Family: Outcome] = [:]
@@ -29,12 +29,12 @@ struct FamilyAnswers {
   mutating func take(_ outcome: Outcome, of family: Family) -> Step {
     outcomes[family] = outcome
     if outcomes.count == Family.allCases.count { return stopWaiting() }
-    // IPv6 that comes first waits for IPv4, which works where IPv6 does not.
+    // If IPv6 arrives first, wait for IPv4, which works where IPv6 does not.
     if family == .ipv4, case .success(let answer) = outcome, !answer.addresses.isEmpty { return .waitBriefly }
     return .wait
   }
 
-  /// What is known has to do.
+  /// Returns the answer from the families known so far.
   func stopWaiting() -> Step {
     var found: [Answer] = [], absences: [Answer] = []
     var failure: TransportError?
@@ -46,7 +46,8 @@ struct FamilyAnswers {
       case nil: break
       }
     }
-    // That there is no name is said of one family by servers that mean this family alone (RFC 4074 §4.2).
+    // Some servers report that a name does not exist if it lacks one family only (RFC 4074 §4.2), so an absence does
+    // not hide a failure of the other family.
     if found.isEmpty, let failure { return .answer(.failure(failure)) }
     let isWhole = found.count + absences.count == Family.allCases.count
     var time = (found.isEmpty ? absences : found).compactMap(\.timeToLive).min()

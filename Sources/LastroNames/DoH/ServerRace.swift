@@ -2,13 +2,13 @@
 
 internal import Lastro
 
-/// Asks servers one after the other: the next 500 ms after the one before, or at once when one fails.
+/// Asks servers in turn: the next one 500 ms after the previous one, or immediately when one fails.
 ///
-/// All are children of the task that asks: none is left when it goes on.
+/// All requests are child tasks of the caller, so that none outlives the call.
 struct ServerRace {
   private enum Event: Sendable {
     case ended(FamilyAnswers.Outcome)
-    /// The server that was asked last has had its time alone.
+    /// The head start of the most recently asked server has ended.
     case headStartIsOver(Int)
   }
 
@@ -17,8 +17,8 @@ struct ServerRace {
   let count: Int
   let time: TimeSource
 
-  /// - Parameter ask: asks a server, by its number.
-  /// - Returns: the first answer; where there is none, the first failure.
+  /// - Parameter ask: asks the server with an index.
+  /// - Returns: the first answer; if there is none, the first failure.
   func run(_ ask: @escaping @Sendable (Int) async -> FamilyAnswers.Outcome) async -> FamilyAnswers.Outcome {
     await withTaskGroup(of: Event.self) { group in
       var asked = 0, running = 0

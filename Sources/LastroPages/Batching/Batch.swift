@@ -2,7 +2,7 @@
 
 internal import LastroSupport
 
-/// Keys that are loaded together, and who waits for them.
+/// The keys to load together, and the callers that wait for them.
 final class Batch<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   typealias Answer = OneAnswer<Result<Value, any Error>>
 
@@ -10,7 +10,7 @@ final class Batch<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     var keys: [Key] = []
     var answers: [Key: [Answer]] = [:]
     var waiting = 0
-    /// Whether it takes no more keys: it is loaded, or all have left.
+    /// Whether the batch accepts no more keys, because it is being loaded, or every caller has left.
     var isClosed = false
     var window: Task<Void, Never>?
     var load: Task<Void, Never>?
@@ -34,7 +34,7 @@ final class Batch<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
   /// Adds a key.
   ///
-  /// - Returns: how many keys there are; `nil` where it takes none any more.
+  /// - Returns: the number of keys; `nil` if the batch accepts no more.
   func add(_ key: Key, _ answer: Answer) -> Int? {
     state.withLock { state in
       guard !state.isClosed else { return nil }
@@ -43,19 +43,19 @@ final class Batch<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
   }
 
-  /// The keys to load; `nil` where that was begun, or none waits any more.
+  /// Closes the batch and returns the keys to load; `nil` if it is closed already.
   func begin() -> [Key]? {
     let (keys, window) = state.withLock { state -> ([Key]?, Task<Void, Never>?) in
       guard !state.isClosed else { return (nil, nil) }
       state.isClosed = true
       return (state.keys, state.window.take())
     }
-    // It may be what runs this, and has nothing to wait for then.
+    // The window task may be the caller. It has nothing left to wait for then.
     window?.cancel()
     return keys
   }
 
-  /// Keeps what waits for more keys, to end it when none are taken any more.
+  /// Stores the task that waits for more keys, to cancel it when the batch is closed.
   func keep(window: Task<Void, Never>) {
     let isOver = state.withLock { state in
       if !state.isClosed { state.window = window }
@@ -64,7 +64,7 @@ final class Batch<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     if isOver { window.cancel() }
   }
 
-  /// Keeps what loads the keys, to cancel it when none waits.
+  /// Stores the task that loads the keys, to cancel it when no caller waits.
   func keep(load: Task<Void, Never>) {
     let isLeft = state.withLock { state in
       state.load = load
@@ -73,9 +73,9 @@ final class Batch<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     if isLeft { load.cancel() }
   }
 
-  /// One who waited was cancelled.
+  /// Removes a caller that was cancelled.
   ///
-  /// - Returns: whether that was the last one.
+  /// - Returns: whether it was the last caller.
   func leave() -> Bool {
     let (isLast, tasks) = state.withLock { state -> (Bool, [Task<Void, Never>?]) in
       state.waiting -= 1

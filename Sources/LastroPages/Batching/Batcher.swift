@@ -3,7 +3,7 @@
 public import Lastro
 internal import LastroSupport
 
-/// Makes one request of many: what is asked for within a short time is loaded together.
+/// Combines requests: keys requested within a short time are loaded together.
 ///
 /// ```swift
 /// let users = Batcher<Int, User> { ids in
@@ -13,27 +13,27 @@ internal import LastroSupport
 /// let author = try await users.value(for: 7)
 /// ```
 ///
-/// Keys that are asked for more than once in a batch are loaded once. A failure of the load is that of all who wait
-/// for it; a key that it has no value for fails those alone that asked for it. Cancelling one who waits leaves the
-/// others; when none is left, the load is cancelled, or not begun. Nothing is kept: it is no cache.
+/// A key requested more than once in a batch is loaded once. A failure of the load is thrown to every caller; a key
+/// without a value fails only for the callers that requested it. Cancelling one caller does not affect the others; when
+/// the last one is cancelled, the load is cancelled, or not begun. Values are not cached.
 public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  /// Loads the values of keys, of which none comes twice.
+  /// A function that loads the values of keys, which contain no duplicates.
   public typealias Load = @Sendable (_ keys: [Key]) async throws -> [Key: Value]
 
   private let window: Duration
   private let maximum: Int
   private let timeSource: TimeSource
   private let load: Load
-  /// The batch that takes keys.
+  /// The batch that accepts keys.
   private let open = Lock<Batch<Key, Value>?>(nil)
 
-  /// Makes a batcher.
+  /// Creates a batcher.
   ///
   /// - Parameters:
-  ///   - window: how long the first key of a batch waits for others. Default 2 ms. Zero, or less, waits for none.
-  ///   - maximum: most keys of a batch, which is loaded at once when it is full. Default 100; less than 1 counts as 1.
-  ///   - timeSource: measures the window. Default: the system's clock.
-  ///   - load: runs in a task of its own, for several batches at a time.
+  ///   - window: the time for which the first key of a batch waits for others. Default 2 ms. Zero or less: no wait.
+  ///   - maximum: the maximum number of keys in a batch; a full batch is loaded immediately. Default 100; at least 1.
+  ///   - timeSource: the clock for the window. Default: the system's.
+  ///   - load: the function that loads keys. It runs in a task of its own, for several batches at a time.
   public init(
     window: Duration = .milliseconds(2), maximum: Int = 100, timeSource: TimeSource = .continuous,
     load: @escaping Load
@@ -44,9 +44,9 @@ public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     self.load = load
   }
 
-  /// The value of a key.
+  /// Returns the value of a key.
   ///
-  /// - Throws: what the load throws; ``BatchKeyMissing`` where it has no value for the key; `CancellationError` when
+  /// - Throws: the errors of the load; ``BatchKeyMissing`` if the load has no value for the key; `CancellationError` if
   ///   the task is cancelled.
   public func value(for key: Key) async throws -> Value {
     try Task.checkCancellation()
@@ -60,12 +60,12 @@ public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     return try result.get()
   }
 
-  /// Those who wait for a batch that takes keys.
+  /// The number of callers that wait for the batch that accepts keys.
   var waiting: Int { open.withLock { $0?.waiting ?? 0 } }
 
   private func join(_ key: Key, _ answer: OneAnswer<Result<Value, any Error>>) -> Batch<Key, Value> {
     let (batch, isNew, isFull) = open.withLock { open in
-      // One that all have left takes none.
+      // A batch that every caller has left accepts no keys.
       let joined = open.flatMap { batch in batch.add(key, answer).map { (batch, $0) } }
       let batch = joined?.0 ?? Batch(key, answer)
       let isFull = (joined?.1 ?? 1) >= maximum
@@ -76,7 +76,7 @@ public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable 
       close(batch)
     } else if isNew {
       let (time, window) = (timeSource, window)
-      // It belongs to none of those who ask.
+      // Detached: the wait must outlive any single caller.
       batch.keep(
         window: Task.detached {
           do { try await time.sleep(window) } catch { return }
@@ -86,10 +86,10 @@ public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     return batch
   }
 
-  /// Takes no more keys for a batch.
+  /// Stops adding keys to a batch.
   private func drop(_ batch: Batch<Key, Value>) { open.withLock { if $0 === batch { $0 = nil } } }
 
-  /// Takes no more keys, and loads those it has.
+  /// Stops adding keys to a batch, and loads its keys.
   private func close(_ batch: Batch<Key, Value>) {
     drop(batch)
     guard let keys = batch.begin() else { return }
@@ -105,8 +105,8 @@ public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable 
   }
 }
 
-/// A load has no value for a key.
+/// The error for a key for which the load returned no value.
 public struct BatchKeyMissing: Error, CustomStringConvertible {
-  /// Names the key's type, not the key, which may be secret.
+  /// A description that names the key's type, but not the key, which may be secret.
   public let description: String
 }

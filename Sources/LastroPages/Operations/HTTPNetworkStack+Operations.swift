@@ -11,8 +11,8 @@ internal import LastroSupport
 #endif
 
 extension HTTPNetworkStack {
-  /// Sends a request on which the server may work for long, and says where its state is: a 202, or a 201 that names a
-  /// status, leads to a handle; any other 2xx answer is the result.
+  /// Sends a request that the server may process for a long time, and returns a handle or the result. A 202, or a 201
+  /// that names a status URL, yields a handle; the body of any other 2xx response is the result.
   ///
   /// ```swift
   /// guard case .running(let handle) = try await stack.begin(.post(url, json: order)) else { return }
@@ -22,15 +22,15 @@ extension HTTPNetworkStack {
   /// }
   /// ```
   ///
-  /// `Operation-Location` counts before `Azure-AsyncOperation`, and that before `Location`.
+  /// `Operation-Location` takes precedence over `Azure-AsyncOperation`, and that over `Location`.
   ///
   /// - Parameters:
-  ///   - resource: what is asked for. Its model decoding is not used.
-  ///   - prefersAsync: whether to ask for a 202 by `Prefer: respond-async` (RFC 7240 §4.1). Default false.
-  ///   - options: its origins and its clock are used. Default ``OperationOptions/init()``.
-  /// - Throws: `HTTPFetchError` of the call; stage `response` with code `no_operation` for a 202 that names no status,
-  ///   `foreign_operation` or `invalid_url` for one that is not to be asked. The request was accepted then, and the
-  ///   error has the answer with its body.
+  ///   - resource: the resource to request. Its model decoding is not used.
+  ///   - prefersAsync: whether to request a 202 by `Prefer: respond-async` (RFC 7240 §4.1). Default false.
+  ///   - options: the options, of which the origins and the clock are used. Default ``OperationOptions/init()``.
+  /// - Throws: `HTTPFetchError` of the call; stage `response` with code `no_operation` for a 202 that names no status
+  ///   URL, and `foreign_operation` or `invalid_url` for a status URL that must not be requested. In these cases the
+  ///   server has accepted the request, and the error contains the response with its body.
   public func begin<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, prefersAsync: Bool = false,
     options: OperationOptions = OperationOptions()
@@ -48,7 +48,7 @@ extension HTTPNetworkStack {
       retryActionPriority: resource.retryActionPriority, options: resource.options)
     let answer = try await fetch(raw)
     let response = answer.response
-    // A 201 with a mere Location is the result's address, and the result is made.
+    // A 201 with only a `Location` names the finished result.
     let isRunning =
       response.status == .accepted
       || response.status == .created && RawHeaders(response.headerFields).namesMonitor
@@ -57,28 +57,27 @@ extension HTTPNetworkStack {
       return .running(
         try OperationHandle(response, to: request, options.origins, sinceEpoch: options.timeSource.sinceEpoch))
     } catch {
-      // The server works on it: the answer is all that tells where.
+      // The server is working on the request, and only this response tells where.
       throw HTTPFetchError(
         .transport(error), request: response.ledger.request, response: response, body: answer.value,
         attempts: response.attempts)
     }
   }
 
-  /// Asks for the state of an operation until it is done or has failed.
+  /// Polls the state of an operation until it is done or has failed.
   ///
-  /// Each question is a call of its own. A status URL that redirects (303) is followed: the answer is the result's
-  /// then, and the response has the redirect. 429 and 5xx are retried as the stack's interceptors have it, and end the
-  /// wait where those do not. Where the result is elsewhere, ``OperationHandle/resultURL`` says so: fetch it once this
-  /// returns.
+  /// Each poll is a separate call. A redirect of the status URL (303) is followed: the response is then the result's,
+  /// and contains the redirect. 429 and 5xx are retried according to the stack's interceptors, and otherwise end the
+  /// wait. If the result has a URL of its own, it is ``OperationHandle/resultURL``: fetch it after this method returns.
   ///
   /// - Parameters:
   ///   - handle: the operation.
-  ///   - headers: fields of each question. Default none; interceptors add what they add to each request.
-  ///   - options: default ``OperationOptions/init()``.
-  ///   - read: tells the state by body and response of a 2xx answer.
-  /// - Returns: what `read` gave with ``OperationState/done(_:)``.
-  /// - Throws: `HTTPFetchError<any Error>` of a question, the cancelled one when the task is cancelled, and with stage
-  ///   `timeout` where the total limit has passed; the error of ``OperationState/failed(_:)``; what `read` throws.
+  ///   - headers: the fields of each poll. Default none; interceptors add their fields to each request.
+  ///   - options: the options for polling. Default ``OperationOptions/init()``.
+  ///   - read: determines the state from the body and the response of a 2xx.
+  /// - Returns: the value that `read` returned in ``OperationState/done(_:)``.
+  /// - Throws: `HTTPFetchError<any Error>` of a poll, also if the task is cancelled, and with stage `timeout` if the
+  ///   total limit has passed; the error of ``OperationState/failed(_:)``; the errors of `read`.
   public func wait<Value>(
     for handle: OperationHandle, headers: RawHeaders = [:], options: OperationOptions = OperationOptions(),
     read: @escaping @Sendable (_ body: Data, _ response: ResourceResponse) throws -> OperationState<Value>
@@ -109,7 +108,7 @@ extension RawHeaders {
 }
 
 extension TransportError {
-  /// Of a request that the server accepted.
+  /// Returns an error about the response to a request that the server has accepted.
   static func accepted(_ code: FailureCode, _ message: String, hint: String) -> Self {
     Self(stage: .response, code: code, message: message, hint: hint, requestSent: true)
   }

@@ -3,28 +3,29 @@
 internal import HTTPTypes
 public import Lastro
 
-/// An operation that a server works on: where its state is asked for, to be kept beyond the process.
+/// A handle for an operation on a server: the URLs of its state and its result. It can be stored beyond the process.
 ///
-/// It has URLs as the server gave them, and no credentials beside what stands in those.
+/// The handle contains URLs as the server gave them, and no credentials other than those in the URLs.
 public struct OperationHandle: Sendable, Hashable, Codable {
-  /// Where the state is asked for.
+  /// The URL of the operation's state.
   public let statusURL: String
-  /// Where the result is, once it is done, if that is elsewhere: the URL that was put or patched, or the `Location` of
-  /// another method. `nil` where the status URL has the result itself.
+  /// The URL of the result, once the operation is done, if it differs from the status URL: the URL that was put or
+  /// patched, or the `Location` for another method. `nil` if the status URL returns the result.
   public let resultURL: String?
-  /// How long the server asks to wait before the first question, in seconds; `nil` where it does not say.
+  /// The time that the server asks to wait before the first poll, in seconds; `nil` if it does not say.
   public let firstWait: Int64?
-  /// When the server accepted it, by the clock of the machine that asked, since 1970; `nil` where it is not known.
-  /// ``firstWait`` counts from there, and so does ``OperationOptions/grace``; else from the beginning of the wait.
+  /// The time at which the server accepted the request, since 1970, by this machine's clock at that time; `nil` if it
+  /// is unknown. ``firstWait`` and ``OperationOptions/grace`` count from this time, or otherwise from the beginning of
+  /// the wait.
   public let acceptedAt: Duration?
 
-  /// Makes a handle of a status URL that is known.
+  /// Creates a handle for a known status URL.
   ///
   /// - Parameters:
-  ///   - statusURL: absolute.
-  ///   - resultURL: where the result is. Default: at the status URL.
-  ///   - firstWait: in seconds. Default: `nil`.
-  ///   - acceptedAt: since 1970. Default: `nil`.
+  ///   - statusURL: the absolute URL of the state.
+  ///   - resultURL: the URL of the result. Default: the status URL.
+  ///   - firstWait: the time before the first poll, in seconds. Default: `nil`.
+  ///   - acceptedAt: the time of acceptance, since 1970. Default: `nil`.
   public init(statusURL: String, resultURL: String? = nil, firstWait: Int64? = nil, acceptedAt: Duration? = nil) {
     self.statusURL = statusURL
     self.resultURL = resultURL
@@ -32,10 +33,10 @@ public struct OperationHandle: Sendable, Hashable, Codable {
     self.acceptedAt = acceptedAt
   }
 
-  /// The handle that an answer gives.
+  /// Creates the handle from a response.
   ///
-  /// `Operation-Location` and `Azure-AsyncOperation` name a status that is not the result; `Location` of a 202 both
-  /// (RFC 9110 §15.3.3).
+  /// `Operation-Location` and `Azure-AsyncOperation` name a status that is separate from the result. The `Location` of
+  /// a 202 names both (RFC 9110 §15.3.3).
   init(
     _ response: ResourceResponse, to request: HTTPRequest, _ origins: Set<Origin>, sinceEpoch: @Sendable () -> Duration
   ) throws(TransportError) {
@@ -83,8 +84,8 @@ public struct OperationHandle: Sendable, Hashable, Codable {
 }
 
 extension FailureCode {
-  /// An operation is at another origin than its request was sent to, which was not declared.
+  /// An operation is at another origin than its request, and the origin was not declared.
   public static let foreignOperation = Self("foreign_operation")
-  /// An answer that should name an operation names none.
+  /// A response that should name an operation names none.
   public static let noOperation = Self("no_operation")
 }

@@ -2,13 +2,13 @@
 
 internal import Lastro
 
-/// When an operation is asked for, and how often.
+/// The schedule of an operation's polls.
 struct OperationPolling {
   private let options: OperationOptions
   private let start: Duration
-  /// How long before that the operation was accepted.
+  /// The time between the acceptance of the operation and `start`.
   private let age: Duration
-  /// Waits that grew so far.
+  /// The base of the next wait if neither the caller nor the server asks for one. It grows with each such wait.
   private var interval: Duration
   private var wait: Duration
 
@@ -16,13 +16,13 @@ struct OperationPolling {
     self.options = options
     start = options.timeSource.now()
     let date = options.timeSource.sinceEpoch()
-    // A handle may come from elsewhere, and its date be anything.
+    // A handle may come from elsewhere with an arbitrary date, so clamp it.
     age = handle.acceptedAt.map { date - min(max($0, .zero), date) } ?? .zero
     interval = options.firstInterval
     wait = Self.cut(.seconds(handle.firstWait ?? 0) - age, options)
   }
 
-  /// What is left for the next question; `nil` for no limit.
+  /// The rest of the total limit; `nil` for no limit.
   var limit: SharedLimit? {
     options.total.map {
       SharedLimit(
@@ -35,7 +35,7 @@ struct OperationPolling {
     min(max(wait, .zero), options.maximumAskedInterval)
   }
 
-  /// Takes what was asked for by the caller, else by the server, else what grows.
+  /// Determines the next wait: the caller's, or else the server's, or else a growing interval.
   mutating func note(_ asked: Duration?, _ response: ResourceResponse) {
     let server = RetryAfter.wait(response.headerFields, sinceEpoch: options.timeSource.sinceEpoch)
     if let asked = asked ?? server { wait = Self.cut(asked, options) } else { grow() }
@@ -53,9 +53,9 @@ struct OperationPolling {
     interval = min(interval * 1.5, options.maximumInterval)
   }
 
-  /// Waits until it is time for the next question.
+  /// Waits until the next poll is due.
   ///
-  /// - Throws: the cancelled error; stage `timeout` where it would be too late then.
+  /// - Throws: the cancellation error; stage `timeout` if the total limit would pass during the wait.
   func pause() async throws(HTTPFetchError<any Error>) {
     if let limit, wait >= limit.left { throw HTTPFetchError(.transport(limit.passed(requestSent: true))) }
     do {

@@ -8,45 +8,46 @@ public import Lastro
   public import Foundation
 #endif
 
-/// What a status answer says of an operation.
+/// The state of an operation, as a status response describes it.
 public enum OperationState<Value: Sendable>: Sendable {
-  /// It is not done. Asked again after so long; `nil`: as the answer's `Retry-After` has it, else after a wait that
-  /// grows.
+  /// The operation is not done. Poll again after this time; `nil`: after the response's `Retry-After`, or else after a
+  /// growing interval.
   case running(after: Duration? = nil)
-  /// It is done, with this.
+  /// The operation is done, with this value.
   case done(Value)
-  /// It has failed, for this reason, which is thrown.
+  /// The operation has failed with this error, which is thrown.
   case failed(any Error)
 }
 
-/// What became of a request that may take long.
+/// The result of a request that may take long.
 public enum OperationStart: Sendable {
-  /// The server works on it.
+  /// The server is working on the request.
   case running(OperationHandle)
-  /// It was done at once: the answer's body.
+  /// The request is complete, with this body and response.
   case done(Data, ResourceResponse)
 }
 
-/// How an operation is asked for.
+/// The options for polling an operation.
 public struct OperationOptions: Sendable {
-  /// The first wait where the server names none. Default 1 s; each further one is half as long again.
+  /// The first wait if the server names none. Default 1 s; each further wait is half as long again.
   public var firstInterval: Duration = .seconds(1)
-  /// The longest of these waits. Default 30 s.
+  /// The maximum of these waits. Default 30 s.
   public var maximumInterval: Duration = .seconds(30)
-  /// Longest wait that a server or the caller's closure may ask for; more is cut to this. Default 5 min.
+  /// The maximum wait that the server or the caller's closure may ask for; a longer one is shortened to it. Default 5
+  /// min.
   public var maximumAskedInterval: Duration = .seconds(300)
-  /// How long a 404 is taken for an operation that is not visible yet. Default 2 s, from
-  /// ``OperationHandle/acceptedAt``; where that is not known, from the beginning of the wait.
+  /// The time during which a 404 means that the operation is not visible yet. Default 2 s, counted from
+  /// ``OperationHandle/acceptedAt``, or from the beginning of the wait if that is unknown.
   public var grace: Duration = .seconds(2)
-  /// The time limit of the whole wait, the question that runs included. Default `nil`: none.
+  /// The time limit of the whole wait, including the poll in progress. Default `nil`: none.
   public var total: Duration?
-  /// Origins at which operations may be beside that of their request, which then get its credentials. Default: none.
+  /// Origins besides the request's at which operations may be; they then get the request's credentials. Default: none.
   public var origins: Set<Origin> = []
-  /// Measures waits. Default: the system's clock.
+  /// The clock for waits. Default: the system's.
   public var timeSource: TimeSource = .continuous
-  /// Spreads waits that the server did not ask for by ±10 %. Default: the system's.
+  /// The source of the ±10 % jitter of waits that the server did not ask for. Default: the system's.
   public var randomSource: RandomSource = .system
 
-  /// Makes the default options.
+  /// Creates the default options.
   public init() {}
 }

@@ -2,23 +2,23 @@
 
 public import Lastro
 
-/// One page of a ``PageSequence``.
+/// A page of a ``PageSequence``.
 public struct FetchedPage<Page: Sendable>: Sendable {
   /// The page.
   public let value: Page
-  /// The answer that it came in, with the account of its own call.
+  /// The response that contained the page, with the ledger of its own call.
   public let response: ResourceResponse
-  /// Where another sequence goes on behind this page; `nil` behind the last, and where the page leads to what is not
-  /// asked for.
+  /// The point from which another sequence can continue after this page; `nil` after the last page, and if the link to
+  /// the next page must not be followed.
   public let resumePoint: PageResumePoint?
 }
 
-/// Where a sequence of pages goes on, to be kept beyond the process.
+/// A point from which a sequence of pages can continue. It can be stored beyond the process.
 ///
-/// It has a URL, or what goes into one or into a header field, as the server gave it.
+/// It contains a URL, or a value for a URL or a header field, as the server gave it.
 public struct PageResumePoint: Sendable, Hashable, Codable {
-  /// What comes next.
+  /// The difference of the next page's request.
   public let next: NextPage
-  /// Number of pages before it.
+  /// The number of pages before it.
   public let index: Int
 }

@@ -3,9 +3,9 @@
 internal import Lastro
 internal import LastroSupport
 
-/// Fetches one page after the other.
+/// Fetches one page after another.
 struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
-  /// A page, and where it leads.
+  /// A page, and the progress after it.
   typealias Outcome = (page: FetchedPage<Page>, progress: PageProgress)
 
   let stack: any HTTPNetworkStack
@@ -13,7 +13,7 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
   let pagination: Pagination<Page>
   let options: PageOptions
 
-  /// The next page; `nil` behind the last.
+  /// Returns the next page; `nil` after the last.
   func page(_ progress: PageProgress) async -> Result<Outcome?, HTTPFetchError<APIError>> {
     do throws(HTTPFetchError<APIError>) {
       return .success(try await next(progress))
@@ -43,7 +43,7 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
       let asked = asked.withLock { $0 } ?? PageAsked()
       try progress.pass(to: next, asked, answered: answer.response.url, options.origins)
     } catch {
-      // The page itself is good: it is given, and what it leads to fails when that is asked for.
+      // The page itself is valid and is returned; the error is thrown when the next page is requested.
       progress.step = .refused(error, answer.response)
     }
     var resumePoint: PageResumePoint?
@@ -51,7 +51,7 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
     return (FetchedPage(value: answer.value, response: answer.response, resumePoint: resumePoint), progress)
   }
 
-  /// The first resource, with what the page has in place of the first one's.
+  /// Returns the first resource with the changes for the page applied to its request.
   private func resource(
     of progress: PageProgress, noting asked: Lock<PageAsked?>
   ) -> HTTPResource<Page, APIError> {

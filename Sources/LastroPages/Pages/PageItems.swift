@@ -2,30 +2,30 @@
 
 public import Lastro
 
-/// The elements of pages, one after the other, of which a page is fetched when its first element is asked for.
+/// The elements of pages in order. A page is fetched when its first element is requested.
 public struct PageItems<Page: Sendable, Item, APIError: Error>: AsyncSequence, Sendable {
-  /// An element of a page.
+  /// The type of an element.
   public typealias Element = Item
-  /// Why a page could not be fetched.
+  /// The error of a page that could not be fetched.
   public typealias Failure = HTTPFetchError<APIError>
 
   let pages: PageSequence<Page, APIError>
   let items: @Sendable (Page) -> [Item]
 
-  /// Reads the elements.
+  /// An iterator over the elements.
   public struct AsyncIterator: AsyncIteratorProtocol {
     var pages: PageSequence<Page, APIError>.AsyncIterator
     let items: @Sendable (Page) -> [Item]
     var rest: ArraySlice<Item> = []
 
-    /// The next element; `nil` behind the last.
+    /// Returns the next element; `nil` after the last.
     ///
-    /// - Throws: as the iterator of ``PageSequence``.
+    /// - Throws: the errors of the iterator of ``PageSequence``.
     public mutating func next() async throws(Failure) -> Item? { try await next(isolation: #isolation) }
 
-    /// The next element; as ``next()``.
+    /// Returns the next element, like ``next()``.
     ///
-    /// - Throws: as ``next()``.
+    /// - Throws: the same errors as ``next()``.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Item? {
       while true {
         if let item = rest.popFirst() { return item }
@@ -35,14 +35,14 @@ public struct PageItems<Page: Sendable, Item, APIError: Error>: AsyncSequence, S
     }
   }
 
-  /// Makes the iterator, which begins with the first page.
+  /// Creates an iterator that begins with the first page.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pages: pages.makeAsyncIterator(), items: items) }
 }
 
 extension PageSequence {
-  /// The elements of the pages.
+  /// Returns the elements of the pages.
   ///
-  /// - Parameter items: takes them from a page, such as `\.data`.
+  /// - Parameter items: returns the elements of a page, such as `\.data`.
   public func items<Item>(_ items: @escaping @Sendable (Page) -> [Item]) -> PageItems<Page, Item, APIError> {
     PageItems(pages: self, items: items)
   }

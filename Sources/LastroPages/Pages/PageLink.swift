@@ -6,7 +6,7 @@ internal import LastroWire
 
 /// Links between pages.
 enum PageLink {
-  /// The target of the first link of a relation, as written.
+  /// Returns the target of the first link with a relation, as written.
   static func target(of relation: String, in response: ResourceResponse) -> String? {
     guard let name = HTTPField.Name("Link") else { return nil }
     return WebLink.links(in: response.headerFields[values: name]).first { link in
@@ -18,7 +18,7 @@ enum PageLink {
     }?.target
   }
 
-  /// The absolute URL of a reference; `nil` where there is none that may be asked for.
+  /// Returns the absolute URL of a reference; `nil` if it is not a URL that can be requested.
   static func resolved(_ reference: String, against url: String) -> RedirectTarget? {
     guard let base = try? RequestTarget(url) else { return nil }
     return try? RedirectTarget(reference, base: base, fragment: nil)

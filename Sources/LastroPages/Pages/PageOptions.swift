@@ -2,7 +2,7 @@
 
 public import Lastro
 
-/// How far a sequence of pages may lead.
+/// The limits of a sequence of pages.
 ///
 /// ```swift
 /// var options = PageOptions()
@@ -10,20 +10,20 @@ public import Lastro
 /// options.total = .seconds(120)
 /// ```
 public struct PageOptions: Sendable {
-  /// Most pages. Default 1000. Where there are more, the sequence fails with `too_many_pages` behind the last one.
+  /// The maximum number of pages. Default 1000. If there are more, the sequence fails with `too_many_pages` after the
+  /// last one allowed.
   public var maximumPages = 1000
-  /// The time limit of the whole, from the first page asked for, beside the limits that each page's call has. Default
-  /// `nil`: none.
+  /// The time limit of the whole sequence, from the first page on, in addition to the timeouts of each page's call.
+  /// Default `nil`: none.
   public var total: Duration?
-  /// Origins to which links may lead beside that of the resource's own request, wherever the page came from. The
-  /// requests carry what the first one carries, credentials included. Default: none. A resource with an `https` URL
-  /// leads to no `http` one.
+  /// Origins besides that of the resource's own request to which links may lead. The requests carry the same fields as
+  /// the first one, including credentials. Default: none. Links from an `https` resource never lead to `http`.
   public var origins: Set<Origin> = []
-  /// Whether the next page is fetched while the caller works on one. Default false.
+  /// Whether the next page is fetched while the caller processes a page. Default false.
   public var fetchesAhead = false
-  /// Measures ``total``. Default: the system's clock.
+  /// The clock for ``total``. Default: the system's.
   public var timeSource: TimeSource = .continuous
 
-  /// Makes the default options.
+  /// Creates the default options.
   public init() {}
 }

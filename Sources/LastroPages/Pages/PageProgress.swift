@@ -2,30 +2,30 @@
 
 public import Lastro
 
-/// What a page was asked with.
+/// The origin and the URL of a page's request.
 struct PageAsked: Sendable {
-  /// That of the resource's own request, whose credentials all pages carry; `nil` where it has none.
+  /// The origin of the resource's own request, whose credentials all pages carry; `nil` if it has none.
   var origin: Origin?
-  /// The page's URL; empty where there is none.
+  /// The URL of the page; empty if there is none.
   var url = ""
 }
 
-/// How far a sequence of pages has come, and the guards against servers that lead astray.
+/// The progress of a sequence of pages, with checks against faulty or malicious servers.
 struct PageProgress: Sendable {
   enum Step: Sendable {
     case first
     case next(NextPage)
-    /// The last page, which this answer had, leads to what is not asked for.
+    /// The link after the last page, which this response contained, must not be followed.
     case refused(any Error, ResourceResponse)
     case end
   }
 
   var step = Step.first
-  /// Number of pages before the next one.
+  /// The number of pages before the next one.
   var index = 0
-  /// When the first page was asked for.
+  /// The time at which the first page was requested.
   var start: Duration?
-  /// What was asked for already: a step that comes again leads round for ever.
+  /// The steps taken already: a repeated step means an endless loop.
   private var visited: Set<NextPage> = []
 
   init(_ resumePoint: PageResumePoint?) {
@@ -35,12 +35,12 @@ struct PageProgress: Sendable {
     visited.insert(resumePoint.next)
   }
 
-  /// Goes behind a page.
+  /// Moves on after a page.
   ///
   /// - Parameters:
-  ///   - next: what the server says comes behind it.
-  ///   - asked: what the page was asked with.
-  ///   - answered: the URL that answered it.
+  ///   - next: the next page, as the server named it.
+  ///   - asked: the origin and the URL of the page's request.
+  ///   - answered: the URL that responded.
   mutating func pass(
     to next: NextPage?, _ asked: PageAsked, answered: String, _ origins: Set<Origin>
   ) throws(TransportError) {
@@ -68,7 +68,7 @@ struct PageProgress: Sendable {
       .invalidURL, "the link to the next page is not an http or https URL", hint: "report it to the server's owner")
   }
 
-  /// Whether a page may be asked for with what was made for a request to an origin, credentials too.
+  /// Throws unless a page at the URL may be requested with the credentials of a request to the origin.
   static func check(_ url: String, from own: Origin?, _ origins: Set<Origin>) throws(TransportError) {
     guard let origin = try? Origin(url), let own else { throw noPage }
     guard own.scheme != "https" || origin.scheme == "https" else {

@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import Lastro
 
 extension NextPage {
-  /// The request with what this has in its place. A URL that was kept is judged as one that a server names.
+  /// Returns a request with this step applied. A stored URL is checked like one that a server names.
   func applied(to request: ResourceRequest, _ origins: Set<Origin>) throws(TransportError) -> ResourceRequest {
     var request = request
     switch self {
@@ -25,7 +25,7 @@ extension NextPage {
 }
 
 extension RequestTarget {
-  /// Puts query items in the place of those with their names; new ones follow the others, by name.
+  /// Replaces query items with the same names; new items follow the others, sorted by name.
   fileprivate mutating func replace(_ items: [String: String]) {
     var parts = (query ?? "").split(separator: "&").map(String.init).filter { part in
       let name = part.prefix { $0 != "=" }

@@ -3,7 +3,7 @@
 public import Lastro
 internal import LastroSupport
 
-/// Pages of an API, each fetched when it is asked for.
+/// Pages of an API, each fetched when it is requested.
 ///
 /// ```swift
 /// for try await page in stack.pages(.repositories(of: "apple"), by: .link) {
@@ -11,24 +11,23 @@ internal import LastroSupport
 /// }
 /// ```
 ///
-/// Each page is a call of its own, with its retries, limits and ledger. A page that fails ends the sequence; the
-/// ``FetchedPage/resumePoint`` of the page before goes on there. A link that leads to another origin, to `http`, or
-/// back to what was fetched is not followed: behind the page that has it, the sequence ends with an error of stage
-/// `request`. ``PageOptions`` has the
-/// limits. Each iterator begins anew.
+/// Each page is a separate call, with its own retries, limits and ledger. A page that fails ends the sequence; the
+/// ``FetchedPage/resumePoint`` of the previous page continues from there. A link that leads to another origin, from
+/// `https` to `http`, or back to a fetched page is not followed: after the page that contains it, the sequence ends
+/// with an error of stage `request`. ``PageOptions`` holds the limits. Each iterator starts from the beginning.
 public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Sendable {
-  /// A page with its answer.
+  /// A page with its response.
   public typealias Element = FetchedPage<Page>
-  /// Why a page could not be fetched, or the next one is not asked for.
+  /// The error of a page that could not be fetched, or must not be requested.
   public typealias Failure = HTTPFetchError<APIError>
 
   let fetcher: PageFetcher<Page, APIError>
   let resumePoint: PageResumePoint?
 
-  /// Fetches pages. For one task at a time.
+  /// An iterator that fetches pages, for one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let fetcher: PageFetcher<Page, APIError>
-    /// `nil` once it has failed.
+    /// The progress; `nil` after a failure.
     var progress: PageProgress?
     private var ahead: PageAhead<PageFetcher<Page, APIError>.Outcome?, Failure>?
 
@@ -37,17 +36,16 @@ public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Send
       self.progress = progress
     }
 
-    /// The next page; `nil` behind the last, and once it has failed.
+    /// Returns the next page; `nil` after the last, and after a failure.
     ///
-    /// - Throws: `HTTPFetchError`: that of the page's call, the cancelled error where the task is cancelled while
-    ///   it runs (a page that was fetched ahead is given all the same); or
-    ///   stage `request` with code `pagination_loop`, `foreign_page`, `insecure_redirect`, `invalid_url` or
-    ///   `too_many_pages`; or stage `timeout` where ``PageOptions/total`` has passed.
+    /// - Throws: `HTTPFetchError` of the page's call, also if the task is cancelled during it (a page that was fetched
+    ///   ahead is returned nevertheless); stage `request` with code `pagination_loop`, `foreign_page`,
+    ///   `insecure_redirect`, `invalid_url` or `too_many_pages`; stage `timeout` if ``PageOptions/total`` has passed.
     public mutating func next() async throws(Failure) -> Element? { try await next(isolation: #isolation) }
 
-    /// The next page; as ``next()``.
+    /// Returns the next page, like ``next()``.
     ///
-    /// - Throws: as ``next()``.
+    /// - Throws: the same errors as ``next()``.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Element? {
       guard let progress else { return nil }
       self.progress = nil
@@ -66,11 +64,11 @@ public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Send
     }
   }
 
-  /// Makes the iterator, which begins with the first page.
+  /// Creates an iterator that begins with the first page, or at the resume point.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(fetcher, PageProgress(resumePoint)) }
 }
 
-/// A page that is fetched while the caller works on another. Dropping it gives it up.
+/// A page that is fetched while the caller processes another one. Releasing it cancels the fetch.
 private final class PageAhead<Value: Sendable, Failure: Error>: Sendable {
   private let task: Task<Result<Value, Failure>, Never>
 
@@ -88,14 +86,13 @@ private final class PageAhead<Value: Sendable, Failure: Error>: Sendable {
 }
 
 extension HTTPNetworkStack {
-  /// The pages of an API, from the first one on.
+  /// Returns the pages of an API, starting with the first one.
   ///
   /// - Parameters:
-  ///   - first: the first page. The requests for the others are made of its request: method, fields and body are the
-  ///     same.
-  ///   - next: how the API tells what comes behind a page.
-  ///   - resumePoint: where to go on instead of at the first page. Default: `nil`.
-  ///   - options: default ``PageOptions/init()``.
+  ///   - first: the resource of the first page. The requests for the other pages have the same method, fields and body.
+  ///   - next: the way in which the API names the next page.
+  ///   - resumePoint: the point at which to start instead of at the first page. Default: `nil`.
+  ///   - options: the limits. Default ``PageOptions/init()``.
   public func pages<Page, APIError>(
     _ first: HTTPResource<Page, APIError>, by next: Pagination<Page>, from resumePoint: PageResumePoint? = nil,
     options: PageOptions = PageOptions()

@@ -3,7 +3,7 @@
 public import Lastro
 internal import LastroWire
 
-/// How an API tells what comes behind a page.
+/// The way in which an API names the next page.
 ///
 /// ```swift
 /// .link                                                        // GitHub, and all that follow RFC 8288
@@ -12,9 +12,9 @@ internal import LastroWire
 /// .offset(size: 100)
 /// ```
 public struct Pagination<Page: Sendable>: Sendable {
-  /// What is changed of the first request.
+  /// The changes to the first request.
   let first: NextPage?
-  /// What comes behind a page, of which so many came before it.
+  /// Returns the page after a page, given the number of pages before it.
   let next: @Sendable (_ page: Page, _ response: ResourceResponse, _ index: Int) throws -> NextPage?
 
   private init(
@@ -25,23 +25,24 @@ public struct Pagination<Page: Sendable>: Sendable {
     self.next = next
   }
 
-  /// The link of the answer's `Link` field whose relation is `next` (RFC 8288 §3): resolved against the URL that
-  /// answered, redirects included. A link with an anchor that is not the page itself is not the page's.
+  /// The link in the response's `Link` field with the relation `next` (RFC 8288 §3), resolved against the URL that
+  /// responded, after redirects. A link is ignored if its anchor is not the page itself.
   public static var link: Self { link(relation: "next") }
 
-  /// The same with another relation, such as `prev`.
+  /// Returns a pagination by links with another relation, such as `prev`.
   ///
-  /// - Parameter relation: compared without case.
+  /// - Parameter relation: the relation, compared case-insensitively.
   public static func link(relation: String) -> Self {
     let relation = relation.lowercased()
     return Self { _, response, _ in PageLink.target(of: relation, in: response).map { .url($0) } }
   }
 
-  /// A cursor of the page that goes into a query item of the next request. `nil` and the empty text are the end.
+  /// Returns a pagination by a cursor in the page, which becomes a query item of the next request. `nil` or an empty
+  /// cursor is the end.
   ///
   /// - Parameters:
-  ///   - cursor: takes it from the page, such as `\.next`.
-  ///   - item: name of the query item.
+  ///   - cursor: returns the cursor of a page, such as `\.next`.
+  ///   - item: the name of the query item.
   public static func cursor(_ cursor: @escaping @Sendable (Page) -> String?, into item: String) -> Self {
     Self { page, _, _ in
       guard let cursor = cursor(page), !cursor.isEmpty else { return nil }
@@ -49,8 +50,8 @@ public struct Pagination<Page: Sendable>: Sendable {
     }
   }
 
-  /// A token in a header field of the answer, which goes into the field of the same name of the next request. None, or
-  /// an empty one, is the end.
+  /// Returns a pagination by a token in a header field of the response, which is sent in the same field of the next
+  /// request. A missing or empty token is the end.
   public static func token(header: String) -> Self {
     Self { _, response, _ in
       let fields = RawHeaders(response.headerFields)
@@ -59,15 +60,16 @@ public struct Pagination<Page: Sendable>: Sendable {
     }
   }
 
-  /// Counts elements: each page is asked for by the number of those before it. It ends at a page that is short.
+  /// Returns a pagination by offset: each page is requested by the number of elements before it. A page with fewer than
+  /// `size` elements is the last.
   ///
-  /// What is added or removed between two pages shifts the others, which no client can see.
+  /// Elements added or removed between two requests shift the others, which a client cannot detect.
   ///
   /// - Parameters:
-  ///   - size: elements a page. At least 1, else the first page is the last.
-  ///   - offset: name of the query item with the number of elements before the page. Default `offset`.
-  ///   - limit: name of the query item with `size`. Default `limit`.
-  ///   - count: how many elements a page has.
+  ///   - size: the number of elements per page. If it is below 1, the first page is the last.
+  ///   - offset: the name of the query item with the number of elements before the page. Default `offset`.
+  ///   - limit: the name of the query item with `size`. Default `limit`.
+  ///   - count: returns the number of elements of a page.
   public static func offset(
     size: Int, offset: String = "offset", limit: String = "limit", count: @escaping @Sendable (Page) -> Int
   ) -> Self {
@@ -80,22 +82,22 @@ public struct Pagination<Page: Sendable>: Sendable {
     }
   }
 
-  /// Whatever a closure makes of a page.
+  /// Returns a pagination by a closure.
   ///
-  /// - Parameter next: gets the page, its answer, and the number of pages before it; `nil` is the end. What it throws
-  ///   ends the sequence.
+  /// - Parameter next: gets the page, its response, and the number of pages before it; returns `nil` at the end. An
+  ///   error that it throws ends the sequence.
   public static func custom(
     _ next: @escaping @Sendable (_ page: Page, _ response: ResourceResponse, _ index: Int) throws -> NextPage?
   ) -> Self { Self(next: next) }
 }
 
 extension Pagination where Page: Collection {
-  /// The same of pages that are collections.
+  /// Returns a pagination by offset, for pages that are collections.
   ///
   /// - Parameters:
-  ///   - size: elements a page. At least 1, else the first page is the last.
-  ///   - offset: name of the query item with the number of elements before the page. Default `offset`.
-  ///   - limit: name of the query item with `size`. Default `limit`.
+  ///   - size: the number of elements per page. If it is below 1, the first page is the last.
+  ///   - offset: the name of the query item with the number of elements before the page. Default `offset`.
+  ///   - limit: the name of the query item with `size`. Default `limit`.
   public static func offset(size: Int, offset: String = "offset", limit: String = "limit") -> Self {
     self.offset(size: size, offset: offset, limit: limit) { $0.count }
   }

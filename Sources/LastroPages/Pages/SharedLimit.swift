@@ -2,14 +2,14 @@
 
 internal import Lastro
 
-/// What is left of a time limit that several calls share.
+/// The rest of a time limit that several calls share.
 struct SharedLimit: Sendable {
   let total: Duration
   let left: Duration
   let time: TimeSource
-  /// The option that has it, for the hint.
+  /// The name of the option that sets the limit, for the hint.
   let option: StaticString
-  /// What goes on meanwhile: "while …".
+  /// The activity in progress, as a phrase: "while …".
   let place: String
 
   init(
@@ -30,7 +30,7 @@ struct SharedLimit: Sendable {
 }
 
 extension HTTPNetworkStack {
-  /// Fetches within a limit of several calls, if there is one.
+  /// Fetches a resource within a limit that several calls share, if there is one.
   func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, within limit: SharedLimit?
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {

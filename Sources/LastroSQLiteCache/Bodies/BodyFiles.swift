@@ -13,31 +13,31 @@ import Lastro
   import Darwin
 #endif
 
-/// Large bodies, a file each. A file has its name once it is whole, and on the disk.
+/// The large bodies, one file each. A file gets its final name once it is complete and synced.
 package struct BodyFiles {
-  /// A step of writing one, at which a test may fail it or end the process.
+  /// A step of writing a file, at which a test may inject a failure or end the process.
   package enum Step: String, CaseIterable, Sendable {
     case opened, written, synced, renamed, inserted
   }
 
-  /// Files without a row are left alone for as long: another process may be writing them.
+  /// The minimum age, in seconds, before a file without a row is removed: another process may still be writing it.
   private static let patience: Int64 = 600
 
   let directory: String
   let random: RandomSource
-  /// Gives an `errno` in place of the step's success; 0 for none.
+  /// Returns an `errno` to make the step fail; 0 to let it succeed.
   let onStep: @Sendable (Step) -> Int32
 
-  /// Writes a body.
+  /// Writes a body to a file.
   ///
-  /// - Returns: the file's name; `nil` where the disk is full, or does not take it.
+  /// - Returns: the file's name; `nil` if the disk is full or the write fails.
   func add(_ body: Data) -> String? {
     let name = DigestName.make(random)
     let temporary = "\(directory)/\(name).new"
     let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { return nil }
     let isWritten = onStep(.opened) == 0 && Self.writeAll(body, to: file) && onStep(.written) == 0
-    // Without it, a power cut can leave a file of the right length full of zeros.
+    // Without the sync, a power cut can leave a file of the right length full of zeros.
     let isSynced = isWritten && fdatasync(file) == 0 && onStep(.synced) == 0
     guard close(file) == 0, isSynced, rename(temporary, "\(directory)/\(name)") == 0, onStep(.renamed) == 0 else {
       unlink(temporary)
@@ -47,7 +47,7 @@ package struct BodyFiles {
     return name
   }
 
-  /// Reads a body of a known length; `nil` where the file is not there, or not of that length.
+  /// Reads a body of a known length. Returns `nil` if the file is missing or has another length.
   func body(of name: String, length: Int64) -> Data? {
     guard DigestName.isOne(name) else { return nil }
     let file = open("\(directory)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -73,7 +73,7 @@ package struct BodyFiles {
 
   func remove(_ name: String) { if DigestName.isOne(name) { unlink("\(directory)/\(name)") } }
 
-  /// All names; those that were begun and not ended have a suffix.
+  /// The names of all files; an unfinished file has a suffix.
   private var names: [String] {
     guard let stream = opendir(directory) else { return [] }
     defer { closedir(stream) }
@@ -87,7 +87,7 @@ package struct BodyFiles {
     return names
   }
 
-  /// Removes files that no row names.
+  /// Removes old files that no row names.
   func sweep(keeping kept: Set<String>, now: Int64) {
     for name in names where !kept.contains(name) {
       var status = stat()
@@ -114,7 +114,7 @@ package struct BodyFiles {
   }
 }
 
-/// Names of files: 32 hexadecimal digits, so that none leads elsewhere.
+/// The names of body files: 32 hexadecimal digits, so that no name can lead out of the folder.
 enum DigestName {
   static func make(_ random: RandomSource) -> String {
     MessageDigest((0..<2).flatMap { _ in withUnsafeBytes(of: random.next(), Array.init) }).hexadecimal

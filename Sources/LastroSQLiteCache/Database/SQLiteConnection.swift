@@ -4,7 +4,7 @@ import CLastroSQLite
 
 /// A connection to a database, for one thread at a time.
 package final class SQLiteConnection {
-  /// What is bound to a statement, or read of a row.
+  /// A value that is bound to a statement, or read from a row.
   enum Value {
     case null
     case integer(Int64)
@@ -45,7 +45,7 @@ package final class SQLiteConnection {
     guard code == SQLITE_OK else { throw SQLiteFailure(code) }
   }
 
-  /// Runs a statement, which is kept for the next time, and gives its rows.
+  /// Runs a statement and returns its rows. The prepared statement is kept for the next call.
   @discardableResult
   func rows(_ sql: String, _ values: Value...) throws(SQLiteFailure) -> [[Value]] {
     let statement = try prepared(sql)
@@ -63,7 +63,7 @@ package final class SQLiteConnection {
     }
   }
 
-  /// All of it, or nothing.
+  /// Runs the body in a transaction, and rolls it back if the body throws.
   func transaction(_ body: () throws(SQLiteFailure) -> Void) throws(SQLiteFailure) {
     try execute("BEGIN IMMEDIATE")
     do throws(SQLiteFailure) {

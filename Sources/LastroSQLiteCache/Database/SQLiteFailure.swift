@@ -2,15 +2,15 @@
 
 import CLastroSQLite
 
-/// A call of SQLite failed, with its primary result code.
+/// A failed SQLite call with its primary result code.
 package struct SQLiteFailure: Error {
   let code: Int32
 
   init(_ code: Int32) { self.code = code & 0xFF }
 
-  /// Whether the file is none of SQLite's, or no longer one.
+  /// Whether the file is corrupt, or not an SQLite database.
   var isCorruption: Bool { code == SQLITE_CORRUPT || code == SQLITE_NOTADB }
 
-  /// In SQLite's words.
+  /// SQLite's description of the code.
   var text: String { String(cString: sqlite3_errstr(code)) }
 }

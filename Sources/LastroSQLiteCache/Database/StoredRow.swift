@@ -10,17 +10,17 @@ import LastroCache
   import Foundation
 #endif
 
-/// A head as it is written, and the digest that ties it to its place and its body.
+/// A head in the form in which it is stored, and the seal that ties it to its key and its body.
 struct StoredRow: Codable {
   var status: Int
   var reason: String
-  /// Names and values by turns.
+  /// The names and values of the fields, alternating.
   var fields: [String]
-  /// Microseconds since 1970.
+  /// The time of the request, in microseconds since 1970.
   var requested: Int64
   var received: Int64
   var isDecoded: Bool
-  /// Left out where it is not.
+  /// Whether the response is credentialed; `nil` means false.
   var isCredentialed: Bool?
 
   init(_ head: StoredHead) {
@@ -33,7 +33,7 @@ struct StoredRow: Codable {
     isCredentialed = head.isCredentialed ? true : nil
   }
 
-  /// `nil` where no answer can have been like that.
+  /// Returns the head; `nil` if the values are not those of a valid response.
   func head(id: Int64, selecting: [UInt8], length: Int64) -> StoredHead? {
     guard (200...999).contains(status), fields.count.isMultiple(of: 2), length >= 0 else { return nil }
     var all = HTTPFields()
@@ -52,12 +52,12 @@ struct StoredRow: Codable {
 
   private static func microseconds(_ time: Duration) -> Int64 {
     let (seconds, attoseconds) = time.components
-    // Beyond what a date can be, the entry is as old as can be, or as new.
+    // Clamp times that no date can have: such an entry is treated as extremely old or new.
     let clamped = min(max(seconds, -1_000_000_000_000), 1_000_000_000_000)
     return clamped * 1_000_000 + attoseconds / 1_000_000_000_000
   }
 
-  /// What only the holder of the key can have written of these values.
+  /// Returns a keyed digest of these values, which only a holder of the key can compute.
   static func seal(
     _ key: [UInt8], _ place: CacheKey, selecting: [UInt8], length: Int64, digest: [UInt8], head: [UInt8]
   ) -> [UInt8]? {
