@@ -3,21 +3,22 @@
 import HTTPTypes
 internal import Lastro
 
-/// What OpenTelemetry's conventions for HTTP clients say about a request and its outcome (semantic conventions 1.44).
+/// The attributes of a request and its outcome by OpenTelemetry's conventions for HTTP clients (semantic conventions
+/// 1.44).
 struct HTTPAttributes: Sendable {
-  /// `http.request.method`.
+  /// The attribute `http.request.method`.
   let method: String
-  /// `http.request.method_original`, where ``method`` is not it.
+  /// The attribute `http.request.method_original`, if it differs from ``method``.
   let originalMethod: String?
-  /// `url.scheme`.
+  /// The attribute `url.scheme`.
   let scheme: String
-  /// `server.address`: an IPv6 address without brackets.
+  /// The attribute `server.address`, with an IPv6 address without brackets.
   let address: String
-  /// `server.port`.
+  /// The attribute `server.port`.
   let port: Int?
-  /// `url.template`.
+  /// The attribute `url.template`.
   let template: String?
-  /// `lastro.operation`: the name of the operation.
+  /// The attribute `lastro.operation`: the name of the operation.
   let operation: String?
 
   init(_ request: ResourceRequest, operation: String?, known: KnownMethods) {
@@ -40,22 +41,22 @@ struct HTTPAttributes: Sendable {
     self.operation = operation
   }
 
-  /// Of the request of a call of which nothing was sent; `nil` where not even a base request could be made.
+  /// Creates the attributes of a call that sent nothing; returns `nil` if not even a base request was made.
   init?(_ ledger: AttemptLedger, known: KnownMethods) {
     guard let method = ledger.method, let url = ledger.url else { return nil }
     self.init(method, try? Origin(url), template: nil, operation: ledger.operation, known: known)
   }
 
-  /// `error.type` of an answer; `nil` below 400.
+  /// Returns `error.type` for a response; `nil` below 400.
   static func errorType(of status: HTTPResponse.Status) -> String? { status.code >= 400 ? "\(status.code)" : nil }
 
-  /// `error.type` of a failure without an answer: stage and code, of which there are few. `nil` for what the caller
-  /// cancelled, which is no error.
+  /// Returns `error.type` for a failure without a response: stage and code, which have few values. `nil` for a
+  /// cancellation by the caller, which is not an error.
   static func errorType(of error: TransportError) -> String? {
     error.code == .cancelled ? nil : "\(error.stage.rawValue)/\(error.code)"
   }
 
-  /// `error.type` of a failed call: that of its last attempt.
+  /// Returns `error.type` for a failed call: that of its last attempt.
   static func errorType(of error: HTTPFetchError<any Error>) -> String? {
     if error.stage == .http, let status = error.statusCode { return "\(status.code)" }
     return error.code == .cancelled ? nil : "\(error.stage.rawValue)/\(error.code)"
@@ -72,11 +73,11 @@ extension Result where Success == FetchEvent.Answer, Failure == TransportError {
 
   var notes: [TransferFacts.Note] { facts?.notes ?? [] }
 
-  /// What was refused on this side.
+  /// The error of a local refusal; `nil` if there was none.
   var refusal: TransportError? {
     if case .failure(let error) = self, error.stage == .policy, !error.requestSent { error } else { nil }
   }
 
-  /// Whether a request went out for it: not where something around the transport refused it, or had the answer.
+  /// Whether a request was sent: false if a layer around the transport refused it, or had the response.
   var wasSent: Bool { refusal == nil && facts?.isFromCache != true }
 }

@@ -6,24 +6,24 @@
   import Foundation
 #endif
 
-/// The methods that have a name of their own in metrics and spans; any other is `_OTHER`, so that a server, or a caller
-/// that makes methods up, cannot make ever more sets of attributes.
+/// The methods that appear under their own name in metrics and spans; any other is `_OTHER`. This bounds the number of
+/// attribute sets, even if a server or a caller invents methods.
 ///
-/// Methods are told apart by case, as HTTP does.
+/// Methods are case-sensitive, as in HTTP.
 public struct KnownMethods: Sendable, Hashable {
   /// The methods, such as `GET`.
   public let names: Set<String>
 
-  /// Makes a set in place of the usual one.
+  /// Creates a set that replaces the usual one.
   public init(_ names: Set<String>) { self.names = names }
 
-  /// Those of RFC 9110 and RFC 5789, and QUERY.
+  /// The methods of RFC 9110 and RFC 5789, and QUERY.
   public static let usual = KnownMethods([
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE",
   ])
 
-  /// Those that the environment variable `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS` lists, with commas between them, in
-  /// place of all others; ``usual`` where it is not set or lists none. Read at each access.
+  /// The methods listed in the environment variable `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, separated by commas,
+  /// which replace all others; ``usual`` if it is unset or empty. It is read on each access.
   public static var environment: KnownMethods {
     listed(in: ProcessInfo.processInfo.environment["OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"])
   }

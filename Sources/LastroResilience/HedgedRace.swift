@@ -2,28 +2,29 @@
 
 import Lastro
 
-/// The tries of one attempt under way: what its ``HedgePlan`` decides is done here.
+/// The concurrent tries of one attempt; it carries out the decisions of a ``HedgePlan``.
 ///
-/// All are children of the task that wants the answer: its cancellation ends them, and none is left when it goes on.
+/// All tries are child tasks of the task that awaits the response: cancelling that task cancels them, and all of them
+/// have ended when it resumes.
 struct HedgedRace {
   typealias Ended = Result<TransferResponse, TransportError>
 
   enum Event: Sendable {
-    /// The last try that was sent when the delay began has had it to itself.
+    /// The delay after the given try has passed.
     case delayPassed(Int)
     case ended(Int, Ended, ResilienceTelling)
   }
 
   private let request: TransferRequest
   private let transport: ResilientTransport
-  /// What each try goes through.
+  /// The resilience parts that each try passes through.
   private let resilience: Resilience
   private let delay: Duration
   private let first: FirstTry
   private let key: ResilienceKey
   private var plan: HedgePlan
   private var results: [Int: Ended] = [:]
-  /// How long after the first each hedge was sent.
+  /// The time between the first try and each hedge.
   private var sentAfter: [Int: Duration] = [:]
   private var telling: ResilienceTelling
 
@@ -48,7 +49,7 @@ struct HedgedRace {
         return noted(answer(number, cancelled))
       }
     }
-    // A plan has its answer before its last try has ended.
+    // Unreachable: a plan has an answer before its last try has ended.
     return .failure(.cancelled(requestSent: true))
   }
 
@@ -65,7 +66,7 @@ struct HedgedRace {
     }
     guard plan.awaitsDelay else { return }
     group.addTask {
-      // Where it is interrupted, the attempt is over.
+      // If the wait is interrupted, the attempt is over anyway.
       try? await transport.time.limit(delay)
       return .delayPassed(number)
     }
@@ -83,7 +84,7 @@ struct HedgedRace {
   private mutating func step(after event: Event) -> HedgePlan.Step {
     switch event {
     case .delayPassed(let number):
-      // Of a try that was followed by another at once.
+      // Ignore the delay of a try that was already followed by another.
       guard number == plan.sent - 1 else { return .wait }
       return stepped { plan, pay in plan.delayPassed(pay: pay) }
     case .ended(let number, let result, let told):
@@ -99,8 +100,8 @@ struct HedgedRace {
     }
   }
 
-  /// What no other try would do better ends an attempt, but not where it happened to the hedge: without it the first
-  /// try would have gone on.
+  /// Whether a failure that no other try could improve on affects only the hedge. Such a failure does not end the
+  /// attempt: without the hedge, the first try would have continued.
   private static func isHedgesOwn(
     _ result: Ended, _ outcome: AttemptOutcome
   ) -> Bool {
@@ -114,7 +115,7 @@ struct HedgedRace {
     }
   }
 
-  /// Takes a step that may want a hedge, and tells why there is none.
+  /// Performs a step that may require a hedge, and reports why none is sent.
   private mutating func stepped(_ step: (inout HedgePlan, () -> Bool) -> HedgePlan.Step) -> HedgePlan.Step {
     var veto: HedgeVeto?
     let (request, resilience, first, key, time) = (request, resilience, first, key, transport.time)
@@ -134,7 +135,7 @@ struct HedgedRace {
     guard case .failure(var error)? = results[number] else {
       return results[number] ?? .failure(.cancelled(requestSent: true))
     }
-    // Another try may have left, whatever this one says of itself.
+    // Another try may have been sent, even if this one was not.
     error.requestSent = !cancelled.isEmpty || results.values.contains(where: \.wasSent)
     return .failure(error)
   }

@@ -3,7 +3,7 @@
 public import Lastro
 
 extension StackConfiguration {
-  /// What stands between the stack and servers that fail. Default `nil`: nothing does.
+  /// The resilience parts that a stack applies to its requests. Default `nil`: none.
   ///
   /// ```swift
   /// var configuration = StackConfiguration()
@@ -11,8 +11,8 @@ extension StackConfiguration {
   /// let stack = try CurlNetworkStack(configuration: configuration)
   /// ```
   ///
-  /// Stacks that are made with the same value share its parts. It bounds fetches and streams; WebSocket, Gemini and
-  /// other dials of the same engine go past it.
+  /// Stacks that are created with the same value share its parts. The parts apply to fetches and streams; WebSocket,
+  /// Gemini and other dials of the same engine bypass them.
   public var resilience: Resilience? {
     get { layers[.resilience] as? Resilience }
     set { layers[.resilience] = newValue }
@@ -39,13 +39,13 @@ public enum ResilienceUse: Sendable {
     case hedger
   }
 
-  /// All parts that the stack has.
+  /// All parts of the stack.
   case stack
   /// No part: for a health check, which has to reach a server whose circuit is open.
   case none
-  /// No other parts of the stack's than these. It is a filter: a part that the stack lacks is not added.
+  /// Only these parts of the stack. This is a filter: a part that the stack lacks is not added.
   case only(Set<Part>)
-  /// These parts in place of the stack's. They hold in a stack without a ``Resilience`` too.
+  /// These parts instead of the stack's. They also apply in a stack without a ``Resilience``.
   case with(Resilience)
 }
 
@@ -60,7 +60,7 @@ extension ResilienceUse: TransportLayerUse {
 extension RequestOptions {
   /// The parts of a ``Resilience`` that the request goes through. Default ``ResilienceUse/stack``.
   ///
-  /// The parts of ``ResilienceUse/with(_:)`` hold in every stack, whether or not it has a ``Resilience`` of its own.
+  /// The parts of ``ResilienceUse/with(_:)`` apply in every stack, whether or not it has a ``Resilience`` of its own.
   public var resilience: ResilienceUse {
     get { layerUses[.resilience] as? ResilienceUse ?? .stack }
     set { layerUses[.resilience] = newValue }
@@ -68,7 +68,7 @@ extension RequestOptions {
 }
 
 extension Resilience {
-  /// The parts that a request goes through.
+  /// Returns the parts that a request goes through.
   func used(by request: TransferRequest) -> Resilience {
     guard let use = request.layerUses[.resilience] as? ResilienceUse else { return self }
     switch use {

@@ -2,7 +2,8 @@
 
 public import Lastro
 
-/// What stands between a stack and servers that fail: each part may be left out, and shared with other stacks.
+/// A set of parts that protect a stack from failing servers. Each part is optional, and may be shared with other
+/// stacks.
 ///
 /// ```swift
 /// var configuration = StackConfiguration()
@@ -10,21 +11,21 @@ public import Lastro
 /// let stack = try CurlNetworkStack(configuration: configuration)
 /// ```
 public struct Resilience: Sendable {
-  /// When requests may go out. Default `nil`: at once.
+  /// The pacer, which decides when requests are sent. Default `nil`: they are sent at once.
   public var pacer: Pacer?
-  /// How many may be under way. Default `nil`: as many as are asked for.
+  /// The limiter of concurrent attempts. Default `nil`: no limit.
   public var limiter: ConcurrencyLimiter?
-  /// Whether any is sent at all. Default `nil`: all are.
+  /// The circuit breaker, which decides whether requests are sent at all. Default `nil`: all are.
   public var breaker: CircuitBreaker?
-  /// Whether one that takes long is sent a second time. Default `nil`: none is.
+  /// The hedger, which sends slow requests a second time. Default `nil`: none is repeated.
   public var hedger: Hedger?
-  /// The servers that requests are spread over, where there are several. Their choice and what comes of it are the
-  /// ``EndpointLease``'s: here `explain` learns how the chosen one stands beside the others. Default `nil`.
+  /// The servers that requests are distributed over. An ``EndpointLease`` makes the choice and reports the result; this
+  /// property only lets `explain` compare the chosen server with the others. Default `nil`.
   public var endpoints: EndpointSet?
-  /// Is told of what the parts did, on the task of the request, which waits for it. Default `nil`.
+  /// A closure that receives the events of the parts, on the task of the request, which waits for it. Default `nil`.
   public var onEvent: (@Sendable (ResilienceEvent) -> Void)?
 
-  /// Makes a choice of parts.
+  /// Creates a set of parts.
   public init(
     pacer: Pacer? = nil, limiter: ConcurrencyLimiter? = nil, breaker: CircuitBreaker? = nil,
     hedger: Hedger? = nil, endpoints: EndpointSet? = nil, onEvent: (@Sendable (ResilienceEvent) -> Void)? = nil
@@ -37,41 +38,41 @@ public struct Resilience: Sendable {
     self.onEvent = onEvent
   }
 
-  /// Whether it lets every try through.
+  /// Whether no part can delay or refuse a try.
   var isEmpty: Bool { pacer == nil && limiter == nil && breaker == nil }
 
-  /// A breaker, and a pacer that follows `Retry-After` and the `RateLimit` fields of servers. No limiter and no hedger:
-  /// what is right for them depends on the service.
+  /// Returns a breaker, and a pacer that follows the `Retry-After` and `RateLimit` fields of servers. It has no limiter
+  /// and no hedger, because their settings depend on the service.
   public static func standard() -> Resilience { Resilience(pacer: Pacer(), breaker: CircuitBreaker()) }
 }
 
-/// What a part of ``Resilience`` did with a request.
+/// An action of a part of ``Resilience`` on a request.
 public struct ResilienceEvent: Sendable, Hashable {
-  /// What happened. Other kinds may come: a `switch` needs an `@unknown default`.
+  /// The kind of the event. Cases may be added: a `switch` needs an `@unknown default`.
   @nonexhaustive
   public enum Kind: Sendable, Hashable {
-    /// It waited for its pace.
+    /// The request waited for its pace.
     case paced(Duration)
-    /// It waited for room.
+    /// The request waited in the limiter's queue.
     case queued(Duration)
-    /// It was refused, with code `circuit_open`, `concurrency_limited` or `rate_limited`; nothing was sent.
+    /// The request was refused with code `circuit_open`, `concurrency_limited` or `rate_limited`; nothing was sent.
     case refused(FailureCode)
-    /// The circuit changed: by its end, or because it is the first to be let through again.
+    /// The circuit changed state, because the request ended or because it is the first probe.
     case circuit(from: CircuitState, to: CircuitState)
-    /// A hedge was sent: its number, from 1, and how long after the first try.
+    /// A hedge was sent: its number, from 1, and the time since the first try.
     case hedgeSent(Int, after: Duration)
-    /// A hedge ended: its number, how, and how long after the first try it had been sent.
+    /// A hedge ended: its number, its result, and the time between the first try and its sending.
     case hedgeEnded(Int, HedgeEnd, sentAfter: Duration)
-    /// It was time for a hedge, and none was sent.
+    /// A hedge was due, but was not sent.
     case hedgeWithheld(HedgeVeto)
   }
 
-  /// What happened.
+  /// The kind of the event.
   public let kind: Kind
-  /// To which calls it happened.
+  /// The key of the request.
   public let key: ResilienceKey
 
-  /// Makes an event; for tests of those that are told.
+  /// Creates an event; for tests of code that receives events.
   public init(_ kind: Kind, key: ResilienceKey) {
     self.kind = kind
     self.key = key

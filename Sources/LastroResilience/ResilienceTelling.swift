@@ -2,12 +2,12 @@
 
 import Lastro
 
-/// What the parts did to one request: told at once to those who asked for it, and noted in the facts of its transfer,
-/// which the ledger has.
+/// A recorder of what the parts did to one request. It reports each event to `onEvent` at once, and notes it in the
+/// facts of the transfer for the ledger.
 struct ResilienceTelling {
   private let onEvent: (@Sendable (ResilienceEvent) -> Void)?
   private(set) var notes: [TransferFacts.Note] = []
-  /// Whether the request waited for anything.
+  /// Whether the request waited for any part.
   var hasWaited: Bool { notes.contains { $0.wait != nil } }
 
   init(_ onEvent: (@Sendable (ResilienceEvent) -> Void)?) { self.onEvent = onEvent }
@@ -17,26 +17,26 @@ struct ResilienceTelling {
     if let note = kind.note { notes.append(note) }
   }
 
-  /// Tells of a refusal; other failures pass.
+  /// Reports a refusal and returns the error; other failures are not reported.
   mutating func told(_ error: TransportError, _ key: ResilienceKey) -> TransportError {
     if error.stage == .policy { tell(.refused(error.code), key) }
     return error
   }
 
-  /// Asks a part, and tells where it refuses.
+  /// Asks a part for admission, and reports a refusal.
   mutating func asked<Answer: ~Copyable>(
     _ key: ResilienceKey, _ ask: () throws(TransportError) -> Answer
   ) throws(TransportError) -> Answer {
     do throws(TransportError) { return try ask() } catch { throw told(error, key) }
   }
 
-  /// Notes how a limiter stands, which no page of a ledger shows.
+  /// Notes the state of a limiter, which no page of a ledger shows.
   mutating func note(_ snapshot: ConcurrencyLimiter.Snapshot, _ key: ResilienceKey) {
     notes.append(
       TransferFacts.Note("limiter", detail: key.part, bound: .init(inUse: snapshot.inUse, limit: snapshot.limit)))
   }
 
-  /// Takes what was told of a try, which was told to others already.
+  /// Adds the notes of a try, whose events were already reported.
   mutating func take(_ other: ResilienceTelling) { notes += other.notes }
 
   func noted(_ response: TransferResponse) -> TransferResponse {
@@ -57,7 +57,7 @@ struct ResilienceTelling {
 }
 
 extension ResilienceEvent.Kind {
-  /// What stands in the ledger; `nil` for a refusal, whose error does.
+  /// The ledger's note; `nil` for a refusal, which the ledger has as an error, and for a hedge that was sent.
   var note: TransferFacts.Note? {
     switch self {
     case .paced(let wait): TransferFacts.Note("paced", text: "waited \(wait.brief) for its pace", wait: wait)

@@ -3,7 +3,7 @@
 public import Lastro
 
 extension ResilientTransport {
-  /// The facts of the base, and how its server stands with each part.
+  /// Returns the facts of the base transport, and the state of each part for the request's server.
   public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
     var facts = base.explain(request)
     let resilience = resilience.used(by: request)
@@ -32,7 +32,7 @@ extension ResilientTransport {
 }
 
 extension EndpointSet {
-  /// How the endpoint of a request stands beside the others; `nil` where it is none of them.
+  /// Returns how the endpoint of a request compares with the others; `nil` if it is not in the set.
   fileprivate func words(for request: TransferRequest) -> String? {
     guard let origin = Origin(request.head) else { return nil }
     let health = health()

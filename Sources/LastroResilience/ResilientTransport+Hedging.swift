@@ -3,7 +3,7 @@
 import Lastro
 
 extension ResilientTransport {
-  /// Sends a request, and once more where its answer takes long.
+  /// Sends a request, and sends it again if the response is slow.
   func hedged(
     _ request: TransferRequest, by resilience: Resilience, _ hedger: Hedger, _ key: ResilienceKey
   ) async throws(TransportError) -> TransferResponse {
@@ -18,7 +18,7 @@ extension ResilientTransport {
     return try result.get()
   }
 
-  /// While no delay is known, there is nothing to race: that takes no task of its own.
+  /// Sends a request without a race, because no delay is known yet. It creates no task.
   private func alone(
     _ request: TransferRequest, by resilience: Resilience, _ first: FirstTry
   ) async throws(TransportError) -> TransferResponse {
@@ -34,7 +34,7 @@ extension ResilientTransport {
 }
 
 extension Resilience {
-  /// Why no hedge is sent now; `nil` where one is paid for.
+  /// Returns the reason for not sending a hedge now; `nil` if it was paid for.
   func hedgeVeto(_ request: TransferRequest, _ first: FirstTry, _ key: ResilienceKey) -> HedgeVeto? {
     if let breaker, let key = breaker.keyRule.key(of: request), breaker.state(of: key) != .closed { return .circuit }
     if let pacer, let key = pacer.keyRule.key(of: request), pacer.status(of: key).blocked != nil { return .pace }
@@ -46,15 +46,15 @@ extension Resilience {
   }
 }
 
-/// The first try of an attempt, as a hedger learns from it.
+/// The first try of an attempt, from which a hedger learns.
 struct FirstTry: Sendable {
   let hedger: Hedger
   let place: Hedger.Place
   let start: Duration
   let delay: Duration?
 
-  /// It ended, or was given up for another one's answer. A failure that comes soon says nothing of how long answers
-  /// take; one that lasted longer than the delay does, or the slow ones would be missing and the delay shrink.
+  /// Records the end of the first try, or its cancellation in favor of another response. An early failure is no latency
+  /// sample. A failure after the delay is one: without slow failures, the delay would shrink.
   func ended(_ verdict: HedgeVerdict, now: Duration) {
     let latency = now - start
     guard verdict == .acceptable || delay.map({ latency >= $0 }) ?? false else { return }

@@ -2,38 +2,38 @@
 
 public import Lastro
 
-/// A transport that sends through another one what its ``Resilience`` lets out.
+/// A transport that sends requests through another one, subject to its ``Resilience``.
 ///
-/// It stands below retries, and so sees each attempt, and each redirect, by itself: three attempts count three times. A
-/// request goes through pacing, then the limiter, then the breaker. What is refused fails with stage `policy`, is not
+/// It is below retries, so it sees each attempt and each redirect separately: three attempts count three times. A
+/// request passes the pacer, then the limiter, then the breaker. A refused request fails with stage `policy`, is not
 /// retried by `RetryInterceptor.standard`, and costs no retry quota. Waits count against the attempt and total
-/// timeouts, but not against those of connecting and idleness. An answer whose body is streamed is judged by its head.
-/// With a ``Hedger`` an attempt may be several tries, each of which goes through all of it by itself.
+/// timeouts, but not against the connect and idle timeouts. A response whose body is streamed is judged by its head.
+/// With a ``Hedger``, an attempt may consist of several tries, each of which passes all parts on its own.
 ///
-/// A stack puts it around its transport by `StackConfiguration.resilience`.
+/// A stack wraps its transport in one if `StackConfiguration.resilience` is set.
 public struct ResilientTransport: Transport {
-  /// What carries requests.
+  /// The transport that sends the requests.
   public let base: any Transport
-  /// What lets them out.
+  /// The parts that admit requests.
   public let resilience: Resilience
   let time: TimeSource
 
   /// Wraps a transport.
   ///
   /// - Parameters:
-  ///   - base: what carries requests.
-  ///   - resilience: what lets them out.
-  ///   - time: measures waits. Default: the system's; the parts have clocks of their own.
+  ///   - base: the transport that sends the requests.
+  ///   - resilience: the parts that admit requests.
+  ///   - time: the time source for waits. Default: the system's; the parts have time sources of their own.
   public init(over base: any Transport, _ resilience: Resilience, time: TimeSource = .continuous) {
     self.base = base
     self.resilience = resilience
     self.time = time
   }
 
-  /// Waits until the request may go out, sends it, and tells the parts how it ended.
+  /// Waits until the request may be sent, sends it, and reports its outcome to the parts.
   ///
-  /// - Throws: `TransportError`: that of the base; stage `policy` where it was refused; stage `timeout` where its
-  ///   deadline passed while it waited. Nothing was sent in the latter two.
+  /// - Throws: `TransportError`: the error of the base transport; stage `policy` if the request was refused; stage
+  ///   `timeout` if its deadline passed while it waited. Nothing was sent in the latter two cases.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let resilience = resilience.used(by: request)
     if let hedger = resilience.hedger, let key = hedger.key(of: request) {
@@ -75,10 +75,10 @@ public struct ResilientTransport: Transport {
         }
       }
       circuit = try self.circuit(for: request, to: origin, by: resilience.breaker, &telling)
-      // Where nothing waited, the deadline stays as it is: to change it copies the request.
+      // If nothing waited, keep the deadline: changing it would copy the request.
       sent = telling.hasWaited ? try remaining(of: request, since: start) : request
     } catch {
-      // What is refused costs none of the server's quota.
+      // A refused request costs none of the server's quota.
       if let slot { resilience.pacer?.giveBack(slot) }
       throw error
     }
@@ -109,7 +109,7 @@ public struct ResilientTransport: Transport {
     telling.tell(.circuit(from: change.from, to: change.to), key)
   }
 
-  /// The request with what its waits left of its deadline.
+  /// Returns the request with its deadline shortened by its waits.
   private func remaining(
     of request: TransferRequest, since start: Duration
   ) throws(TransportError) -> TransferRequest {

@@ -10,15 +10,15 @@ internal import LastroWire
   public import Foundation
 #endif
 
-/// The body of a Gemini response: bytes in memory, or a stream with back-pressure that one reader consumes once.
+/// The body of a Gemini response: bytes in memory, or a stream with back-pressure that a single reader consumes once.
 ///
-/// No more is read from the network than the reader takes, up to a small buffer. Dropping the body closes the
-/// connection. It ends well when the server closes TLS in order; an end without close_notify is stage `response`, code
-/// `truncated_body`, after all bytes that came before it.
+/// Apart from a small buffer, only the bytes that the reader requests are read from the network. Dropping the body
+/// closes the connection. The body is complete if the server closes TLS in order. An end without close_notify throws
+/// stage `response`, code `truncated_body`, after all bytes that arrived before it.
 public struct GeminiBody: AsyncSequence, Sendable {
   /// A piece of the body, never empty.
   public typealias Element = Data
-  /// Why the rest did not come.
+  /// The error that prevented the rest from being read.
   public typealias Failure = GeminiError
 
   fileprivate enum Storage: Sendable {
@@ -28,18 +28,18 @@ public struct GeminiBody: AsyncSequence, Sendable {
 
   private let storage: Storage
 
-  /// A body in memory.
+  /// Creates a body in memory.
   public init(_ bytes: Data) { storage = .bytes(bytes, isTruncated: false) }
 
   init(_ bytes: Data, isTruncated: Bool) { storage = .bytes(bytes, isTruncated: isTruncated) }
 
   init(_ source: GeminiBodySource) { storage = .stream(source) }
 
-  /// The bytes when they are in memory; `nil` for a stream.
+  /// The bytes, if they are in memory; `nil` for a stream.
   public var bytes: Data? { if case .bytes(let data, _) = storage { data } else { nil } }
 
-  /// Whether the end came without close_notify, which ``GeminiConfiguration/toleratesTruncation`` let pass. For a
-  /// stream, known once it has ended.
+  /// Whether the body ended without close_notify and ``GeminiConfiguration/toleratesTruncation`` accepted that. For a
+  /// stream, the value is final only at its end.
   public var isTruncated: Bool {
     switch storage {
     case .bytes(_, let isTruncated): isTruncated
@@ -47,14 +47,14 @@ public struct GeminiBody: AsyncSequence, Sendable {
     }
   }
 
-  /// Gives the rest up and closes the connection.
+  /// Abandons the rest and closes the connection.
   public func cancel() { if case .stream(let source) = storage { source.cancel() } }
 
-  /// Reads all of it into memory.
+  /// Reads the whole body into memory.
   ///
-  /// - Parameter limit: most bytes to take.
-  /// - Throws: stage `limit`, code `body_too_large`, when there are more; the connection is closed then. Else what
-  ///   reading throws.
+  /// - Parameter limit: the maximum number of bytes.
+  /// - Throws: stage `limit`, code `body_too_large`, if there are more bytes, in which case the connection is closed;
+  ///   otherwise the error that reading throws.
   public func collect(upTo limit: Int) async throws(GeminiError) -> Data {
     var collected = Data()
     for try await piece in self {
@@ -69,7 +69,7 @@ public struct GeminiBody: AsyncSequence, Sendable {
     return collected
   }
 
-  /// Reads the body piece by piece.
+  /// An iterator over the pieces of the body.
   public struct AsyncIterator: AsyncIteratorProtocol {
     private var remaining: Data?
     private let source: GeminiBodySource?
@@ -83,18 +83,18 @@ public struct GeminiBody: AsyncSequence, Sendable {
       }
     }
 
-    /// The next piece, or `nil` at the end.
+    /// Returns the next piece, or `nil` at the end.
     ///
-    /// - Throws: ``GeminiError``: why the rest does not come.
+    /// - Throws: ``GeminiError``: the reason why the rest cannot be read.
     public mutating func next() async throws(GeminiError) -> Data? {
       if let source { return try await source.next() }
       defer { remaining = nil }
       return remaining
     }
 
-    /// The next piece, or `nil` at the end.
+    /// Returns the next piece, or `nil` at the end.
     ///
-    /// - Throws: ``GeminiError``: why the rest does not come.
+    /// - Throws: ``GeminiError``: the reason why the rest cannot be read.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> Data? {
       if let source { return try await source.next() }
       defer { remaining = nil }
@@ -102,11 +102,11 @@ public struct GeminiBody: AsyncSequence, Sendable {
     }
   }
 
-  /// Makes the iterator. A stream has one reader: a second one sees what the first left.
+  /// Creates the iterator. A stream has a single reader: a second one gets only the bytes that the first has left.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }
 
-/// Reads the body of one response.
+/// A reader of the body of one response.
 final class GeminiBodySource: Sendable {
   private enum State {
     case open(Data)
@@ -124,7 +124,7 @@ final class GeminiBodySource: Sendable {
   private let header: GeminiResponseHeader
   private let state: Lock<State>
 
-  /// - Parameter first: bytes that came with the header.
+  /// - Parameter first: bytes that arrived with the header.
   init(
     _ stream: any ByteStream, first: Data, clock: GeminiDeadline, configuration: GeminiConfiguration, url: GeminiURL,
     header: GeminiResponseHeader
@@ -152,7 +152,8 @@ final class GeminiBodySource: Sendable {
   }
 
   func next() async throws(GeminiError) -> Data? {
-    // Streams give what is ready before they look at a limit: a body that never pauses would never end.
+    // Streams return buffered bytes without checking the limit, so check it here: otherwise a body that never pauses
+    // would never end.
     let isLate = clock.hasPassed
     let ready: Result<Data?, GeminiError>? = state.withLock { state in
       switch state {
@@ -189,7 +190,7 @@ final class GeminiBodySource: Sendable {
 
   private func fail(_ cause: TransportError) -> GeminiError {
     let error = error(cause)
-    // A second reader, or a cancelled one, disturbs nothing.
+    // A concurrent second reader, or a cancelled one, does not affect the state.
     guard cause.code != .operationInProgress, cause.code != .cancelled else { return error }
     let first: GeminiError = state.withLock { state in
       if case .failed(let first) = state { return first }
@@ -225,7 +226,7 @@ final class GeminiBodySource: Sendable {
   }
 }
 
-/// The end of all of a request.
+/// The deadline of a whole request.
 struct GeminiDeadline: Sendable {
   let time: TimeSource
   let total: Duration?
@@ -239,10 +240,10 @@ struct GeminiDeadline: Sendable {
 
   var hasPassed: Bool { countdown.left == .zero }
 
-  /// The lesser of a limit and what is left; never less than nothing.
+  /// Returns the smaller of a limit and the time left; never negative.
   func limit(_ other: Duration?) -> Duration? { [countdown.left, other].compactMap(\.self).min() }
 
-  /// Moves the end by the time that passed since `start`: waiting for a person does not count.
+  /// Extends the deadline by the time since `start`: waiting for a person does not count.
   mutating func forgive(since start: Duration) { countdown.extend(by: time.now() - start) }
 
   func error(url: GeminiURL?, header: GeminiResponseHeader? = nil) -> GeminiError {

@@ -2,114 +2,116 @@
 
 public import Lastro
 
-/// How a ``GeminiClient`` behaves.
+/// The configuration of a ``GeminiClient``.
 public struct GeminiConfiguration: Sendable {
-  /// What to do when a server says that it is asked too often (status 44).
+  /// The reaction to a server that reports too many requests (status 44).
   public enum SlowDown: Sendable, Hashable {
-    /// The response is handed over; ``GeminiResponseHeader/slowDown`` says how long to wait.
+    /// Returns the response; ``GeminiResponseHeader/slowDown`` has the time to wait.
     case deliver
-    /// Waits and asks again, so many times at most, where the server wants no more than `longest`, and the total limit
-    /// leaves as much; else the response is handed over.
+    /// Waits and retries, up to the given number of times, if the server asks for at most `longest` and the total limit
+    /// leaves enough time; otherwise returns the response.
     case wait(longest: Duration, attempts: Int)
   }
 
-  /// A server that wants a line of text.
+  /// A request of a server for a line of text.
   public struct InputRequest: Sendable {
-    /// The URL whose server asks for input.
+    /// The URL of the resource that requests input.
     public var url: GeminiURL
-    /// What to show; from the server, one line, perhaps empty.
+    /// The prompt to show; a single line from the server, possibly empty.
     public var prompt: String
-    /// Whether what is typed must not be seen, nor kept (status 11).
+    /// Whether the input must be hidden and must not be stored (status 11).
     public var isSensitive: Bool
   }
 
-  /// Default: trust on first use, remembered as long as the configuration lives, changes refused.
+  /// The trust policy. Default: trust on first use, remembered as long as the configuration lives, with changes
+  /// refused.
   public var trust = GeminiTrust.firstUse(GeminiMemoryKnownHosts())
-  /// How to connect. Default: as `ConnectionOptions` has it.
+  /// The connection options. Default: those of `ConnectionOptions`.
   ///
-  /// Its client certificates are never presented: ``identities`` are, where they belong. Options of the dialer's own do
-  /// not count, as its client certificates would go to every host.
+  /// Their client certificates are never presented; ``identities`` are, within their scopes. The dialer's own options
+  /// do not apply, because their client certificates would be sent to every host.
   public var connection = ConnectionOptions()
-  /// Client certificates. Default none.
+  /// The client certificates. Default: none.
   public var identities = GeminiIdentities()
-  /// Default ``GeminiRedirects/standard``.
+  /// The policy for redirects. Default ``GeminiRedirects/standard``.
   public var redirects = GeminiRedirects.standard
-  /// Answers statuses 10 and 11: a text, which is sent as the query, or `nil` to have the response handed over. Default
-  /// `nil`: it always is. At most ten times for a request.
+  /// A closure that answers statuses 10 and 11: it returns a text, which is sent as the query, or `nil` to return the
+  /// response. It is called at most ten times per request. Default `nil`: the response is always returned.
   public var onInput: (@Sendable (InputRequest) async -> Secret?)?
-  /// Default ``SlowDown/deliver``.
+  /// The reaction to status 44. Default ``SlowDown/deliver``.
   public var slowDown = SlowDown.deliver
-  /// Limit for connection and TLS. Default 10 s; `nil` for none.
+  /// The time limit for connecting and TLS. Default 10 s; `nil`: no limit.
   public var connectTimeout: Duration? = .seconds(10)
-  /// Limit from the connection to the end of the response header, however slowly it drips. Default 15 s; `nil` for
-  /// none.
+  /// The time limit from the connection to the end of the response header, even if bytes keep arriving. Default 15 s;
+  /// `nil`: no limit.
   public var headerTimeout: Duration? = .seconds(15)
-  /// Longest time without a byte of the body. Default 30 s; `nil` for none.
+  /// The longest time without a byte of the body. Default 30 s; `nil`: no limit.
   public var idleTimeout: Duration? = .seconds(30)
-  /// Limit for all of a request, redirects and body included; time that callbacks take does not count. Default `nil`.
+  /// The time limit for a whole request, including redirects and body; the time in callbacks does not count. Default
+  /// `nil`: no limit.
   public var totalTimeout: Duration?
-  /// Whether a body that ends without close_notify counts as whole, as many servers leave it out;
-  /// ``GeminiBody/isTruncated`` tells. Default false: it is an error.
+  /// Whether a body that ends without close_notify counts as complete, because many servers omit it;
+  /// ``GeminiBody/isTruncated`` reports such an end. Default false: it is an error.
   public var toleratesTruncation = false
-  /// Measures limits, and says what day it is. Default: the continuous clock.
+  /// The time source for limits and for the current date. Default: the continuous clock.
   public var time = TimeSource.continuous
 
-  /// Makes the default configuration.
+  /// Creates the default configuration.
   public init() {}
 }
 
-/// Which redirects are followed.
+/// The policy for following redirects.
 public struct GeminiRedirects: Sendable {
-  /// What to do about a redirect.
+  /// The decision about a redirect.
   public enum Decision: Sendable, Hashable {
-    /// Goes there.
+    /// Follows the redirect.
     case follow
     /// Fails with code `redirect_refused`.
     case refuse
-    /// Hands the 3x response over.
+    /// Returns the 3x response.
     case deliver
   }
 
   /// A redirect.
   public struct Step: Sendable {
-    /// What answered with it.
+    /// The URL that returned the redirect.
     public var from: GeminiURL
-    /// Where it leads.
+    /// The target of the redirect.
     public var to: GeminiReference
-    /// 30, 31, or another of 3x.
+    /// The status: 30, 31, or another 3x.
     public var status: GeminiStatus
-    /// Which one it is, from 1.
+    /// The number of the redirect, from 1.
     public var number: Int
 
-    /// Whether it leads to another host or port, or away from Gemini.
+    /// Whether the target has another host or port, or another scheme than Gemini.
     public var leavesHost: Bool {
       if case .gemini(let url) = to { url.authority != from.authority } else { true }
     }
   }
 
-  /// Most redirects in a row. Default 5.
+  /// The maximum number of consecutive redirects. Default 5.
   public var limit: Int
-  /// Decides about each that leads somewhere; one that does not fails with `invalid_redirect`. One to another scheme
-  /// cannot be followed, only handed over.
+  /// A closure that decides about each redirect with a valid target; a redirect without one fails with
+  /// `invalid_redirect`. A redirect to another scheme cannot be followed, only delivered.
   public var decide: @Sendable (Step) async -> Decision { didSet { handsAllOver = false } }
-  /// Whether there is nothing to decide, so that a redirect need not lead anywhere.
+  /// Whether every redirect is delivered, so that its target need not be valid.
   private(set) var handsAllOver = false
 
-  /// Makes a policy. `limit` is 5 by default; a negative number counts as 0.
+  /// Creates a policy. `limit` is 5 by default; a negative number counts as 0.
   public init(limit: Int = 5, decide: @escaping @Sendable (Step) async -> Decision) {
     self.limit = max(0, limit)
     self.decide = decide
   }
 
-  /// Follows five, on the same host and port; others are refused.
+  /// Follows up to five redirects on the same host and port; refuses all others.
   public static let standard = GeminiRedirects { $0.leavesHost ? .refuse : .follow }
-  /// Hands every 3x response over, also one whose target is not a URL.
+  /// Returns every 3x response, even if its target is not a URL.
   public static let none: GeminiRedirects = {
     var policy = GeminiRedirects { _ in .deliver }
     policy.handsAllOver = true
     return policy
   }()
 
-  /// Follows them wherever they lead within Gemini, five in a row by default; a negative limit counts as 0.
+  /// Follows redirects to any Gemini host, up to five consecutive ones by default; a negative limit counts as 0.
   public static func acrossHosts(limit: Int = 5) -> GeminiRedirects { GeminiRedirects(limit: limit) { _ in .follow } }
 }

@@ -9,40 +9,41 @@ internal import LastroSupport
   public import Foundation
 #endif
 
-/// A Gemini request as a task that is resumed, cancelled, and completes once: for code that is written that way.
+/// A Gemini request as a task that is resumed, may be cancelled, and completes once; for code in callback style.
 ///
-/// The completion is called exactly once: with the response and its body in memory, with an error, or, when the task is
-/// cancelled or dropped before, with stage `cancelled`; also where it was never resumed. It runs where the queue says;
-/// the task is in state ``State/completed`` by then. Any thread may call everything here.
+/// The completion is called exactly once: with the response and its body in memory, with an error, or with stage
+/// `cancelled` if the task is cancelled or dropped first, even if it was never resumed. It runs on the given queue; the
+/// task is then already in state ``State/completed``. Every member may be called from any thread.
 public final class GeminiDataTask: Cancelable {
-  /// Takes the outcome.
+  /// A closure that receives the outcome.
   public typealias Completion = @Sendable (Result<GeminiResponse, GeminiError>) -> Void
 
-  /// Where a task is in its life; it only goes forward.
+  /// The state of a task. Transitions only go forward.
   @frozen
   public enum State: Sendable, Hashable {
-    /// ``resume()`` was not called yet.
+    /// The ``resume()`` method was not called yet.
     case unstarted
-    /// Under way.
+    /// The request is in progress.
     case started
-    /// It has an outcome, or was cancelled.
+    /// The task has an outcome, or was cancelled.
     case completed
   }
 
-  /// What is asked for.
+  /// The request of the task.
   public let request: GeminiRequest
   private let client: GeminiClient
   private let maximumBodyBytes: Int
   private let core: Core
 
-  /// Makes a task. Nothing is sent before ``resume()``.
+  /// Creates a task. Nothing is sent before ``resume()``.
   ///
   /// - Parameters:
-  ///   - request: what to ask for.
-  ///   - client: asks.
-  ///   - maximumBodyBytes: most bytes of a body; more fail with stage `limit`. Default 16 MiB.
-  ///   - queue: where the completion runs. Default: on the thread on which the request ended, or was cancelled.
-  ///   - completion: takes the outcome.
+  ///   - request: the request to send.
+  ///   - client: the client that sends it.
+  ///   - maximumBodyBytes: the maximum size of the body; a larger body fails with stage `limit`. Default 16 MiB.
+  ///   - queue: the queue on which the completion runs. Default: the thread on which the request ended or was
+  ///     cancelled.
+  ///   - completion: receives the outcome.
   public init(
     request: GeminiRequest, client: GeminiClient, maximumBodyBytes: Int = GeminiClient.defaultMaximumBodyBytes,
     queue: CallbackQueue = .concurrent, completion: @escaping Completion
@@ -53,9 +54,9 @@ public final class GeminiDataTask: Cancelable {
     core = Core(queue: queue, completion: completion)
   }
 
-  /// Makes a task for a URL, with the defaults of ``init(request:client:maximumBodyBytes:queue:completion:)``.
+  /// Creates a task for a URL, with the defaults of ``init(request:client:maximumBodyBytes:queue:completion:)``.
   ///
-  /// - Throws: as ``GeminiURL/init(_:)-(String)``; the completion is not called then.
+  /// - Throws: the errors of ``GeminiURL/init(_:)-(String)``; the completion is not called in that case.
   public convenience init(
     url: URL, client: GeminiClient, maximumBodyBytes: Int = GeminiClient.defaultMaximumBodyBytes,
     queue: CallbackQueue = .concurrent, completion: @escaping Completion
@@ -67,12 +68,12 @@ public final class GeminiDataTask: Cancelable {
 
   deinit { core.cancel(request.url) }
 
-  /// How far the task has come. Any thread may ask.
+  /// The current state. It may be read from any thread.
   public var state: State { core.state }
-  /// Whether it was cancelled before it had an outcome.
+  /// Whether the task was cancelled before it had an outcome.
   public var isCancelled: Bool { core.isCancelled }
 
-  /// Starts it; does nothing for a task that was started, or cancelled.
+  /// Starts the task; has no effect if it was started or cancelled.
   public func resume() {
     core.start { [request, client, maximumBodyBytes, core] in
       Task {
@@ -85,10 +86,10 @@ public final class GeminiDataTask: Cancelable {
     }
   }
 
-  /// Gives it up, and closes its connection; does nothing for a task that has completed.
+  /// Cancels the task and closes its connection; has no effect after completion.
   public func cancel() { core.cancel(request.url) }
 
-  /// What the running request holds on to, so that the task itself can be dropped.
+  /// The state that the running request retains, so that the task itself can be dropped.
   private final class Core: Sendable {
     private struct Parts {
       var state = State.unstarted
@@ -96,7 +97,7 @@ public final class GeminiDataTask: Cancelable {
       var completion: Completion?
       var work: Task<Void, Never>?
 
-      /// - Returns: what is to be told, if this is the first end.
+      /// - Returns: the completion to call, if the task was not complete yet.
       mutating func complete() -> Completion? {
         defer {
           state = .completed
@@ -145,8 +146,8 @@ public final class GeminiDataTask: Cancelable {
 }
 
 extension GeminiClient {
-  /// A task for a request, whose body has 16 MiB at most; nothing is sent before it is resumed. Default `queue`: the
-  /// thread on which the request ended.
+  /// Creates a task for a request whose body may have at most 16 MiB; nothing is sent before it is resumed. Default
+  /// `queue`: the thread on which the request ended.
   public func dataTask(
     with request: GeminiRequest, queue: CallbackQueue = .concurrent, completion: @escaping GeminiDataTask.Completion
   ) -> GeminiDataTask { GeminiDataTask(request: request, client: self, queue: queue, completion: completion) }

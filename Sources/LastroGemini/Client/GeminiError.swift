@@ -2,7 +2,7 @@
 
 public import Lastro
 
-/// Why a Gemini request failed. Statuses from 40 on are answers, and no errors.
+/// The reason why a Gemini request failed. Statuses from 40 on are responses, not errors.
 public struct GeminiError: Error, Sendable, CustomStringConvertible {
   private struct Parts: Sendable {
     var stage: FailureStage
@@ -18,37 +18,37 @@ public struct GeminiError: Error, Sendable, CustomStringConvertible {
 
   private var parts: CopyOnWrite<Parts>
 
-  /// Where in the flow it failed.
+  /// The stage at which the request failed.
   public var stage: FailureStage {
     get { parts.value.stage }
     _modify { yield &parts.value.stage }
   }
-  /// Why, as a stable word.
+  /// The stable code of the failure.
   public var code: FailureCode {
     get { parts.value.code }
     _modify { yield &parts.value.code }
   }
-  /// One readable sentence, free of sensitive input.
+  /// A readable sentence, without sensitive input.
   public var message: String {
     get { parts.value.message }
     _modify { yield &parts.value.message }
   }
-  /// How to fix it, where there is a usual remedy.
+  /// A remedy, if there is a usual one.
   public var hint: String? {
     get { parts.value.hint }
     _modify { yield &parts.value.hint }
   }
-  /// What was asked for when it failed, after redirects; `nil` where there is no URL yet.
+  /// The URL that was requested at the time of the failure, after redirects; `nil` if there is no URL yet.
   public var url: GeminiURL? {
     get { parts.value.url }
     _modify { yield &parts.value.url }
   }
-  /// The header of the response, where it had come before the failure.
+  /// The header of the response, if it arrived before the failure.
   public var header: GeminiResponseHeader? {
     get { parts.value.header }
     _modify { yield &parts.value.header }
   }
-  /// The URLs that redirects had led to, in order.
+  /// The URLs of the redirects that were followed, in order.
   public var redirects: [GeminiURL] {
     get { parts.value.redirects }
     _modify { yield &parts.value.redirects }
@@ -58,13 +58,13 @@ public struct GeminiError: Error, Sendable, CustomStringConvertible {
     get { parts.value.certificateChange }
     _modify { yield &parts.value.certificateChange }
   }
-  /// What the stream or its dialer reported, where it did.
+  /// The error of the stream or its dialer, if there was one.
   public var cause: TransportError? {
     get { parts.value.cause }
     _modify { yield &parts.value.cause }
   }
 
-  /// Makes an error.
+  /// Creates an error.
   public init(
     stage: FailureStage, code: FailureCode, message: String, hint: String? = nil, url: GeminiURL? = nil,
     header: GeminiResponseHeader? = nil, cause: TransportError? = nil
@@ -73,7 +73,7 @@ public struct GeminiError: Error, Sendable, CustomStringConvertible {
       Parts(stage: stage, code: code, message: message, hint: hint, url: url, header: header, cause: cause))
   }
 
-  /// What the stream, or its dialer, reported.
+  /// Creates an error from one of the stream or its dialer.
   init(_ cause: TransportError, url: GeminiURL?) {
     self.init(
       stage: cause.stage, code: cause.code, message: cause.message, hint: cause.hint, url: url, cause: cause)
@@ -87,31 +87,31 @@ public struct GeminiError: Error, Sendable, CustomStringConvertible {
     Self(stage: .cancelled, code: .cancelled, message: "the request was cancelled", url: url)
   }
 
-  /// One line: stage, code and message.
+  /// Stage, code and message on one line.
   public var description: String {
     "\(stage.rawValue)/\(code): \(message)" + (hint.map { " (\($0))" } ?? "")
   }
 }
 
 extension FailureCode {
-  /// A Gemini URL of more than 1,024 bytes.
+  /// The Gemini URL has more than 1,024 bytes.
   public static let urlTooLong = Self("url_too_long")
-  /// The host's key is another than the one it is known by. Stage `trust`.
+  /// The key of the host differs from the known one. Stage `trust`.
   public static let certificateChanged = Self("certificate_changed")
-  /// The store of known hosts cannot be read, written, or understood. Stage `trust`.
+  /// The store of known hosts cannot be read, written, or parsed. Stage `trust`.
   public static let knownHostsFailed = Self("known_hosts_failed")
-  /// No complete response header within its limit. Stage `timeout`.
+  /// The response header was not complete within its limit. Stage `timeout`.
   public static let headerTimeout = Self("header_timeout")
-  /// A redirect that leaves the host, or the scheme, and was not allowed. Stage `redirect`.
+  /// A redirect leaves the host or the scheme, and was not allowed. Stage `redirect`.
   public static let redirectRefused = Self("redirect_refused")
 }
 
 extension TrustVerdict {
-  /// The key was seen for the first time, and is remembered from now on.
+  /// The key was seen for the first time, and was stored.
   public static let firstUse = Self(rawValue: "first_use")
-  /// The key is the one that the host is known by.
+  /// The key equals the known key of the host.
   public static let knownHost = Self(rawValue: "known_host")
-  /// The key is another than the one that the host is known by, and was accepted by decision or after the old one's
-  /// expiry.
+  /// The key differs from the known key of the host. It was accepted by decision, or because the old certificate has
+  /// expired.
   public static let changedHost = Self(rawValue: "changed_host")
 }

@@ -3,13 +3,13 @@
 public import Lastro
 internal import LastroSupport
 
-/// Client certificates, each for a host, a port, and the paths from one on. They are presented nowhere else, wherever
-/// redirects lead.
+/// A collection of client certificates, each for a host, a port, and all paths below a given one. They are never
+/// presented outside their scope, even after redirects.
 ///
-/// A scope `/app` holds for `/app`, `/app?x` and `/app/x`, not for `/apple`; `/` for all of the host. Of several, the
-/// longest counts. Paths are compared with percent-encoding undone; one with an encoded `/` or `\` is below no scope
-/// but `/`, as servers may read it either way. Any thread may call it; what changes holds for connections made from
-/// then on.
+/// A scope `/app` covers `/app`, `/app?x` and `/app/x`, but not `/apple`; `/` covers the whole host. Of several
+/// matching scopes, the longest applies. Paths are compared after percent-decoding. A path with an encoded `/` or `\`
+/// matches only the scope `/`, because servers may interpret it either way. It may be used from any thread; changes
+/// apply to later connections.
 public final class GeminiIdentities: Sendable {
   private struct Scope: Hashable {
     var host: GeminiHost
@@ -18,26 +18,26 @@ public final class GeminiIdentities: Sendable {
 
   private let identities = Lock<[Scope: TLSOptions.Identity]>([:])
 
-  /// Makes an empty collection.
+  /// Creates an empty collection.
   public init() {}
 
-  /// Adds a client certificate, in the place of one with the same scope.
+  /// Adds a client certificate; replaces one with the same scope.
   ///
   /// - Parameters:
-  ///   - identity: certificate and key.
-  ///   - url: host, port and path of the scope; its query does not matter.
+  ///   - identity: the certificate and its key.
+  ///   - url: the host, port and path of the scope; the query is ignored.
   public func add(_ identity: TLSOptions.Identity, for url: GeminiURL) {
     let scope = Scope(host: url.authority, segments: Self.segments(url.path))
     identities.withLock { $0[scope] = identity }
   }
 
-  /// Removes the one that was added for exactly this scope.
+  /// Removes the certificate that was added for exactly this scope.
   public func remove(for url: GeminiURL) {
     let scope = Scope(host: url.authority, segments: Self.segments(url.path))
     identities.withLock { $0[scope] = nil }
   }
 
-  /// The one to present to this URL; `nil` for none.
+  /// Returns the certificate to present to this URL; `nil` if there is none.
   public func identity(for url: GeminiURL) -> TLSOptions.Identity? {
     let segments = Self.segments(url.path)
     let isClear = segments.allSatisfy { !$0.contains(UInt8(ascii: "/")) && !$0.contains(UInt8(ascii: "\\")) }
@@ -49,7 +49,7 @@ public final class GeminiIdentities: Sendable {
     }
   }
 
-  /// Decoded; a final slash makes no difference.
+  /// Returns the decoded segments; a trailing slash makes no difference.
   private static func segments(_ path: String) -> [[UInt8]] {
     var segments = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
     if segments.last?.isEmpty == true { segments.removeLast() }

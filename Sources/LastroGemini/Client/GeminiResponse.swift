@@ -10,18 +10,19 @@ public import Lastro
 
 /// A response to a Gemini request, of any status.
 public struct GeminiResponse: Sendable {
-  /// What answered, after redirects and answers to prompts.
+  /// The URL that responded, after redirects and answered prompts.
   public var url: GeminiURL
-  /// Status and meta.
+  /// The status and its meta text.
   public var header: GeminiResponseHeader
-  /// The body; empty unless the status is 2x, whatever the server sent.
+  /// The body; always empty unless the status is 2x.
   public var body: GeminiBody
-  /// The URLs that redirects led to, in order; the last one is ``url``, unless a prompt was answered after it.
+  /// The URLs of the redirects that were followed, in order; the last one is ``url``, unless a prompt was answered
+  /// after it.
   public var redirects: [GeminiURL]
-  /// What is known about the connection; `trust` says how the server was trusted.
+  /// The facts about the connection; `trust` has the verdict on the server.
   public var facts: StreamFacts
 
-  /// Makes a response, as tests do.
+  /// Creates a response, for tests.
   public init(
     url: GeminiURL, header: GeminiResponseHeader, body: GeminiBody = GeminiBody(Data()), redirects: [GeminiURL] = [],
     facts: StreamFacts = StreamFacts()
@@ -33,15 +34,15 @@ public struct GeminiResponse: Sendable {
     self.facts = facts
   }
 
-  /// What the server says.
+  /// The status of the response.
   public var status: GeminiStatus { header.status }
-  /// What stands behind the status.
+  /// The text after the status.
   public var meta: String { header.meta }
-  /// The body of a 2x response when it is in memory, as after `fetchData`; else `nil`.
+  /// The body of a 2x response, if it is in memory, as after `fetchData`; else `nil`.
   public var data: Data? { status.isSuccess ? body.bytes : nil }
 
-  /// The body in memory as text, in its charset: UTF-8 (repaired), US-ASCII or ISO-8859-1; `nil` for another one, for a
-  /// body that is not text, and without one.
+  /// The body in memory as text, in its charset: UTF-8 (repaired), US-ASCII or ISO-8859-1. `nil` for any other charset,
+  /// for a body that is not text, and if there is none.
   public var text: String? {
     guard let data, let type = header.mediaType, type.essence.hasPrefix("text/") else { return nil }
     switch type.charset {

@@ -2,31 +2,31 @@
 
 internal import Lastro
 
-/// The status of a Gemini response: two digits, of which the first says what to do, and the second why.
+/// The status of a Gemini response: two digits, of which the first is the category and the second the detail.
 ///
-/// A second digit that is not known means what the first one does, as the specification wants it (§3.2).
+/// An unknown second digit is treated like the first digit alone, as the specification requires (§3.2).
 public struct GeminiStatus: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-  /// What the first digit says.
+  /// The category of a status, which is its first digit.
   @frozen
   public enum Category: Int, Sendable, Hashable, CaseIterable {
-    /// 1x: the server wants a line of text. `meta` is the prompt.
+    /// 1x: the server requests a line of text. `meta` is the prompt.
     case input = 1
     /// 2x: a body follows. `meta` is its media type.
     case success
-    /// 3x: `meta` is where to go.
+    /// 3x: a redirect. `meta` is the target.
     case redirect
-    /// 4x: it may work later. `meta` may say why.
+    /// 4x: a temporary failure. `meta` may contain the reason.
     case temporaryFailure
-    /// 5x: it will not work. `meta` may say why.
+    /// 5x: a permanent failure. `meta` may contain the reason.
     case permanentFailure
-    /// 6x: about the client's certificate. `meta` may say what.
+    /// 6x: a problem with the client certificate. `meta` may contain the reason.
     case clientCertificate
   }
 
-  /// 10 to 69.
+  /// The number, 10 to 69.
   public let rawValue: Int
 
-  /// Wraps a number; `nil` unless it is from 10 to 69.
+  /// Creates a status; returns `nil` unless the number is from 10 to 69.
   public init?(rawValue: Int) {
     guard 10...69 ~= rawValue else { return nil }
     self.rawValue = rawValue
@@ -34,67 +34,68 @@ public struct GeminiStatus: RawRepresentable, Sendable, Hashable, CustomStringCo
 
   private init(_ rawValue: Int) { self.rawValue = rawValue }
 
-  /// The first digit.
+  /// The category, from the first digit.
   public var category: Category { Category(rawValue: rawValue / 10) ?? .permanentFailure }
-  /// 2x: a body follows.
+  /// Whether a body follows (2x).
   public var isSuccess: Bool { category == .success }
-  /// 11 alone.
+  /// Whether the status is 11.
   public var isSensitiveInput: Bool { self == .sensitiveInput }
   /// The two digits.
   public var description: String { "\(rawValue)" }
 
-  /// 10
+  /// 10: the server requests input.
   public static let input = Self(10)
-  /// 11: what is typed must not be seen, nor kept.
+  /// 11: the input must be hidden and must not be stored.
   public static let sensitiveInput = Self(11)
-  /// 20
+  /// 20: a body follows.
   public static let success = Self(20)
-  /// 30
+  /// 30: a temporary redirect.
   public static let temporaryRedirect = Self(30)
   /// 31: the old URL should be forgotten.
   public static let permanentRedirect = Self(31)
-  /// 40
+  /// 40: a temporary failure.
   public static let temporaryFailure = Self(40)
-  /// 41
+  /// 41: the server is unavailable.
   public static let serverUnavailable = Self(41)
-  /// 42
+  /// 42: a CGI script failed.
   public static let cgiError = Self(42)
-  /// 43
+  /// 43: a proxied request failed.
   public static let proxyError = Self(43)
   /// 44: `meta` is the number of seconds to wait.
   public static let slowDown = Self(44)
-  /// 50
+  /// 50: a permanent failure.
   public static let permanentFailure = Self(50)
-  /// 51
+  /// 51: the resource does not exist.
   public static let notFound = Self(51)
-  /// 52
+  /// 52: the resource no longer exists.
   public static let gone = Self(52)
-  /// 53
+  /// 53: the server refuses to act as a proxy.
   public static let proxyRequestRefused = Self(53)
-  /// 59
+  /// 59: the request is invalid.
   public static let badRequest = Self(59)
-  /// 60
+  /// 60: a client certificate is required.
   public static let clientCertificateRequired = Self(60)
-  /// 61
+  /// 61: the client certificate is not authorised.
   public static let certificateNotAuthorised = Self(61)
-  /// 62
+  /// 62: the client certificate is not valid.
   public static let certificateNotValid = Self(62)
 }
 
 /// The header of a Gemini response.
 public struct GeminiResponseHeader: Sendable, Hashable {
-  /// What the server says.
+  /// The status.
   public var status: GeminiStatus
-  /// What stands behind it; may be empty. UTF-8, no control characters, at most 1,024 bytes.
+  /// The text after the status; may be empty. UTF-8, without control characters, at most 1,024 bytes.
   public var meta: String
 
-  /// Makes a header.
+  /// Creates a header.
   public init(status: GeminiStatus, meta: String) {
     self.status = status
     self.meta = meta
   }
 
-  /// How long 44 asks to wait; `nil` for other statuses, and where `meta` is not a number of seconds. A day at most.
+  /// The time that status 44 asks to wait, at most a day; `nil` for other statuses, and if `meta` is not a number of
+  /// seconds.
   public var slowDown: Duration? {
     guard status == .slowDown, !meta.isEmpty, meta.utf8.count <= 18, meta.utf8.allSatisfy(\.isDigit),
       let seconds = Int64(meta)
@@ -102,18 +103,19 @@ public struct GeminiResponseHeader: Sendable, Hashable {
     return .seconds(min(seconds, 86_400))
   }
 
-  /// The media type of the body of a 2x response, `text/gemini; charset=utf-8` where `meta` is empty; `nil` for others.
+  /// The media type of the body of a 2x response; `text/gemini; charset=utf-8` if `meta` is empty; `nil` for other
+  /// statuses.
   public var mediaType: GeminiMediaType? { status.isSuccess ? GeminiMediaType(meta) : nil }
 }
 
-/// A media type with its parameters (RFC 2045 §5.1), read leniently.
+/// A media type with its parameters (RFC 2045 §5.1), parsed leniently.
 public struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
-  /// Such as `text/gemini`, in lower case.
+  /// The type and subtype in lower case, such as `text/gemini`.
   public var essence: String
-  /// Values by names in lower case; of a name that is repeated, the first.
+  /// The parameters, by name in lower case; the first one of a repeated name.
   public var parameters: [String: String] = [:]
 
-  /// Reads a type. Empty text is `text/gemini; charset=utf-8`.
+  /// Parses a media type. An empty text is `text/gemini; charset=utf-8`.
   public init(_ text: String) {
     var parts = Self.split(text)[...]
     essence = String((parts.popFirst() ?? "")[...].withoutBlanks).lowercased()
@@ -132,18 +134,18 @@ public struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The character set of a text, in lower case; `utf-8` where none is named.
+  /// The character set of a text in lower case; `utf-8` if none is given.
   public var charset: String { parameters["charset"]?.lowercased() ?? "utf-8" }
 
-  /// The languages of the text (`lang`, BCP 47 tags), as written; `nil` for none.
+  /// The languages of the text (`lang`, BCP 47 tags), as written; `nil` if none is given.
   public var language: String? { parameters["lang"] }
 
-  /// Type and parameters, sorted by name.
+  /// The type and its parameters, sorted by name.
   public var description: String {
     ([essence] + parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }).joined(separator: "; ")
   }
 
-  /// At the semicolons that do not stand within quotes.
+  /// Splits a text at the semicolons outside quotes.
   private static func split(_ text: String) -> [String] {
     var parts = [""]
     var isQuoted = false

@@ -9,9 +9,9 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// One request with all that follows from it: redirects, prompts, waiting.
+/// A request with its redirects, prompts and waits.
 struct GeminiCall {
-  /// Prompts answered for one request, so that a server cannot ask for ever.
+  /// The maximum number of prompts answered per request, so that a server cannot ask forever.
   private static let maximumInputs = 10
 
   private let dialer: any Dialer
@@ -19,12 +19,12 @@ struct GeminiCall {
   private var url: GeminiURL
   private var clock: GeminiDeadline
   private var redirects: [GeminiURL] = []
-  /// Redirects since the last prompt: an answer may lead back to where it was asked for.
+  /// The URLs visited since the last prompt: an answer may redirect back to the prompting URL.
   private var visited: Set<String> = []
   private var redirectCount = 0
   private var inputs = 0
   private var waits = 0
-  /// Whether sensitive input was sent: servers may put it into the redirects that follow.
+  /// Whether sensitive input was sent, which servers may copy into later redirects.
   private var carriesSecret = false
 
   init(dialer: any Dialer, configuration: GeminiConfiguration, url: GeminiURL) {
@@ -48,7 +48,7 @@ struct GeminiCall {
     }
   }
 
-  /// One exchange; `nil` when another one has to follow.
+  /// Performs one exchange; returns `nil` if another one must follow.
   private mutating func step() async throws(GeminiError) -> GeminiResponse? {
     visited.insert(url.text)
     let answer = try await GeminiExchange(dialer: dialer, configuration: configuration, url: url, clock: clock).run(
@@ -97,7 +97,7 @@ struct GeminiCall {
     let target = try target(of: header)
     redirectCount += 1
     let step = GeminiRedirects.Step(from: url, to: target, status: header.status, number: redirectCount)
-    // Asked before the rules below, since it may hand over a redirect that cannot be followed.
+    // Ask before applying the rules below, because the decision may be to deliver a redirect that cannot be followed.
     let decide = configuration.redirects.decide
     switch try await asking({ await decide(step) }) {
     case .deliver: return false
@@ -131,7 +131,7 @@ struct GeminiCall {
     do throws(GeminiError) {
       guard header.meta.contains(where: { $0 != " " }) else { throw .invalidURL("its URL is missing") }
       guard case .gemini(let next) = try url.resolve(header.meta) else { return try url.resolve(header.meta) }
-      // Servers put what was typed into the next URL, which errors and logs would show.
+      // Servers copy the input into the next URL, which errors and logs would reveal.
       return .gemini(carriesSecret ? try next.masked() : next)
     } catch {
       throw failed(
@@ -141,7 +141,7 @@ struct GeminiCall {
   }
 
   private mutating func waits(for header: GeminiResponseHeader) async throws(GeminiError) -> Bool {
-    // A wait that does not end before the total limit is not begun: the caller can use the response, but not a timeout.
+    // Do not begin a wait beyond the total limit: the response is more useful to the caller than a timeout.
     guard case .wait(let longest, let attempts) = configuration.slowDown, let delay = header.slowDown,
       delay <= longest, waits < attempts, clock.limit(nil).map({ delay < $0 }) ?? true
     else { return false }
@@ -154,7 +154,7 @@ struct GeminiCall {
     return true
   }
 
-  /// Asks the application, which may take its time: the total limit does not run meanwhile.
+  /// Asks the application, which may take its time: the total limit is suspended meanwhile.
   private mutating func asking<Value: Sendable>(
     _ question: @escaping @Sendable () async -> Value
   ) async throws(GeminiError) -> Value {
@@ -164,7 +164,7 @@ struct GeminiCall {
   private func failed(
     _ code: FailureCode, _ message: String, _ header: GeminiResponseHeader, hint: String?
   ) -> GeminiError {
-    // The target may have sensitive input in it.
+    // The target may contain sensitive input.
     var header = header
     if carriesSecret { header.meta = Redaction.mask }
     return GeminiError(stage: .redirect, code: code, message: message, hint: hint, url: url, header: header)

@@ -10,26 +10,26 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// One connection: trust, request, response header.
+/// An exchange on one connection: trust, request, response header.
 struct GeminiExchange {
   struct Answer {
     var header: GeminiResponseHeader
     var stream: any ByteStream
-    /// What came behind the header.
+    /// The bytes after the header.
     var rest: Data
-    /// How the server was trusted, where that is known here.
+    /// The verdict on the server; `nil` if it is not known here.
     var verdict: TrustVerdict?
   }
 
-  /// What the user decided about a change of key.
+  /// A decision of the user about a changed key.
   private struct Accepted {
-    /// Given the decision, this was what the host was known by: it says nothing about anything else.
+    /// The known key at the time of the decision, which applies to no other.
     var known: GeminiKnownHost
     var key: SPKIHash
     var isOnce: Bool
   }
 
-  /// Connections for one exchange, where what a host is known by keeps changing.
+  /// The maximum number of connections per exchange, which limits retries while the known key keeps changing.
   private static let maximumConnections = 4
 
   private let dialer: any Dialer
@@ -44,7 +44,7 @@ struct GeminiExchange {
     self.clock = clock
   }
 
-  /// - Parameter outer: is given the time that questions to the application took.
+  /// - Parameter outer: the deadline, which is extended by the time that questions to the application took.
   func run(forgiving outer: inout GeminiDeadline) async throws(GeminiError) -> Answer {
     var exchange = self
     defer { outer = exchange.clock }
@@ -105,7 +105,7 @@ struct GeminiExchange {
         stream.close()
         throw error
       }
-      // Another request met the host meanwhile: what it saw counts, and this connection is judged anew.
+      // Another request stored a key meanwhile. Its key counts, and this server is judged again on a new connection.
       accepted = nil
       stream.close()
     }
@@ -114,7 +114,7 @@ struct GeminiExchange {
       hint: "find out who else writes the known hosts", url: url)
   }
 
-  /// What to accept in the next connection, after one that failed.
+  /// Decides what to accept on the next connection, after one that failed.
   private mutating func decide(
     _ finding: FirstUseJudge.Finding?, after error: GeminiError, _ onMismatch: GeminiTrust.ChangeHandler?
   ) async throws(GeminiError) -> Accepted {
@@ -147,7 +147,7 @@ struct GeminiExchange {
       hint: "trust on first use needs a dialer that asks DialRequest.CertificateCheck.judged(by:)", url: url)
   }
 
-  /// Asks the store, which may hang: the total limit counts, and cancelling the task ends the wait.
+  /// Calls the store, which may hang: the total limit applies, and cancelling the task ends the wait.
   private func stored<Value: Sendable>(
     _ operation: @escaping @Sendable () async throws(GeminiKnownHostsError) -> Value
   ) async throws(GeminiError) -> Value {
@@ -220,7 +220,7 @@ struct GeminiExchange {
         try machine.finish()
         return nil
       }
-      // A header is short: what is copied is, too, but for the first piece of a body.
+      // Copy only as much as a header can have, because this may be the first piece of a body.
       let (header, consumed) = try machine.consume(Array(data.prefix(GeminiHeaderMachine.maximumBytes)))
       guard let header, let status = GeminiStatus(rawValue: header.status) else { return nil }
       return Answer(
@@ -252,7 +252,7 @@ struct GeminiExchange {
     return GeminiError(error, url: url)
   }
 
-  /// Asks the application, which may take its time: that does not count. Cancelling the task ends it.
+  /// Asks the application without counting the time. Cancelling the task ends the wait.
   static func asking<Value: Sendable>(
     _ question: @escaping @Sendable () async -> Value, forgiving clock: inout GeminiDeadline, url: GeminiURL
   ) async throws(GeminiError) -> Value {

@@ -4,7 +4,7 @@ package import Lastro
 package import LastroWire
 
 extension GeminiHeaderViolation {
-  /// The stable word for it.
+  /// The stable code of the violation.
   package var code: FailureCode {
     switch kind {
     case .metaTooLong: .headTooLarge

@@ -5,9 +5,9 @@ internal import LastroWire
 
 /// A line of gemtext (gemini://geminiprotocol.net/docs/gemtext-specification.gmi).
 public enum GemtextLine: Sendable, Hashable {
-  /// Text, to be wrapped; may be empty.
+  /// A line of text to be wrapped; may be empty.
   case text(String)
-  /// `=>`: a link. What it leads to, ``GeminiURL/resolve(_:)`` tells.
+  /// `=>`: a link. Pass its target to ``GeminiURL/resolve(_:)``.
   case link(target: String, label: String?)
   /// `#` to `###`: a heading of level 1 to 3.
   case heading(level: Int, text: String)
@@ -15,11 +15,11 @@ public enum GemtextLine: Sendable, Hashable {
   case listItem(String)
   /// `>`: a line of a quote.
   case quote(String)
-  /// Preformatted lines follow; with what the writer says they are.
+  /// The start of preformatted lines, with an optional alternative text by the author.
   case preformatStart(alternative: String?)
-  /// A line to be shown as it is.
+  /// A preformatted line, to be shown unchanged.
   case preformatted(String)
-  /// The end of preformatted lines, also where the document leaves it out.
+  /// The end of preformatted lines, even if the document omits it.
   case preformatEnd
 
   init(_ line: GemtextMachine.Line) {
@@ -36,60 +36,61 @@ public enum GemtextLine: Sendable, Hashable {
   }
 }
 
-/// Reads gemtext as it comes, in pieces of any size. Keeps no more than one line.
+/// A parser for gemtext that arrives in pieces of any size. It buffers at most one line.
 ///
-/// Lines end in LF or CRLF; a byte order mark at the start is dropped; what is not UTF-8 becomes U+FFFD. Text is as the
-/// server wrote it, control characters included: ``GemtextRenderer`` makes them harmless for terminals.
+/// Lines end in LF or CRLF. A byte order mark at the start is dropped, and bytes that are not UTF-8 become U+FFFD. The
+/// text is that of the server, including control characters; ``GemtextRenderer`` makes them harmless for terminals.
 public struct GemtextParser: Sendable {
   private var machine: GemtextMachine
 
-  /// Makes a parser.
+  /// Creates a parser.
   ///
-  /// - Parameter maximumLineBytes: a longer line comes in pieces, as several lines. Default 64 KiB; 1 KiB at least.
+  /// - Parameter maximumLineBytes: the length beyond which a line is split into several. Default 64 KiB; at least 1
+  ///   KiB.
   public init(maximumLineBytes: Int = 65_536) { machine = GemtextMachine(maximumLineBytes: maximumLineBytes) }
 
-  /// Takes bytes, and gives the lines that end in them.
+  /// Adds bytes, and returns the lines that end in them.
   public mutating func parse(_ bytes: some Collection<UInt8>) -> [GemtextLine] {
     var lines: [GemtextMachine.Line] = []
     machine.consume(bytes, into: &lines)
     return lines.map(GemtextLine.init)
   }
 
-  /// The document has ended: gives what is left.
+  /// Ends the document, and returns the remaining lines.
   public mutating func finish() -> [GemtextLine] {
     var lines: [GemtextMachine.Line] = []
     machine.finish(into: &lines)
     return lines.map(GemtextLine.init)
   }
 
-  /// All lines of a document in memory.
+  /// Returns all lines of a document in memory.
   public static func lines(of document: some Collection<UInt8>) -> [GemtextLine] {
     var parser = GemtextParser()
     return parser.parse(document) + parser.finish()
   }
 
-  /// All lines of a document in memory.
+  /// Returns all lines of a document in memory.
   public static func lines(of document: String) -> [GemtextLine] { lines(of: Array(document.utf8)) }
 }
 
 extension GeminiBody {
-  /// The lines of a body that is gemtext, as they come.
+  /// The lines of a body of gemtext, as they arrive.
   public var gemtext: GemtextLines { GemtextLines(self) }
 }
 
-/// The lines of a body, as they come; with its back-pressure, and its errors. A line that an error cuts short is given,
-/// then the error is thrown.
+/// The lines of a body as they arrive, with its back-pressure and its errors. If an error cuts a line short, the
+/// partial line is returned before the error is thrown.
 public struct GemtextLines: AsyncSequence, Sendable {
   /// A line.
   public typealias Element = GemtextLine
-  /// Why the rest did not come.
+  /// The error that prevented the rest from being read.
   public typealias Failure = GeminiError
 
   private let body: GeminiBody
 
   init(_ body: GeminiBody) { self.body = body }
 
-  /// Reads the lines.
+  /// An iterator over the lines.
   public struct AsyncIterator: AsyncIteratorProtocol {
     private var bytes: GeminiBody.AsyncIterator
     private var parser = GemtextParser()
@@ -99,14 +100,14 @@ public struct GemtextLines: AsyncSequence, Sendable {
 
     fileprivate init(_ body: GeminiBody) { bytes = body.makeAsyncIterator() }
 
-    /// The next line, or `nil` at the end.
+    /// Returns the next line, or `nil` at the end.
     ///
-    /// - Throws: ``GeminiError``: why the rest does not come, after the line that it cut short.
+    /// - Throws: ``GeminiError``: the reason why the rest cannot be read, after the line that was cut short.
     public mutating func next() async throws(GeminiError) -> GemtextLine? { try await next(isolation: #isolation) }
 
-    /// The next line, or `nil` at the end.
+    /// Returns the next line, or `nil` at the end.
     ///
-    /// - Throws: ``GeminiError``: why the rest does not come, after the line that it cut short.
+    /// - Throws: ``GeminiError``: the reason why the rest cannot be read, after the line that was cut short.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> GemtextLine? {
       while true {
         if let line = lines.popFirst() { return line }
@@ -120,7 +121,7 @@ public struct GemtextLines: AsyncSequence, Sendable {
             lines = parser.finish()[...]
           }
         } catch {
-          // Neither is an end of the document: the body may be read on.
+          // Neither error ends the document: reading may continue.
           guard error.code != .cancelled, error.code != .operationInProgress else { throw error }
           failure = error
           lines = parser.finish()[...]
@@ -129,6 +130,6 @@ public struct GemtextLines: AsyncSequence, Sendable {
     }
   }
 
-  /// Makes the iterator. A stream has one reader.
+  /// Creates the iterator. A stream has a single reader.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body) }
 }

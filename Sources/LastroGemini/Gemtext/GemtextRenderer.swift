@@ -2,7 +2,8 @@
 
 internal import Lastro
 
-/// Shows gemtext as plain text: wrapped to a width, its links numbered. One for each document, line by line.
+/// A renderer of gemtext as plain text, wrapped to a width, with numbered links. Use a new one for each document, line
+/// by line.
 ///
 /// ```swift
 /// var renderer = GemtextRenderer(width: 72)
@@ -10,30 +11,30 @@ internal import Lastro
 /// let second = renderer.links[1]
 /// ```
 ///
-/// Control characters, with which a document could drive a terminal, are shown as U+FFFD; a tab as a space, in
-/// preformatted lines too. Preformatted lines are not wrapped. A width counts East Asian wide characters and emoji as
-/// two.
+/// Control characters, which could manipulate a terminal, are shown as U+FFFD, and a tab as a space, even in
+/// preformatted lines. Preformatted lines are not wrapped. East Asian wide characters and emoji count as two columns.
 public struct GemtextRenderer: Sendable {
-  /// Columns; 20 at least.
+  /// The width in columns; at least 20.
   public let width: Int
-  /// Whether the target of a link stands behind its label. Default false.
+  /// Whether the target of a link is shown after its label. Default false.
   public let showsTargets: Bool
-  /// The targets of the links so far; number 1 first.
+  /// The targets of the links so far; the first has number 1.
   public private(set) var links: [String] = []
 
-  /// Makes a renderer. `width` is 80 by default, and below 20 counts as 20; targets are not shown by default.
+  /// Creates a renderer. `width` is 80 by default, and less than 20 counts as 20; targets are not shown by default.
   public init(width: Int = 80, showsTargets: Bool = false) {
     self.width = max(20, width)
     self.showsTargets = showsTargets
   }
 
-  /// A whole document, with the defaults of ``init(width:showsTargets:)``.
+  /// Returns the text of a whole document, with the defaults of ``init(width:showsTargets:)``.
   public static func text(_ lines: some Sequence<GemtextLine>, width: Int = 80, showsTargets: Bool = false) -> String {
     var renderer = GemtextRenderer(width: width, showsTargets: showsTargets)
     return lines.compactMap { renderer.rendered($0) }.map { $0 + "\n" }.joined()
   }
 
-  /// The text of one line, which may be several; without a final line end. Empty for one that shows nothing.
+  /// Returns the text of one line, which may wrap to several, without a trailing line end. It is empty for a line that
+  /// is not shown.
   public mutating func render(_ line: GemtextLine) -> String { rendered(line) ?? "" }
 
   private mutating func rendered(_ line: GemtextLine) -> String? {
@@ -77,7 +78,7 @@ public struct GemtextRenderer: Sendable {
     return lines.joined(separator: "\n")
   }
 
-  /// A word that is wider than a line comes in pieces.
+  /// Splits a word that is wider than a line into pieces.
   private static func pieces(of word: Substring, width: Int) -> [Substring] {
     guard columns(word) > width else { return [word] }
     var pieces: [Substring] = []
@@ -106,7 +107,8 @@ public struct GemtextRenderer: Sendable {
     }
   }
 
-  /// Without what a terminal acts upon: control characters, and those that change the direction of what follows.
+  /// Returns the text without characters that affect a terminal: control characters, and those that change the text
+  /// direction.
   private static func harmless(_ text: String) -> String {
     var result = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {

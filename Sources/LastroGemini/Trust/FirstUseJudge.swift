@@ -9,9 +9,9 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// Judges one connection by what its host is known by. Computes only: the engine's thread asks it.
+/// A judge of one connection by the known key of its host. It only computes, because the engine's thread calls it.
 final class FirstUseJudge: ServerTrustJudge {
-  /// What it found.
+  /// The result of a judgement.
   enum Finding: Sendable {
     case accepted(GeminiKnownHost, TrustVerdict)
     case changed(GeminiCertificateChange)
@@ -26,8 +26,8 @@ final class FirstUseJudge: ServerTrustJudge {
   private let found = Lock<Finding?>(nil)
 
   /// - Parameters:
-  ///   - known: what the host is known by; `nil` on first use.
-  ///   - accepting: a key that was decided on, which alone is good then besides the known one.
+  ///   - known: the known key of the host; `nil` on first use.
+  ///   - accepting: a new key that was decided on; besides the known key, only this one is accepted.
   init(
     host: GeminiHost, known: GeminiKnownHost?, accepting: SPKIHash?, rules: GeminiFirstUseRules, time: TimeSource
   ) {
@@ -67,7 +67,7 @@ final class FirstUseJudge: ServerTrustJudge {
     guard let known else { return .accepted(presented, .firstUse) }
     if known.pin == leaf.pin { return .accepted(presented, .knownHost) }
     let isExpired = rules.acceptsNewKeyAfterExpiry && known.expires < date
-    // A decision about one key says nothing of a third.
+    // A decision about one key does not apply to a third.
     if accepting.map({ $0 == leaf.pin }) ?? isExpired { return .accepted(presented, .changedHost) }
     return .changed(GeminiCertificateChange(host: host, known: known, presented: presented, certificate: leaf))
   }

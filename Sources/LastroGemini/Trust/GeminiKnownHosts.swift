@@ -9,68 +9,67 @@ internal import LastroSupport
   public import Foundation
 #endif
 
-/// What a host is known by: the key of the certificate that it presented, and until when that certificate is valid.
+/// The known key of a host, from the certificate that it presented, and the expiry of that certificate.
 public struct GeminiKnownHost: Sendable, Hashable {
-  /// SHA-256 of the key.
+  /// The SHA-256 hash of the key.
   public var pin: SPKIHash
-  /// The end of the certificate's validity, to the second. Until then, another key is a change that the user has to
-  /// decide on.
+  /// The expiry of the certificate, to the second. Until then, the user must decide about a different key.
   public var expires: Date
 
-  /// Makes one. The date is kept to the second.
+  /// Creates a known host. The date is truncated to the second.
   public init(pin: SPKIHash, expires: Date) {
     self.pin = pin
     self.expires = Date(timeIntervalSince1970: expires.timeIntervalSince1970.rounded(.down))
   }
 }
 
-/// Where the keys of hosts are remembered, for trust on first use: ``GeminiMemoryKnownHosts``,
-/// ``GeminiKnownHostsFile``, or one of the application's own.
+/// A store of host keys for trust on first use: ``GeminiMemoryKnownHosts``, ``GeminiKnownHostsFile``, or a custom one.
 ///
-/// Clients ask it before they connect, and tell it after a handshake has succeeded. Any thread may call it. A client
-/// that is cancelled, or whose total limit has passed, does not wait for the answer; the call runs on in a cancelled
-/// task.
+/// Clients query it before they connect, and update it after a successful handshake. It may be called from any thread.
+/// A client that is cancelled, or whose total limit has passed, does not wait for the result; the call continues in a
+/// cancelled task.
 public protocol GeminiKnownHosts: Sendable {
-  /// What a host is known by; `nil` for one that was never seen.
+  /// Returns the known key of a host; `nil` if the host was never seen.
   ///
-  /// - Throws: when that cannot be told. Nothing is sent then.
+  /// - Throws: an error if the key cannot be determined; nothing is sent in that case.
   func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost?
 
-  /// Remembers a host by `new`, or forgets it where that is `nil`; but only if it is known by `old` still, so that of
-  /// two tasks that meet a host for the first time, one learns what the other saw.
+  /// Stores `new` for a host, or removes the host if it is `nil`, but only if the stored value still is `old`. If two
+  /// tasks meet a host for the first time, one of them thus learns which key the other stored.
   ///
-  /// - Returns: whether it is done; false when the host is known by something else than `old` meanwhile.
-  /// - Throws: when it cannot be remembered. The request that met the host fails then.
+  /// - Returns: whether the value was replaced; false if the stored value is no longer `old`.
+  /// - Throws: an error if the value cannot be stored; the request to the host fails in that case.
   func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool
 }
 
-/// Why known hosts cannot be read or remembered. A client makes it stage `trust`, code `known_hosts_failed`.
+/// The reason why known hosts cannot be read or stored. A client reports it as stage `trust`, code
+/// `known_hosts_failed`.
 public struct GeminiKnownHostsError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// A line that cannot be understood.
+  /// A line that cannot be parsed.
   public struct Line: Sendable, Hashable {
-    /// From 1.
+    /// The line number, from 1.
     public var number: Int
-    /// What is wrong with it.
+    /// The problem with the line.
     public var problem: String
   }
 
-  /// What is wrong.
+  /// The problem.
   public var message: String
-  /// How to fix it.
+  /// A remedy.
   public var hint: String?
-  /// The lines of a file that cannot be understood; the first hundred.
+  /// The lines of a file that cannot be parsed; at most the first hundred.
   public var lines: [Line]
 
-  /// Makes an error, for stores of one's own.
+  /// Creates an error, for custom stores.
   public init(_ message: String, hint: String? = nil, lines: [Line] = []) {
     self.message = message
     self.hint = hint
     self.lines = lines
   }
 
-  /// Message and hint on one line.
+  /// The message and the hint on one line.
   public var description: String { message + (hint.map { " (\($0))" } ?? "") }
 }
 
@@ -87,26 +86,26 @@ extension GeminiKnownHostsError {
   }
 }
 
-/// Known hosts in memory, which are forgotten with it.
+/// A store of known hosts in memory.
 public final class GeminiMemoryKnownHosts: GeminiKnownHosts {
   private let hosts: Lock<[GeminiHost: GeminiKnownHost]>
 
-  /// Makes a store.
+  /// Creates a store.
   public init(_ hosts: [GeminiHost: GeminiKnownHost] = [:]) { self.hosts = Lock(hosts) }
 
-  /// All of them.
+  /// All known hosts.
   public var all: [GeminiHost: GeminiKnownHost] { hosts.withLock { $0 } }
 
-  /// What a host is known by.
+  /// Returns the known key of a host.
   ///
-  /// - Throws: never: the store is memory.
+  /// - Throws: never, because the store is in memory.
   public func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? {
     hosts.withLock { $0[host] }
   }
 
-  /// Remembers a host, or forgets it.
+  /// Stores a host, or removes it.
   ///
-  /// - Throws: never: the store is memory.
+  /// - Throws: never, because the store is in memory.
   public func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool {

@@ -9,7 +9,7 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// Known hosts in a file that several processes may share.
+/// A store of known hosts in a file that several processes may share.
 ///
 /// ```
 /// lastro-known-hosts 1
@@ -17,50 +17,50 @@ internal import LastroSupport
 /// example.com 1965 sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU= 2027-01-01T00:00:00Z
 /// ```
 ///
-/// The first line names format and version. Each other line has a host as `HostName` has it, a port, the pin of the
-/// key, and the end of the certificate's validity in UTC, a space between them. Empty lines and those that begin with
-/// `#` are skipped, and stay.
+/// The first line has the format and its version. Each other line has a host in the form of `HostName`, a port, the pin
+/// of the key, and the expiry of the certificate in UTC, separated by single spaces. Empty lines and lines that begin
+/// with `#` are ignored, and preserved.
 ///
-/// It is read whenever a host is looked up, so that what others write is seen. It is written by way of a new file (mode
-/// 0600) that takes its place, while a lock (`flock`) is held on a file of the same name with `.lock` behind it;
-/// readers need no lock. A file that is not there is empty.
+/// The file is read on every look-up, so that changes by other processes are seen. It is replaced by a new file (mode
+/// 0600), under a lock (`flock`) on a file of the same name plus `.lock`; readers need no lock. A missing file counts
+/// as empty.
 ///
-/// A line that cannot be understood fails every look-up, with its number: the host that stands in it would otherwise
-/// count as one never seen. So does another version. The file is then left as it is.
+/// A line that cannot be parsed fails every look-up, with its line number: otherwise its host would count as never
+/// seen. An unknown version fails likewise. The file is not changed in either case.
 public final class GeminiKnownHostsFile: GeminiKnownHosts {
-  /// Its path.
+  /// The path of the file.
   public let path: String
   private let time: TimeSource
   private let lockTimeout: Duration
 
-  /// Names a file. Nothing is read or made yet.
+  /// Creates a store for a file. Nothing is read or created yet.
   ///
   /// - Parameters:
-  ///   - path: its directory must exist when something is remembered.
-  ///   - lockTimeout: longest wait for another writer. Default 10 s.
-  ///   - time: measures it.
+  ///   - path: the path of the file. Its directory must exist when a host is stored.
+  ///   - lockTimeout: the longest wait for another writer. Default 10 s.
+  ///   - time: the time source for that wait.
   public init(path: String, lockTimeout: Duration = .seconds(10), time: TimeSource = .continuous) {
     self.path = path
     self.lockTimeout = lockTimeout
     self.time = time
   }
 
-  /// All of them.
+  /// Returns all known hosts.
   ///
-  /// - Throws: for a file that cannot be read or understood.
+  /// - Throws: an error if the file cannot be read or parsed.
   public func all() throws(GeminiKnownHostsError) -> [GeminiHost: GeminiKnownHost] {
     try text(at: try KnownHostsPath.resolved(path)).hosts
   }
 
-  /// What a host is known by.
+  /// Returns the known key of a host.
   ///
-  /// - Throws: ``GeminiKnownHostsError`` when the file cannot be read or understood.
+  /// - Throws: ``GeminiKnownHostsError`` if the file cannot be read or parsed.
   public func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? { try all()[host] }
 
-  /// Remembers a host, or forgets it.
+  /// Stores a host, or removes it.
   ///
-  /// - Throws: also when another writer holds the lock for longer than the limit, and when the task is cancelled
-  ///   meanwhile.
+  /// - Throws: an error if the file cannot be read, parsed or written, if another writer holds the lock for longer than
+  ///   the limit, or if the task is cancelled during that wait.
   public func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool {
@@ -89,7 +89,7 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
     return try KnownHostsText(text ?? "", path: path)
   }
 
-  /// Polls: a blocking wait would hold a thread of the pool.
+  /// Acquires the lock by polling: a blocking wait would occupy a thread of the pool.
   private func lock(_ path: String) async throws(GeminiKnownHostsError) -> KnownHostsLock {
     let lock = try KnownHostsLock(path)
     let end = time.now() + lockTimeout
@@ -111,7 +111,7 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
   }
 }
 
-/// The text of such a file: its lines are kept as they are, but for those of hosts that change.
+/// The text of a known-hosts file. Its lines are preserved, except those of hosts that change.
 struct KnownHostsText {
   static let header = "lastro-known-hosts 1"
 
@@ -119,9 +119,9 @@ struct KnownHostsText {
   private var lines: [String] = []
   private var lineOfHost: [GeminiHost: Int] = [:]
 
-  /// - Parameter path: for messages.
+  /// - Parameter path: the path of the file, for messages.
   init(_ text: String, path: String) throws(GeminiKnownHostsError) {
-    // By bytes: CRLF is one character.
+    // Split by bytes: CRLF is a single character.
     lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
       String(Substring(line.last == 0x0D ? line.dropLast() : line))
     }
@@ -148,7 +148,7 @@ struct KnownHostsText {
     }
   }
 
-  /// With a final line end.
+  /// The text with a trailing line end.
   var text: String { lines.joined(separator: "\n") + "\n" }
 
   mutating func set(_ host: GeminiHost, _ known: GeminiKnownHost?) {
@@ -176,7 +176,7 @@ struct KnownHostsText {
     guard words[2].hasPrefix("sha256/"), let pin = SPKIHash(words[2]) else {
       throw ConfigurationError("its third word is not a pin")
     }
-    // The strategy lets much pass, such as 30 February and what stands after the date.
+    // The strategy accepts too much, such as 30 February and text after the date.
     guard let date = try? Date(words[3], strategy: .iso8601), date.inCalendar == words[3] else {
       throw ConfigurationError("its fourth word is not a date in UTC")
     }

@@ -8,69 +8,69 @@ public import Lastro
   internal import Foundation
 #endif
 
-/// How a Gemini client knows that a server is the right one. Whatever it is, nothing of a request is sent before it is
-/// settled.
+/// The way a Gemini client decides whether to trust a server. With every policy, no part of a request is sent before
+/// that decision.
 public enum GeminiTrust: Sendable {
-  /// What to do about a host that shows another key than the one it is known by.
+  /// The decision about a host that presents a different key than the known one.
   public enum Decision: Sendable, Hashable {
-    /// Nothing is sent. The request fails with code `certificate_changed`.
+    /// Sends nothing. The request fails with code `certificate_changed`.
     case refuse
-    /// This request is sent; the host stays known by the old key.
+    /// Sends this request; the known key stays the old one.
     case acceptOnce
-    /// This request is sent, and the host is known by the new key from now on.
+    /// Sends this request, and stores the new key.
     case replace
   }
 
-  /// Asked about a change of key before the old certificate's end. The client has closed that connection, and makes a
-  /// new one for the new key alone if it may.
+  /// A closure that decides about a changed key before the old certificate has expired. The client has closed that
+  /// connection. If the key is accepted, it opens a new connection that accepts only this key.
   public typealias ChangeHandler = @Sendable (GeminiCertificateChange) async -> Decision
 
-  /// Trust on first use: the key of a host is remembered when it is seen for the first time, and must stay the same
-  /// until the end of its certificate's validity. No authority vouches for it, and the first time has to be believed.
+  /// Trust on first use: the key of a host is stored when it is first seen, and must stay the same until its
+  /// certificate expires. No authority vouches for it, and the first connection has to be trusted.
   ///
   /// - Parameters:
-  ///   - store: where keys are remembered.
-  ///   - rules: what else a certificate has to be.
-  ///   - onMismatch: decides about a change. Default `nil`: refused.
+  ///   - store: the store of known keys.
+  ///   - rules: the other requirements on a certificate.
+  ///   - onMismatch: decides about a changed key. Default `nil`: it is refused.
   case firstUse(
     any GeminiKnownHosts, rules: GeminiFirstUseRules = GeminiFirstUseRules(), onMismatch: ChangeHandler? = nil)
 
-  /// As for `https`: the chain must lead to a trusted root and be for the host; then pins, where the connection options
-  /// or the dialer have a judge with some (`TLSOptions.trustJudge`).
+  /// Trust as for `https`: the chain must lead to a trusted root and be valid for the host. Pins are checked too, if
+  /// the connection options or the dialer have a judge with pins (`TLSOptions.trustJudge`).
   case authorities
 
-  /// By this judge alone, which is given what the server presented, unverified: for pins of keys that no authority
+  /// Trust by this judge alone. It receives the presented certificates unverified, for pins of keys that no authority
   /// vouches for.
   case judged(by: any ServerTrustJudge)
 }
 
-/// What a certificate has to be on first use, and after it, besides having the key that the host is known by.
+/// The requirements on a certificate for trust on first use, besides having the known key of the host.
 public struct GeminiFirstUseRules: Sendable, Hashable {
-  /// Whether it must be valid at the time. Default true.
+  /// Whether the certificate must be valid at the current time. Default true.
   public var checksDates = true
-  /// Whether it must be for the host: by its subject alternative names, or where it has none, its common name. Default
-  /// true.
+  /// Whether the certificate must be for the host: by its subject alternative names, or by its common name if it has
+  /// none. Default true.
   public var checksHostName = true
-  /// Whether a host may show another key once the certificate that it is known by has ended, as it has to; the decision
-  /// is not asked for then. Default true. If false, that is a change like any other.
+  /// Whether a host may present a new key without a decision once the known certificate has expired. Default true. If
+  /// false, that is a change like any other.
   public var acceptsNewKeyAfterExpiry = true
 
-  /// Makes the default ones.
+  /// Creates the default rules.
   public init() {}
 }
 
-/// A host that shows another key than the one it is known by, before the end of the old certificate.
+/// A host that presents a different key than the known one, before the old certificate has expired.
 public struct GeminiCertificateChange: Sendable, Hashable, CustomStringConvertible {
   /// The host.
   public var host: GeminiHost
-  /// What it is known by.
+  /// The known key.
   public var known: GeminiKnownHost
-  /// What it shows.
+  /// The presented key.
   public var presented: GeminiKnownHost
-  /// The certificate that it shows.
+  /// The presented certificate.
   public var certificate: PeerCertificate
 
-  /// Makes one, as tests do.
+  /// Creates a change, for tests.
   public init(
     host: GeminiHost, known: GeminiKnownHost, presented: GeminiKnownHost, certificate: PeerCertificate
   ) {
@@ -80,7 +80,7 @@ public struct GeminiCertificateChange: Sendable, Hashable, CustomStringConvertib
     self.certificate = certificate
   }
 
-  /// One sentence with both keys.
+  /// A sentence with both keys.
   public var description: String {
     "\(host) is known by the key \(known.pin) until \(known.expires.inCalendar), and shows the key \(presented.pin)"
   }

@@ -8,7 +8,7 @@ internal import LastroSupport
   internal import Darwin
 #endif
 
-/// A lock between processes, and between its users in one process. The kernel lets it go with the process.
+/// A lock between processes, and between its users in one process. The kernel releases it when the process ends.
 final class KnownHostsLock: Sendable {
   private let path: String
   private let file: Int32
@@ -21,9 +21,10 @@ final class KnownHostsLock: Sendable {
 
   deinit { close(file) }
 
-  /// Takes it, if it is free. The file stays when the lock is let go: removing it would let two have it.
+  /// Acquires the lock if it is free. The file is not removed after release: removing it would allow two owners at
+  /// once.
   ///
-  /// - Throws: where that cannot be told, as on a file system without locks.
+  /// - Throws: an error if locking is impossible, for example on a file system without locks.
   func take() throws(GeminiKnownHostsError) -> Bool {
     if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
     guard errno == EWOULDBLOCK || errno == EINTR else {

@@ -8,12 +8,12 @@ internal import LastroSupport
   internal import Darwin
 #endif
 
-/// Where a file of known hosts is.
+/// Resolution of the path of a known-hosts file.
 enum KnownHostsPath {
-  /// Links that lead on to links, as many as the kernel follows.
+  /// The maximum number of chained links, which equals that of the kernel.
   private static let maximumLinks = 40
 
-  /// The path behind symbolic links, which are to stay links, also where what they name is still to be made.
+  /// Returns the path behind symbolic links, so that writing preserves the links. The target need not exist yet.
   static func resolved(_ path: String) throws(GeminiKnownHostsError) -> String {
     guard !path.isEmpty, !path.utf8.contains(0) else {
       throw GeminiKnownHostsError("the path of the known hosts is empty or has a NUL", hint: "name a file")
@@ -30,7 +30,7 @@ enum KnownHostsPath {
     throw GeminiKnownHostsError(.unwritable("cannot resolve", ELOOP), path)
   }
 
-  /// The target of a symbolic link; `nil` for other files.
+  /// Returns the target of a symbolic link; `nil` for other files.
   private static func linked(_ path: String) throws(GeminiKnownHostsError) -> String? {
     var isLink = false
     let bytes = [UInt8](unsafeUninitializedCapacity: Int(PATH_MAX)) { space, count in
@@ -47,7 +47,7 @@ enum KnownHostsPath {
     return target
   }
 
-  /// With its slash; empty for none.
+  /// Returns the directory with its trailing slash; empty if there is none.
   private static func directory(of path: String) -> String {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
     return String(path[...slash])

@@ -8,43 +8,42 @@ public import Lastro
   public import Foundation
 #endif
 
-/// A Gemini URL in the form that is sent: absolute, ASCII, without user information and fragment, 1,024 bytes at most.
+/// A Gemini URL in the form that is sent: absolute, ASCII, without user information and fragment, at most 1,024 bytes.
 ///
-/// What may be left out when it is written: the scheme (`example.com/x`, `//example.com/x`), the port (1965), the path
-/// (`/`). International names become A-labels; what may not stand raw in a URL is percent-encoded as UTF-8, valid
-/// percent-encoding stays as written; `.` and `..` are resolved (RFC 3986 §5.2.4). User information is refused, as the
-/// specification forbids it; a fragment is for the reader, so it is kept in ``fragment`` and never sent. Control
-/// characters are refused.
+/// The text may omit the scheme (`example.com/x`, `//example.com/x`), the port (1965) and the path (`/`). International
+/// names are converted to A-labels. Characters that a URL may not contain are percent-encoded as UTF-8, and valid
+/// percent-encoding is preserved. `.` and `..` are resolved (RFC 3986 §5.2.4). User information is refused, because the
+/// specification forbids it. A fragment is kept in ``fragment``, and never sent. Control characters are refused.
 public struct GeminiURL: Sendable, Hashable {
-  /// The port where none is written: 1965.
+  /// The default port: 1965.
   public static let defaultPort = 1965
-  /// Most bytes a URL may have in a request: 1,024.
+  /// The maximum size of a URL in a request: 1,024 bytes.
   public static let maximumBytes = 1024
 
-  /// Host and port.
+  /// The host and port.
   public let authority: GeminiHost
-  /// Percent-encoded; starts with `/`.
+  /// The percent-encoded path, which starts with `/`.
   public let path: String
-  /// Percent-encoded; `nil` for none, which is not the same as an empty one.
+  /// The percent-encoded query; `nil` if there is none, which differs from an empty one.
   public let query: String?
-  /// What followed `#`, percent-encoded. Not sent.
+  /// The percent-encoded fragment after `#`, which is not sent.
   public let fragment: String?
-  /// Whether the query was asked for as sensitive input (status 11): ``description`` masks it then. It masks the path,
-  /// too, of URLs to which a server redirected after such input.
+  /// Whether the query is sensitive input (status 11), which ``description`` masks. It also masks the path of a URL to
+  /// which a server redirected after such input.
   public let isSensitive: Bool
-  /// Whether the path may have sensitive input in it.
+  /// Whether the path may contain sensitive input.
   let hidesPath: Bool
 
-  /// Reads a URL.
+  /// Parses a URL.
   ///
   /// - Throws: stage `request`; code `invalid_url`, `unsupported_scheme` or `url_too_long`.
   public init(_ text: String) throws(GeminiError) {
     self = try GeminiURLReader.absolute(text)
   }
 
-  /// Reads a URL.
+  /// Parses a URL.
   ///
-  /// - Throws: as ``init(_:)-(String)``.
+  /// - Throws: the errors of ``init(_:)-(String)``.
   public init(_ url: URL) throws(GeminiError) { try self.init(url.absoluteString) }
 
   init(
@@ -71,21 +70,21 @@ public struct GeminiURL: Sendable, Hashable {
   /// The port.
   public var port: Int { authority.port }
 
-  /// The whole URL as it is sent, sensitive input included; without the default port and the fragment.
+  /// The whole URL as it is sent, including sensitive input; without the default port and the fragment.
   public var text: String { "gemini://\(authority.urlText)\(path)" + (query.map { "?\($0)" } ?? "") }
 
-  /// The text that the query stands for, such as what a user typed; `nil` without a query. A stray `%` stays.
+  /// The decoded query, such as the input of a user; `nil` without a query. A stray `%` is preserved.
   public var input: String? {
     guard let query else { return nil }
     return query[...].percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? query
   }
 
-  /// The same URL with an answer to a prompt (status 10 or 11) as its query: percent-encoded as UTF-8, a space as
-  /// `%20`.
+  /// Returns the same URL with the answer to a prompt (status 10 or 11) as its query: percent-encoded as UTF-8, with a
+  /// space as `%20`.
   ///
   /// - Parameters:
-  ///   - input: what was typed.
-  ///   - sensitive: whether it must not be seen (status 11). Default false.
+  ///   - input: the answer of the user.
+  ///   - sensitive: whether the answer must be hidden (status 11). Default false.
   /// - Throws: code `url_too_long`.
   public func answering(_ input: String, sensitive: Bool = false) throws(GeminiError) -> GeminiURL {
     try GeminiURL(
@@ -93,14 +92,14 @@ public struct GeminiURL: Sendable, Hashable {
       isSensitive: sensitive, hidesPath: hidesPath)
   }
 
-  /// What a link of this document, or a redirect from it, means (RFC 3986 §5.2).
+  /// Resolves a link of this document, or a redirect from it (RFC 3986 §5.2).
   ///
-  /// - Throws: as ``init(_:)-(String)``, for one that is no URL.
+  /// - Throws: the errors of ``init(_:)-(String)``, if the reference is not a valid URL.
   public func resolve(_ reference: String) throws(GeminiError) -> GeminiReference {
     try GeminiURLReader.resolve(reference, against: self)
   }
 
-  /// The same, with path and query masked: the server that made them may have put a secret there.
+  /// Returns the same URL with path and query masked, because the server may have put a secret there.
   func masked() throws(GeminiError) -> GeminiURL {
     try GeminiURL(
       authority: authority, path: path, query: query, fragment: fragment, isSensitive: query != nil || isSensitive,
@@ -109,18 +108,18 @@ public struct GeminiURL: Sendable, Hashable {
 }
 
 extension GeminiURL: CustomStringConvertible, CustomReflectable {
-  /// As ``text``, but sensitive input is masked.
+  /// The URL like ``text``, but with sensitive input masked.
   public var description: String {
     let path = hidesPath && path != "/" ? "/\(Redaction.mask)" : path
     let query = query.map { "?\(isSensitive ? Redaction.mask : $0)" } ?? ""
     return "gemini://\(authority.urlText)\(path)\(query)"
   }
 
-  /// ``description`` alone: the parts may be sensitive.
+  /// A mirror with only ``description``, because the parts may be sensitive.
   public var customMirror: Mirror { Mirror(self, children: ["url": description]) }
 }
 
-/// What a link leads to.
+/// The target of a link.
 public enum GeminiReference: Sendable, Hashable {
   /// A Gemini URL.
   case gemini(GeminiURL)
@@ -128,14 +127,14 @@ public enum GeminiReference: Sendable, Hashable {
   case other(scheme: String, text: String)
 }
 
-/// A Gemini host: name and port. What a key is remembered for.
+/// A Gemini host: a name and a port. Keys are stored per host.
 public struct GeminiHost: Sendable, Hashable, CustomStringConvertible {
-  /// Its name, or address.
+  /// The name or address.
   public let host: HostName
-  /// Its port.
+  /// The port.
   public let port: Int
 
-  /// Makes one.
+  /// Creates a host.
   ///
   /// - Throws: code `invalid_url` for a port outside 1 to 65,535.
   public init(_ host: HostName, port: Int = GeminiURL.defaultPort) throws(GeminiError) {
@@ -146,7 +145,7 @@ public struct GeminiHost: Sendable, Hashable, CustomStringConvertible {
     self.port = port
   }
 
-  /// `host:port`, an IPv6 address in brackets.
+  /// The text `host:port`, with an IPv6 address in brackets.
   public var description: String { "\(bracketed):\(port)" }
 
   var urlText: String { port == GeminiURL.defaultPort ? bracketed : description }
@@ -154,19 +153,19 @@ public struct GeminiHost: Sendable, Hashable, CustomStringConvertible {
   private var bracketed: String { host.text.bracketedHost }
 }
 
-/// A Gemini request: a URL, and nothing else.
+/// A Gemini request, which consists only of a URL.
 public struct GeminiRequest: Sendable, Hashable {
-  /// What is asked for.
+  /// The requested URL.
   public let url: GeminiURL
 
-  /// Makes a request.
+  /// Creates a request.
   public init(url: GeminiURL) { self.url = url }
 
-  /// Makes a request.
+  /// Creates a request.
   ///
-  /// - Throws: as ``GeminiURL/init(_:)-(String)``.
+  /// - Throws: the errors of ``GeminiURL/init(_:)-(String)``.
   public init(url: URL) throws(GeminiError) { self.url = try GeminiURL(url) }
 
-  /// What is sent: the URL and CRLF, 1,026 bytes at most.
+  /// The bytes to send: the URL and CRLF, at most 1,026 bytes.
   public var data: Data { Data((url.text + "\r\n").utf8) }
 }

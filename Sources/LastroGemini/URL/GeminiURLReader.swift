@@ -3,14 +3,14 @@
 internal import Lastro
 private import LastroWire
 
-/// Reads Gemini URLs and references to them (RFC 3986).
+/// A parser for Gemini URLs and references (RFC 3986).
 enum GeminiURLReader {
   private struct Parts {
     var path: Substring
     var query: Substring?
     var fragment: Substring?
 
-    /// What follows the authority, or a whole relative reference.
+    /// Splits the text after the authority, or a whole relative reference.
     init(_ text: Substring) {
       var rest = text
       if let hash = rest.utf8.firstIndex(of: UInt8(ascii: "#")) {
@@ -31,7 +31,7 @@ enum GeminiURLReader {
     var rest = text[...]
     if let (scheme, after) = scheme(of: rest) {
       let hasAuthority = after.utf8.starts(with: "//".utf8)
-      // Without slashes, it may be a host and its port.
+      // Without slashes, the text may be a host and its port.
       guard scheme == "gemini" || !hasAuthority && startsWithPort(after) else { throw unsupported(scheme) }
       guard scheme != "gemini" || hasAuthority else {
         throw .invalidURL("the URL has no host", hint: "write gemini://host/path")
@@ -45,7 +45,7 @@ enum GeminiURLReader {
   }
 
   static func resolve(_ reference: String, against base: GeminiURL) throws(GeminiError) -> GeminiReference {
-    // Spaces alone: a tab is refused below.
+    // Trim only spaces: a tab is refused below.
     let reference = withoutSpaces(reference)
     if let (scheme, _) = scheme(of: reference[...]) {
       try check(reference)
@@ -87,7 +87,7 @@ enum GeminiURLReader {
   }
 
   private static func check(_ text: String) throws(GeminiError) {
-    // Longer ones cannot become shorter by much; without it, work on what a server sends would have no bound.
+    // A longer text cannot shrink enough. The limit also bounds the work on input from a server.
     guard text.utf8.count <= 4 * GeminiURL.maximumBytes else {
       throw GeminiError(
         stage: .request, code: .urlTooLong,
@@ -100,7 +100,7 @@ enum GeminiURLReader {
     }
   }
 
-  /// What stands before the first colon, in lower case, when it may be a scheme; and what follows the colon.
+  /// Returns the lower-case text before the first colon, if it may be a scheme, and the text after the colon.
   private static func scheme(of text: Substring) -> (String, Substring)? {
     guard let colon = text.utf8.firstIndex(where: { ":/?#[@".utf8.contains($0) }),
       text.utf8[colon] == UInt8(ascii: ":"), let first = text.utf8.first, first | 32 &- 97 < 26
@@ -110,7 +110,7 @@ enum GeminiURLReader {
     return (name.lowercased(), text[text.utf8.index(after: colon)...])
   }
 
-  /// Whether `host:` and this is a host and its port, and no scheme.
+  /// Whether `host:` followed by this text is a host and its port instead of a scheme.
   private static func startsWithPort(_ text: Substring) -> Bool {
     let port = text.utf8.prefix { !"/?#".utf8.contains($0) }
     return port.allSatisfy(\.isDigit) && (!port.isEmpty || text.isEmpty)
@@ -150,7 +150,7 @@ enum GeminiURLReader {
   private static func number(_ text: Substring) throws(GeminiError) -> Int {
     if text.isEmpty { return GeminiURL.defaultPort }
     guard text.utf8.count <= 5, text.utf8.allSatisfy(\.isDigit), let port = Int(text) else {
-      // What is no number may be a password, and is not shown.
+      // Text that is not a number may be a password, so it is not shown.
       let shown = text.utf8.allSatisfy(\.isDigit) ? "port \(text.prefix(20)) in the URL" : "the URL's port"
       throw .invalidURL("\(shown) is not a number from 1 to 65535", hint: "leave it out for 1965")
     }

@@ -3,37 +3,37 @@
 internal import Lastro
 
 extension HAR {
-  /// One request on the wire, and what came of it.
+  /// A request on the wire, and its outcome.
   public struct Entry: Codable, Sendable, Hashable {
-    /// When it began: ISO 8601 in UTC, with milliseconds.
+    /// The start of the request: ISO 8601 in UTC, with milliseconds.
     public var startedDateTime: String
-    /// How long it took, in milliseconds: the sum of ``timings``.
+    /// The duration in milliseconds: the sum of ``timings``.
     public var time: Double
     /// The request, with secrets masked unless the recorder keeps them.
     public var request: Request
-    /// The answer; status 0 where there was none.
+    /// The response; status 0 if there was none.
     public var response: Response
-    /// Nothing: there is no cache.
+    /// An empty object, because this format field is not used.
     public var cache = Cache()
-    /// The phases.
+    /// The phases of the exchange.
     public var timings: Timings
-    /// Address of the server, or of a proxy, where it is known.
+    /// The address of the server or of a proxy, if it is known.
     public var serverIPAddress: String?
-    /// Names the connection.
+    /// The identifier of the connection.
     public var connection: String?
     /// A remark.
     public var comment: String?
-    /// `AttemptContext.callID`: exchanges of one call have the same.
+    /// The value of `AttemptContext.callID`, which is shared by all exchanges of a call.
     public var call: UInt64?
-    /// Number of the attempt within the call; 1 for the first.
+    /// The number of the attempt within the call; 1 for the first.
     public var attempt: Int?
-    /// Number of redirects followed before, in the attempt.
+    /// The number of redirects that the attempt followed before this exchange.
     public var hop: Int?
-    /// `RequestOptions.operation`.
+    /// The value of `RequestOptions.operation`.
     public var operation: String?
-    /// Why the exchange failed; `nil` for one that succeeded.
+    /// The reason for a failure; `nil` if the exchange succeeded.
     public var error: Failure?
-    /// What is known of the connection.
+    /// The facts about the connection.
     public var facts: Connection?
 
     enum CodingKeys: String, CodingKey {
@@ -42,7 +42,7 @@ extension HAR {
       case facts = "_connection"
     }
 
-    /// Makes an entry.
+    /// Creates an entry.
     public init(
       startedDateTime: String, time: Double, request: Request, response: Response, timings: Timings,
       serverIPAddress: String? = nil, connection: String? = nil, comment: String? = nil, call: UInt64? = nil,
@@ -65,30 +65,30 @@ extension HAR {
     }
   }
 
-  /// What a cache did: an empty object.
+  /// The effect of a cache; always an empty object.
   public struct Cache: Codable, Sendable, Hashable {
-    /// Makes the empty object that the format demands.
+    /// Creates the empty object that the format requires.
     public init() {}
   }
 
-  /// Phases in milliseconds; -1 where a phase did not happen or is not known. ``ssl`` is part of ``connect``.
+  /// The phases in milliseconds; -1 if a phase did not occur or is not known. ``ssl`` is part of ``connect``.
   public struct Timings: Codable, Sendable, Hashable {
-    /// Waiting for a connection, the queue in front of the engine included.
+    /// The wait for a connection, including the queue in front of the engine.
     public var blocked: Double?
-    /// Name resolution.
+    /// The name resolution.
     public var dns: Double?
-    /// Opening the connection, TLS included.
+    /// The opening of the connection, including TLS.
     public var connect: Double?
-    /// Sending. libcurl does not tell it from waiting: 0 then.
+    /// The sending of the request. It is 0 with libcurl, which does not distinguish it from waiting.
     public var send: Double
-    /// Waiting for the first byte of the answer.
+    /// The wait for the first byte of the response.
     public var wait: Double
-    /// Reading the answer.
+    /// The reading of the response.
     public var receive: Double
-    /// TLS.
+    /// The TLS handshake.
     public var ssl: Double?
 
-    /// Makes timings; by default none happened.
+    /// Creates timings; by default no phase occurred.
     public init(
       blocked: Double = -1, dns: Double = -1, connect: Double = -1, send: Double = 0, wait: Double = 0,
       receive: Double = 0, ssl: Double = -1
@@ -102,30 +102,30 @@ extension HAR {
       self.ssl = ssl
     }
 
-    /// Their sum, without those that did not happen.
+    /// The sum of the phases, without those that did not occur.
     public var total: Double {
       [blocked, dns, connect, send, wait, receive].reduce(0) { $0 + max(0, $1 ?? 0) }
     }
   }
 
-  /// Why an exchange failed: a `TransportError`.
+  /// The reason why an exchange failed: a `TransportError`.
   public struct Failure: Codable, Sendable, Hashable {
-    /// `TransportError.stage`, as its word.
+    /// The raw value of `TransportError.stage`.
     public var stage: String
-    /// `TransportError.code`, as its word.
+    /// The raw value of `TransportError.code`.
     public var code: String
-    /// `TransportError.message`.
+    /// The value of `TransportError.message`.
     public var message: String
-    /// `TransportError.hint`.
+    /// The value of `TransportError.hint`.
     public var hint: String?
-    /// `TransportError.requestSent`.
+    /// The value of `TransportError.requestSent`.
     public var requestSent: Bool?
-    /// `TransportError.engineCode`.
+    /// The value of `TransportError.engineCode`.
     public var engineCode: Int32?
-    /// Status of the answer whose head had come.
+    /// The status of the response, if its head was received.
     public var status: Int?
 
-    /// Makes a failure.
+    /// Creates a failure.
     public init(
       stage: String, code: String, message: String, hint: String? = nil, requestSent: Bool? = nil,
       engineCode: Int32? = nil, status: Int? = nil
@@ -140,24 +140,24 @@ extension HAR {
     }
   }
 
-  /// What is known of the connection of an exchange: `TransferFacts` without its times.
+  /// The facts about the connection of an exchange: `TransferFacts` without its times.
   public struct Connection: Codable, Sendable, Hashable {
-    /// `TransferFacts.connectionID`.
+    /// The value of `TransferFacts.connectionID`.
     public var id: Int64?
-    /// `TransferFacts.connectionReused`.
+    /// The value of `TransferFacts.connectionReused`.
     public var reused: Bool
-    /// `TransferFacts.remotePort`.
+    /// The value of `TransferFacts.remotePort`.
     public var remotePort: Int?
-    /// `TransferFacts.trust`, as its word.
+    /// The raw value of `TransferFacts.trust`.
     public var trust: String?
-    /// `TransferFacts.resends`.
+    /// The value of `TransferFacts.resends`.
     public var resends: Int
-    /// `TransferFacts.bytesSent`.
+    /// The value of `TransferFacts.bytesSent`.
     public var bytesSent: Int64
-    /// `TransferFacts.bytesReceived`.
+    /// The value of `TransferFacts.bytesReceived`.
     public var bytesReceived: Int64
 
-    /// Makes a connection.
+    /// Creates a connection.
     public init(
       id: Int64? = nil, reused: Bool = false, remotePort: Int? = nil, trust: String? = nil, resends: Int = 0,
       bytesSent: Int64 = 0, bytesReceived: Int64 = 0

@@ -5,28 +5,28 @@ internal import Lastro
 extension HAR {
   /// A request.
   public struct Request: Codable, Sendable, Hashable {
-    /// Its method.
+    /// The method.
     public var method: String
-    /// Its absolute URL, without a fragment.
+    /// The absolute URL, without a fragment.
     public var url: String
-    /// `HTTP/1.1`, `HTTP/2`; empty where it is not known.
+    /// The protocol version, such as `HTTP/1.1` or `HTTP/2`; empty if it is not known.
     public var httpVersion: String
-    /// The cookies of its `Cookie` fields.
+    /// The cookies of the `Cookie` fields.
     public var cookies: [Cookie]
-    /// Its header fields.
+    /// The header fields.
     public var headers: [Field]
-    /// The items of its query, decoded.
+    /// The decoded items of the query.
     public var queryString: [Field]
-    /// Its body.
+    /// The body.
     public var postData: PostData?
-    /// -1: not known.
+    /// The size of the header; -1: not known.
     public var headersSize: Int
-    /// Length of the body; -1 where it is not known.
+    /// The length of the body; -1 if it is not known.
     public var bodySize: Int64
     /// A remark.
     public var comment: String?
 
-    /// Makes a request.
+    /// Creates a request.
     public init(
       method: String, url: String, httpVersion: String = "", cookies: [Cookie] = [], headers: [Field] = [],
       queryString: [Field] = [], postData: PostData? = nil, headersSize: Int = -1, bodySize: Int64 = 0,
@@ -45,30 +45,30 @@ extension HAR {
     }
   }
 
-  /// An answer.
+  /// A response.
   public struct Response: Codable, Sendable, Hashable {
-    /// Its status; 0 where there was no answer.
+    /// The status; 0 if there was no response.
     public var status: Int
     /// The reason phrase.
     public var statusText: String
-    /// `HTTP/1.1`, `HTTP/2`; empty where it is not known.
+    /// The protocol version, such as `HTTP/1.1` or `HTTP/2`; empty if it is not known.
     public var httpVersion: String
-    /// The cookies of its `Set-Cookie` fields.
+    /// The cookies of the `Set-Cookie` fields.
     public var cookies: [Cookie]
-    /// Its header fields.
+    /// The header fields.
     public var headers: [Field]
-    /// Its body.
+    /// The body.
     public var content: Content
-    /// The `Location`; empty without one.
+    /// The value of `Location`; empty if there is none.
     public var redirectURL: String
-    /// -1: not known.
+    /// The size of the header; -1: not known.
     public var headersSize: Int
-    /// Bytes of the body on the wire; -1 where they are not known.
+    /// The number of body bytes on the wire; -1 if it is not known.
     public var bodySize: Int64
     /// A remark.
     public var comment: String?
 
-    /// Makes an answer.
+    /// Creates a response.
     public init(
       status: Int, statusText: String = "", httpVersion: String = "", cookies: [Cookie] = [], headers: [Field] = [],
       content: Content = Content(), redirectURL: String = "", headersSize: Int = -1, bodySize: Int64 = -1,
@@ -87,7 +87,7 @@ extension HAR {
     }
   }
 
-  /// Name and value: of a header field, of an item of a query.
+  /// A name and a value, of a header field or an item of a query.
   public struct Field: Codable, Sendable, Hashable {
     /// The name.
     public var name: String
@@ -96,7 +96,7 @@ extension HAR {
     /// A remark.
     public var comment: String?
 
-    /// Makes a pair.
+    /// Creates a pair.
     public init(name: String, value: String, comment: String? = nil) {
       self.name = name
       self.value = value
@@ -110,16 +110,16 @@ extension HAR {
     public var name: String
     /// The value.
     public var value: String
-    /// Of `Set-Cookie`.
+    /// The `Path` attribute of `Set-Cookie`.
     public var path: String?
-    /// Of `Set-Cookie`.
+    /// The `Domain` attribute of `Set-Cookie`.
     public var domain: String?
-    /// Of `Set-Cookie`.
+    /// Whether `Set-Cookie` has the `HttpOnly` attribute.
     public var httpOnly: Bool?
-    /// Of `Set-Cookie`.
+    /// Whether `Set-Cookie` has the `Secure` attribute.
     public var secure: Bool?
 
-    /// Makes a cookie.
+    /// Creates a cookie.
     public init(
       name: String, value: String, path: String? = nil, domain: String? = nil, httpOnly: Bool? = nil,
       secure: Bool? = nil
@@ -135,22 +135,22 @@ extension HAR {
 
   /// The body of a request.
   public struct PostData: Codable, Sendable, Hashable {
-    /// Its media type; empty where none was said.
+    /// The media type; empty if none was given.
     public var mimeType: String
-    /// The body: text, or base64 when ``encoding`` says so.
+    /// The body as text, or as base64 if ``encoding`` says so.
     public var text: String?
-    /// `base64`. The format has it for answers only.
+    /// The encoding of the text, `base64`; `nil` for plain text. The format defines it only for responses.
     public var encoding: String?
-    /// Why it is not all of the body.
+    /// The reason why the body is incomplete.
     public var comment: String?
-    /// Whether the recorder left out some of the body, or all.
+    /// Whether the recorder omitted some or all of the body.
     public var isTruncated: Bool?
 
     enum CodingKeys: String, CodingKey {
       case mimeType, text, encoding = "_encoding", comment, isTruncated = "_truncated"
     }
 
-    /// Makes a body.
+    /// Creates a body.
     public init(
       mimeType: String, text: String? = nil, encoding: String? = nil, comment: String? = nil, isTruncated: Bool? = nil
     ) {
@@ -162,26 +162,26 @@ extension HAR {
     }
   }
 
-  /// The body of an answer.
+  /// The body of a response.
   public struct Content: Codable, Sendable, Hashable {
-    /// Number of bytes, after decompression.
+    /// The number of bytes after decompression.
     public var size: Int64
-    /// Its media type; empty where none was said.
+    /// The media type; empty if none was given.
     public var mimeType: String
-    /// The body: text, or base64 when ``encoding`` says so.
+    /// The body as text, or as base64 if ``encoding`` says so.
     public var text: String?
-    /// `base64`.
+    /// The encoding of the text, `base64`; `nil` for plain text.
     public var encoding: String?
-    /// Why it is not all of the body.
+    /// The reason why the body is incomplete.
     public var comment: String?
-    /// Whether the recorder left out some of the body, or all.
+    /// Whether the recorder omitted some or all of the body.
     public var isTruncated: Bool?
 
     enum CodingKeys: String, CodingKey {
       case size, mimeType, text, encoding, comment, isTruncated = "_truncated"
     }
 
-    /// Makes a body; by default none.
+    /// Creates a body; by default an empty one.
     public init(
       size: Int64 = 0, mimeType: String = "", text: String? = nil, encoding: String? = nil, comment: String? = nil,
       isTruncated: Bool? = nil

@@ -8,32 +8,33 @@ public import Lastro
   public import Foundation
 #endif
 
-/// An HTTP archive, version 1.2: exchanges, in the format that browsers and proxies export and import.
+/// An HTTP archive, version 1.2: exchanges in the format that browsers and proxies export and import.
 ///
-/// Fields that the format does not have begin with an underscore, as it wants: the call and attempt of an exchange, why
-/// it failed, its connection. What other programs write of their own is dropped when it is read.
+/// Fields that the format does not define begin with an underscore, as it requires: the call and attempt of an
+/// exchange, the reason for its failure, and its connection. Custom fields of other programs are dropped when an
+/// archive is read.
 public struct HAR: Codable, Sendable, Hashable {
-  /// All there is.
+  /// The content of the archive.
   public var log: Log
 
-  /// Makes an archive.
+  /// Creates an archive.
   public init(log: Log = Log()) { self.log = log }
 
-  /// Makes an archive of exchanges.
+  /// Creates an archive of exchanges.
   public init(entries: [Entry]) { log = Log(entries: entries) }
 
-  /// Version, creator, exchanges.
+  /// The version, the creator and the exchanges.
   public struct Log: Codable, Sendable, Hashable {
-    /// Version of the format. Default `1.2`.
+    /// The version of the format. Default `1.2`.
     public var version: String
     /// The program that wrote it.
     public var creator: Creator
-    /// The exchanges, in the order of their beginning.
+    /// The exchanges, in the order in which they began.
     public var entries: [Entry]
     /// A remark.
     public var comment: String?
 
-    /// Makes a log.
+    /// Creates a log.
     public init(
       version: String = "1.2", creator: Creator = .lastro, entries: [Entry] = [], comment: String? = nil
     ) {
@@ -46,12 +47,12 @@ public struct HAR: Codable, Sendable, Hashable {
 
   /// A program.
   public struct Creator: Codable, Sendable, Hashable {
-    /// Its name.
+    /// The name.
     public var name: String
-    /// Its version.
+    /// The version.
     public var version: String
 
-    /// Names a program.
+    /// Creates the name and version of a program.
     public init(name: String, version: String) {
       self.name = name
       self.version = version
@@ -61,9 +62,9 @@ public struct HAR: Codable, Sendable, Hashable {
     public static let lastro = Creator(name: "Lastro", version: "1")
   }
 
-  /// Reads JSON.
+  /// Parses JSON.
   ///
-  /// - Throws: `ConfigurationError` that says where it is no HTTP archive.
+  /// - Throws: `ConfigurationError` with the place at which the data is not an HTTP archive.
   public init(json: Data) throws(ConfigurationError) {
     do {
       self = try JSONDecoder().decode(HAR.self, from: json)
@@ -74,13 +75,13 @@ public struct HAR: Codable, Sendable, Hashable {
     }
   }
 
-  /// The archive as JSON: indented, keys sorted, so that two of them can be compared.
+  /// Returns the archive as indented JSON with sorted keys, so that archives can be compared.
   ///
-  /// - Throws: `ConfigurationError` when it cannot be written. An archive that a ``HARRecorder`` made always can.
+  /// - Throws: `ConfigurationError` if it cannot be written. An archive from a ``HARRecorder`` always can.
   public func json() throws(ConfigurationError) -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    // Numbers that JSON does not have come out as texts instead of failing.
+    // Encode numbers that JSON does not support as strings instead of failing.
     encoder.nonConformingFloatEncodingStrategy = .convertToString(
       positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
     do {

@@ -8,24 +8,24 @@ internal import Lastro
   import Foundation
 #endif
 
-/// A body as an archive has it: text or base64, bounded, masked.
+/// A body in the form of an archive: text or base64, limited in size, masked.
 struct HARBody {
   var text: String?
   var encoding: String?
   var comment: String?
   var isTruncated = false
 
-  /// So many bytes beyond the limit are masked too, so that most values which the limit cuts are seen whole.
+  /// The number of bytes beyond the limit that are masked too, so that most values at the limit are seen whole.
   private static let slack = 16 * 1024
 
   init(_ data: Data, limit: Int, redaction: Redaction?) {
     isTruncated = data.count > limit
     if isTruncated { comment = "cut off after \(limit) of \(data.count) bytes" }
-    // Masked before it is cut: a secret that is cut in two would not be recognised. What lies far behind the limit is
-    // not looked at: this runs on the task of the call.
+    // Mask before cutting: a secret that is cut in two would not be recognised. Bytes far beyond the limit are not
+    // examined, because this runs on the task of the call.
     let isCut = data.count - Self.slack > limit
     let head = isCut ? data.prefix(limit + Self.slack) : data
-    // Whatever stands at a cut may be half of something; masks can have brought it before the limit.
+    // The last bytes before a cut may be half of a secret, and masks may have moved them before the limit.
     func bound(_ count: Int) -> Int { min(limit, isCut ? max(0, count - Self.slack) : count) }
     if let text = Self.text(head, isCut: isCut) {
       let masked = redaction.map { HARForm.masked(text, by: $0, isCut: isCut) } ?? text
@@ -39,14 +39,14 @@ struct HARBody {
 
   private static func text(_ data: Data, isCut: Bool) -> String? {
     guard !data.contains(0) else { return nil }
-    // The cut may be within a character, of which at most three bytes are then there.
+    // The cut may split a character, of which at most three bytes then remain.
     for count in 0...(isCut ? min(3, data.count) : 0) {
       if let text = String(validating: data.dropLast(count), as: UTF8.self) { return text }
     }
     return nil
   }
 
-  /// Names and values can stand in binary bodies too, such as forms with files in them.
+  /// Masks a binary body, which may contain names and values too, such as a form with files.
   private static func masked(_ data: Data, _ redaction: Redaction?, isCut: Bool) -> Data? {
     guard let redaction else { return nil }
     let text = characters(of: data)
@@ -55,7 +55,7 @@ struct HARBody {
     return Data(masked.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
   }
 
-  /// Each byte as the character of that number.
+  /// Returns each byte as the character with that number.
   static func characters(of bytes: Data) -> String {
     var scalars = String.UnicodeScalarView()
     scalars.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
@@ -64,7 +64,7 @@ struct HARBody {
 
   private static func prefix(_ text: String, _ limit: Int) -> String {
     guard text.utf8.count > limit else { return text }
-    // The cut must not be within a character.
+    // Do not cut within a character.
     var end = text.utf8.index(text.startIndex, offsetBy: limit)
     while end > text.startIndex, String.Index(end, within: text) == nil { end = text.utf8.index(before: end) }
     return String(text[..<end])

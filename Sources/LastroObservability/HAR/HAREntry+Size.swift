@@ -3,7 +3,7 @@
 internal import Lastro
 
 extension HAR.Entry {
-  /// About how much memory it takes: the bytes of its texts, and what the rest has in common.
+  /// The approximate memory use: the bytes of the texts, plus a constant for the rest.
   var keptBytes: Int {
     let texts = [
       request.url, request.postData?.text, request.postData?.mimeType, response.statusText, response.redirectURL,

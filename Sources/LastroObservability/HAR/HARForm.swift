@@ -2,16 +2,16 @@
 
 internal import Lastro
 
-/// Bodies of `multipart/form-data` (RFC 7578), whose secrets stand on lines below their names.
+/// Masking of `multipart/form-data` bodies (RFC 7578), in which a secret is on a line below its name.
 enum HARForm {
-  /// A body with its secrets masked: those that `Redaction.text(_:)` sees, and parts with secret names.
+  /// Returns a body with its secrets masked: those that `Redaction.text(_:)` recognises, and parts with secret names.
   ///
-  /// - Parameter isCut: whether the text goes on where it ends.
+  /// - Parameter isCut: whether the text was cut at its end.
   static func masked(_ text: String, by redaction: Redaction, isCut: Bool = false) -> String {
     guard text.utf8.contains(UInt8(ascii: "\n")), text.contains("name=\""),
       text.lowercased().contains("content-disposition")
     else { return redaction.text(text, isCut: isCut) }
-    // By scalars: CR LF makes one `Character`.
+    // Search by scalars: CR LF is a single `Character`.
     var result = ""
     var rest = Substring(text)
     while let name = rest.firstRange(of: "name=\"") {
@@ -23,8 +23,8 @@ enum HARForm {
     return redaction.text(result + rest, isCut: isCut)
   }
 
-  /// What stands in a part with a secret name; an empty range where the name is not secret. All the rest where no end
-  /// of its head can be found: the part may have been cut off, or written by other rules.
+  /// Returns the content of a part with a secret name; an empty range if the name is not secret. If the end of the
+  /// part's head is not found, it returns all the rest: the part may have been cut off, or written by other rules.
   private static func value(
     after start: String.Index, of text: Substring, _ redaction: Redaction
   ) -> Range<String.Index> {
@@ -35,10 +35,10 @@ enum HARForm {
     return start..<(delimiter(in: rest[start...]) ?? text.endIndex)
   }
 
-  // Both look for a line's end and then at what stands there: a search for each way of writing it would look for the
-  // way that a peer does not use up to the end of the text, for every part again.
+  // Both functions search for the end of a line and then examine what follows. A search for each notation separately
+  // would scan to the end of the text for the notation that is not used, once per part.
 
-  /// Where the first blank line ends, whether lines end in LF or CRLF.
+  /// Returns the end of the first blank line, with LF or CRLF as line ends.
   private static func endOfBlankLine(in text: Substring.UTF8View) -> String.Index? {
     var rest = text
     while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
@@ -49,7 +49,7 @@ enum HARForm {
     return nil
   }
 
-  /// Where the end of the line begins behind which the first delimiter stands.
+  /// Returns the start of the line end before the first delimiter.
   private static func delimiter(in text: Substring.UTF8View) -> String.Index? {
     var rest = text
     while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {

@@ -9,11 +9,11 @@ internal import Lastro
   import Foundation
 #endif
 
-/// Turns what observers are told into entries of an archive, masked.
+/// A builder of archive entries from the events of observers, with secrets masked.
 struct HARMaker {
-  /// `nil`: nothing is masked.
+  /// The redaction; `nil`: nothing is masked.
   let redaction: Redaction?
-  /// Most bytes of a body.
+  /// The maximum number of bytes of a body.
   let limit: Int
 
   func entry(_ request: ResourceRequest, _ event: FetchEvent) -> HAR.Entry {
@@ -40,7 +40,7 @@ struct HARMaker {
     if let facts = error.facts { note(&entry, facts) }
   }
 
-  /// The end of a streamed body; `nil` when it was not told, because the call was given up.
+  /// Records the end of a streamed body; `nil` if it was not reported, because the call was abandoned.
   func end(_ entry: inout HAR.Entry, _ end: FetchEvent.BodyEnd?, elapsed: Duration) {
     if let facts = end?.facts { note(&entry, facts) }
     time(&entry, end?.facts, elapsed: elapsed)
@@ -120,7 +120,7 @@ struct HARMaker {
     fields.map { field in
       let value: String =
         switch field.name {
-        // A URL of its own: its items are told by their names in queries.
+        // The value is a URL: its items are recognised by their names in queries.
         case .location, .referer, .contentLocation: redaction?.url(field.value) ?? field.value
         default: redaction?.value(of: field) ?? field.value
         }
@@ -134,13 +134,13 @@ struct HARMaker {
 }
 
 extension HAR.Timings {
-  /// The phases of a transfer.
+  /// Creates the phases of a transfer.
   ///
-  /// libcurl tells when a phase ended, since the beginning; a pooled connection has no phases of its own.
+  /// libcurl reports the end of each phase since the beginning; a reused connection has no phases of its own.
   ///
   /// - Parameters:
-  ///   - facts: what the transport knows.
-  ///   - elapsed: time between the events, for transports that know no times.
+  ///   - facts: the facts from the transport.
+  ///   - elapsed: the time between the events, for transports that report no times.
   init(_ facts: TransferFacts?, elapsed: Duration) {
     func milliseconds(_ duration: Duration) -> Double { max(0, (duration.inSeconds * 1e6).rounded() / 1e3) }
     guard let facts, facts.timings.total > .zero else {

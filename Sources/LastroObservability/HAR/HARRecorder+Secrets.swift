@@ -3,15 +3,15 @@
 public import Lastro
 
 extension HARRecorder {
-  /// What a recorder does about secrets.
+  /// The treatment of secrets by a recorder.
   public enum Secrets: Sendable, Hashable {
-    /// They are masked before anything is kept: in URLs, header fields, cookies, queries and bodies.
+    /// Masks secrets before anything is kept: in URLs, header fields, cookies, queries and bodies.
     case masked(Redaction)
-    /// Everything is written as it was, passwords, tokens and cookies included. A reader of the archive can act as your
-    /// user.
+    /// Writes everything unchanged, including passwords, tokens and cookies. A reader of the archive can impersonate
+    /// your user.
     case writtenInTheClearForWhoeverReadsTheArchive
 
-    /// Masked by the usual names, and by what the options of requests name.
+    /// Masks the usual names, and those that the options of requests name.
     public static let masked = Secrets.masked(.standard)
 
     func redaction(for request: ResourceRequest) -> Redaction? {

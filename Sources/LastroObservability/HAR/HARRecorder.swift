@@ -3,10 +3,10 @@
 public import Lastro
 internal import LastroSupport
 
-/// Records every request on the wire, with its answer or failure, for an HTTP archive.
+/// Records every request on the wire with its response or failure, for an HTTP archive.
 ///
-/// All attempts and redirects of all calls are there; an exchange that failed has status 0 and an `_error`. Secrets are
-/// masked before anything is kept. Bodies of streams are not recorded, only their lengths.
+/// It contains all attempts and redirects of all calls. A failed exchange has status 0 and an `_error`. Secrets are
+/// masked before anything is kept. Of streamed bodies, only the lengths are recorded.
 ///
 /// ```swift
 /// let recorder = HARRecorder()
@@ -15,20 +15,20 @@ internal import LastroSupport
 /// try recorder.har().json().write(to: file)
 /// ```
 public final class HARRecorder: FetchObserver {
-  /// What to keep.
+  /// The limits on the recorded exchanges.
   public struct Limits: Sendable, Hashable {
-    /// Most exchanges: beyond them the oldest are dropped, and counted in ``HARRecorder/droppedEntries``. Default 1000;
-    /// fewer than one count as one.
+    /// The maximum number of exchanges; beyond it the oldest are dropped and counted in ``HARRecorder/droppedEntries``.
+    /// Default 1000; values below 1 count as 1.
     public var entries: Int
-    /// Most bytes of a body, of requests and answers each: what is more is cut off, and a comment says so. Default 1
-    /// MiB; a negative number counts as zero.
+    /// The maximum number of bytes of each body of requests and responses; a longer body is cut off, with a comment.
+    /// Default 1 MiB; a negative number counts as 0.
     public var bodyBytes: Int
-    /// Most bytes of all exchanges together, by the texts that are kept of them: beyond that the oldest are dropped,
-    /// and counted in ``HARRecorder/droppedEntries``; so is an exchange that is larger by itself. Exchanges that still
-    /// run do not count. Default 64 MiB; a negative number counts as zero.
+    /// The maximum number of bytes of all exchanges together, by their texts. Beyond it the oldest are dropped and
+    /// counted in ``HARRecorder/droppedEntries``; a single exchange above the limit is dropped too. Exchanges in
+    /// progress do not count. Default 64 MiB; a negative number counts as 0.
     public var totalBytes: Int
 
-    /// Makes limits.
+    /// Creates limits.
     public init(entries: Int = 1000, bodyBytes: Int = 1 << 20, totalBytes: Int = 64 << 20) {
       self.entries = max(1, entries)
       self.bodyBytes = max(0, bodyBytes)
@@ -36,7 +36,7 @@ public final class HARRecorder: FetchObserver {
     }
   }
 
-  /// An exchange that runs.
+  /// An exchange in progress.
   private struct Running {
     var entry: HAR.Entry
     var start: Duration
@@ -44,9 +44,9 @@ public final class HARRecorder: FetchObserver {
   }
 
   private struct State {
-    /// In the order of their beginning.
+    /// The entries, in the order in which they began.
     var entries: [(number: UInt64, bytes: Int, entry: HAR.Entry)] = []
-    /// Bytes of all entries together.
+    /// The number of bytes of all entries.
     var bytes = 0
     var running: [UInt64: (number: UInt64, running: Running)] = [:]
     var last: UInt64 = 0
@@ -62,7 +62,7 @@ public final class HARRecorder: FetchObserver {
       let size = entry.keptBytes
       entries.insert((number, size, entry), at: index)
       bytes += size
-      // Not one by one: the array would be moved for each.
+      // Do not trim one by one: each removal would move the array.
       guard bytes > limits.totalBytes || entries.count - limits.entries > limits.entries / 4 else { return }
       trim(to: limits)
     }
@@ -84,17 +84,17 @@ public final class HARRecorder: FetchObserver {
   private let limits: Limits
   private let state = Lock(State())
 
-  /// Makes a recorder.
+  /// Creates a recorder.
   ///
   /// - Parameters:
-  ///   - limits: what to keep. Default: 1000 exchanges, 1 MiB of each body, 64 MiB of all.
-  ///   - secrets: default: masked.
+  ///   - limits: the limits. Default: 1000 exchanges, 1 MiB per body, 64 MiB in total.
+  ///   - secrets: the treatment of secrets. Default: masked.
   public init(limits: Limits = Limits(), secrets: Secrets = .masked) {
     self.secrets = secrets
     self.limits = limits
   }
 
-  /// Number of exchanges that were dropped, being the oldest, for want of room.
+  /// The number of exchanges that were dropped because a limit was exceeded, oldest first.
   public var droppedEntries: Int {
     state.withLock { state in
       state.trim(to: limits)
@@ -102,13 +102,13 @@ public final class HARRecorder: FetchObserver {
     }
   }
 
-  /// The exchanges so far that have ended.
+  /// Returns the completed exchanges.
   public func har() -> HAR { HAR(entries: entries { _ in true }) }
 
-  /// The exchanges of one call: `AttemptLedger.callID` of its response or error.
+  /// Returns the exchanges of one call: pass the `AttemptLedger.callID` of its response or error.
   public func har(forCall callID: UInt64) -> HAR { HAR(entries: entries { $0.call == callID }) }
 
-  /// Forgets the exchanges that have ended.
+  /// Removes the completed exchanges.
   public func removeAll() {
     state.withLock { state in
       state.entries = []
@@ -124,7 +124,7 @@ public final class HARRecorder: FetchObserver {
     return all.lazy.map(\.entry).filter(isWanted)
   }
 
-  /// Keeps what happened on the wire.
+  /// Records an event on the wire.
   public func observe(_ event: FetchEvent) {
     switch event.kind {
     case .transferStarted(let request):
@@ -153,7 +153,7 @@ public final class HARRecorder: FetchObserver {
     }
   }
 
-  /// Ends an exchange whose answer was streamed.
+  /// Ends an exchange whose response was streamed.
   private func close(_ event: FetchEvent, _ end: FetchEvent.BodyEnd?) {
     finish(event) { running, maker in
       maker.end(&running.entry, end, elapsed: event.time - running.start)

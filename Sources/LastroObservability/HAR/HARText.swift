@@ -4,9 +4,9 @@ import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// Dates of archives.
+/// The dates of archives.
 enum HARDate {
-  /// ISO 8601 in UTC, with milliseconds. Years are those from 0 to 9999.
+  /// Returns a date as ISO 8601 in UTC, with milliseconds. Years are limited to 0…9999.
   static func text(_ sinceEpoch: Duration) -> String {
     let limit: Int64 = 253_402_300_799
     let (whole, attoseconds) = sinceEpoch.components
@@ -24,9 +24,9 @@ enum HARDate {
   }
 }
 
-/// Queries of archives.
+/// The queries of archives.
 enum HARQuery {
-  /// The items of a URL's query, decoded: `+` is a space.
+  /// Returns the decoded items of a URL's query; `+` is a space.
   static func items(ofURL url: String) -> [HAR.Field] {
     guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
     let query = url[url.utf8.index(after: mark)...].prefix { $0 != "#" }
@@ -42,10 +42,10 @@ enum HARQuery {
   }
 }
 
-/// Cookies of archives.
+/// The cookies of archives.
 enum HARCookies {
-  /// - Parameter redaction: what is masked besides the values, since a server names cookies as it likes; `nil`:
-  ///   nothing.
+  /// - Parameter redaction: masks all values, and secrets in other texts, because a server chooses the names of its
+  ///   cookies freely; `nil`: nothing is masked.
   static func sent(in fields: HTTPFields, _ redaction: Redaction?) -> [HAR.Cookie] {
     fields[values: .cookie].flatMap { masked($0, redaction).split(separator: ";") }.map { pair in
       let (name, value) = split(pair)
@@ -72,7 +72,7 @@ enum HARCookies {
     }
   }
 
-  /// By value, before anything is split: a delimiter may be in a secret.
+  /// Masks secrets by value before anything is split, because a secret may contain a delimiter.
   private static func masked(_ line: String, _ redaction: Redaction?) -> String {
     redaction?.secretsMasked(in: line) ?? line
   }

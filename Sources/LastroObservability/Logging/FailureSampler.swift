@@ -2,17 +2,17 @@
 
 import Logging
 
-/// Which of the failures that are alike are told one by one: no more than so many within a window of time, which begins
-/// with the first of them. A value; time comes from outside.
+/// A limiter that selects which similar failures are logged individually: up to a maximum within a time window, which
+/// begins with the first of them. It is a value without a clock.
 struct FailureSampler {
-  /// What such failures have in common.
+  /// The properties that similar failures share.
   struct Kind: Hashable {
     var server: String?
     var operation: String?
     var reason: String?
   }
 
-  /// What was not told within a window.
+  /// The failures that were not logged individually within a window.
   struct Untold: Equatable {
     var kind: Kind
     var level: Logger.Level
@@ -25,13 +25,13 @@ struct FailureSampler {
     var count = 0
   }
 
-  /// Failures of more kinds count as one kind without a name.
+  /// The maximum number of kinds. Failures of further kinds share one kind without a name.
   static let maximumKinds = 1000
 
   private let maximumAlike: Int
   private let length: Duration
   private var windows: [Kind: Window] = [:]
-  /// When the first of the windows ends.
+  /// The time at which the first window ends.
   private var nextEnd: Duration?
 
   init(maximumAlike: Int, window: Duration) {
@@ -39,7 +39,7 @@ struct FailureSampler {
     length = max(.zero, window)
   }
 
-  /// Counts a failure, and says whether it is told.
+  /// Counts a failure; returns whether it is to be logged individually.
   mutating func tells(_ kind: Kind, at level: Logger.Level, now: Duration) -> Bool {
     let kind = windows[kind] != nil || windows.count < Self.maximumKinds ? kind : Kind()
     windows[kind, default: Window(start: now, level: level)].count += 1
@@ -47,9 +47,9 @@ struct FailureSampler {
     return windows[kind].map { $0.count <= maximumAlike } ?? true
   }
 
-  /// What the windows that are over kept back, the oldest first.
+  /// Removes the windows that have ended; returns their suppressed failures, oldest first.
   ///
-  /// - Parameter now: `nil` to end them all.
+  /// - Parameter now: the current time; `nil` ends all windows.
   mutating func takeUntold(now: Duration?) -> [Untold] {
     if let now, nextEnd.map({ now < $0 }) ?? true { return [] }
     let over = windows.filter { window in now.map { $0 - window.value.start >= length } ?? true }

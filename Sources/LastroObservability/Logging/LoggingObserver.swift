@@ -5,41 +5,40 @@ public import Lastro
 internal import LastroSupport
 public import Logging
 
-/// Logs one line per call, when it ends, over swift-log; `LoggingInterceptor` logs each attempt instead. A stream has a
-/// line when it is opened, and another one if it fails.
+/// Logs one line per call, when it ends, through swift-log; `LoggingInterceptor` logs each attempt instead. A stream
+/// gets a line when it is opened, and another one if it fails.
 ///
 /// Messages are constant texts: "call succeeded", "stream opened", "call failed", "call cancelled", "stream failed",
-/// "more calls failed alike". A stream fails when its body breaks off or falls silent, and when its reader finds that
-/// it is not whole or not what it should be. The metadata has the particulars: `call`, `operation`, `request` (method
-/// and URL, without the values of its query), `attempts`, `duration_ms` (until the stream was opened, or until it
-/// failed), `status`; of failures `stage`, `code`, `error`, `hint`, `engine_code`. Every value is on one line, and
-/// secrets are masked.
+/// "more calls failed alike". A stream fails when its body breaks off or stalls, and when its reader finds it
+/// incomplete or invalid. The metadata has the details: `call`, `operation`, `request` (method and URL, without the
+/// values of its query), `attempts`, `duration_ms` (until the stream was opened, or until it failed), `status`; for
+/// failures also `stage`, `code`, `error`, `hint`, `engine_code`. Every value is on one line, and secrets are masked.
 ///
-/// In an outage every line says the same. Of failures that are alike, which are those of one server and operation with
-/// the same status, or the same stage and code, so many are told within a window; the number of the others is told when
-/// a call ends after the window, or with the observer itself: "more calls failed alike", with `count`, `server`,
-/// `operation` and `reason`.
+/// In an outage, most lines would be the same. Failures are alike if they have the same server, the same operation, and
+/// the same status or the same stage and code. Only a limited number of them is logged within a window. The number of
+/// suppressed failures is logged when a call ends after the window, or when the observer is released: "more calls
+/// failed alike", with `count`, `server`, `operation` and `reason`.
 ///
 /// ```swift
 /// configuration.observers = [LoggingObserver(logger: Logger(label: "github"))]
 /// ```
 ///
-/// It may be used by several stacks that have the same clock.
+/// Several stacks may share an observer if they have the same clock.
 public final class LoggingObserver: FetchObserver {
-  /// At which level what is logged.
+  /// The log levels by kind of event.
   public struct Levels: Sendable, Hashable {
-    /// A success, and a stream that was opened. Default info.
+    /// The level of a success, and of a stream that was opened. Default info.
     public var succeeded: Logger.Level = .info
-    /// A failure, retries included. Default warning.
+    /// The level of a failure after all retries. Default warning.
     public var failed: Logger.Level = .warning
-    /// The caller cancelled. Default debug.
+    /// The level of a cancellation by the caller. Default debug.
     public var cancelled: Logger.Level = .debug
-    /// A failure by a status, in place of ``failed``. Default: 404 and 410 are info. Such an answer is how a server
-    /// says that something is not there, which is news to who asks whether it is, and no fault of either side. Where
-    /// every resource has to be there, write `byStatus[404] = nil`.
+    /// The levels of failures by status, which replace ``failed``. Default: 404 and 410 are info. With such a response,
+    /// a server reports that a resource does not exist, which is often the question and not a fault of either side. If
+    /// every resource must exist, write `byStatus[404] = nil`.
     public var byStatus: [Int: Logger.Level] = [404: .info, 410: .info]
 
-    /// Makes the default levels.
+    /// Creates the default levels.
     public init() {}
 
     func level(of error: HTTPFetchError<any Error>) -> Logger.Level {
@@ -55,22 +54,22 @@ public final class LoggingObserver: FetchObserver {
   private let sampler: Lock<FailureSampler>
   private let streams = Lock<[UInt64: OpenStream]>([:])
 
-  /// A stream that was opened, and when.
+  /// A stream that was opened, with the time of its opening.
   private struct OpenStream {
     var response: ResourceResponse
     var opened: Duration
   }
 
-  /// Makes an observer.
+  /// Creates an observer.
   ///
   /// - Parameters:
-  ///   - logger: where to log to; its own level decides what is worked out at all.
-  ///   - levels: at which levels.
-  ///   - maximumAlike: most failures that are alike which are told within a window. Default 10; fewer than one count as
-  ///     one.
-  ///   - window: how long a window is; it begins with its first failure. Default 1 min; zero, and less, tells of every
-  ///     failure.
-  ///   - redaction: what is masked, besides what a request's options name.
+  ///   - logger: the logger; its own level determines which events are processed at all.
+  ///   - levels: the log levels.
+  ///   - maximumAlike: the maximum number of similar failures that are logged within a window. Default 10; values below
+  ///     1 count as 1.
+  ///   - window: the length of a window, which begins with its first failure. Default 1 min; with zero or less, every
+  ///     failure is logged.
+  ///   - redaction: the masking rules, besides those in a request's options.
   public init(
     logger: Logger, levels: Levels = Levels(), maximumAlike: Int = 10, window: Duration = .seconds(60),
     redaction: Redaction = .standard
@@ -83,7 +82,7 @@ public final class LoggingObserver: FetchObserver {
 
   deinit { tell(sampler.withLock { $0.takeUntold(now: nil) }) }
 
-  /// Logs what ended. Takes a lock, and calls the logger outside of it.
+  /// Logs the end of a call or a body. It takes a lock, and calls the logger outside of it.
   public func observe(_ event: FetchEvent) {
     switch event.kind {
     case .callEnded(let result):

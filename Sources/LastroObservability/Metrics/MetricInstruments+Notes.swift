@@ -3,7 +3,7 @@
 internal import Lastro
 
 extension MetricInstruments {
-  /// Records what stands around the transport did to a transfer.
+  /// Records the action of a layer around the transport on a transfer.
   func record(_ note: TransferFacts.Note, _ request: MetricAttributes) {
     if let bound = note.bound {
       var attributes = MetricAttributes(address: request.address, port: request.port, scheme: request.scheme)
@@ -22,7 +22,7 @@ extension MetricInstruments {
     }
   }
 
-  /// Counts what was refused on this side.
+  /// Counts a local refusal.
   func record(refusal error: TransportError, _ request: MetricAttributes) {
     var attributes = request
     attributes.errorType = HTTPAttributes.errorType(of: error)

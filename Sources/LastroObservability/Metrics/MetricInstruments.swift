@@ -4,9 +4,9 @@ import CoreMetrics
 internal import Lastro
 internal import LastroSupport
 
-/// The attributes of one value of a metric.
+/// The attributes of a metric value.
 struct MetricAttributes: Hashable, Sendable {
-  /// An attribute that one metric has alone.
+  /// An attribute that only one metric has.
   struct Own: Hashable, Sendable {
     var name: String
     var value: String
@@ -34,9 +34,9 @@ struct MetricAttributes: Hashable, Sendable {
   }
 }
 
-/// The metrics made so far, of which there are not more than a limit.
+/// The metrics created so far, limited in number.
 final class MetricInstruments: Sendable {
-  /// What OpenTelemetry's SDKs call the set that takes the values beyond the limit.
+  /// The name that OpenTelemetry's SDKs use for the set that receives the values beyond the limit.
   private static let overflow = [("otel.metric.overflow", "true")]
 
   private struct Cache<Instrument> {
@@ -74,7 +74,7 @@ final class MetricInstruments: Sendable {
     }.increment()
   }
 
-  /// A meter is kept: with backends that have none, it is the meter that knows the sum.
+  /// Changes a meter. The meter is kept, because it holds the sum for backends without meters.
   func add(_ amount: Int, _ label: String, _ attributes: MetricAttributes) {
     let meter = instrument(in: meters, label, attributes) {
       Meter(label: label, dimensions: $0, factory: factory)
@@ -92,7 +92,8 @@ final class MetricInstruments: Sendable {
       return (isFull ? cache.overflow[label] : nil, isFull)
     }
     if let known { return known }
-    // Made outside of the lock: the factory is the application's code. A thread that comes second drops its own.
+    // Create it outside the lock, because the factory is the application's code. A thread that comes second drops its
+    // own.
     let made = make(isFull ? Self.overflow : attributes.dimensions)
     return cache.withLock { cache in
       if isFull {

@@ -8,59 +8,59 @@ internal import LastroSupport
   #error("LastroObservability wants the trait Integrations: name it in `traits` of the dependency on Lastro")
 #endif
 
-/// Metrics of calls, by OpenTelemetry's names for HTTP clients, over swift-metrics.
+/// Records metrics of calls under OpenTelemetry's names for HTTP clients, through swift-metrics.
 ///
-/// | metric | kind | of |
+/// | metric | kind | value |
 /// |---|---|---|
-/// | `http.client.request.duration` | recorder, seconds | each request on the wire, redirects and retries included |
-/// | `http.client.active_requests` | meter | requests on the wire now |
-/// | `http.client.request.body.size` | recorder, bytes | where asked for: each request with a body of known length |
-/// | `http.client.response.body.size` | recorder, bytes | where asked for: each answer, before decompression |
-/// | `http.client.open_connections` | meter | connections that are open, each `active` or `idle` |
-/// | `http.client.connection.duration` | recorder, seconds | each connection that was closed |
-/// | `lastro.client.connections` | counter | connections that were opened |
-/// | `lastro.client.connection.reuse` | gauge, 0 to 1 | requests that found a connection, of those that could have |
-/// | `lastro.client.call.duration` | recorder, seconds | each call; of a stream, until it was open |
-/// | `lastro.client.attempts` | recorder | number of attempts of each call |
+/// | `http.client.request.duration` | recorder, seconds | the duration of each request, redirect and retry |
+/// | `http.client.active_requests` | meter | the number of requests on the wire |
+/// | `http.client.request.body.size` | recorder, bytes | opt-in: each request's body, if its length is known |
+/// | `http.client.response.body.size` | recorder, bytes | opt-in: each response's body, before decompression |
+/// | `http.client.open_connections` | meter | the number of open connections, each `active` or `idle` |
+/// | `http.client.connection.duration` | recorder, seconds | the lifetime of each closed connection |
+/// | `lastro.client.connections` | counter | the number of opened connections |
+/// | `lastro.client.connection.reuse` | gauge, 0 to 1 | the share of possible connection reuses that occurred |
+/// | `lastro.client.call.duration` | recorder, seconds | the duration of each call; for a stream, until it was open |
+/// | `lastro.client.attempts` | recorder | the number of attempts of each call |
 /// | `lastro.client.queue.duration` | recorder, seconds | each wait in the queue in front of the engine |
-/// | `lastro.client.cache.lookups` | counter | requests that a cache was asked for, with what came of each |
-/// | `lastro.client.refusals` | counter | requests refused on this side, such as by an open circuit |
-/// | `lastro.client.wait.duration` | recorder, seconds | each wait before a request, for a pace or for room |
-/// | `lastro.client.circuit.changes` | counter | changes of circuits, with the state that came of each |
-/// | `lastro.client.hedges` | counter | second tries of attempts, with what came of each |
-/// | `lastro.client.limiter.limit` | gauge | requests that a limiter lets be under way, as each ended |
-/// | `lastro.client.limiter.in_use` | gauge | requests under way then, without the one that ended |
+/// | `lastro.client.cache.lookups` | counter | the number of cache look-ups, by outcome |
+/// | `lastro.client.refusals` | counter | the number of locally refused requests, such as by an open circuit |
+/// | `lastro.client.wait.duration` | recorder, seconds | each wait for a pace or in a limiter's queue |
+/// | `lastro.client.circuit.changes` | counter | the number of circuit changes, by new state |
+/// | `lastro.client.hedges` | counter | the number of hedges, by outcome |
+/// | `lastro.client.limiter.limit` | gauge | the limit of a limiter, updated when a request ends |
+/// | `lastro.client.limiter.in_use` | gauge | the number of other requests in flight at that time |
 ///
-/// The first four have the attributes `http.request.method` (`_OTHER` for methods that no standard knows),
-/// `server.address`, `server.port`, `url.scheme` and, where the request has them, `url.template`
-/// (`RequestOptions.urlTemplate`) and `lastro.operation` (`RequestOptions.operation`). When a request has ended they
-/// have also `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or
-/// stage and code such as `timeout/total_timeout`; none for what the caller cancelled). A request that a cache
-/// answered, or that was refused on this side, is only active while it is under way, and is not measured. The duration
-/// of a streamed answer ends with its body.
+/// The first four have the attributes `http.request.method` (`_OTHER` for non-standard methods), `server.address`,
+/// `server.port`, `url.scheme` and, if the request has them, `url.template` (`RequestOptions.urlTemplate`) and
+/// `lastro.operation` (`RequestOptions.operation`). After the end of a request they also have
+/// `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or stage and code
+/// such as `timeout/total_timeout`; none for a cancellation by the caller). A request that was answered from a cache,
+/// or refused locally, counts as active while it is in progress, but is not measured. The duration of a streamed
+/// response ends with its body.
 ///
-/// The four of connections are recorded where the engine reports its connections, by `CurlConfiguration`:
+/// The four metrics of connections are recorded if the engine reports its connections, through `CurlConfiguration`:
 /// `engine.connectionObserver = { metrics.observe($0) }`. They have `server.address`, `server.port` and `url.scheme`;
-/// those that are open also `http.connection.state`. The gauge has no attributes. It is
-/// `1 − (opened − origins) / (requests − origins)` over the observer's lifetime, because the first connection to each
-/// origin has to be opened; it is set as requests end. Origins beyond the first 16,384 are not counted.
+/// open connections also have `http.connection.state`. The gauge has no attributes. It is `1 − (opened − origins) /
+/// (requests − origins)` over the observer's lifetime, because the first connection to each origin cannot be avoided;
+/// it is updated when requests end. Origins beyond the first 16,384 are not counted.
 ///
-/// The two of calls, which no convention has, have `http.request.method`, `server.address`, `server.port`,
-/// `url.scheme`, `lastro.operation` and `error.type`; without the first four when not even a base request could be
+/// The two metrics of calls, which no convention defines, have `http.request.method`, `server.address`, `server.port`,
+/// `url.scheme`, `lastro.operation` and `error.type`. The first four are missing if not even a base request could be
 /// made.
 ///
-/// The last seven are there where something stands around the transport that notes what it does
-/// (`TransferFacts.notes`): `LastroCache`, `LastroResilience`. They have the attributes of requests that have not
-/// ended; refusals also `error.type` (such as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes
+/// The last seven are recorded if a layer around the transport notes its actions (`TransferFacts.notes`):
+/// `LastroCache`, `LastroResilience`. They have the attributes of requests that have not ended. Refusals also have
+/// `error.type` (such as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes
 /// `lastro.circuit.state` (`open`, `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`),
-/// look-ups `lastro.cache.outcome`. Limiters, which requests share, have `server.address`, `server.port` and
-/// `url.scheme` alone, and `lastro.limiter.part` where their keys have parts.
+/// and look-ups `lastro.cache.outcome`. Limiters, which requests share, have only `server.address`, `server.port` and
+/// `url.scheme`, and `lastro.limiter.part` if their keys have parts.
 ///
-/// swift-metrics has no place for the boundaries of histograms that the conventions advise; the guide *Observing* has
+/// swift-metrics does not support the histogram boundaries that the conventions recommend; the guide *Observing* lists
 /// them.
 ///
-/// No URL is in an attribute. Hosts and operations may still be many: beyond `maximumAttributeSets` distinct sets of a
-/// metric, values go to one set, `otel.metric.overflow` = `true`.
+/// No attribute contains a URL. Hosts and operations may still be numerous: beyond `maximumAttributeSets` distinct sets
+/// of a metric, values go to a single set, `otel.metric.overflow` = `true`.
 ///
 /// Register it once, in `StackConfiguration.observers`.
 public final class MetricsObserver: FetchObserver {
@@ -69,7 +69,7 @@ public final class MetricsObserver: FetchObserver {
     var request: HTTPAttributes
     var start: Duration
     var bodyLength: Int64?
-    /// The answer, whose body is still read.
+    /// The response, whose body is still being read.
     var answer: FetchEvent.Answer?
   }
 
@@ -96,16 +96,17 @@ public final class MetricsObserver: FetchObserver {
   private let calls = Lock<[UInt64: Call]>([:])
   private let reuse = Lock(ReuseCount())
 
-  /// Makes an observer.
+  /// Creates an observer.
   ///
   /// - Parameters:
-  ///   - factory: makes the metrics. Default: the one bootstrapped when this is called, `MetricsSystem.factory`.
-  ///   - maximumAttributeSets: most sets of attributes that a metric may have. Default 2000, OpenTelemetry's limit;
-  ///     fewer than one counts as one.
-  ///   - recordsBodySizes: whether the sizes of bodies are recorded. Default false: the conventions have them for those
-  ///     who ask.
-  ///   - includesScheme: whether `url.scheme` is an attribute. Default true, and the conventions leave it open.
-  ///   - knownMethods: methods that are not `_OTHER`. Default: those of the environment.
+  ///   - factory: creates the metrics. Default: the factory that is bootstrapped at the time of the call,
+  ///     `MetricsSystem.factory`.
+  ///   - maximumAttributeSets: the maximum number of attribute sets per metric. Default 2000, OpenTelemetry's limit;
+  ///     values below 1 count as 1.
+  ///   - recordsBodySizes: whether the sizes of bodies are recorded. Default false, because the conventions make them
+  ///     opt-in.
+  ///   - includesScheme: whether `url.scheme` is an attribute. Default true; the conventions make it optional.
+  ///   - knownMethods: the methods that are not reported as `_OTHER`. Default: those of the environment.
   public init(
     factory: any MetricsFactory = MetricsSystem.factory, maximumAttributeSets: Int = 2000,
     recordsBodySizes: Bool = false, includesScheme: Bool = true, knownMethods: KnownMethods = .environment
@@ -116,7 +117,7 @@ public final class MetricsObserver: FetchObserver {
     instruments = MetricInstruments(factory: factory, limit: max(1, maximumAttributeSets))
   }
 
-  /// Records what ended. Takes a lock, and calls the metrics' backend outside of it.
+  /// Records an event. It takes a lock, and calls the metrics' backend outside of it.
   public func observe(_ event: FetchEvent) {
     switch event.kind {
     case .callStarted: calls.withLock { $0[event.callID] = Call(start: event.time) }
@@ -256,7 +257,7 @@ extension MetricsObserver {
     if let ratio { instruments.set(ratio, "lastro.client.connection.reuse", MetricAttributes()) }
   }
 
-  /// Records what became of a connection, for `CurlConfiguration.connectionObserver`. Takes a lock, and calls the
+  /// Records a change of a connection, for `CurlConfiguration.connectionObserver`. It takes a lock, and calls the
   /// metrics' backend outside of it.
   public func observe(_ change: Network.ConnectionChange) {
     var attributes = MetricAttributes(

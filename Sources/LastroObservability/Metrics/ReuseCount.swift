@@ -2,11 +2,12 @@
 
 internal import Lastro
 
-/// The counts that show how often requests found a connection: `1 − (opened − origins) / (requests − origins)`.
+/// The counts behind the reuse ratio of connections: `1 − (opened − origins) / (requests − origins)`.
 ///
-/// The first connection to an origin cannot be avoided, and counts for nothing.
+/// The first connection to an origin cannot be avoided, so it does not count.
 struct ReuseCount {
-  /// Beyond so many origins, connections to others are not counted: a crawler meets millions.
+  /// The maximum number of counted origins. Connections to further ones are ignored, because a crawler may contact
+  /// millions.
   static let mostOrigins = 16_384
 
   private var origins: Set<Origin> = []
@@ -20,7 +21,7 @@ struct ReuseCount {
 
   mutating func noteRequest() { requests += 1 }
 
-  /// The ratio, from 0 to 1; `nil` before a request could have found a connection, and where none was reported.
+  /// The ratio, from 0 to 1; `nil` before a request could have reused a connection, and if no connection was reported.
   var ratio: Double? {
     guard opened > 0, requests > origins.count else { return nil }
     return max(0, 1 - Double(opened - origins.count) / Double(requests - origins.count))

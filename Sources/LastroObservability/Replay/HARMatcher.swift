@@ -10,9 +10,9 @@ import LastroSupport
   import Foundation
 #endif
 
-/// Compares requests with recorded ones. What was masked matches anything.
+/// A comparison of requests with recorded ones. A masked text matches any text.
 struct HARMatcher {
-  /// What two requests differ in. The names are those of error messages.
+  /// A difference between two requests. The raw values appear in error messages.
   enum Difference: String {
     case method = "the method"
     case origin = "the host"
@@ -21,7 +21,7 @@ struct HARMatcher {
     case headers = "the header fields"
     case body = "the body"
 
-    /// Which of two exchanges is nearer.
+    /// The weight of the difference in the search for the nearest exchange.
     var weight: Int {
       switch self {
       case .origin: 32
@@ -34,7 +34,7 @@ struct HARMatcher {
     }
   }
 
-  /// Fields that are compared.
+  /// The names of the fields that are compared.
   var headers: Set<HTTPField.Name>
   var comparesBody: Bool
 
@@ -73,12 +73,12 @@ struct HARMatcher {
     case .file, .stream: return entry.request.postData != nil
     }
     guard let recorded = entry.request.postData else { return asked.isEmpty }
-    // A part of a body tells nothing of the rest.
+    // A partial body does not determine the rest.
     if recorded.isTruncated == true { return !asked.isEmpty }
     guard let text = recorded.text else { return asked.isEmpty || recorded.mimeType.contains("form") }
     if recorded.encoding == "base64" {
       guard let bytes = Data(base64Encoded: text) else { return false }
-      // Masks stand among bytes too.
+      // A binary body may contain masks too.
       return bytes == asked || Self.matches(HARBody.characters(of: asked), HARBody.characters(of: bytes))
     }
     if Self.matches(String(decoding: asked, as: UTF8.self), text) { return true }
@@ -86,7 +86,7 @@ struct HARMatcher {
     return askedJSON.matches(recordedJSON)
   }
 
-  /// Whether a text is like a recorded one, whose masks stand for any text.
+  /// Whether a text matches a recorded one, in which a mask matches any text.
   static func matches(_ text: String, _ recorded: String) -> Bool {
     if text == recorded { return true }
     guard recorded.contains(Redaction.mask) else { return false }
@@ -100,7 +100,7 @@ struct HARMatcher {
     return rest.hasSuffix(last)
   }
 
-  /// A URL in the parts that are compared. Fragments are not.
+  /// The parts of a URL that are compared. The fragment is ignored.
   private struct URLParts {
     var origin: String
     var path: String
@@ -125,7 +125,7 @@ extension JSONValue {
     self = value
   }
 
-  /// Where a number was masked, the mask stands without quotes.
+  /// Parses JSON in which a masked number is a mask without quotes.
   fileprivate init?(masked text: String) {
     if let value = JSONValue(Data(text.utf8)) {
       self = value

@@ -9,13 +9,13 @@ import Lastro
   import Foundation
 #endif
 
-/// Turns one recorded exchange into what a transport brings.
+/// A recorded exchange that is replayed as the result of a transport.
 struct HARReplay {
   let entry: HAR.Entry
-  /// Its place in the archive, from 1.
+  /// The position in the archive, from 1.
   let number: Int
 
-  /// Whether the request had left when it was recorded.
+  /// Whether the recorded request had been sent.
   var wasSent: Bool { entry.error == nil || entry.response.status != 0 || entry.error?.requestSent == true }
 
   func response(to request: TransferRequest) throws(TransportError) -> TransferResponse {
@@ -43,11 +43,11 @@ struct HARReplay {
   private func head(status: Int) -> HTTPResponse {
     var fields = HTTPFields()
     for header in entry.response.headers {
-      // Browsers record pseudo fields such as `:status`, which are not header fields.
+      // Browsers record pseudo-header fields such as `:status`, which are not header fields.
       guard let name = HTTPField.Name(header.name) else { continue }
       fields.append(HTTPField(name: name, value: header.value))
     }
-    // A number that is not a status cannot be made one.
+    // A number outside the valid range cannot be converted to a status.
     let code = (100...999).contains(status) ? status : 502
     return HTTPResponse(
       status: .init(code: code, reasonPhrase: entry.response.statusText), headerFields: fields)
@@ -91,7 +91,7 @@ struct HARReplay {
   }
 }
 
-/// A streamed body that broke off when it was recorded.
+/// A streamed body that was interrupted when it was recorded.
 private final class FailedBody: ResponseBodySource {
   private let error: TransportError
 
@@ -103,7 +103,7 @@ private final class FailedBody: ResponseBodySource {
 }
 
 extension TransferRequest {
-  /// Most bytes of a collected answer.
+  /// Returns the maximum number of bytes of a collected response.
   fileprivate func limit(for status: HTTPResponse.Status) -> Int? {
     switch delivery {
     case .collected(let maximum): maximum

@@ -10,24 +10,25 @@ internal import LastroSupport
   import Foundation
 #endif
 
-/// A transport without a network: it answers from an HTTP archive, such as a ``HARRecorder`` or a browser made.
+/// A transport without a network: it responds from an HTTP archive of a ``HARRecorder`` or a browser.
 ///
 /// ```swift
 /// let transport = try HARReplayTransport(contentsOfFile: "Fixtures/login.har")
 /// let stack = TransportNetworkStack(transport: transport)
 /// ```
 ///
-/// Answers and failures come as they were recorded, at once. What was masked when it was recorded (`***`) matches
-/// anything; in answers it stays masked. A request that is not in the archive fails with stage `request`, code
-/// `not_recorded`, and a message that names the nearest exchange; one whose body was not recorded in full with code
-/// `incomplete_recording`.
+/// Responses and failures are returned as recorded, without delay. A text that was masked in the recording (`***`)
+/// matches any text; in responses it stays masked. A request that is not in the archive fails with stage `request`,
+/// code `not_recorded`, and a message that names the nearest exchange. An exchange whose body was not fully recorded
+/// fails with code `incomplete_recording`.
 public final class HARReplayTransport: Transport {
-  /// What a request must have in common with a recorded one.
+  /// The properties that a request must share with a recorded one.
   public enum Matching: Sendable, Hashable {
-    /// The exchanges are taken in their order, each once; method, URL, the header fields that were selected, and the
-    /// body are the same. JSON bodies are compared by value. Of bodies from files and streams, only that there is one.
+    /// The exchanges are replayed in order, each once. Method, URL, the selected header fields and the body must match.
+    /// JSON bodies are compared by value. A body from a file or stream matches any recorded body.
     case strict
-    /// Method and URL are the same, in any order; of several exchanges, one after the other, the last again and again.
+    /// Method and URL must match, in any order. Several matching exchanges are replayed in turn, and the last one
+    /// repeatedly.
     case loose
   }
 
@@ -43,13 +44,13 @@ public final class HARReplayTransport: Transport {
   private let time: TimeSource
   private let state = Lock(State())
 
-  /// Replays an archive.
+  /// Creates a transport that replays an archive.
   ///
   /// - Parameters:
-  ///   - har: the exchanges.
-  ///   - matching: default ``Matching/strict``.
-  ///   - headers: names of the header fields that strict matching compares. Default none.
-  ///   - time: measures the deadlines of requests. Default: the system's clock.
+  ///   - har: the archive with the exchanges.
+  ///   - matching: the properties to compare. Default ``Matching/strict``.
+  ///   - headers: the names of the header fields that strict matching compares. Default: none.
+  ///   - time: the time source for the deadlines of requests. Default: the system's clock.
   public init(
     _ har: HAR, matching: Matching = .strict, headers: Set<HTTPField.Name> = [], time: TimeSource = .continuous
   ) {
@@ -59,14 +60,14 @@ public final class HARReplayTransport: Transport {
     matcher = HARMatcher(headers: matching == .strict ? headers : [], comparesBody: matching == .strict)
   }
 
-  /// Replays the archive in a file.
+  /// Creates a transport that replays the archive in a file.
   ///
   /// - Parameters:
-  ///   - path: of the file.
-  ///   - matching: default ``Matching/strict``.
-  ///   - headers: names of the header fields that strict matching compares. Default none.
-  ///   - time: measures the deadlines of requests. Default: the system's clock.
-  /// - Throws: `ConfigurationError` when it cannot be read, or is no HTTP archive.
+  ///   - path: the path of the file.
+  ///   - matching: the properties to compare. Default ``Matching/strict``.
+  ///   - headers: the names of the header fields that strict matching compares. Default: none.
+  ///   - time: the time source for the deadlines of requests. Default: the system's clock.
+  /// - Throws: `ConfigurationError` if the file cannot be read, or is not an HTTP archive.
   public convenience init(
     contentsOfFile path: String, matching: Matching = .strict, headers: Set<HTTPField.Name> = [],
     time: TimeSource = .continuous
@@ -87,16 +88,16 @@ public final class HARReplayTransport: Transport {
     self.init(har, matching: matching, headers: headers, time: time)
   }
 
-  /// Every request, in the order of their arrival.
+  /// The received requests, in order of arrival.
   public var requests: [TransferRequest] { state.withLock { $0.requests } }
 
-  /// Number of exchanges that no request has asked for.
+  /// The number of exchanges that no request has used.
   public var remainingEntries: Int { state.withLock { entries.count - $0.used.count } }
 
-  /// Answers from the archive.
+  /// Returns the recorded response to a request.
   ///
-  /// - Throws: the failure that was recorded; code `not_recorded` or `incomplete_recording`; stage `timeout`
-  ///   when a streamed body of the request does not end before the request's deadline; the cancelled error.
+  /// - Throws: the recorded failure; code `not_recorded` or `incomplete_recording`; stage `timeout` if a streamed body
+  ///   of the request does not end before the request's deadline; the cancelled error.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     if Task.isCancelled { throw .cancelled() }
     let index = state.withLock { state in
@@ -158,7 +159,7 @@ public final class HARReplayTransport: Transport {
         ? "record anew, or replay with matching: .loose" : "record an exchange like it, or correct the request")
   }
 
-  /// Reads a body that can be read only once, as sending would.
+  /// Reads a single-use body to its end, as sending would.
   private static func drain(_ body: RequestBody) async throws(TransportError) {
     guard case .stream(_, _, let open) = body.source else { return }
     do {
@@ -171,8 +172,8 @@ public final class HARReplayTransport: Transport {
 }
 
 extension FailureCode {
-  /// A ``HARReplayTransport`` got a request that its archive does not have.
+  /// The archive of a ``HARReplayTransport`` does not contain the request.
   public static let notRecorded = Self("not_recorded")
-  /// The body of an exchange was not recorded, or not all of it.
+  /// The body of an exchange was not recorded, or only in part.
   public static let incompleteRecording = Self("incomplete_recording")
 }

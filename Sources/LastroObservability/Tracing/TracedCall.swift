@@ -8,19 +8,19 @@ import Tracing
 struct TracedCall {
   static let unnamed = "HTTP call"
   static let unnamedRequest = "HTTP"
-  /// By the conventions, where Lastro's own texts have ``Redaction/mask``.
+  /// The mask that the conventions require, where Lastro's own texts use ``Redaction/mask``.
   private static let redacted = "REDACTED"
 
   let span: any Span
-  /// The date at zero of the stack's clock: dates may jump, times of a trace must not.
+  /// The date at zero of the stack's clock. Dates may jump, but the times of a trace must not.
   let origin: Duration
-  /// What is masked: what the options of the latest request name, too.
+  /// The masking rules, including those in the options of the latest request.
   private(set) var redaction: Redaction
-  /// The request that is under way, or whose answer is still read.
+  /// The request in progress, or whose response is still being read.
   private(set) var request: (any Span)?
-  /// Where that goes.
+  /// The origin of that request.
   private(set) var target: Origin?
-  /// Requests that went out.
+  /// The number of requests sent.
   private var sent = 0
 
   init(span: any Span, origin: Duration, redaction: Redaction) {
@@ -42,7 +42,7 @@ struct TracedCall {
     if let operation, span.operationName != operation { span.operationName = operation }
   }
 
-  /// A request goes out: another span, whatever became of the one before.
+  /// Starts the span of a request, and ends the previous one.
   mutating func begin(_ request: ResourceRequest, _ event: FetchEvent, _ tracer: any Tracer, _ known: KnownMethods) {
     endRequest(event)
     redaction = redaction.adding(request.options)
@@ -67,7 +67,7 @@ struct TracedCall {
     target = Origin(request.head)
   }
 
-  /// The transport answered, or failed. The span of an answer that is streamed stays open.
+  /// Records the result of the transport. The span of a streamed response stays open.
   mutating func answer(_ result: Result<FetchEvent.Answer, TransportError>, _ event: FetchEvent) {
     guard let request else { return }
     let wasSent = result.wasSent
@@ -86,7 +86,7 @@ struct TracedCall {
       attributes["error.type"] = status.flatMap(HTTPAttributes.errorType)
       if !wasSent { attributes["lastro.sent"] = false }
     }
-    // By the convention without a message: the status says it.
+    // The convention requires no message here: the status is sufficient.
     if let status, status.code >= 400 { request.setStatus(SpanStatus(code: .error)) }
     switch result {
     case .success(let answer): if !event.isStream || answer.body != nil { endRequest(event) }
@@ -101,7 +101,7 @@ struct TracedCall {
     request = nil
   }
 
-  /// The body of a stream has ended, and the spans with it.
+  /// Ends the spans of a stream together with its body.
   func end(_ end: FetchEvent.BodyEnd, at instant: DefaultTracerClock.Timestamp) {
     if let error = end.error {
       let message = redaction.text("\(error)", of: error)
@@ -115,7 +115,7 @@ struct TracedCall {
 }
 
 extension Span {
-  /// What the caller cancelled is no error, by the conventions.
+  /// Marks the span as failed, except for a cancellation by the caller, which is not an error by the conventions.
   func fail(_ error: TransportError, _ message: String) {
     guard let type = HTTPAttributes.errorType(of: error) else { return }
     attributes["error.type"] = type

@@ -5,7 +5,7 @@ public import Lastro
 internal import LastroSupport
 public import Tracing
 
-/// Spans of calls, by OpenTelemetry's conventions for HTTP clients (1.44), over swift-distributed-tracing.
+/// Records spans of calls by OpenTelemetry's conventions for HTTP clients (1.44), through swift-distributed-tracing.
 ///
 /// ```
 /// call            internal   named by RequestOptions.operation; child of the caller's ServiceContext.current
@@ -13,19 +13,19 @@ public import Tracing
 ///   retry         event      one for each wait between attempts
 /// ```
 ///
-/// Each request carries on the trace with the span of its own: it has its own `traceparent`, or whatever field the
-/// tracer injects.
+/// Each request continues the trace with its own span: it has its own `traceparent`, or the field that the tracer
+/// injects instead.
 ///
-/// A span of a request has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`,
-/// `url.template` (`RequestOptions.urlTemplate`), `lastro.operation`, `lastro.attempt`, `http.request.resend_count`
-/// (requests that the call sent before this one), `http.response.status_code`, `network.protocol.version`,
-/// `network.peer.address`, `network.peer.port` and `error.type`. It begins when the request is handed to the transport,
-/// and ends with the answer, as `http.client.request.duration` does. One that a cache answered, or that was refused on
-/// this side, has `lastro.sent` = false, and is not counted.
+/// A request span has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`, `url.template`
+/// (`RequestOptions.urlTemplate`), `lastro.operation`, `lastro.attempt`, `http.request.resend_count` (the number of
+/// requests that the call sent before this one), `http.response.status_code`, `network.protocol.version`,
+/// `network.peer.address`, `network.peer.port` and `error.type`. It begins when the request is passed to the transport,
+/// and ends with the response, like `http.client.request.duration`. A request that was answered from a cache, or
+/// refused locally, has `lastro.sent` = false, and is not counted.
 ///
-/// Status is *error* for failures, and for answers from 400 on. A call that the caller cancelled has neither status nor
-/// `error.type`. Secrets in URLs are `REDACTED`, and messages are masked. Spans of a stream end when its body does:
-/// read, failed, or dropped. Every span ends.
+/// The status is *error* for failures, and for responses from 400 on. A call that the caller cancelled has neither a
+/// status nor `error.type`. Secrets in URLs are replaced by `REDACTED`, and messages are masked. The spans of a stream
+/// end when its body was read, failed or was dropped. Every span ends.
 public final class TracingObserver: FetchObserver {
   private let tracer: any Tracer
   private let redaction: Redaction
@@ -33,14 +33,15 @@ public final class TracingObserver: FetchObserver {
   private let propagated: [Origin]?
   private let calls = Lock<[UInt64: TracedCall]>([:])
 
-  /// Makes an observer.
+  /// Creates an observer.
   ///
   /// - Parameters:
-  ///   - tracer: makes the spans. Default: the one bootstrapped when this is called, `InstrumentationSystem.tracer`.
-  ///   - redaction: what is masked, besides what a request's options name. Default: the usual names.
-  ///   - propagatesTo: the origins whose requests carry the trace on. Default `nil`: all do. Identifiers and baggage of
-  ///     a trace tell third parties what they need not know.
-  ///   - knownMethods: methods that are not `_OTHER`. Default: those of the environment.
+  ///   - tracer: creates the spans. Default: the tracer that is bootstrapped at the time of the call,
+  ///     `InstrumentationSystem.tracer`.
+  ///   - redaction: the masking rules, besides those in a request's options. Default: the usual names.
+  ///   - propagatesTo: the origins whose requests propagate the trace. Default `nil`: all. Identifiers and baggage of a
+  ///     trace may reveal internal details to third parties.
+  ///   - knownMethods: the methods that are not reported as `_OTHER`. Default: those of the environment.
   public init(
     tracer: any Tracer = InstrumentationSystem.tracer, redaction: Redaction = .standard,
     propagatesTo: [Origin]? = nil, knownMethods: KnownMethods = .environment
@@ -51,7 +52,7 @@ public final class TracingObserver: FetchObserver {
     propagated = propagatesTo
   }
 
-  /// Starts, describes and ends spans. Takes a lock, and calls the tracer outside of it.
+  /// Starts, updates and ends spans. It takes a lock, and calls the tracer outside of it.
   public func observe(_ event: FetchEvent) {
     switch event.kind {
     case .callStarted: start(event)
@@ -67,8 +68,8 @@ public final class TracingObserver: FetchObserver {
     }
   }
 
-  /// What the tracer injects for the span of the request that goes out; nothing for an origin that the trace is not
-  /// propagated to. Names that no header field may have are left out.
+  /// Returns the fields that the tracer injects for the span of the outgoing request; none for an origin to which the
+  /// trace is not propagated. Names that are not valid for header fields are omitted.
   public func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields {
     var fields = HTTPFields()
     guard let call = calls.withLock({ $0[callID] }), let span = call.request else { return fields }
@@ -87,7 +88,7 @@ public final class TracingObserver: FetchObserver {
     calls.withLock { $0[event.callID] = TracedCall(span: span, origin: origin, redaction: self.redaction) }
   }
 
-  /// The events of one call come one after another: nothing else changes it meanwhile.
+  /// Changes a call. Its events are sequential, so no other change can occur in between.
   private func change(_ event: FetchEvent, _ body: (inout TracedCall) -> Void) {
     guard var call = calls.withLock({ $0[event.callID] }) else { return }
     body(&call)
@@ -96,7 +97,7 @@ public final class TracingObserver: FetchObserver {
 
   private func end(_ attempt: Attempt, _ event: FetchEvent) {
     change(event) { call in
-      // A stream is open: its reader ends it.
+      // The stream is open: its reader ends the spans.
       if attempt.outcome == .succeeded, event.isStream { return }
       if let error = attempt.error { call.request?.fail(error, call.redaction.text("\(error)", of: error)) }
       call.endRequest(event)
@@ -122,13 +123,13 @@ public final class TracingObserver: FetchObserver {
       call.span.attributes["error.type"] = type
       call.span.setStatus(SpanStatus(code: .error, message: call.redaction.text(error.description, of: error)))
     }
-    // A stream that was opened, and given up before the call was over.
+    // The stream may have been opened, and abandoned before the end of the call.
     call.endRequest(event)
     call.span.end(at: call.instant(event))
   }
 }
 
-/// Writes what a tracer injects into header fields.
+/// Writes the values that a tracer injects into header fields.
 private struct FieldInjector: Injector {
   func inject(_ value: String, forKey key: String, into carrier: inout HTTPFields) {
     guard let name = HTTPField.Name(key) else { return }

@@ -3,30 +3,30 @@
 public import Lastro
 internal import LastroSupport
 
-/// Stops sending to a server that fails, and tries a few attempts after a while.
+/// Stops sending to a server that fails, and probes it again with a few attempts after a while.
 ///
-/// Each key has a circuit of its own, of at most 10,000. Share one breaker among stacks that call the same servers. Any
-/// thread may use it; nothing in it waits.
+/// Each key has its own circuit, up to 10,000 keys. Share one breaker among stacks that call the same servers. It may
+/// be used from any thread and never blocks.
 ///
 /// ```swift
 /// let breaker = CircuitBreaker(policy: try CircuitBreakerPolicy(failureRatio: 0.25))
 /// let stack = TransportNetworkStack(transport: ResilientTransport(over: engine, Resilience(breaker: breaker)))
 /// ```
 public final class CircuitBreaker: Sendable {
-  /// When circuits open.
+  /// The rules by which circuits open and close.
   public let policy: CircuitBreakerPolicy
   let keyRule: ResilienceKeyRule
   private let circuits: Lock<KeyedMachines<CircuitMachine>>
   private let time: TimeSource
   private let random: RandomSource
 
-  /// Makes a breaker, all of whose circuits are closed.
+  /// Creates a breaker with all circuits closed.
   ///
   /// - Parameters:
-  ///   - policy: when circuits open. Default ``CircuitBreakerPolicy/standard``.
-  ///   - key: which requests share a circuit. Default: those to an origin.
-  ///   - time: where the time comes from. Default: the system's.
-  ///   - random: makes circuits close at different moments. Default: the system's.
+  ///   - policy: the rules by which circuits open and close. Default ``CircuitBreakerPolicy/standard``.
+  ///   - key: the rule that decides which requests share a circuit. Default: requests to the same origin.
+  ///   - time: the time source. Default: the system's.
+  ///   - random: a source of jitter, so that circuits half-open at different moments. Default: the system's.
   public init(
     policy: CircuitBreakerPolicy = .standard, key: ResilienceKeyRule = .origin, time: TimeSource = .continuous,
     random: RandomSource = .system
@@ -38,22 +38,23 @@ public final class CircuitBreaker: Sendable {
     circuits = Lock(KeyedMachines { CircuitMachine(policy) })
   }
 
-  /// The state of a circuit; closed where nothing was sent.
+  /// Returns the state of a circuit; `.closed` if nothing was sent for its key.
   public func state(of key: ResilienceKey) -> CircuitState {
     let now = time.now()
     return circuits.withLock { $0.known(key)?.state(now: now) ?? .closed }
   }
 
-  /// Forces a circuit; `nil` lets it decide for itself again.
+  /// Forces a circuit into a state; `nil` lets the circuit decide for itself again.
   public func force(_ state: CircuitState.Forced?, for key: ResilienceKey) {
     let now = time.now()
     circuits.withLock { circuits in circuits[circuits.place(of: key, now: now)].forced = state }
   }
 
-  /// Asks for one attempt.
+  /// Requests permission for one attempt.
   ///
-  /// - Returns: what its outcome has to be told to. One that is dropped untold says nothing of the server.
-  /// - Throws: `TransportError`, stage `policy`, code `circuit_open`: nothing was sent.
+  /// - Returns: a permit through which the caller reports the outcome. A permit that is dropped without a report counts
+  ///   as ignored.
+  /// - Throws: `TransportError`, stage `policy`, code `circuit_open`; nothing was sent.
   public func permit(for key: ResilienceKey) throws(TransportError) -> CircuitPermit {
     let now = time.now()
     let (place, answer, isFirst) = circuits.withLock { circuits in
@@ -77,7 +78,7 @@ public final class CircuitBreaker: Sendable {
     let now = time.now()
     let unit = verdict == .failure ? random.unit() : 0
     return circuits.withLock { circuits in
-      // Not the machine: what a copy holds would be copied by the change.
+      // Compare the fields only: a copy of the machine would force the change below to copy its storage.
       let before = (generation: circuits[place].generation, state: circuits[place].state(now: now))
       circuits[place].end(
         generation, verdict, duration: now - start, now: now, retryAfter: retryAfter, unit: unit)
@@ -87,16 +88,16 @@ public final class CircuitBreaker: Sendable {
   }
 }
 
-/// One attempt that a ``CircuitBreaker`` let through. It cannot be copied, and so its outcome is told once; where it is
-/// told none, because the attempt was given up, the permit goes back by itself.
+/// A permit for one attempt that a ``CircuitBreaker`` admitted. It cannot be copied, so an outcome is reported at most
+/// once. A permit that is dropped, because the attempt was abandoned, is returned automatically.
 public struct CircuitPermit: ~Copyable, Sendable {
   let key: ResilienceKey
   private let breaker: CircuitBreaker
   private let place: KeyedMachines<CircuitMachine>.Place
-  /// `nil` once its outcome is told, or where none counts.
+  /// The circuit's generation; `nil` once an outcome was reported, or if the outcome does not count.
   private var generation: UInt64?
   private let start: Duration
-  /// Whether the circuit was open until it was asked for.
+  /// Whether this permit moved the circuit from open to half-open.
   let isFirstProbe: Bool
 
   init(
@@ -111,13 +112,13 @@ public struct CircuitPermit: ~Copyable, Sendable {
     self.start = start
   }
 
-  /// Tells the outcome.
+  /// Reports the outcome of the attempt.
   ///
   /// - Parameters:
-  ///   - verdict: what the attempt says of the server.
-  ///   - retryAfter: how long the server asks to be left alone: an open circuit stays so for that long at least, and
-  ///     for an hour at most.
-  /// - Returns: how the circuit changed, where it did.
+  ///   - verdict: the attempt's verdict on the server.
+  ///   - retryAfter: how long the server asks not to be called. An open circuit stays open for at least that long, up
+  ///     to one hour.
+  /// - Returns: the circuit's old and new state; `nil` if the state did not change.
   @discardableResult
   public consuming func end(
     _ verdict: AttemptVerdict, retryAfter: Duration? = nil

@@ -2,43 +2,45 @@
 
 public import Lastro
 
-/// When a circuit opens, for how long, and what closes it again.
+/// The rules for opening a circuit, keeping it open and closing it again.
 ///
 /// ```swift
 /// let policy = try CircuitBreakerPolicy(failureRatio: 0.25, breakDuration: .seconds(10))
 /// ```
 public struct CircuitBreakerPolicy: Sendable, Hashable {
-  /// What is counted.
+  /// The set of attempts that is counted.
   public enum Window: Sendable, Hashable {
-    /// The attempts of the last so many seconds, in ten buckets.
+    /// The attempts of the last given duration, in ten buckets.
     case time(Duration)
-    /// The last so many attempts.
+    /// The last given number of attempts.
     case calls(Int)
   }
 
-  /// What is counted. Default: 30 s.
+  /// The set of attempts that is counted. Default: those of the last 30 s.
   public let window: Window
-  /// Attempts in the window below which the circuit stays closed. Default 20.
+  /// The number of attempts in the window below which the circuit stays closed. Default 20.
   public let minimumCalls: Int
-  /// The share of failures that opens it. Default 0.5.
+  /// The share of failures that opens the circuit. Default 0.5.
   public let failureRatio: Double
-  /// So many failures with no success between them, over a second or longer, open it too, whatever their share: after
-  /// a time in which all was well, it takes long until half of the window has failed. `nil`: only the share counts.
-  /// Default 20.
+  /// The number of consecutive failures, spread over at least one second, that opens the circuit regardless of the
+  /// share of failures. It shortens detection after a healthy period, when half of the window would take long to fail.
+  /// It applies from `minimumCalls` attempts on. `nil`: only the share counts. Default 20.
   public let consecutiveFailures: Int?
-  /// Attempts that take longer are slow; `nil`, the default: none is.
+  /// The duration above which an attempt counts as slow. Default `nil`: no attempt counts as slow.
   public let slowCallDuration: Duration?
-  /// The share of slow attempts that opens it. Default 1.
+  /// The share of slow attempts that opens the circuit. Default 1.
   public let slowCallRatio: Double
-  /// How long it is open, a tenth more or less at random. Default 5 s. Where probes fail, a twentieth of the time since
-  /// it opened first, once that is longer: so a server that is back is not left alone for much longer than it was away.
+  /// The length of a break, with random jitter of ±10 %. Default 5 s. If probes fail, the break grows to one
+  /// twentieth of the time since the circuit first opened, once that is longer. A server that recovers is thus not
+  /// avoided for much longer than its outage lasted.
   public let breakDuration: Duration
-  /// The longest that it is open, but for a `Retry-After` that is longer. Default 60 s.
+  /// The longest break, unless the server sends a longer `Retry-After`. Default 60 s.
   public let maximumBreakDuration: Duration
-  /// How many attempts are let through when it has been open for long enough; all have to succeed. Default 3.
+  /// The number of probes that are admitted after a break; all of them must succeed. Default 3.
   public let probes: Int
 
-  /// 30 s in ten buckets, at least 20 attempts, half of them failed, or the last 20; open for 5 s to 60 s; 3 probes.
+  /// The default policy: a window of 30 s in ten buckets, at least 20 attempts, and half of them or the last 20 failed.
+  /// The circuit stays open for 5 s to 60 s, followed by 3 probes.
   public static let standard = CircuitBreakerPolicy()
 
   private init() {
@@ -53,26 +55,26 @@ public struct CircuitBreakerPolicy: Sendable, Hashable {
     probes = 3
   }
 
-  /// Makes a policy; the defaults are those of ``standard``.
+  /// Creates a policy; the defaults are those of ``standard``.
   ///
   /// - Parameters:
-  ///   - window: what is counted. It should be twice as long as an attempt may take, or more.
-  ///   - minimumCalls: 2 or more, and no more than a window of calls has.
+  ///   - window: the set of attempts that is counted. It should span at least twice the longest attempt.
+  ///   - minimumCalls: 2 or more, and at most the size of a window of calls.
   ///   - failureRatio: above 0, and at most 1.
   ///   - consecutiveFailures: 2 or more.
-  ///   - slowCallDuration: attempts that take longer are slow.
+  ///   - slowCallDuration: the duration above which an attempt counts as slow.
   ///   - slowCallRatio: above 0, and at most 1.
   ///   - breakDuration: 500 ms or more.
   ///   - maximumBreakDuration: `breakDuration` or more.
   ///   - probes: 1 or more.
-  /// - Throws: `ConfigurationError`, with the value that cannot work.
+  /// - Throws: `ConfigurationError` that names the invalid value.
   public init(
     window: Window = .time(.seconds(30)), minimumCalls: Int = 20, failureRatio: Double = 0.5,
     consecutiveFailures: Int? = 20, slowCallDuration: Duration? = nil, slowCallRatio: Double = 1,
     breakDuration: Duration = .seconds(5), maximumBreakDuration: Duration = .seconds(60), probes: Int = 3
   ) throws(ConfigurationError) {
     try Self.check(window)
-    // A window that never has so many would never open.
+    // A circuit with a window smaller than `minimumCalls` would never open.
     if case .calls(let count) = window {
       try ConfigurationError.check("minimumCalls", minimumCalls, atLeast: 2, atMost: count)
     } else {

@@ -2,7 +2,7 @@
 
 import Lastro
 
-/// One circuit, as a pure machine: times and randomness come from outside.
+/// A circuit as a pure state machine: the caller supplies times and random numbers.
 ///
 /// ```
 /// closed   ─ failure, enough calls, too many failed ─▶ open       generation + 1, as with each change of phase
@@ -11,7 +11,7 @@ import Lastro
 /// halfOpen ─ failure ─▶ open │ all probes succeed ─▶ closed │ ignored ─▶ the probe is given back
 /// ```
 ///
-/// An outcome counts in the generation only in which it was admitted: a straggler changes nothing.
+/// An outcome counts only in the generation that admitted its attempt: late outcomes change nothing.
 struct CircuitMachine: Sendable, ForgettableMachine {
   enum Phase: Sendable, Hashable {
     case closed
@@ -20,7 +20,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   }
 
   enum Answer: Sendable, Hashable {
-    /// The generation in which its outcome counts; `nil`: in none.
+    /// The attempt is admitted, in the generation in which its outcome counts; `nil`: its outcome never counts.
     case admitted(UInt64?)
     case refused(retryAfter: Duration)
   }
@@ -28,18 +28,18 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   let policy: CircuitBreakerPolicy
   private(set) var phase = Phase.closed
   private(set) var generation: UInt64 = 0
-  /// When it opened, of all breaks in a row the first.
+  /// The time of the first opening in the current series of breaks.
   private var openedAt = Duration.zero
-  /// Failures since the last success, and when the first of them ended.
+  /// The number of failures since the last success, and the time at which the first of them ended.
   private var row = (failures: 0, since: Duration.zero)
   private(set) var window: CircuitWindow
   var forced: CircuitState.Forced?
   private var lastUse = Duration.zero
 
-  /// The failures of one moment, as those of one connection, are one sign: in a row they count if they go on for so
-  /// long.
+  /// The minimum time that consecutive failures must span. Simultaneous failures, such as those of one lost connection,
+  /// count as one signal.
   private static let shortestRow = Duration.seconds(1)
-  /// A break is so small a part of the outage.
+  /// The divisor that makes a break one twentieth of the outage so far.
   private static let partOfOutage = 20
 
   init(_ policy: CircuitBreakerPolicy) {
@@ -66,7 +66,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
     case .open(let until) where now < until: return .refused(retryAfter: until - now)
     case .open: enter(.halfOpen(issued: 0, successes: 0, lastIssue: now))
     case .halfOpen(let issued, _, let lastIssue):
-      // Probes that say nothing for so long are given up, and become stragglers.
+      // Give up probes that have not reported for a whole break; their late outcomes no longer count.
       if issued == policy.probes, now - lastIssue >= policy.breakDuration {
         enter(.halfOpen(issued: 0, successes: 0, lastIssue: now))
       }
@@ -80,9 +80,9 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   }
 
   /// - Parameters:
-  ///   - admitted: the generation that it was admitted in.
-  ///   - duration: how long it took.
-  ///   - retryAfter: how long the server asks to be left alone.
+  ///   - admitted: the generation that admitted the attempt.
+  ///   - duration: how long the attempt took.
+  ///   - retryAfter: how long the server asks not to be called.
   ///   - unit: a random number from 0 up to 1.
   mutating func end(
     _ admitted: UInt64?, _ verdict: AttemptVerdict, duration: Duration, now: Duration, retryAfter: Duration? = nil,
@@ -154,7 +154,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
     guard forced == nil else { return false }
     let idle = now - lastUse
     switch phase {
-    // One whose host is not asked again would stay for ever.
+    // Without this limit, an open circuit whose host is never called again would be kept forever.
     case .open(let until): return now > until && idle > .seconds(600)
     case .halfOpen: return idle > max(.seconds(600), policy.maximumBreakDuration * 2)
     case .closed:

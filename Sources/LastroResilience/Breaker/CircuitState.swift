@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a circuit does with the next attempt.
+/// The state of a circuit, which decides about the next attempt.
 public enum CircuitState: Sendable, Hashable, CustomStringConvertible {
-  /// What a circuit is told to be, whatever it has seen.
+  /// A state that an application forces on a circuit, regardless of outcomes.
   public enum Forced: Sendable, Hashable, CaseIterable {
     /// Refuses every attempt.
     case open
-    /// Lets every attempt through, and counts none.
+    /// Admits every attempt and counts none.
     case closed
-    /// Lets every attempt through and counts, so that the circuit changes as it would.
+    /// Admits every attempt but keeps counting, so that the circuit changes state as usual.
     case observing
   }
 
-  /// Attempts go through.
+  /// Attempts are admitted.
   case closed
-  /// Attempts are refused for so long.
+  /// Attempts are refused for the given time.
   case open(left: Duration)
-  /// Some are let through, to see whether the server works again.
+  /// A few attempts are admitted to probe whether the server has recovered.
   case halfOpen
 
-  /// One word.
+  /// The state as one word.
   public var description: String {
     switch self {
     case .closed: "closed"

@@ -2,7 +2,7 @@
 
 import Lastro
 
-/// The attempts that a circuit looks at: those of a time, or the last so many.
+/// The attempts that a circuit evaluates: those of a period, or the last few.
 struct CircuitWindow: Sendable {
   struct Counts: Sendable, Hashable {
     var calls = 0
@@ -17,7 +17,7 @@ struct CircuitWindow: Sendable {
   }
 
   private struct Bucket: Sendable {
-    /// Number of the slice of time that it counts.
+    /// The number of the time slice that the bucket counts.
     var slice: Int64 = .min
     var counts = Counts()
   }
@@ -26,7 +26,7 @@ struct CircuitWindow: Sendable {
 
   private let window: CircuitBreakerPolicy.Window
   private var buckets: [Bucket] = []
-  /// The last attempts, as bits of what was added; the oldest at `next` once it is full.
+  /// The last attempts, as bits; once the ring is full, the oldest is at `next`.
   private var ring: [UInt8] = []
   private var next = 0
   private var total = Counts()

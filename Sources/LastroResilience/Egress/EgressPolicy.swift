@@ -9,14 +9,15 @@ internal import LastroWire
   internal import Darwin
 #endif
 
-/// To which addresses a service may connect that fetches the URLs of its users: the decision about one address.
+/// A policy on the addresses that a service may connect to when it fetches URLs that its users supply.
 ///
-/// The engine asks it for every address that it is about to connect to: of every hop of a redirect, every retry, and
-/// every stream and datagram, also where a request, a dial or a client brings options of its own that say nothing of
-/// egress. Those that do, such as ``unrestricted``, are believed.
+/// The engine checks every address before it connects: each redirect hop, each retry, each stream and each datagram.
+/// The check also applies if a request, a dial or a client has connection options of its own that do not set egress.
+/// Options that do set it, such as ``unrestricted``, take precedence.
 ///
-/// No connection of another policy is used. What is denied fails with stage `policy`, code `egress_denied`, before a
-/// byte is sent, and is not tried again. How long that takes may tell who chose the URL whether a name exists.
+/// Connections opened under another policy are not reused. A denied request fails with stage `policy`, code
+/// `egress_denied`, before a byte is sent, and is not retried. The time until that failure may reveal to the author of
+/// the URL whether a name exists.
 ///
 /// ```swift
 /// var configuration = CurlConfiguration()
@@ -24,122 +25,125 @@ internal import LastroWire
 /// configuration.connection.egress.allowing = [try EgressRange("10.20.0.0/16", ports: 443...443)]
 /// ```
 ///
-/// A proxy resolves names itself, so that its address alone is seen: ``proxies``. A transport around another, such as
-/// SOCKS 5 as a dialer, is a proxy that only the caller knows of: the policy judges its address, not the host behind,
-/// and does not refuse it. Unix sockets are refused.
+/// A proxy resolves names itself, so the policy sees only the proxy's address; see ``proxies``. A transport layered
+/// over another, such as SOCKS 5 used as a dialer, is a proxy that only the caller knows about: the policy checks its
+/// address, not the host behind it, and does not refuse it. Unix sockets are refused.
 ///
-/// Begin with ``publicInternet``: ``unrestricted`` denies nothing until ``denying`` or ``ports`` are set.
+/// Start from ``publicInternet``: ``unrestricted`` denies nothing until ``denying`` or ``ports`` is set.
 public struct EgressPolicy: Sendable, Hashable {
   var rules: EgressRules
 
-  /// Hosts of the Internet alone: not loopback, private networks, link-local addresses (which have the metadata of
-  /// clouds), multicast and what else the registries of special-purpose addresses have (RFC 6890); nor addresses that
-  /// embed an IPv4 one. Public addresses of this machine are allowed: write them into ``denying``.
+  /// Allows public Internet hosts only. It denies loopback, private networks, link-local addresses (including cloud
+  /// metadata services), multicast, all other special-purpose addresses (RFC 6890) and addresses that embed an IPv4
+  /// address. The public addresses of this machine are allowed: add them to ``denying``.
   public static let publicInternet = Self(rules: EgressRules())
 
-  /// Every address.
+  /// Allows every address.
   public static let unrestricted: Self = {
     var rules = EgressRules()
     rules.allowsAllClasses = true
     return Self(rules: rules)
   }()
 
-  /// What is allowed, whatever its class. Default none.
+  /// Ranges that are allowed regardless of their class. Default: none.
   public var allowing: [EgressRange] {
     get { rules.allowing.map(EgressRange.init(range:)) }
     set { rules.allowing = newValue.map(\.range) }
   }
-  /// What is denied, whatever else is said. Default none.
+  /// Ranges that are denied regardless of all other rules. Default: none.
   public var denying: [EgressRange] {
     get { rules.denying.map(EgressRange.init(range:)) }
     set { rules.denying = newValue.map(\.range) }
   }
-  /// The ports that may be connected to; what ``allowing`` has may be connected to at any. Default `nil`: all.
+  /// The ports that may be connected to. Ranges in ``allowing`` are exempt from this limit. Default `nil`: all ports.
   public var ports: Set<Int>? {
     get { rules.ports }
     set { rules.ports = newValue }
   }
-  /// Whether an address that embeds an IPv4 one (NAT64, 6to4, Teredo, ISATAP) is judged by that; else it is denied.
-  /// Needed where the network reaches IPv4 by NAT64 (DNS64 gives such an address to every host). Default false.
+  /// Whether an address that embeds an IPv4 address (NAT64, 6to4, Teredo, ISATAP) is judged by the embedded address;
+  /// otherwise it is denied. Networks that reach IPv4 by NAT64 need this, because DNS64 returns such an address for
+  /// every host. Default false.
   public var unwrapsEmbedded: Bool {
     get { rules.unwrapsEmbedded }
     set { rules.unwrapsEmbedded = newValue }
   }
-  /// Prefixes behind which the own network embeds IPv4 addresses (RFC 6052), of 32, 40, 48, 56, 64 or 96 bits. What
-  /// stands behind them is judged. Default none.
+  /// Prefixes in which the local network embeds IPv4 addresses (RFC 6052), of 32, 40, 48, 56, 64 or 96 bits. The policy
+  /// judges the embedded address. Default: none.
   public var nat64Prefixes: [EgressRange] {
     get { rules.nat64Prefixes.map(EgressRange.init(range:)) }
     set { rules.nat64Prefixes = newValue.map(\.range) }
   }
 
-  /// What becomes of a host that has allowed and denied addresses. Default ``MixedAnswers/refuse``.
+  /// The rule for a host that has both allowed and denied addresses. Default ``MixedAnswers/refuse``.
   public var mixedAnswers: MixedAnswers {
     get { rules.usesAllowedOfMixed ? .useAllowed : .refuse }
     set { rules.usesAllowedOfMixed = newValue == .useAllowed }
   }
-  /// What becomes of requests that go through a proxy, also one of the environment. Default ``ProxyRule/refuse``.
+  /// The rule for requests through a proxy, including one set in the environment. Default ``ProxyRule/refuse``.
   public var proxies: ProxyRule {
     get { rules.trustsProxies ? .trust : .refuse }
     set { rules.trustsProxies = newValue == .trust }
   }
 
-  /// What becomes of a host that has allowed and denied addresses.
+  /// A rule for hosts that have both allowed and denied addresses.
   public enum MixedAnswers: Sendable, Hashable {
-    /// Once a denied address was met no other is used. One that connects before is: addresses are met in turn.
+    /// Uses no further address after the first denied one. Addresses are tried in turn, so an allowed address before it
+    /// may still connect.
     case refuse
-    /// Denied addresses are passed over.
+    /// Skips denied addresses.
     case useAllowed
   }
 
-  /// What becomes of requests that go through a proxy.
+  /// A rule for requests that go through a proxy.
   public enum ProxyRule: Sendable, Hashable {
-    /// They are refused.
+    /// Refuses such requests.
     case refuse
-    /// They are sent, for the proxy has a policy of its own. Its address is not judged; a URL's that has one is, in
-    /// its usual spelling. A name that `socks4` or `socks5` resolves on this side is not.
+    /// Sends such requests and relies on the proxy's own policy. The proxy's address is not checked. If a URL contains
+    /// an address in its usual spelling, that address is checked; a name that `socks4` or `socks5` resolves locally is
+    /// not.
     case trust
   }
 
-  /// What the policy says of an address.
+  /// Returns the policy's verdict on an address.
   ///
   /// - Parameters:
-  ///   - address: IPv4 in dotted decimal, or IPv6 with or without brackets; no name.
-  ///   - port: the port to be connected to.
-  /// - Throws: `ConfigurationError` for what is no address.
+  ///   - address: IPv4 in dotted decimal, or IPv6 with or without brackets; not a host name.
+  ///   - port: the port to connect to.
+  /// - Throws: `ConfigurationError` if `address` is not an IP address.
   public func verdict(on address: String, port: Int) throws(ConfigurationError) -> EgressVerdict {
     rules.denial(of: try IPAddress(text: address), port: port).map { .denied($0.reason) } ?? .allowed
   }
 }
 
 extension ConnectionOptions {
-  /// To which addresses connections may be made. Default: the engine's for options that a request or a dial brings,
-  /// else ``EgressPolicy/unrestricted``, which is what it reads as.
+  /// The policy on addresses that may be connected to. Default: the engine's policy for options of a request or a dial,
+  /// else ``EgressPolicy/unrestricted``. An unset policy reads as ``EgressPolicy/unrestricted``.
   public var egress: EgressPolicy {
     get { reach.egress.map(EgressPolicy.init(rules:)) ?? .unrestricted }
     set { reach.egress = newValue.rules }
   }
 }
 
-/// What an ``EgressPolicy`` says of an address.
+/// The verdict of an ``EgressPolicy`` on an address.
 public enum EgressVerdict: Sendable, Hashable {
-  /// It may be connected to.
+  /// The address may be connected to.
   case allowed
-  /// It may not, for a reason of a few words, such as `link-local`.
+  /// The address is denied, for a short reason such as `link-local`.
   case denied(String)
 }
 
-/// Addresses that begin with the same bits, and perhaps some of their ports alone.
+/// A range of addresses with a common prefix, optionally limited to some ports.
 public struct EgressRange: Sendable, Hashable {
   let range: AddressRange
 
   init(range: AddressRange) { self.range = range }
 
-  /// Reads an address, or a network such as `10.0.0.0/8` or `fd00::/8`.
+  /// Parses an address, or a network such as `10.0.0.0/8` or `fd00::/8`.
   ///
   /// - Parameters:
-  ///   - text: without brackets.
-  ///   - ports: the ports that are meant. Default `nil`: all.
-  /// - Throws: `ConfigurationError` for what is no address or network, and ports outside 0…65535.
+  ///   - text: the address or network, without brackets.
+  ///   - ports: the ports that the range covers. Default `nil`: all.
+  /// - Throws: `ConfigurationError` for text that is not an address or network, and for ports outside 0…65535.
   public init(_ text: String, ports: ClosedRange<Int>? = nil) throws(ConfigurationError) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     let base = try IPAddress(text: parts.first.map(String.init) ?? "")
@@ -160,7 +164,7 @@ public struct EgressRange: Sendable, Hashable {
 }
 
 extension IPAddress {
-  /// - Throws: `ConfigurationError` for what is no address.
+  /// - Throws: `ConfigurationError` if `text` is not an IP address.
   init(text: String) throws(ConfigurationError) {
     guard let name = try? HostName(text), let address = Self.read(name.text) else {
       throw ConfigurationError(

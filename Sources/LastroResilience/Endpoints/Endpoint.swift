@@ -2,22 +2,22 @@
 
 public import Lastro
 
-/// One of several servers that offer the same.
+/// A server that is one of several equivalent ones.
 public struct Endpoint: Sendable, Hashable {
   /// The server.
   public let origin: Origin
-  /// Its share among those of its tier. Default 1.
+  /// The endpoint's relative weight within its tier. Default 1.
   public let weight: Int
-  /// The next tier is used while none of this one is healthy. Default 0, the first.
+  /// The tier of the endpoint; a tier is used only while no lower tier has a healthy endpoint. Default 0, the first.
   public let tier: Int
 
-  /// Makes an endpoint.
+  /// Creates an endpoint.
   ///
   /// - Parameters:
-  ///   - url: an absolute `http` or `https` URL; what stands behind the port is ignored.
+  ///   - url: an absolute `http` or `https` URL; everything after the port is ignored.
   ///   - weight: 1 to 1000.
   ///   - tier: 0 or more.
-  /// - Throws: `ConfigurationError` for what is no such URL, and a weight or tier out of range.
+  /// - Throws: `ConfigurationError` for an invalid URL, or a weight or tier out of range.
   public init(_ url: String, weight: Int = 1, tier: Int = 0) throws(ConfigurationError) {
     origin = try Origin(url)
     guard (1...1000).contains(weight) else {
@@ -29,32 +29,31 @@ public struct Endpoint: Sendable, Hashable {
   }
 }
 
-/// How one of the healthy endpoints of a tier is chosen.
+/// The way one of the healthy endpoints of a tier is chosen.
 public enum BalancingPolicy: Sendable, Hashable, CaseIterable {
-  /// Of two at random, the one that is expected to answer sooner, by its latency of the last 10 s and what is under
-  /// way.
+  /// The better of two random endpoints, by latency over the last 10 s and attempts in flight.
   case leastLoaded
-  /// In turn, by weight.
+  /// Round robin, by weight.
   case roundRobin
-  /// At random, by weight.
+  /// Random choice, by weight.
   case random
 }
 
-/// When an endpoint is left alone for a while.
+/// The rules for ejecting a failing endpoint for a while.
 public struct OutlierPolicy: Sendable, Hashable {
-  /// Failures in a row that eject an endpoint. Default 5.
+  /// The number of consecutive failures that eject an endpoint. Default 5.
   public let consecutiveFailures: Int
-  /// How long it is ejected, times how often it was ejected of late; 300 s at most. Default 30 s.
+  /// The ejection time, multiplied by the number of recent ejections; 300 s at most. Default 30 s.
   public let ejection: Duration
-  /// The share of endpoints that may be ejected at once, one at the least. Default 0.5.
+  /// The share of endpoints that may be ejected at once; at least one may be. Default 0.5.
   public let maximumShare: Double
 
-  /// Five failures in a row, 30 s, half of the endpoints.
+  /// The default policy: five consecutive failures, 30 s, half of the endpoints.
   public static let standard = OutlierPolicy()
 
   private init() { (consecutiveFailures, ejection, maximumShare) = (5, .seconds(30), 0.5) }
 
-  /// Makes a policy; the defaults are those of ``standard``.
+  /// Creates a policy; the defaults are those of ``standard``.
   ///
   /// - Throws: `ConfigurationError` for fewer than one failure, less than a second, and a share outside 0…1.
   public init(

@@ -8,21 +8,21 @@ import Lastro
   import Darwin
 #endif
 
-/// Which of several endpoints is next, and which are left alone, as a pure machine.
+/// The choice among several endpoints, and their ejection, as a pure state machine.
 struct EndpointMachine: Sendable {
   struct Member: Sendable {
     let endpoint: Endpoint
     var inUse = 0
-    /// Latency of late, in seconds; 0 before the first.
+    /// The recent latency in seconds; 0 before the first sample.
     var latency = 0.0
     var measuredAt = Duration.zero
     var failuresInRow = 0
-    /// How often it was ejected, less one for each sweep since.
+    /// The number of ejections, reduced by one with each sweep.
     var ejections = 0
     var ejectedUntil: Duration?
-    /// When it came back, from which on it gets more and more.
+    /// The end of the last ejection, after which the weight ramps up.
     var recoveredAt: Duration?
-    /// Of smooth weighted turns.
+    /// The current value of smooth weighted round robin.
     var turn = 0.0
 
     func isHealthy(_ now: Duration) -> Bool { ejectedUntil.map { now >= $0 } ?? true }
@@ -31,7 +31,7 @@ struct EndpointMachine: Sendable {
   static let sweepInterval = Duration.seconds(10)
   static let longestEjection = Duration.seconds(300)
   private static let rampUp = 10.0
-  /// Over so many seconds an old latency loses two thirds of its weight.
+  /// The time in seconds after which an old latency has lost two thirds of its weight.
   private static let memory = 10.0
 
   let policy: BalancingPolicy
@@ -48,7 +48,7 @@ struct EndpointMachine: Sendable {
   /// Chooses a member.
   ///
   /// - Parameters:
-  ///   - tried: those that are to be avoided, where there are others.
+  ///   - tried: members to avoid if others are available.
   ///   - random: numbers from 0 up to 1.
   mutating func choose(avoiding tried: Set<Int>, now: Duration, random: () -> Double) -> Int {
     sweep(now)
@@ -63,11 +63,12 @@ struct EndpointMachine: Sendable {
     return chosen
   }
 
-  /// The first tier that has a healthy member, without those that were tried.
+  /// Returns the healthy, untried members of the first tier that has any. If there are none, it considers the untried
+  /// members instead, and finally the healthy ones.
   private func candidates(avoiding tried: Set<Int>, _ now: Duration) -> [Int] {
     let all = Array(members.indices)
     var healthy = all.filter { members[$0].isHealthy(now) }
-    // Where most are ejected in every tier, it is not they that are ill.
+    // If most members of every tier are ejected, the fault is probably not theirs.
     if !hasSoundTier(now) { healthy = all }
     let fresh = healthy.filter { !tried.contains($0) }
     let untried = all.filter { !tried.contains($0) }
@@ -76,7 +77,7 @@ struct EndpointMachine: Sendable {
     return usable.filter { members[$0].endpoint.tier == tier }
   }
 
-  /// Whether there is a tier of which half are healthy, or more.
+  /// Whether at least half of some tier is healthy.
   private func hasSoundTier(_ now: Duration) -> Bool {
     members.contains { member in
       let tier = members.filter { $0.endpoint.tier == member.endpoint.tier }
@@ -84,7 +85,7 @@ struct EndpointMachine: Sendable {
     }
   }
 
-  /// The weight; of one that came back, from a tenth of it up to the whole within 10 s.
+  /// Returns the weight of a member, which ramps up from a tenth to the whole within 10 s after an ejection.
   private func weight(_ index: Int, _ now: Duration) -> Double {
     let member = members[index]
     guard let recovered = member.recoveredAt else { return Double(member.endpoint.weight) }
@@ -128,7 +129,7 @@ struct EndpointMachine: Sendable {
     return chosen
   }
 
-  /// The end of an attempt with a member.
+  /// Records the end of an attempt with a member.
   mutating func end(_ index: Int, _ verdict: AttemptVerdict, latency: Duration, now: Duration) {
     guard members.indices.contains(index), members[index].inUse > 0 else { return }
     members[index].inUse -= 1
@@ -143,7 +144,8 @@ struct EndpointMachine: Sendable {
     }
   }
 
-  /// A slower sample counts at once, a faster one by and by: who became slow is found out soon.
+  /// Records a latency. A slower sample takes effect at once and a faster one gradually, so that slowdowns are noticed
+  /// early.
   private mutating func measure(_ index: Int, _ seconds: Double, _ now: Duration) {
     let old = members[index].latency * decay(members[index], now)
     let share = decay(members[index], now)
@@ -154,7 +156,7 @@ struct EndpointMachine: Sendable {
   private mutating func eject(_ index: Int, _ now: Duration) {
     guard members[index].isHealthy(now) else { return }
     let ejected = members.count { !$0.isHealthy(now) }
-    // Another tier can take over from all of this one.
+    // If another tier has a healthy member, every member of this one may be ejected.
     let tier = members[index].endpoint.tier
     let hasOther = members.contains { $0.endpoint.tier != tier && $0.isHealthy(now) }
     guard hasOther || ejected == 0 || Double(ejected + 1) <= outliers.maximumShare * Double(members.count) else {

@@ -3,10 +3,10 @@
 public import Lastro
 internal import LastroSupport
 
-/// Several servers that offer the same: each attempt goes to one that is healthy and has least to do.
+/// A set of equivalent servers: each attempt goes to a healthy one with little load.
 ///
-/// The choice is made before the base request, for host, signatures, cookies and credentials depend on it. Any thread
-/// may use it.
+/// The choice precedes the construction of the request, because host, signatures, cookies and credentials depend on it.
+/// It may be used from any thread.
 ///
 /// ```swift
 /// let apis = try EndpointSet([try Endpoint("https://eu.example.org"), try Endpoint("https://us.example.org", tier:
@@ -17,13 +17,13 @@ internal import LastroSupport
 /// lease.end(.success, latency: .milliseconds(80))
 /// ```
 public final class EndpointSet: Sendable {
-  /// What is known of an endpoint.
+  /// The current health of an endpoint.
   public struct Health: Sendable, Hashable {
     /// The endpoint.
     public let endpoint: Endpoint
-    /// Whether it is left alone.
+    /// Whether the endpoint is ejected.
     public let isEjected: Bool
-    /// Attempts under way.
+    /// The number of attempts in flight.
     public let inUse: Int
   }
 
@@ -31,14 +31,14 @@ public final class EndpointSet: Sendable {
   private let time: TimeSource
   private let random: RandomSource
 
-  /// Makes a set.
+  /// Creates a set.
   ///
   /// - Parameters:
   ///   - endpoints: 1 to 1000.
-  ///   - policy: how one is chosen. Default ``BalancingPolicy/leastLoaded``.
-  ///   - outliers: when one is left alone. Default ``OutlierPolicy/standard``.
-  ///   - time: where the time comes from. Default: the system's.
-  ///   - random: where randomness comes from. Default: the system's.
+  ///   - policy: the way an endpoint is chosen. Default ``BalancingPolicy/leastLoaded``.
+  ///   - outliers: the rules for ejecting an endpoint. Default ``OutlierPolicy/standard``.
+  ///   - time: the time source. Default: the system's.
+  ///   - random: the source of random numbers. Default: the system's.
   /// - Throws: `ConfigurationError` for no endpoint, and for more than 1000.
   public init(
     _ endpoints: [Endpoint], policy: BalancingPolicy = .leastLoaded, outliers: OutlierPolicy = .standard,
@@ -53,7 +53,7 @@ public final class EndpointSet: Sendable {
     self.random = random
   }
 
-  /// What is known of each, in the order they were given in.
+  /// Returns the health of each endpoint, in the order in which they were given.
   public func health() -> [Health] {
     let now = time.now()
     return machine.withLock { machine in
@@ -63,7 +63,7 @@ public final class EndpointSet: Sendable {
 
   /// Chooses an endpoint for an attempt.
   ///
-  /// - Parameter tried: what earlier attempts of the call were sent to, which is avoided where there are others.
+  /// - Parameter tried: the endpoints of earlier attempts of the same call, which are avoided if there are others.
   public func lease(avoiding tried: [Endpoint] = []) -> EndpointLease {
     let now = time.now()
     let units = (random.unit(), random.unit())
@@ -85,8 +85,8 @@ public final class EndpointSet: Sendable {
   }
 }
 
-/// An endpoint for one attempt, from an ``EndpointSet``. It cannot be copied, and goes back by itself where it is
-/// dropped.
+/// A lease of an endpoint for one attempt, from an ``EndpointSet``. It cannot be copied, and is returned automatically
+/// if it is dropped.
 public struct EndpointLease: ~Copyable, Sendable {
   /// The endpoint.
   public let endpoint: Endpoint
@@ -94,7 +94,7 @@ public struct EndpointLease: ~Copyable, Sendable {
   private let index: Int
   private var isOut = true
 
-  /// Where the attempt goes.
+  /// The origin to which the attempt is sent.
   public var origin: Origin { endpoint.origin }
 
   init(set: EndpointSet, index: Int, endpoint: Endpoint) {
@@ -103,11 +103,11 @@ public struct EndpointLease: ~Copyable, Sendable {
     self.endpoint = endpoint
   }
 
-  /// Tells how the attempt ended.
+  /// Reports how the attempt ended.
   ///
   /// - Parameters:
-  ///   - verdict: what it says of the server.
-  ///   - latency: how long the answer took.
+  ///   - verdict: the attempt's verdict on the server.
+  ///   - latency: the time until the response.
   public consuming func end(_ verdict: AttemptVerdict, latency: Duration) {
     isOut = false
     set.end(index, verdict, latency)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What pays for hedges: a little from each first try, and a hedge costs one.
+/// The budget for hedges: each first try adds a fraction of a token, and each hedge costs one token.
 struct HedgeBudget: Sendable, Hashable {
   private let ratio: Double
   private let capacity: Double
@@ -14,7 +14,7 @@ struct HedgeBudget: Sendable, Hashable {
 
   mutating func firstTry() { tokens = min(capacity, tokens + ratio) }
 
-  /// Whether there was enough to pay for one.
+  /// Takes the price of one hedge; returns whether the budget sufficed.
   mutating func pay() -> Bool {
     guard tokens >= 1 else { return false }
     tokens -= 1

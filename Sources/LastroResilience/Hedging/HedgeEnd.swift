@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What became of a hedge. Other cases may come: a `switch` needs an `@unknown default`.
+/// The result of a hedge. Cases may be added: a `switch` needs an `@unknown default`.
 @nonexhaustive
 public enum HedgeEnd: String, Sendable, Hashable, CaseIterable {
-  /// Its answer is the attempt's.
+  /// The hedge's response became that of the attempt.
   case won
-  /// Another try was first; it was cancelled.
+  /// Another try won, and the hedge was cancelled.
   case lost
-  /// It failed, or was refused, or the caller gave all up.
+  /// The hedge failed or was refused, or the caller cancelled the attempt.
   case useless
 }
 
-/// Why a hedge was not sent when it was time for it. Other cases may come: a `switch` needs an `@unknown default`.
+/// The reason for not sending a hedge that was due. Cases may be added: a `switch` needs an `@unknown default`.
 @nonexhaustive
 public enum HedgeVeto: String, Sendable, Hashable, CaseIterable {
-  /// ``HedgingPolicy/budgetRatio`` and ``HedgingPolicy/budgetBurst`` had nothing left.
+  /// The budget of ``HedgingPolicy/budgetRatio`` and ``HedgingPolicy/budgetBurst`` was exhausted.
   case budget
   /// Less than half of the retry quota was left.
   case retryQuota = "retry-quota"
   /// The circuit was not closed.
   case circuit
-  /// As many attempts were under way as the limiter lets be.
+  /// The limiter already had as many attempts in flight as it admits.
   case room
-  /// The server had asked, by `Retry-After`, to be left alone.
+  /// The server had asked not to be called, by `Retry-After`.
   case pace
 }

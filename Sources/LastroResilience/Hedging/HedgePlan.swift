@@ -2,7 +2,7 @@
 
 import Lastro
 
-/// One attempt with its hedges, as a pure machine.
+/// An attempt with its hedges, as a pure state machine.
 ///
 /// ```
 /// the delay is over ─▶ the next try, where it can be paid for
@@ -15,9 +15,9 @@ struct HedgePlan: Sendable, Hashable {
   enum Step: Sendable, Hashable {
     /// Wait for a try to end, or for the delay.
     case wait
-    /// Send a try, and start the delay anew.
+    /// Send a try and restart the delay.
     case send(Int)
-    /// The end of this try is the answer; those that still run are cancelled.
+    /// The result of this try is that of the attempt; the tries that are still running are cancelled.
     case answer(Int, cancelling: [Int])
   }
 
@@ -28,13 +28,13 @@ struct HedgePlan: Sendable, Hashable {
   private(set) var isOver = false
   private var mayHedge = true
 
-  /// The first try, number 0, has been sent.
+  /// Creates a plan whose first try, number 0, has been sent.
   init(additional: Int) { self.additional = additional }
 
-  /// Whether the delay is waited for.
+  /// Whether a further try may follow when the delay passes.
   var awaitsDelay: Bool { !isOver && mayHedge && sent <= additional }
 
-  /// - Parameter pay: takes the price of a hedge; false where there is not enough.
+  /// - Parameter pay: takes the price of a hedge; returns false if the budget does not suffice.
   mutating func delayPassed(pay: () -> Bool) -> Step {
     guard awaitsDelay else { return .wait }
     return next(pay) ?? .wait
@@ -49,8 +49,8 @@ struct HedgePlan: Sendable, Hashable {
     return running.isEmpty ? finish(firstFailure ?? number) : .wait
   }
 
-  /// A hedge ended without saying anything of the server, as where there was no room for it: the call goes on as if it
-  /// had not been tried.
+  /// Records a hedge that ended without information about the server, for example because there was no room for it. The
+  /// attempt continues as if the hedge had not been sent.
   mutating func refused(_ number: Int) -> Step {
     guard !isOver, running.remove(number) != nil else { return .wait }
     mayHedge = false

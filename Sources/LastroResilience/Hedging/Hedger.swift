@@ -4,38 +4,38 @@ public import HTTPTypes
 public import Lastro
 internal import LastroSupport
 
-/// Sends a request that takes long a second time, and takes the answer that comes first.
+/// Sends a slow request a second time and uses the first acceptable response.
 ///
-/// It is a second run of the sending half of an attempt: below interceptors, so that both carry the same signature,
-/// token and `traceparent`, and retries do not count it; and above the transport, so that each try passes pacer,
-/// limiter and breaker by itself. The first answer that is no 408, 429 nor 5xx (but 501 and 505) is the attempt's, and
-/// the others are cancelled: over HTTP/1.1 that closes their connections. A try that fails is followed by the next at
-/// once. Where all fail, the first failure is the attempt's. There are no hedges after a `Retry-After`, to a server
-/// whose circuit is not closed, and where the limiter has no room.
+/// A hedge repeats the sending half of an attempt. It happens below interceptors, so both tries carry the same
+/// signature, token and `traceparent`, and retries do not count it. It happens above the transport, so each try passes
+/// pacer, limiter and breaker on its own. The first response with a status other than 408, 429 or 5xx (501 and 505 are
+/// acceptable) becomes that of the attempt. The other tries are cancelled, which closes their connections over
+/// HTTP/1.1. A try that fails is followed by the next at once. If all fail, the first failure is that of the attempt.
+/// No hedge is sent after a `Retry-After`, while the server's circuit is not closed, or while the limiter has no room.
 ///
-/// Two of the same may be under way at once. So hedged are only GET, HEAD, OPTIONS and QUERY whose request is not
-/// `.notIdempotent` and has no `Idempotency-Key`, with a body of 64 KiB at most that can be sent again, whose answer is
-/// collected and whose progress is not watched.
+/// Two copies of a request may be in flight at once. Only GET, HEAD, OPTIONS and QUERY are therefore hedged. In
+/// addition, the request must not be `.notIdempotent` or have an `Idempotency-Key`. It must have a replayable body of
+/// at most 64 KiB, collect its response and report no progress.
 ///
-/// Each key has latency and budget of its own, of at most 10,000. Share one hedger among stacks that call the same
-/// servers. Any thread may use it; nothing in it waits. What it needs: a transport that ends promptly when its task is
-/// cancelled, for an attempt is over when all its tries are.
+/// Each key has its own latency and budget, up to 10,000 keys. Share one hedger among stacks that call the same
+/// servers. It may be used from any thread and never blocks. It requires a transport that ends promptly when its task
+/// is cancelled, because an attempt ends only when all its tries have.
 ///
 /// ```swift
 /// let stack = TransportNetworkStack(transport: ResilientTransport(over: engine, Resilience(hedger: Hedger())))
 /// ```
 public final class Hedger: Sendable {
-  /// What a hedger knows of a key.
+  /// The state of a hedger for one key.
   public struct Status: Sendable, Hashable {
-    /// How long a first try has to itself now; `nil` where there would be no hedge, for too few first tries are known.
+    /// The delay before a hedge; `nil` if none would be sent because too few first tries were measured.
     public let delay: Duration?
-    /// Hedges that could be paid for now.
+    /// The number of hedges that the budget allows now.
     public let budget: Int
   }
 
   typealias Place = KeyedMachines<HedgingMachine>.Place
 
-  /// When hedges are sent, and what they may cost.
+  /// The rules for sending hedges, and their budget.
   public let policy: HedgingPolicy
   private let keyRule: ResilienceKeyRule
   private let retryQuota: RetryQuota?
@@ -43,16 +43,16 @@ public final class Hedger: Sendable {
   private let time: TimeSource
   private let machines: Lock<KeyedMachines<HedgingMachine>>
 
-  /// Makes a hedger that knows no latency, with full budgets.
+  /// Creates a hedger without measured latencies and with full budgets.
   ///
   /// - Parameters:
-  ///   - policy: when hedges are sent. Default ``HedgingPolicy/standard``.
-  ///   - key: which requests share latency and budget. Default: those to an origin. Where an origin has operations of
-  ///     very different length, tell them apart.
-  ///   - retryQuota: that of the retries: while less than half of it is left to an origin, there are no hedges. Default
-  ///     `nil`: it is not asked.
-  ///   - time: where the time comes from. Default: the system's.
-  ///   - isEligible: which of the requests that may be sent twice are hedged. It must not wait. Default: all.
+  ///   - policy: the rules for sending hedges. Default ``HedgingPolicy/standard``.
+  ///   - key: the rule that decides which requests share latency and budget. Default: requests to the same origin. If
+  ///     operations of one origin differ much in latency, give them separate keys.
+  ///   - retryQuota: the quota of the retries. No hedge is sent while less than half of an origin's quota is left.
+  ///     Default `nil`: no check.
+  ///   - time: the time source. Default: the system's.
+  ///   - isEligible: selects the requests to hedge among those that may be sent twice. It must not block. Default: all.
   public init(
     _ policy: HedgingPolicy = .standard, key: ResilienceKeyRule = .origin, retryQuota: RetryQuota? = nil,
     time: TimeSource = .continuous, isEligible: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true }
@@ -65,22 +65,22 @@ public final class Hedger: Sendable {
     machines = Lock(KeyedMachines { HedgingMachine(policy) })
   }
 
-  /// What it knows of a key.
+  /// Returns the state of the hedger for a key.
   public func status(of key: ResilienceKey) -> Status {
     let now = time.now()
     var machine = machines.withLock { $0.known(key) } ?? HedgingMachine(policy)
     return Status(delay: machine.delay(now: now, left: nil), budget: Int(machine.budget.tokens))
   }
 
-  /// The key of a request; `nil` where it is not hedged.
+  /// Returns the key of a request; `nil` if the request is not hedged.
   func key(of request: TransferRequest) -> ResilienceKey? {
     guard HedgingPolicy.mayHedge(request), isEligible(request.head) else { return nil }
     return keyRule.key(of: request)
   }
 
-  /// A first try is sent.
+  /// Records that a first try is sent.
   ///
-  /// - Returns: where its key's machine is, and how long the try has to itself.
+  /// - Returns: the place of the key's machine, and the delay before a hedge.
   func begin(_ key: ResilienceKey, left: Duration?) -> (place: Place, delay: Duration?) {
     let now = time.now()
     return machines.withLock { machines in
@@ -89,15 +89,15 @@ public final class Hedger: Sendable {
     }
   }
 
-  /// A first try has been answered, or has lost after so long.
+  /// Records the latency of a first try that got a response, or that lost after that time.
   func learn(_ place: Place, _ latency: Duration) {
     let now = time.now()
     machines.withLock { $0[place].firstTryEnded(after: latency, now: now) }
   }
 
-  /// Takes the price of a hedge.
+  /// Takes the price of a hedge from the budget.
   ///
-  /// - Returns: why there is none; `nil` where it is paid.
+  /// - Returns: the reason for not sending the hedge; `nil` if it was paid for.
   func pay(_ place: Place, _ origin: Origin) -> HedgeVeto? {
     if let retryQuota, 2 * retryQuota.tokens(of: origin) < retryQuota.capacity { return .retryQuota }
     return machines.withLock { $0[place].pay() } ? nil : .budget

@@ -3,7 +3,7 @@
 import HTTPTypes
 import Lastro
 
-/// What the hedges of one key have in common: how long first tries take, and what pays.
+/// The state that the hedges of one key share: the latency of first tries, and the budget.
 struct HedgingMachine: Sendable, ForgettableMachine {
   static let minimumSamples = 50
   static let shortestDelay = Duration.milliseconds(10)
@@ -18,10 +18,10 @@ struct HedgingMachine: Sendable, ForgettableMachine {
     budget = HedgeBudget(ratio: policy.budgetRatio, burst: policy.budgetBurst)
   }
 
-  /// A first try is sent.
+  /// Records that a first try is sent.
   ///
-  /// - Parameter left: how long the attempt may take; `nil` for ever.
-  /// - Returns: how long it has to itself; `nil` where there will be no hedge.
+  /// - Parameter left: the time left for the attempt; `nil`: no limit.
+  /// - Returns: the delay before a hedge; `nil` if there will be none.
   mutating func begin(now: Duration, left: Duration?) -> Duration? {
     lastUse = now
     budget.firstTry()
@@ -41,7 +41,7 @@ struct HedgingMachine: Sendable, ForgettableMachine {
     }
   }
 
-  /// A first try has been answered. Hedges are no samples: they would shorten what triggers them.
+  /// Records the latency of a first try. Hedges are not sampled: they would shorten the delay that triggers them.
   mutating func firstTryEnded(after latency: Duration, now: Duration) { histogram.add(latency, now: now) }
 
   mutating func pay() -> Bool { budget.pay() }
@@ -50,14 +50,14 @@ struct HedgingMachine: Sendable, ForgettableMachine {
 }
 
 extension HedgingPolicy {
-  /// Whether a request may be under way twice at once: safe methods with a small body, where the request may be sent
-  /// again, and where it is not watched how the one transfer goes.
+  /// Whether two copies of a request may be in flight at once: the method is safe, the body is small, the request may
+  /// be resent and no observer follows the transfer.
   static func mayHedge(_ request: TransferRequest) -> Bool {
     guard case .collected = request.delivery, request.allowsResend else { return false }
     guard request.progress == nil, request.onInterimResponse == nil else { return false }
     let method = request.head.method
     guard [.get, .head, .options].contains(method) || method.rawValue == "QUERY" else { return false }
-    // Two copies at once is what servers take such keys worst.
+    // Servers handle concurrent requests with the same idempotency key particularly badly.
     guard request.head.headerFields[.idempotencyKey] == nil else { return false }
     switch request.body.source {
     case .empty: return true

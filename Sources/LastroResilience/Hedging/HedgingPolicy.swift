@@ -2,44 +2,43 @@
 
 public import Lastro
 
-/// When a request that takes long is sent a second time, and what that may cost. A ``Hedger`` follows it.
+/// The rules for sending a slow request a second time, and the budget for that. A ``Hedger`` applies them.
 ///
 /// ```swift
 /// let hedger = Hedger(try HedgingPolicy(delay: .fixed(.milliseconds(200))))
 /// ```
 public struct HedgingPolicy: Sendable, Hashable {
-  /// How long a try has to itself before the next. It is 10 ms at least, and a quarter of what is left of the attempt's
-  /// time at most.
+  /// The time between two tries. It is at least 10 ms, and at most a quarter of the time left for the attempt.
   public enum Delay: Sendable, Hashable {
-    /// As long as this share of first tries took in the last 30 to 60 s. While fewer than 50 are known: `fallback`, or
-    /// no hedge where that is `nil`.
+    /// The given percentile of the latency of first tries in the last 30 to 60 s. With fewer than 50 samples it is
+    /// `fallback`, or no hedge is sent if that is `nil`.
     case percentile(Double, fallback: Duration? = nil)
-    /// So long.
+    /// The given duration.
     case fixed(Duration)
   }
 
-  /// Further tries at most. Default 1.
+  /// The maximum number of additional tries. Default 1.
   public let additional: Int
-  /// How long each try has before the next. Default: as long as 95 % of first tries took.
+  /// The time between two tries. Default: the 95th percentile of the latency of first tries.
   public let delay: Delay
-  /// Hedges for each first try, in the long run. Default 0.05.
+  /// The long-term number of hedges per first try. Default 0.05.
   public let budgetRatio: Double
-  /// Hedges that may come together. Default 10.
+  /// The maximum number of hedges in a burst. Default 10.
   public let budgetBurst: Int
 
-  /// One hedge, after as long as 95 % took, for a twentieth of all requests.
+  /// The default policy: one hedge after the 95th percentile of the latency, for at most a twentieth of all requests.
   public static let standard = HedgingPolicy()
 
   private init() { (additional, delay, budgetRatio, budgetBurst) = (1, .percentile(0.95), 0.05, 10) }
 
-  /// Makes a policy; the defaults are those of ``standard``.
+  /// Creates a policy; the defaults are those of ``standard``.
   ///
   /// - Parameters:
   ///   - additional: 1 to 4.
-  ///   - delay: a percentile above 0 and at most 1, or a duration of 1 ms or more, as its fallback.
+  ///   - delay: a percentile above 0 and at most 1, or a duration of 1 ms or more. A fallback must be 1 ms or more too.
   ///   - budgetRatio: above 0, and at most 1.
   ///   - budgetBurst: 1 to 1,000,000.
-  /// - Throws: `ConfigurationError`, with the value that cannot work.
+  /// - Throws: `ConfigurationError` that names the invalid value.
   public init(
     additional: Int = 1, delay: Delay = .percentile(0.95), budgetRatio: Double = 0.05, budgetBurst: Int = 10
   ) throws(ConfigurationError) {

@@ -2,10 +2,11 @@
 
 import Lastro
 
-/// How long first tries took of late: two halves of 30 s, of which the older is dropped when the newer is full.
+/// A histogram of the recent latency of first tries. It has two halves of 30 s; the older is dropped when the newer is
+/// full.
 struct LatencyHistogram: Sendable {
   static let half = Duration.seconds(30)
-  /// Each bucket reaches 1.19 times as far as the one before: from 1 ms to some 60 s.
+  /// The ratio of successive bucket bounds, which run from 1 ms to about 60 s.
   private static let growth = 1.19
   private static let bucketCount = 64
 
@@ -18,7 +19,7 @@ struct LatencyHistogram: Sendable {
     current[Self.bucket(of: latency)] += 1
   }
 
-  /// What so large a share of the samples does not exceed; `nil` where there are fewer than `minimum`.
+  /// Returns the latency that the given share of the samples does not exceed; `nil` with fewer than `minimum` samples.
   mutating func percentile(_ share: Double, minimum: Int, now: Duration) -> Duration? {
     turn(now)
     let counts = zip(current, earlier).map(+)
@@ -43,7 +44,7 @@ struct LatencyHistogram: Sendable {
     self.start = now
   }
 
-  /// The ends, in seconds: no logarithm, so that all machines find the same bucket.
+  /// The upper bounds in seconds. They are computed without a logarithm, so that every machine finds the same bucket.
   private static let ends: [Double] = (0..<bucketCount).reduce(into: []) { ends, _ in
     ends.append((ends.last ?? 0.001 / growth) * growth)
   }

@@ -2,25 +2,23 @@
 
 import Lastro
 
-/// How many attempts may be under way at once.
+/// An algorithm that determines how many attempts may be in flight at once.
 public enum ConcurrencyAlgorithm: Sendable, Hashable {
-  /// So many, always: 1 to 1,000,000.
+  /// A fixed limit, from 1 to 1,000,000.
   case fixed(Int)
-  /// While more than half are used: one more with each answer until the first drop, and one more for each round trip
-  /// from
-  /// then on. `backoff` times as many when an attempt is dropped (429, 503, 504, a timeout, a connection refused);
-  /// attempts
-  /// that began before the last cut cut no more, for those that are dropped together are one sign. For calls of all
-  /// kinds:
-  /// latency means nothing to it, up to 5 s.
+  /// Additive increase, multiplicative decrease. While at least half of the limit is in use, it grows by one with each
+  /// response until the first drop, and by one per round trip from then on. A dropped attempt (429, 503, 504, a
+  /// timeout, a connection refused) multiplies the limit by `backoff`. Attempts that began before the last decrease do
+  /// not decrease it again, because attempts that are dropped together count as one signal. It suits mixed calls: it
+  /// ignores latency up to 5 s.
   case aimd(initial: Int = 20, range: ClosedRange<Int> = 1...200, backoff: Double = 0.9)
-  /// By how the latency of now compares with that of the last 600 windows (Netflix's Gradient2). For calls of one kind:
-  /// give the limiter a key for each operation. Drops mean nothing to it.
+  /// Compares the current latency with that of the last 600 windows (Netflix's Gradient2). It suits calls of one kind:
+  /// give the limiter a key per operation. It ignores drops.
   case gradient(initial: Int = 20, range: ClosedRange<Int> = 20...200)
 
   private static let most = 1_000_000
 
-  /// - Throws: `ConfigurationError`, with the value that cannot work.
+  /// - Throws: `ConfigurationError` that names the invalid value.
   func check() throws(ConfigurationError) {
     switch self {
     case .fixed(let limit): try ConfigurationError.check("fixed", limit, atLeast: 1, atMost: Self.most)

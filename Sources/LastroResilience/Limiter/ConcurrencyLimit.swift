@@ -2,19 +2,19 @@
 
 import Lastro
 
-/// A limit that learns: samples in, a number out.
+/// A limit that adapts to samples.
 struct ConcurrencyLimit: Sendable {
-  /// The end of an attempt.
+  /// A sample taken at the end of an attempt.
   struct Sample: Sendable, Hashable {
     var duration: Duration
-    /// How many were under way when it began, itself among them.
+    /// The number of attempts in flight when this one began, including itself.
     var inUse: Int
     var isDropped: Bool
     var began: Duration
   }
 
   private static let slowest = Duration.seconds(5)
-  /// Shorter ones never left the machine.
+  /// The shortest duration that counts: a shorter attempt never left this machine.
   private static let fastest = Duration.microseconds(100)
 
   let algorithm: ConcurrencyAlgorithm
@@ -41,7 +41,7 @@ struct ConcurrencyLimit: Sendable {
         lastCut = now
         exact = (exact * backoff).rounded(.down)
       } else if 2 * Double(sample.inUse) >= exact {
-        // Until the first drop the limit is far off; from then on it is felt for, by one each round trip.
+        // Until the first drop the limit is far too low; from then on it grows by one per round trip.
         exact += lastCut < .zero ? 1 : 1 / exact
       }
       clamp(range)
@@ -57,16 +57,16 @@ struct ConcurrencyLimit: Sendable {
   }
 }
 
-/// What Netflix's Gradient2 knows.
+/// The state of Netflix's Gradient2 algorithm.
 struct GradientState: Sendable {
   struct Window: Sendable, Hashable {
     var mean: Double
     var inUse: Int
   }
 
-  /// Windows that the long mean looks back on.
+  /// The number of windows that the long-term mean covers.
   private static let windows = 600.0
-  /// First windows, of which the plain mean is taken.
+  /// The number of initial windows that use the plain mean.
   private static let warmUp = 10
   private static let smallestWindow = 10
 
@@ -77,7 +77,7 @@ struct GradientState: Sendable {
   private var long = 0.0
   private var seen = 0
 
-  /// Gathers samples; gives their mean once a second, of ten or more.
+  /// Adds a sample; returns the mean once per second, if there are at least ten samples.
   mutating func window(_ sample: ConcurrencyLimit.Sample, now: Duration) -> Window? {
     sum += sample.duration.inSeconds
     count += 1
@@ -93,7 +93,7 @@ struct GradientState: Sendable {
     seen += 1
     let share = seen <= Self.warmUp ? 1 / Double(seen) : 2 / (Self.windows + 1)
     long += (window.mean - long) * share
-    // After a slow time the long mean comes down faster than it would.
+    // After a slow period, lower the long-term mean faster than its own average would.
     if long / window.mean > 2 { long *= 0.95 }
     guard Double(window.inUse) >= limit / 2 else { return limit }
     let gradient = min(max(1.5 * long / window.mean, 0.5), 1)

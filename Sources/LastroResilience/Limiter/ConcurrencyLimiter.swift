@@ -3,23 +3,23 @@
 public import Lastro
 internal import LastroSupport
 
-/// Bounds how many attempts to a server are under way at once, and learns how many it can bear.
+/// Limits how many attempts to a server are in flight at once, and adapts the limit to the server.
 ///
-/// Each key has a limit of its own, of at most 10,000. Share one limiter among stacks that call the same servers. Any
-/// thread may use it.
+/// Each key has its own limit, up to 10,000 keys. Share one limiter among stacks that call the same servers. It may be
+/// used from any thread.
 ///
 /// ```swift
 /// let limiter = try ConcurrencyLimiter(.aimd())
 /// let stack = TransportNetworkStack(transport: ResilientTransport(over: engine, Resilience(limiter: limiter)))
 /// ```
 public final class ConcurrencyLimiter: Sendable {
-  /// What a limiter knows of a key.
+  /// The state of a limiter for one key.
   public struct Snapshot: Sendable, Hashable {
-    /// How many may be under way.
+    /// The maximum number of attempts in flight.
     public let limit: Int
-    /// How many are.
+    /// The number of attempts in flight.
     public let inUse: Int
-    /// How many wait.
+    /// The number of attempts in the queue.
     public let waiting: Int
   }
 
@@ -35,7 +35,7 @@ public final class ConcurrencyLimiter: Sendable {
     var ticket: UInt64
   }
 
-  /// What becomes of an attempt that asks.
+  /// The immediate result of asking for a permit.
   enum Admission {
     case admitted(Place, LimiterMachine.Grant)
     case waits(Wait)
@@ -54,15 +54,15 @@ public final class ConcurrencyLimiter: Sendable {
   private let time: TimeSource
   private let state: Lock<State>
 
-  /// Makes a limiter, none of whose permits are out.
+  /// Creates a limiter without outstanding permits.
   ///
   /// - Parameters:
-  ///   - algorithm: how many may be under way. Default: AIMD, 20 at first, 1 to 200.
-  ///   - queueCapacity: most that wait for each key; 0: none waits. Default 100.
-  ///   - maximumWait: the longest that one waits. Default 1 s.
-  ///   - key: which requests share a limit. Default: those to an origin.
-  ///   - time: where the time comes from. Default: the system's.
-  /// - Throws: `ConfigurationError`, with the value that cannot work.
+  ///   - algorithm: the algorithm that sets the limit. Default: AIMD, 20 at first, 1 to 200.
+  ///   - queueCapacity: the maximum number of waiting attempts per key; 0 disables the queue. Default 100.
+  ///   - maximumWait: the longest time that an attempt waits. Default 1 s.
+  ///   - key: the rule that decides which requests share a limit. Default: requests to the same origin.
+  ///   - time: the time source. Default: the system's.
+  /// - Throws: `ConfigurationError` that names the invalid value.
   public init(
     _ algorithm: ConcurrencyAlgorithm = .aimd(), queueCapacity: Int = 100, maximumWait: Duration = .seconds(1),
     key: ResilienceKeyRule = .origin, time: TimeSource = .continuous
@@ -77,7 +77,7 @@ public final class ConcurrencyLimiter: Sendable {
     state = Lock(State(machines: KeyedMachines { LimiterMachine(algorithm, capacity: queueCapacity) }))
   }
 
-  /// What it knows of a key.
+  /// Returns the state of the limiter for a key.
   public func snapshot(of key: ResilienceKey) -> Snapshot {
     state.withLock { $0.machines.known(key)?.snapshot }
       ?? Snapshot(limit: ConcurrencyLimit(algorithm).value, inUse: 0, waiting: 0)
@@ -86,9 +86,11 @@ public final class ConcurrencyLimiter: Sendable {
   /// Waits for a permit.
   ///
   /// - Parameters:
-  ///   - key: for what.
-  ///   - left: how long the whole attempt may still take: a wait that would be longer is not begun. Default: no limit.
-  /// - Returns: the permit, which has to be told how the attempt ended. One that is dropped untold goes back by itself.
+  ///   - key: the key of the request.
+  ///   - left: the time left for the whole attempt; the call fails at once if the expected wait is longer. Default: no
+  ///     limit.
+  /// - Returns: the permit, through which the caller reports how the attempt ended. A permit that is dropped without a
+  ///   report is returned automatically.
   /// - Throws: `TransportError`, stage `policy`, code `concurrency_limited`; the cancelled error when the task is
   ///   cancelled. Nothing was sent.
   public func permit(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> ConcurrencyPermit {
@@ -105,7 +107,7 @@ public final class ConcurrencyLimiter: Sendable {
   func permit(after wait: Wait, for key: ResilienceKey) async throws(TransportError) -> ConcurrencyPermit {
     let (waiter, answer) = (wait.waiter, wait.answer)
     let outcome = await interruptible(within: wait.limit, time: time) { await answer.wait() }
-    // What was admitted meanwhile is a permit, whatever ended the wait.
+    // An attempt that was admitted meanwhile has a permit, regardless of how the wait ended.
     if let grant = leave(waiter, answer) {
       let permit = ConcurrencyPermit(limiter: self, key: key, place: waiter.place, grant: grant)
       if case .failure(.cancelled) = outcome { throw .cancelled() }
@@ -116,7 +118,7 @@ public final class ConcurrencyLimiter: Sendable {
     throw .concurrencyLimited(key, inUse: snapshot.inUse, waiting: snapshot.waiting)
   }
 
-  /// Asks without a suspension, for most wait for nothing.
+  /// Asks without suspending, because most attempts do not wait.
   func ask(_ key: ResilienceKey, _ left: Duration?) throws(TransportError) -> Admission {
     let now = time.now()
     let (admission, refusal) = state.withLock { state -> (Admission?, Snapshot?) in
@@ -140,7 +142,7 @@ public final class ConcurrencyLimiter: Sendable {
       state.waiters[waiter] = nil
       return state.machines[waiter.place].leave(waiter.ticket)
     }
-    // The task that waits for the answer is let go.
+    // Resume the task that waits for the answer.
     if wasQueued { answer.give(nil) }
     return answer.take() ?? nil
   }
@@ -161,13 +163,13 @@ public final class ConcurrencyLimiter: Sendable {
   }
 }
 
-/// Room for one attempt, from a ``ConcurrencyLimiter``. It cannot be copied, and goes back by itself where it is
+/// A permit for one attempt, from a ``ConcurrencyLimiter``. It cannot be copied, and is returned automatically if it is
 /// dropped.
 public struct ConcurrencyPermit: ~Copyable, Sendable {
   let key: ResilienceKey
   private let limiter: ConcurrencyLimiter
   private let place: ConcurrencyLimiter.Place
-  /// `nil` once it went back.
+  /// The grant behind the permit; `nil` once it was returned.
   private var grant: LimiterMachine.Grant?
 
   init(
@@ -179,10 +181,10 @@ public struct ConcurrencyPermit: ~Copyable, Sendable {
     self.grant = grant
   }
 
-  /// Gives it back, and tells what the attempt says of load.
+  /// Returns the permit and reports a load sample.
   public consuming func end(_ load: LoadSample) { _ = ended(load) }
 
-  /// - Returns: how the limiter stands without it.
+  /// - Returns: the state of the limiter after the permit was returned.
   consuming func ended(_ load: LoadSample) -> ConcurrencyLimiter.Snapshot? {
     guard let grant = grant.take() else { return nil }
     return limiter.end(place, grant, load)

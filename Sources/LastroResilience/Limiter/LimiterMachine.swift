@@ -2,12 +2,12 @@
 
 import Lastro
 
-/// Permits and the queue before them, as a pure machine.
+/// Permits and their queue, as a pure state machine.
 ///
-/// The queue is first come, first served, until its head has waited for 100 ms: from then on the newest goes first, for
-/// it still has a chance to be in time.
+/// The queue is first in, first out until its head has waited for 100 ms. From then on the newest entry goes first,
+/// because it still has a chance to be served in time.
 struct LimiterMachine: Sendable, ForgettableMachine {
-  /// A permit that is out.
+  /// An outstanding permit.
   struct Grant: Sendable, Hashable {
     let began: Duration
     let inUse: Int
@@ -24,12 +24,12 @@ struct LimiterMachine: Sendable, ForgettableMachine {
   private(set) var limit: ConcurrencyLimit
   private(set) var inUse = 0
   private let capacity: Int
-  /// When each came. Those that left are in `order` for a while.
+  /// The arrival times by ticket. Tickets that left the queue stay in `order` for a while.
   private var waiting: [UInt64: Duration] = [:]
   private(set) var order: [UInt64] = []
   private var head = 0
   private var lastTicket: UInt64 = 0
-  /// Mean duration of attempts, in seconds; 0 before the first.
+  /// The mean duration of attempts, in seconds; 0 before the first.
   private var meanDuration = 0.0
   private var lastUse = Duration.zero
 
@@ -44,7 +44,7 @@ struct LimiterMachine: Sendable, ForgettableMachine {
     self.capacity = capacity
   }
 
-  /// - Parameter left: how long the attempt may still take; `nil` for ever.
+  /// - Parameter left: the time left for the attempt; `nil`: no limit.
   mutating func ask(now: Duration, left: Duration?) -> Answer {
     lastUse = now
     if inUse < limit.value, waiting.isEmpty { return .admitted(grant(now)) }
@@ -57,22 +57,22 @@ struct LimiterMachine: Sendable, ForgettableMachine {
     return .queued(lastTicket)
   }
 
-  /// Takes one that waits out of the queue; false where it is in the queue no more, because it was admitted.
+  /// Removes a ticket from the queue; returns false if the ticket was already admitted.
   mutating func leave(_ ticket: UInt64) -> Bool {
     guard waiting.removeValue(forKey: ticket) != nil else { return false }
     if waiting.isEmpty {
       (order, head) = ([], 0)
     } else if order.count > 2 * waiting.count + 64 {
-      // While no permit ends, those that left would stay.
+      // Compact the order: while no permit is returned, nothing else would remove these tickets.
       order = order[head...].filter { waiting[$0] != nil }
       head = 0
     }
     return true
   }
 
-  /// Takes a permit back, and learns from it.
+  /// Takes back a permit and learns from its attempt.
   ///
-  /// - Returns: those that are admitted in its place.
+  /// - Returns: the queued attempts that are admitted in its place.
   mutating func end(_ grant: Grant, _ load: LoadSample, now: Duration) -> [(ticket: UInt64, grant: Grant)] {
     inUse -= 1
     lastUse = now

@@ -3,45 +3,45 @@
 public import HTTPTypes
 public import Lastro
 
-/// What the end of an attempt says of the server, to a circuit breaker and to a set of endpoints.
+/// The verdict of an attempt on the server, for a circuit breaker and a set of endpoints.
 public enum AttemptVerdict: Sendable, Hashable, CaseIterable {
   /// The server works.
   case success
-  /// The server, or what leads to it, does not work.
+  /// The server, or the path to it, does not work.
   case failure
-  /// It says nothing: the caller cancelled, or the request was refused on this side.
+  /// The attempt says nothing about the server: the caller cancelled, or the request was refused locally.
   case ignored
 }
 
-/// What the end of an attempt says of load, to a concurrency limiter.
+/// The load signal of an attempt, for a concurrency limiter.
 public enum LoadSample: Sendable, Hashable, CaseIterable {
   /// Its duration is a sample of the server's latency.
   case measured
-  /// The server, or the network, had no room for it.
+  /// The server or the network had no capacity for the attempt.
   case dropped
-  /// It says nothing.
+  /// The attempt says nothing about load.
   case ignored
 }
 
-/// What the end of a try says to hedging.
+/// The verdict of a try, for hedging.
 enum HedgeVerdict: Sendable, Hashable, CaseIterable {
-  /// It is the answer.
+  /// The try's result becomes that of the attempt.
   case acceptable
-  /// Another try may do better.
+  /// Another try may succeed.
   case unacceptable
   /// No other try would do better.
   case ends
 }
 
-/// The end of one attempt, as each mechanism reads it: one table for all of them.
+/// The end of an attempt, classified for each mechanism by one table.
 ///
 /// | end | ``verdict`` | ``load`` |
 /// |---|---|---|
-/// | status below 400, 501, 505, 4xx but 408 and 429 | success | measured |
+/// | status below 400, 501, 505, 4xx except 408 and 429 | success | measured |
 /// | 408, 500, 502, other 5xx | failure | measured |
 /// | 503, 504 | failure | dropped |
 /// | 429 | ignored | dropped |
-/// | no connection | failure | dropped, where it was refused or timed out; else ignored |
+/// | no connection | failure | dropped if it was refused or timed out; else ignored |
 /// | connection lost, body truncated | failure | ignored |
 /// | connect, attempt and idle timeout | failure | dropped |
 /// | total timeout, cancellation, trust, limits, refused requests, decoding | ignored | ignored |
@@ -50,13 +50,13 @@ enum HedgeVerdict: Sendable, Hashable, CaseIterable {
 /// permit.end(AttemptOutcome(status: response.status).verdict)
 /// ```
 public struct AttemptOutcome: Sendable, Hashable {
-  /// What it says of the server.
+  /// The verdict on the server.
   public var verdict: AttemptVerdict
-  /// What it says of load.
+  /// The load signal.
   public var load: LoadSample
-  /// What it says to hedging.
+  /// The verdict for hedging.
   var hedge: HedgeVerdict
-  /// How long the server asks to be left alone (429 and 503 with `Retry-After`). Default `nil`.
+  /// The time for which the server asks not to be called (429 and 503 with `Retry-After`). Default `nil`.
   public var retryAfter: Duration?
 
   init(verdict: AttemptVerdict, load: LoadSample, hedge: HedgeVerdict, retryAfter: Duration? = nil) {
@@ -66,7 +66,7 @@ public struct AttemptOutcome: Sendable, Hashable {
     self.retryAfter = retryAfter
   }
 
-  /// The outcome of an answer.
+  /// Creates the outcome of a response.
   public init(status: HTTPResponse.Status) { self.init(code: status.code) }
 
   init(code: Int) {
@@ -79,7 +79,7 @@ public struct AttemptOutcome: Sendable, Hashable {
     }
   }
 
-  /// The outcome of a failure.
+  /// Creates the outcome of a failure.
   public init(_ error: TransportError) {
     switch (error.stage, error.code) {
     case (.timeout, .totalTimeout): self = .silent
@@ -92,8 +92,9 @@ public struct AttemptOutcome: Sendable, Hashable {
     }
   }
 
-  /// The outcome of a fetch, for what is ended once a call and not once an attempt, such as an ``EndpointLease``: that
-  /// of its last attempt. A fetch that failed before or behind the transfer, such as in decoding, says nothing.
+  /// Creates the outcome of a fetch, for a report that is made once per call instead of once per attempt, such as that
+  /// of an ``EndpointLease``. The outcome is that of the last attempt. A fetch that failed before or after the
+  /// transfer, for example in decoding, is ignored.
   ///
   /// ```swift
   /// lease.end(AttemptOutcome(error).verdict, latency: latency)
@@ -106,7 +107,7 @@ public struct AttemptOutcome: Sendable, Hashable {
     }
   }
 
-  /// The outcome of what a transport brought.
+  /// Creates the outcome of a transport's result.
   init(_ result: Result<TransferResponse, TransportError>, sinceEpoch: @autoclosure () -> Duration) {
     switch result {
     case .failure(let error): self.init(error)
@@ -116,12 +117,12 @@ public struct AttemptOutcome: Sendable, Hashable {
     }
   }
 
-  /// What says nothing of the server.
+  /// An outcome that says nothing about the server.
   static let silent = AttemptOutcome(verdict: .ignored, load: .ignored, hedge: .ends)
 }
 
 extension HTTPResponse {
-  /// How long the server wants to be left alone: what a 429 or 503 says with `Retry-After`.
+  /// Returns how long the server asks not to be called: the `Retry-After` of a 429 or 503.
   func retryAfter(_ sinceEpoch: @autoclosure () -> Duration) -> Duration? {
     guard statusCode == 429 || statusCode == 503 else { return nil }
     let sinceEpoch = sinceEpoch()

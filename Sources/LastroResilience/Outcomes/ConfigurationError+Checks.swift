@@ -19,7 +19,7 @@ extension ConfigurationError {
       throw Self(
         "\(name) is \(value.brief), below the minimum of \(minimum.brief)", hint: "give \(minimum.brief) or more")
     }
-    // Sums of such durations must not overflow.
+    // Limit durations so that their sums cannot overflow.
     guard value <= .seconds(1_000_000_000) else {
       throw Self("\(name) is \(value.brief), above the maximum of 1000000000 s", hint: "give less than thirty years")
     }

@@ -2,19 +2,19 @@
 
 import Lastro
 
-/// A machine that may be forgotten while nothing depends on what it knows.
+/// A machine that may be discarded while nothing depends on its state.
 protocol ForgettableMachine: Sendable {
   func mayBeForgotten(now: Duration) -> Bool
 }
 
-/// A machine for each key, at most so many: keys beyond share one, so that no number of hosts takes memory for ever.
+/// A machine per key, up to a maximum. Further keys share one machine, so memory stays bounded for any number of hosts.
 struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
-  /// The place of a machine. What was begun with one ends with it, whatever becomes of the key. An object, so that the
-  /// key is looked up once an attempt.
+  /// The place of a machine. An attempt ends in the place where it began, even if the key is removed meanwhile. It is
+  /// an object so that the key is looked up once per attempt.
   ///
-  /// Unchecked because the lock around the `KeyedMachines` that it is of is around every use of `machine`.
+  /// Unchecked because every use of `machine` holds the lock around the owning `KeyedMachines`.
   final class Place: @unchecked Sendable, Hashable {
-    /// Whether it is of one key alone.
+    /// Whether the machine belongs to a single key.
     let isOwn: Bool
     fileprivate var machine: Machine
 
@@ -42,7 +42,7 @@ struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
     shared = Place(make(), isOwn: false)
   }
 
-  /// The place of a key, where a machine is made if there is none.
+  /// Returns the place of a key; creates a machine if there is none.
   mutating func place(of key: ResilienceKey, now: Duration) -> Place {
     if let known = places[key] { return known }
     sweep(now)
@@ -57,7 +57,7 @@ struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
     nonmutating _modify { yield &place.machine }
   }
 
-  /// The machine of a key; `nil` where nothing is known of it.
+  /// Returns the machine of a key; `nil` if there is none.
   func known(_ key: ResilienceKey) -> Machine? { places[key]?.machine }
 
   private mutating func sweep(_ now: Duration) {

@@ -3,11 +3,11 @@
 public import Lastro
 
 extension FailureCode {
-  /// A circuit is open: attempts to the server failed, and the next is not due yet.
+  /// A circuit is open: attempts to the server failed, and the next one is not due yet.
   public static let circuitOpen = Self("circuit_open")
-  /// As many attempts are under way as the limiter lets be, and its queue is full, or the wait too long.
+  /// The limit of concurrent attempts is reached, and the queue is full or the wait too long.
   public static let concurrencyLimited = Self("concurrency_limited")
-  /// The pace that the server, or the configuration, allows leaves no room in time.
+  /// The pace that the server or the configuration allows would delay the request for too long.
   public static let rateLimited = Self("rate_limited")
 }
 

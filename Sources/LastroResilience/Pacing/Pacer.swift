@@ -4,71 +4,73 @@ public import HTTPTypes
 public import Lastro
 internal import LastroSupport
 
-/// Spreads requests over time, as the configuration and the server want it.
+/// Spreads requests over time, according to the configuration and the server's rate limits.
 ///
-/// Each key has a pace of its own, of at most 10,000. Share one pacer among stacks that call the same servers with the
-/// same credentials. Any thread may use it.
+/// Each key has its own pace, up to 10,000 keys. Share one pacer among stacks that call the same servers with the same
+/// credentials. It may be used from any thread.
 ///
 /// ```swift
 /// let pacer = Pacer(PacingPolicy(pace: try .init(perSecond: 10, burst: 5)))
 /// let stack = TransportNetworkStack(transport: ResilientTransport(over: engine, Resilience(pacer: pacer)))
 /// ```
 public final class Pacer: Sendable {
-  /// What a pacer knows of a key.
+  /// The state of a pacer for one key.
   public struct Status: Sendable, Hashable {
-    /// Requests that the server's quota has in all, where it says so.
+    /// The size of the server's quota in requests, if the server sends it.
     public let quota: Int?
-    /// Requests that are left of it; `nil` where it tells none.
+    /// The number of requests left of the quota; `nil` if the server sends none.
     public let left: Int?
-    /// Until there are more.
+    /// The time until the quota is renewed.
     public let reset: Duration?
-    /// For how long the server wants to be left alone; `nil` where it does not ask for it.
+    /// The time for which the server asks not to be called; `nil` if it does not.
     public let blocked: Duration?
   }
 
-  /// A request that may go out: what its answer is told by.
+  /// A slot for a request, to which its response is reported.
   public struct Slot: Sendable {
     let place: Place
     fileprivate let reservation: PacingMachine.Reservation
-    /// Its number among the requests that were sent; 0 before.
+    /// The request's sequence number among the sent ones; 0 before it is sent.
     fileprivate(set) var number: UInt64 = 0
-    /// How long the request waited.
+    /// The time that the request waited.
     public let waited: Duration
   }
 
   typealias Place = KeyedMachines<PacingMachine>.Place
 
-  /// What becomes of a request that asks.
+  /// The immediate result of asking for a slot.
   enum Turn {
     case slot(Slot)
     case wait(Wait)
   }
 
-  /// A place that is still to come.
+  /// A reservation of a future slot.
   struct Wait: Sendable {
     fileprivate let place: Place
     fileprivate let reservation: PacingMachine.Reservation
-    /// When it was asked for first, and how long it may take from then on.
+    /// The time of the first request for a slot, and the maximum wait from then on.
     fileprivate let start: Duration
     fileprivate let limit: Duration
-    /// When the place was taken.
+    /// The time at which the slot was reserved.
     fileprivate let now: Duration
   }
 
-  /// How fast requests go out.
+  /// The rules for the pace of requests.
   public let policy: PacingPolicy
   let keyRule: ResilienceKeyRule
   private let time: TimeSource
   private let random: RandomSource
   private let machines: Lock<KeyedMachines<PacingMachine>>
 
-  /// Makes a pacer that knows of no quota.
+  /// Creates a pacer without known quotas.
   ///
   /// - Parameters:
-  ///   - policy: how fast requests go out. Default: as the server wants it.
-  ///   - key: which requests share a pace. Default: those to an origin with the same `Authorization`.
-  ///   - time: where the time comes from. Default: the system's.
-  ///   - random: keeps those that wait for the same moment from rushing. Default: the system's.
+  ///   - policy: the rules for the pace of requests. Default: only the server's limits apply.
+  ///   - key: the rule that decides which requests share a pace. Default: requests to the same origin with the same
+  ///     `Authorization`.
+  ///   - time: the time source. Default: the system's.
+  ///   - random: a source of jitter, so that requests that wait for the same moment do not start together. Default: the
+  ///     system's.
   public init(
     _ policy: PacingPolicy = PacingPolicy(), key: ResilienceKeyRule = .originAndCredentials,
     time: TimeSource = .continuous, random: RandomSource = .system
@@ -83,7 +85,7 @@ public final class Pacer: Sendable {
       })
   }
 
-  /// What it knows of a key.
+  /// Returns the state of the pacer for a key.
   public func status(of key: ResilienceKey) -> Status {
     let now = time.now()
     let machine = machines.withLock { $0.known(key) }
@@ -94,11 +96,12 @@ public final class Pacer: Sendable {
       blocked: blockedUntil > now ? blockedUntil - now : nil)
   }
 
-  /// Waits until a request may go out. It counts as sent from then on.
+  /// Waits until a request may be sent. The request counts as sent when the call returns.
   ///
   /// - Parameters:
-  ///   - key: for what.
-  ///   - left: how long the whole attempt may still take: a wait that would be longer is not begun. Default: no limit.
+  ///   - key: the key of the request.
+  ///   - left: the time left for the whole attempt; the call fails at once if the wait would be longer. Default: no
+  ///     limit.
   /// - Throws: `TransportError`, stage `policy`, code `rate_limited`; the cancelled error when the task is cancelled.
   ///   Nothing was sent.
   public func slot(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> Slot {
@@ -108,29 +111,29 @@ public final class Pacer: Sendable {
     }
   }
 
-  /// A request goes out: what its answer is told by.
+  /// Marks the request of a slot as sent; returns the slot with its sequence number.
   func sent(_ slot: Slot) -> Slot {
     var slot = slot
     slot.number = machines.withLock { $0[slot.place].send() }
     return slot
   }
 
-  /// A request that had a slot does not go out.
+  /// Returns the slot of a request that is not sent.
   func giveBack(_ slot: Slot) { machines.withLock { $0[slot.place].giveBack(slot.reservation) } }
 
-  /// A request that may go out at once, or later: without a suspension, for most wait for nothing. Its slot is sent or
-  /// given back.
+  /// Returns a slot, or a wait for one, without suspending, because most requests do not wait. The caller must pass the
+  /// slot to `sent` or `giveBack`.
   func turn(for key: ResilienceKey, left: Duration?) throws(TransportError) -> Turn {
     let start = time.now()
     let limit = min(policy.whenClosed == .wait ? policy.maximumWait : .zero, left ?? .seconds(1_000_000_000))
     return try turn(for: key, since: start, limit: limit, now: start)
   }
 
-  /// - Parameter earlier: the wait that the request has behind it in vain.
+  /// - Parameter earlier: the wait of this request that ended without a usable slot.
   private func turn(
     for key: ResilienceKey, since start: Duration, limit: Duration, now: Duration, after earlier: Wait? = nil
   ) throws(TransportError) -> Turn {
-    // Under one lock: a place that is refused goes back before another is taken behind it.
+    // Hold the lock throughout: a refused reservation is returned before another is made behind it.
     let (place, reservation, fits) = machines.withLock { machines in
       let place = earlier?.place ?? machines.place(of: key, now: now)
       if let earlier { machines[place].giveBack(earlier.reservation) }
@@ -157,7 +160,7 @@ public final class Pacer: Sendable {
         machines.withLock { $0[place].giveBack(reservation) }
         throw .cancelled()
       }
-      // The server may have closed the gate meanwhile; else the place is this request's.
+      // If the server sent a `Retry-After` meanwhile, reserve again; otherwise the slot is valid.
       let blockedUntil = machines.withLock { $0[place].blockedUntil }
       let now = time.now()
       if blockedUntil <= now { return Slot(place: place, reservation: reservation, waited: now - wait.start) }
@@ -168,17 +171,17 @@ public final class Pacer: Sendable {
     }
   }
 
-  /// Tells the answer to a request.
+  /// Reports the response to a request.
   ///
   /// - Parameters:
-  ///   - slot: that of the request.
-  ///   - head: the answer's.
-  /// - Returns: how long the server asks to be left alone, where it does (429 and 503 with `Retry-After`).
+  ///   - slot: the slot of the request.
+  ///   - head: the head of the response.
+  /// - Returns: how long the server asks not to be called (429 and 503 with `Retry-After`); `nil` if it does not ask.
   @discardableResult
   public func learn(_ slot: Slot, from head: HTTPResponse) -> Duration? {
     let now = time.now()
     let retryAfter = head.retryAfter(time.sinceEpoch())
-    // What one server says is nothing to the others that share a machine for want of room.
+    // On a machine that several servers share for lack of room, the fields of one server do not apply to the others.
     guard slot.place.isOwn else { return retryAfter }
     let quota =
       policy.readsRateLimitFields ? RateLimitFields.quota(head.headerFields, sinceEpoch: time.sinceEpoch()) : nil

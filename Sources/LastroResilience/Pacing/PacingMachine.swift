@@ -2,18 +2,17 @@
 
 import Lastro
 
-/// When requests to one key may go out, as a pure machine: the pace that was configured, the server's quota, and what
-/// it
-/// asked for by `Retry-After`.
+/// The times at which requests of one key may be sent, as a pure state machine. They follow from the configured pace,
+/// the server's quota and its `Retry-After`.
 struct PacingMachine: Sendable, ForgettableMachine {
-  /// A request that may go out at a time: it is then sent or given back, once.
+  /// A reserved time for a request, which must be sent or returned exactly once.
   struct Reservation: Sendable, Hashable {
     let slot: Duration
-    /// Its number among all reservations.
+    /// The sequence number among all reservations.
     fileprivate let number: UInt64
   }
 
-  /// After a `Retry-After` has passed: half of the pace before it, doubled each second, for three seconds.
+  /// The ramp after a `Retry-After`: half of the earlier pace, doubled each second, for three seconds.
   private struct Ramp: Sendable {
     static let length = 3.0
 
@@ -32,15 +31,15 @@ struct PacingMachine: Sendable, ForgettableMachine {
 
   private struct Quota: Sendable {
     var told: ServerQuota
-    /// When there is more.
+    /// The time at which the quota is renewed.
     var until: Duration
-    /// The newest request that the server may have counted, by its number among those that were sent.
+    /// The sequence number of the newest request that the server may have counted.
     var number: UInt64
-    /// When the next may go out, where they are spaced.
+    /// The next permitted time while requests are spaced.
     var due: Duration
   }
 
-  /// What a reservation changes, so that one that is not used can be given back.
+  /// The state that a reservation changes, kept so that an unused one can be returned.
   private struct Places: Sendable {
     var bucket: TokenBucket?
     var quota: Quota?
@@ -48,27 +47,27 @@ struct PacingMachine: Sendable, ForgettableMachine {
   }
 
   private var places: Places
-  /// As they were before the newest reservation; `nil` where they have been changed since.
+  /// The state before the newest reservation; `nil` if it has changed since.
   private var before: Places?
   private(set) var blockedUntil = Duration.zero
   private var newestReservation: UInt64 = 0
-  /// Those of which it is open whether they are sent.
+  /// The number of requests that may still be dropped before sending.
   private var reserved = 0
   private var sent: UInt64 = 0
-  /// Requests in the second that runs, and in the one before.
+  /// The number of requests in the current second and in the one before.
   private var second: Int64 = 0
   private var counts = (now: 0, before: 0)
   private var lastUse = Duration.zero
 
-  /// The most that a server is believed: one wrong number must not shut it out for years.
+  /// The longest wait that a server can impose: one wrong number must not block it for years.
   private static let longest = Duration.seconds(3600)
 
   init(bucket: TokenBucket? = nil) { places = Places(bucket: bucket) }
 
-  /// Takes the next place.
+  /// Reserves the next time.
   ///
-  /// - Parameter unit: a random number from 0 up to 1, so that those that wait for the same moment do not rush. Made
-  ///   only where it is needed.
+  /// - Parameter unit: a random number from 0 up to 1, so that requests that wait for the same moment do not start
+  ///   together. It is evaluated only if needed.
   mutating func reserve(now: Duration, unit: @autoclosure () -> Double) -> Reservation {
     lastUse = now
     newestReservation += 1
@@ -88,17 +87,17 @@ struct PacingMachine: Sendable, ForgettableMachine {
     return Reservation(slot: slot, number: newestReservation)
   }
 
-  /// A request that had a place is sent.
+  /// Records that a reserved request is sent.
   ///
-  /// - Returns: its number among those that were sent.
+  /// - Returns: its sequence number among the sent requests.
   mutating func send() -> UInt64 {
     reserved -= 1
     sent += 1
     return sent
   }
 
-  /// A request is not sent: the server's quota stays as it was. Its place is given back too, unless others come behind
-  /// it.
+  /// Records that a request is not sent, which leaves the server's quota unchanged. Its time is returned too, unless a
+  /// later reservation follows it.
   mutating func giveBack(_ reservation: Reservation) {
     reserved -= 1
     guard reservation.number == newestReservation, let earlier = before.take() else { return }
@@ -113,14 +112,14 @@ struct PacingMachine: Sendable, ForgettableMachine {
     defer { places.quota = quota }
     let usable = quota.told.left - used(of: quota) + 1
     if usable > (quota.told.whole.map { $0 / 10 } ?? 5) { return slot }
-    // The last ones are spread over the time that is left.
+    // Spread the last requests over the time that is left.
     guard usable > 0 else { return quota.until + quota.told.reset * (0.1 * unit()) }
     let place = max(slot, quota.due)
     quota.due = place + (quota.until - place) / usable
     return place
   }
 
-  /// What was sent since the quota was told, and what may be.
+  /// Returns the number of requests sent since the server reported the quota, plus the reserved ones.
   private func used(of quota: Quota) -> Int { Int(clamping: sent - min(quota.number, sent)) + reserved }
 
   private mutating func count(_ slot: Duration) {
@@ -130,18 +129,18 @@ struct PacingMachine: Sendable, ForgettableMachine {
     counts.now += 1
   }
 
-  /// Learns from an answer.
+  /// Learns from a response.
   ///
   /// - Parameters:
-  ///   - number: that of its request, from ``send()``.
-  ///   - quota: what the server says of it.
-  ///   - retryAfter: how long the server wants to be left alone, for all of this key.
+  ///   - number: the sequence number of its request, from ``send()``.
+  ///   - quota: the quota that the server reports.
+  ///   - retryAfter: how long the server asks not to be called, for the whole key.
   mutating func learn(number: UInt64, quota told: ServerQuota?, retryAfter: Duration?, now: Duration) {
     lastUse = now
     before = nil
     if var told {
       told.reset = min(told.reset, Self.longest)
-      // An answer to an older request knows less.
+      // The response to an older request has older data.
       if number >= places.quota?.number ?? 0 || now >= places.quota?.until ?? .zero {
         places.quota = Quota(told: told, until: now + told.reset, number: number, due: now)
       }
@@ -153,7 +152,7 @@ struct PacingMachine: Sendable, ForgettableMachine {
     places.ramp = Ramp(start: until, perSecond: Double(max(counts.now, counts.before, 2)), due: until)
   }
 
-  /// What is known of the server's quota at a time.
+  /// Returns the known quota of the server at a time.
   func status(now: Duration) -> (left: Int, reset: Duration, whole: Int?)? {
     guard let quota = places.quota, now < quota.until else { return nil }
     return (max(0, quota.told.left - used(of: quota)), quota.until - now, quota.told.whole)

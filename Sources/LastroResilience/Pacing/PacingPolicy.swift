@@ -2,16 +2,16 @@
 
 public import Lastro
 
-/// How fast requests go out.
+/// The rules for the pace of requests.
 public struct PacingPolicy: Sendable, Hashable {
-  /// A pace of one's own.
+  /// A pace that the application sets.
   public struct Pace: Sendable, Hashable {
-    /// Requests a second, in the long run.
+    /// The long-term number of requests per second.
     public let perSecond: Double
-    /// Most that go out at once.
+    /// The maximum number of requests in a burst.
     public let burst: Int
 
-    /// Makes a pace.
+    /// Creates a pace.
     ///
     /// - Throws: `ConfigurationError` for a pace below one in a day or above a million in a second, and for a burst
     ///   outside 1…1000000.
@@ -27,28 +27,28 @@ public struct PacingPolicy: Sendable, Hashable {
     }
   }
 
-  /// What becomes of a request that may not go out yet.
+  /// The treatment of a request that may not be sent yet.
   public enum WhenClosed: Sendable, Hashable {
-    /// It waits, for ``PacingPolicy/maximumWait`` at most and never beyond its deadline.
+    /// The request waits for at most ``PacingPolicy/maximumWait``, and never beyond its deadline.
     case wait
-    /// It fails at once, with code `rate_limited`.
+    /// The request fails at once with code `rate_limited`.
     case refuse
   }
 
-  /// A pace of one's own. Default `nil`: none.
+  /// The pace that the application sets. Default `nil`: none.
   public var pace: Pace?
-  /// Whether the server's `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers), and `X-RateLimit-…`, are followed.
+  /// Whether the server's `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers) and `X-RateLimit-…` are followed.
   /// Default true.
   public var readsRateLimitFields: Bool
-  /// Whether a `Retry-After` of a 429 or 503 holds for all requests of the key, and not only for the one that got it.
-  /// Default true.
+  /// Whether the `Retry-After` of a 429 or 503 applies to all requests of the key, and not only to the one that
+  /// received it. Default true.
   public var sharesRetryAfter: Bool
-  /// Default ``WhenClosed/wait``.
+  /// The treatment of a request that may not be sent yet. Default ``WhenClosed/wait``.
   public var whenClosed: WhenClosed
   /// The longest that a request waits. Default 60 s.
   public var maximumWait: Duration
 
-  /// Makes a policy.
+  /// Creates a policy.
   public init(
     pace: Pace? = nil, readsRateLimitFields: Bool = true, sharesRetryAfter: Bool = true,
     whenClosed: WhenClosed = .wait, maximumWait: Duration = .seconds(60)

@@ -4,28 +4,28 @@ import HTTPTypes
 import Lastro
 import LastroWire
 
-/// What a server says of its quota.
+/// A quota as reported by a server.
 struct ServerQuota: Sendable, Hashable {
-  /// How many requests are left.
+  /// The number of requests left.
   var left: Int
-  /// For how long.
+  /// The time until the quota is renewed.
   var reset: Duration
-  /// How many there are in all, where it says so.
+  /// The size of the quota, if the server sends it.
   var whole: Int?
 }
 
-/// Reads what servers say of their quotas.
+/// A parser for the rate-limit fields of responses.
 enum RateLimitFields {
-  /// The quota that leaves least room; `nil` where none is told.
+  /// Returns the most restrictive quota; `nil` if the fields contain none.
   ///
-  /// `RateLimit` (draft-ietf-httpapi-ratelimit-headers) counts before the older names. One that breaks its grammar is
-  /// ignored as a whole.
+  /// `RateLimit` (draft-ietf-httpapi-ratelimit-headers) takes precedence over the older names. A field that violates
+  /// its grammar is ignored as a whole.
   static func quota(_ fields: HTTPFields, sinceEpoch: @autoclosure () -> Duration) -> ServerQuota? {
     guard fields.contains(where: { mayTell($0.name) }) else { return nil }
     return current(fields) ?? older(fields, sinceEpoch())
   }
 
-  /// Most answers tell nothing, and are not searched for each name.
+  /// Whether a field may contain a quota. Most responses have none, and this check avoids a search for each name.
   private static func mayTell(_ name: HTTPField.Name) -> Bool {
     switch name.canonicalName.utf8.first {
     case UInt8(ascii: "r"), UInt8(ascii: "x"): name.canonicalName.contains("ratelimit")
@@ -45,11 +45,11 @@ enum RateLimitFields {
       let reset = item.parameters["t"]?.count ?? 0
       return ServerQuota(left: left, reset: .seconds(min(Int64(reset), longest)), whole: wholes[name])
     }
-    // One that does not say for how long is over at once, and must not hide another.
+    // A quota without a reset time expires at once, and must not hide another.
     return quotas.filter { $0.reset > .zero }.min { $0.room < $1.room } ?? quotas.first
   }
 
-  /// The quotas of `RateLimit-Policy` that count requests, by name, and the names of those that count something else.
+  /// Returns the quotas of `RateLimit-Policy` that count requests, by name, and the names of quotas in other units.
   private static func policies(of fields: HTTPFields) -> (wholes: [String: Int], others: Set<String>) {
     guard let text = text(of: "RateLimit-Policy", fields), let items = StructuredReader.list(text.utf8) else {
       return ([:], [])
@@ -66,7 +66,7 @@ enum RateLimitFields {
     return (wholes, others)
   }
 
-  /// Names of older drafts and of APIs: limit, remaining, reset.
+  /// The field names of older drafts and of APIs: limit, remaining, reset.
   private static let names = [
     ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
     ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"],
@@ -84,11 +84,11 @@ enum RateLimitFields {
     return quotas.min { $0.room < $1.room }
   }
 
-  /// Seconds, seconds since 1970, or a duration such as `6m0s` or `250ms`.
+  /// Parses seconds, seconds since 1970, or a duration such as `6m0s` or `250ms`.
   static func wait(_ text: String, _ sinceEpoch: Duration) -> Duration? {
     guard let number = Double(text) else { return spelled(text) }
     guard number.isFinite, number >= 0 else { return nil }
-    // What lies thirty years ahead is a date.
+    // More than thirty years can only be a date.
     let seconds = number > Double(longest) ? number - sinceEpoch.inSeconds : number
     return .seconds(min(max(seconds, 0), Double(longest)))
   }
@@ -119,12 +119,12 @@ enum RateLimitFields {
 }
 
 extension ServerQuota {
-  /// Requests for each second: of several quotas, the one with the least holds.
+  /// The number of requests per second. Of several quotas, the one with the least applies.
   fileprivate var room: Double { Double(left) / max(reset.inSeconds, 1) }
 }
 
 extension StructuredValue {
-  /// A number that counts something.
+  /// The value as a non-negative integer; `nil` if it is not one.
   fileprivate var count: Int? {
     if case .integer(let number) = self, number >= 0 { Int(number) } else { nil }
   }

@@ -2,13 +2,13 @@
 
 import Lastro
 
-/// A pace with bursts, as the generic cell rate algorithm: its whole state is one time.
+/// A pace with bursts, by the generic cell rate algorithm: its whole state is one time.
 struct TokenBucket: Sendable, Hashable {
-  /// Time between two at the pace.
+  /// The time between two requests at the pace.
   let interval: Duration
-  /// How far ahead of the pace a burst may be.
+  /// The time by which a burst may run ahead of the pace.
   let tolerance: Duration
-  /// When the next would be due if all came at the pace.
+  /// The time at which the next request would be due if all kept to the pace.
   private(set) var due = Duration.zero
 
   init(perSecond: Double, burst: Int) {
@@ -16,9 +16,9 @@ struct TokenBucket: Sendable, Hashable {
     tolerance = interval * (burst - 1)
   }
 
-  /// Takes the next place.
+  /// Reserves the next time.
   ///
-  /// - Returns: when it is, which may be now.
+  /// - Returns: the reserved time, which may be now.
   mutating func reserve(now: Duration) -> Duration {
     let slot = max(now, due - tolerance)
     due = max(slot, due) + interval

@@ -165,7 +165,7 @@ extension ConnectionConformance {
   @Sendable private static func cancelBeforeStart(
     _ suite: Self, _ subject: ConnectionSubject
   ) async throws(Problem) {
-    // Not counted: without a start there is no queue to be called on.
+    // Use a probe that is not counted: without a start there is no queue for a completion.
     subject.connection.cancel()
     subject.start()
     let receive = subject.connection.sendProbe()
@@ -213,7 +213,7 @@ extension ConnectionConformance {
   }
 }
 
-/// Tells when it goes.
+/// A token that reports its deallocation.
 private final class DeinitToken: Sendable {
   private let gone: OneAnswer<Void>
 

@@ -10,11 +10,11 @@ public import LastroTransports
   internal import Foundation
 #endif
 
-/// Checks that the connections of a factory keep the promises of `Connection`. For authors of transports: needs no test
-/// framework.
+/// A suite that checks whether the connections of a factory keep the promises of `Connection`. It is meant for authors
+/// of transports, and needs no test framework.
 ///
-/// The connections must lead to a peer that sends every byte back, and ends its direction when ours ends; ``echo(_:)``
-/// is one.
+/// The connections must lead to a peer that sends every byte back, and ends its direction when this side ends its own;
+/// ``echo(_:)`` is one.
 ///
 /// ```swift
 /// let dialer = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
@@ -23,14 +23,14 @@ public import LastroTransports
 /// try await ConnectionConformance(of: factory).check()
 /// ```
 public struct ConnectionConformance: Sendable {
-  /// A promise that is not kept.
+  /// A broken promise.
   public struct Finding: Error, Sendable, Hashable, CustomStringConvertible {
     /// The promise that was broken.
     public var promise: String
-    /// What happened instead.
+    /// The observed behavior.
     public var problem: String
 
-    /// Promise and problem on one line.
+    /// The promise and the problem on one line.
     public var description: String { "\(promise): \(problem)" }
   }
 
@@ -40,14 +40,14 @@ public struct ConnectionConformance: Sendable {
   let bigLength: Int
   private let omitted: Set<String>
 
-  /// Makes a suite.
+  /// Creates a suite.
   ///
   /// - Parameters:
-  ///   - factory: makes a connection for every promise, each to be started once.
-  ///   - parameters: given to the factory, with a connect limit of no less than `patience`.
-  ///   - bigLength: bytes that are sent at once and back. Default 1 MiB.
-  ///   - patience: after how long something that does not happen counts as a hang. Default 60 s.
-  ///   - omitted: promises that the transport cannot keep, such as ``promisesOfEnds``. Default none.
+  ///   - factory: creates a connection for every promise; each is started once.
+  ///   - parameters: the parameters that are passed to the factory, with a connect limit of at least `patience`.
+  ///   - bigLength: the number of bytes that are sent at once and echoed. Default 1 MiB.
+  ///   - patience: the time after which a missing event counts as a hang. Default 60 s.
+  ///   - omitted: promises that the transport cannot keep, such as ``promisesOfEnds``. Default: none.
   public init(
     of factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp, bigLength: Int = 1 << 20,
     patience: Duration = .seconds(60), leavingOut omitted: Set<String> = []
@@ -60,9 +60,9 @@ public struct ConnectionConformance: Sendable {
     self.omitted = omitted
   }
 
-  /// Sends everything back that comes over a stream, then ends our direction, as the other side did.
+  /// Sends back every byte of a stream, then ends this direction when the other side ends its own.
   ///
-  /// - Throws: what the stream throws.
+  /// - Throws: the errors of the stream.
   public static func echo(_ stream: any ByteStream) async throws {
     while let bytes = try await stream.read() { try await stream.write(bytes) }
     try await stream.finishWriting()
@@ -71,12 +71,12 @@ public struct ConnectionConformance: Sendable {
   /// The promises, by name, in the order in which they are checked.
   public static var promises: [String] { checks.map(\.name) }
 
-  /// Those of a transport that tells its server of the end of our direction; meek and obfs4 have no word for it.
+  /// The promises of a transport that informs its server when this side ends its direction; meek and obfs4 cannot.
   public static var promisesOfEnds: Set<String> { Set(checks.filter(\.needsEnd).map(\.name)) }
 
-  /// Checks everything, one promise after the other.
+  /// Checks every promise, one after the other.
   ///
-  /// - Returns: the promises that are not kept; none for a connection that is all right.
+  /// - Returns: the broken promises; none for a correct connection.
   public func findings() async -> [Finding] {
     var findings: [Finding] = []
     for check in kept {
@@ -85,7 +85,7 @@ public struct ConnectionConformance: Sendable {
     return findings
   }
 
-  /// Checks everything.
+  /// Checks every promise.
   ///
   /// - Throws: the first `Finding`.
   public func check() async throws {

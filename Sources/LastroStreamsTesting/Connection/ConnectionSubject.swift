@@ -12,7 +12,7 @@ internal import LastroTransports
   internal import Foundation
 #endif
 
-/// A connection under test, and all that it called.
+/// A connection under test, with a record of its calls.
 final class ConnectionSubject: Sendable {
   struct Problem: Error { var text: String }
 
@@ -50,7 +50,7 @@ final class ConnectionSubject: Sendable {
   }
 
   var states: [ConnectionState] { record.withLock { $0.states } }
-  /// The states so far, as a finding has them: an array would tell the module and type of each.
+  /// The states so far, as text for a finding: the description of an array would include module and type names.
   var history: String { Self.words(states) }
   var viability: [Bool] { record.withLock { $0.viability } }
   var order: [String] { record.withLock { $0.order } }
@@ -104,7 +104,8 @@ final class ConnectionSubject: Sendable {
     }
   }
 
-  /// As above, for a value that may never be given: then a waiting task gets `last`, or it would wait for ever.
+  /// Waits as above, for a value that may never be given: on a timeout a waiting task gets `last`, so that it does not
+  /// wait forever.
   func patiently<Value: Sendable>(
     _ what: String, _ shot: OneAnswer<Value>, else last: Value
   ) async throws(Problem) -> Value {
@@ -188,7 +189,7 @@ final class ConnectionSubject: Sendable {
     guard !states.isEmpty else { return connection.cancel() }
     connection.cancel()
     try await wait(for: "state cancelled") { $0.contains(.cancelled) }
-    // What is called after the last state runs behind it on the queue.
+    // Calls made after the last state are behind it on the queue.
     try await patiently("the queue") { [queue] in
       await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }

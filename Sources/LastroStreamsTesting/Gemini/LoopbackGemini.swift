@@ -3,9 +3,9 @@
 import Lastro
 public import LastroTesting
 
-/// What a ``LoopbackGeminiServer`` does about a request: legal answers, and illegal ones.
+/// The response of a ``LoopbackGeminiServer`` to a request, which may be invalid.
 public struct LoopbackGeminiAnswer: Sendable {
-  /// How the connection ends after the bytes.
+  /// The end of the connection after the bytes.
   public enum End: Sendable, Hashable {
     /// TLS is closed in order (close_notify), then TCP.
     case close
@@ -13,50 +13,50 @@ public struct LoopbackGeminiAnswer: Sendable {
     case truncate
     /// A TCP reset.
     case reset
-    /// Nothing more is said, until the client goes away.
+    /// Nothing more is sent until the client goes away.
     case stall
   }
 
-  /// All that is sent, header and body.
+  /// The bytes to send, header and body.
   public var bytes: [UInt8]
-  /// Bytes that are written at a time, each in a TLS record of its own; less than one is one. Default: all.
+  /// The number of bytes per write, each in its own TLS record; less than 1 counts as 1. Default: all bytes.
   public var pieceBytes = Int.max
-  /// Default ``End/close``.
+  /// The end of the connection. Default ``End/close``.
   public var end = End.close
 
-  /// An answer of any bytes.
+  /// Creates an answer from any bytes.
   public init(_ bytes: some Collection<UInt8>, pieceBytes: Int = .max, end: End = .close) {
     self.bytes = Array(bytes)
     self.pieceBytes = max(1, pieceBytes)
     self.end = end
   }
 
-  /// An answer of any text; line ends are yours.
+  /// Creates an answer from any text; add the line ends yourself.
   public init(_ text: String, pieceBytes: Int = .max, end: End = .close) {
     self.init(Array(text.utf8), pieceBytes: pieceBytes, end: end)
   }
 
-  /// `20 type` and a body.
+  /// Returns an answer with `20 type` and a body.
   public static func success(_ body: some Collection<UInt8>, type: String = "text/gemini") -> Self {
     Self(Array("20 \(type)\r\n".utf8) + Array(body))
   }
 
-  /// `20 type` and a body.
+  /// Returns an answer with `20 type` and a body.
   public static func success(_ body: String, type: String = "text/gemini") -> Self {
     success(Array(body.utf8), type: type)
   }
 
-  /// A header alone.
+  /// Returns an answer with only a header.
   public static func header(_ status: Int, _ meta: String = "") -> Self { Self("\(status) \(meta)\r\n") }
 
-  /// Nothing at all, until the client goes away.
+  /// An answer that sends nothing until the client goes away.
   public static let silence = Self("", end: .stall)
 
-  /// The same answer, one byte at a time.
+  /// The same answer, sent one byte at a time.
   public var byteByByte: Self { Self(bytes, pieceBytes: 1, end: end) }
 }
 
-/// A Gemini server on 127.0.0.1 that answers as a closure says, over TLS with a certificate that can be changed.
+/// A Gemini server on 127.0.0.1 that responds through a closure, over TLS with a replaceable certificate.
 ///
 /// ```swift
 /// let server = try LoopbackGeminiServer(identity: CertificateMint.selfSigned(hosts: ["localhost"])) { request in
@@ -65,7 +65,7 @@ public struct LoopbackGeminiAnswer: Sendable {
 /// let response = try await client.fetchData(server.url("/"))
 /// ```
 ///
-/// Dropping it stops it.
+/// Dropping the server stops it.
 public final class LoopbackGeminiServer: Sendable {
   private let server: LoopbackServer
   private let seen: EventRecorder<(line: String, client: String?)>
@@ -73,10 +73,10 @@ public final class LoopbackGeminiServer: Sendable {
   /// Starts a server.
   ///
   /// - Parameters:
-  ///   - identity: certificate and key.
-  ///   - clientAuthoritiesPEM: demands a client certificate that one of these authorities issued; a self-signed one is
-  ///     its own. Default `nil`: none is asked for.
-  ///   - answer: is given the request line without its end.
+  ///   - identity: the certificate and its key.
+  ///   - clientAuthoritiesPEM: requires a client certificate issued by one of these authorities; a self-signed one is
+  ///     its own authority. Default `nil`: none is requested.
+  ///   - answer: returns the response to a request line, which has no line end.
   /// - Throws: `LoopbackError`.
   public init(
     identity: MintedCertificate, clientAuthoritiesPEM: String? = nil,
@@ -103,28 +103,28 @@ public final class LoopbackGeminiServer: Sendable {
     }
   }
 
-  /// Its port.
+  /// The port.
   public var port: Int { server.port }
-  /// Request lines that came, in order.
+  /// The request lines received so far, in order.
   public var requests: [String] { seen.events.map(\.line) }
-  /// Common names of the client certificates that came with them.
+  /// The common names of the client certificates of those requests.
   public var clients: [String?] { seen.events.map(\.client) }
-  /// Connections accepted so far.
+  /// The number of connections accepted so far.
   public var acceptedConnections: Int { server.acceptedConnections }
-  /// Connections open now.
+  /// The number of open connections.
   public var openConnections: Int { server.openConnections }
 
-  /// A URL of this server; its host is `localhost`.
+  /// Returns a URL of this server; its host is `localhost`.
   public func url(_ path: String = "/") -> String { "gemini://localhost:\(port)\(path)" }
 
-  /// Shows another certificate from the next connection on.
+  /// Presents another certificate from the next connection on.
   ///
-  /// - Throws: `LoopbackError.invalidTLS(_:)`; the server goes on as it was.
+  /// - Throws: `LoopbackError.invalidTLS(_:)`; the server then keeps its certificate.
   public func show(_ identity: MintedCertificate, clientAuthoritiesPEM: String? = nil) throws(LoopbackError) {
     try server.replaceTLS(Self.tls(identity, clientAuthoritiesPEM))
   }
 
-  /// Stops it.
+  /// Stops the server.
   public func stop() { server.stop() }
 
   private static func tls(_ identity: MintedCertificate, _ clientAuthoritiesPEM: String?) -> LoopbackTLS {

@@ -5,36 +5,36 @@ internal import Lastro
 internal import LastroSupport
 public import LastroTesting
 
-/// A server of the meek transport, as published: `POST`s with an `X-Session-Id` of 8 characters at least, 64 KiB of
-/// body at most either way. Each session is joined to an echo, or to a TCP server on this machine.
+/// A server of the meek transport, as published: `POST`s with an `X-Session-Id` of at least 8 characters, and bodies of
+/// at most 64 KiB either way. Each session leads to an echo, or to a TCP server on this machine.
 ///
-/// As the published server, it knows no end: when a session's target is gone it answers with 500 and forgets the
-/// session; an id that it does not know begins a session.
+/// Like the published server, it cannot signal an end: when a session's target is gone it responds with 500 and removes
+/// the session. An unknown ID begins a session.
 public final class LoopbackMeekServer: Sendable {
-  /// What a session leads to.
+  /// The target of a session.
   public enum Target: Sendable, Hashable {
-    /// Sends back whatever comes.
+    /// An echo of all received bytes.
     case echo
-    /// A port of 127.0.0.1.
+    /// A port on 127.0.0.1.
     case port(Int)
-    /// Bytes without end: 64 KiB with every answer.
+    /// An endless stream: 64 KiB with every response.
     case flood
   }
 
-  /// Most bytes of a body.
+  /// The maximum size of a body.
   public static let payloadBytes = 65_536
 
-  /// The web server: addresses, requests, connections.
+  /// The web server, with its addresses, requests and connections.
   public let server: LoopbackServer
   private let sessions: Lock<[String: MeekPeerSession]>
 
   /// Starts a server.
   ///
   /// - Parameters:
-  ///   - tls: default plain.
-  ///   - target: where sessions lead. Default an echo.
-  ///   - fault: is asked about each request, with its number in its session from 1: a response replaces the server's
-  ///     own, and the session does not see the request. Default none.
+  ///   - tls: the TLS options. Default: plaintext.
+  ///   - target: the target of the sessions. Default: an echo.
+  ///   - fault: called for each request with its number in its session, from 1. A returned response replaces the
+  ///     server's own, and the session does not see the request. Default: none.
   /// - Throws: `LoopbackError`.
   public init(
     tls: LoopbackTLS? = nil, target: Target = .echo,
@@ -62,14 +62,14 @@ public final class LoopbackMeekServer: Sendable {
     }
   }
 
-  /// Number of sessions it knows.
+  /// The number of known sessions.
   public var sessionCount: Int { sessions.withLock { $0.count } }
 
-  /// Stops it; see `LoopbackServer.stop()`.
+  /// Stops the server; see `LoopbackServer.stop()`.
   public func stop() { server.stop() }
 }
 
-/// One session of a ``LoopbackMeekServer``.
+/// A session of a ``LoopbackMeekServer``.
 private final class MeekPeerSession: Sendable {
   private struct State {
     var requests = 0
@@ -78,7 +78,7 @@ private final class MeekPeerSession: Sendable {
 
   private let target: LoopbackMeekServer.Target
   private let state = Lock(State())
-  /// -1 where there is none.
+  /// The descriptor of the connection to the target; -1 if there is none.
   private let descriptor: Int32
 
   init(_ target: LoopbackMeekServer.Target) {
@@ -99,7 +99,7 @@ private final class MeekPeerSession: Sendable {
     }
   }
 
-  /// `nil` when the target is gone.
+  /// Exchanges bytes with the target; returns `nil` if the target is gone.
   func exchange(_ bytes: [UInt8]) -> [UInt8]? {
     switch target {
     case .flood: return [UInt8](repeating: 70, count: LoopbackMeekServer.payloadBytes)
@@ -113,7 +113,7 @@ private final class MeekPeerSession: Sendable {
     case .port:
       guard descriptor >= 0 else { return nil }
       if !bytes.isEmpty, cloopback_send(descriptor, bytes, bytes.count) < 0 { return nil }
-      // The published server waits 10 ms for an answer (turnaroundTimeout).
+      // The published server waits 10 ms for a response (turnaroundTimeout).
       guard cloopback_wait(descriptor, -1, -1, 10) & Int32(CLOOPBACK_WAIT_FIRST) != 0 else { return [] }
       var buffer = [UInt8](repeating: 0, count: LoopbackMeekServer.payloadBytes)
       let count = cloopback_receive(descriptor, &buffer, buffer.count)

@@ -1,77 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a ``LoopbackObfs4Server`` does: by default what obfs4proxy does, with an echo behind it.
+/// The behavior of a ``LoopbackObfs4Server``: by default that of obfs4proxy, with an echo behind it.
 public struct LoopbackObfs4Behavior: Sendable {
-  /// What streams lead to.
+  /// The target of streams.
   public enum Target: Sendable, Hashable {
-    /// Sends back what comes.
+    /// An echo of all received bytes.
     case echo
-    /// A port of 127.0.0.1.
+    /// A port on 127.0.0.1.
     case port(Int)
   }
 
-  /// What is wrong with the handshake.
+  /// A fault in the handshake.
   public enum HandshakeFault: Sendable, Hashable {
-    /// One bit of the response's mark is changed: the client waits for 8,192 bytes.
+    /// A bit of the response's mark is changed: the client waits for 8,192 bytes.
     case wrongMark
-    /// One bit of the response's MAC is changed.
+    /// A bit of the response's MAC is changed.
     case wrongMAC
-    /// One bit of the proof is changed, under a right MAC.
+    /// A bit of the proof is changed, while the MAC is correct.
     case wrongAuthentication
-    /// The MAC is made over another hour than the client's.
+    /// The MAC is computed for a different hour than the client's.
     case wrongHour
-    /// 8,192 zeros instead of a response.
+    /// 8,192 zeros are sent instead of a response.
     case garbage
-    /// No answer, until the client goes away.
+    /// No response is sent until the client goes away.
     case silence
-    /// FIN instead of a response.
+    /// FIN is sent instead of a response.
     case end
-    /// A reset instead of a response.
+    /// The connection is reset instead of a response.
     case reset
   }
 
-  /// Default ``Target/echo``.
+  /// The target of streams. Default ``Target/echo``.
   public var target = Target.echo
-  /// How what is sent is padded and timed: obfs4's `iat-mode`, 0, 1 or 2; others are 0. Default 0.
+  /// The padding and timing of the output: obfs4's `iat-mode`, 0, 1 or 2; other values count as 0. Default 0.
   public var timing = 0
-  /// How much further the server's clock is than the time it is given. Default 0.
+  /// The number of hours by which the server's clock is ahead of its time source. Default 0.
   public var hoursAhead = 0
-  /// Default none.
+  /// The fault in the handshake. Default: none.
   public var handshakeFault: HandshakeFault?
-  /// Bytes of padding in the response; real servers send up to 8,051, and clients take up to 8,096. Default: drawn.
+  /// The number of padding bytes in the response. Real servers send up to 8,051, and clients accept up to 8,096.
+  /// Default: random.
   public var responsePadding: Int?
-  /// What is sent in one write with the response. Default: a seed for the client's tables, drawn.
+  /// The frames that are sent in one write with the response. Default: a random seed for the client's tables.
   public var opening = [LoopbackObfs4Step.drawnSeed]
-  /// What is sent when the first bytes of the application have come, instead of leading them to the target. Default:
-  /// they are led.
+  /// The frames that are sent when the first bytes of the application arrive, instead of forwarding these bytes to the
+  /// target. Default: the bytes are forwarded.
   public var reply: [LoopbackObfs4Step]?
-  /// Bytes that are written at a time. Default: all.
+  /// The number of bytes per write. Default: all.
   public var pieceBytes = Int.max
-  /// Number of bytes after which the connection ends with FIN, the response counted. Default: never.
+  /// The number of sent bytes, including the response, after which the connection ends with FIN. Default: never.
   public var cutAfter: Int?
 
-  /// As obfs4proxy, with an echo behind it.
+  /// Creates the behavior of obfs4proxy, with an echo behind it.
   public init() {}
 }
 
-/// A frame, or an end, that a ``LoopbackObfs4Server`` sends.
+/// A frame, or an end of the connection, that a ``LoopbackObfs4Server`` sends.
 public enum LoopbackObfs4Step: Sendable, Hashable {
-  /// A frame with bytes for the application, and zeros behind them; 1,427 together at most.
+  /// A frame with bytes for the application, followed by zeros; at most 1,427 bytes in total.
   case payload([UInt8], padding: Int = 0)
-  /// A frame with a seed for the client's tables, of 24 bytes.
+  /// A frame with a seed of 24 bytes for the client's tables.
   case seed([UInt8])
-  /// A frame with a seed of the server's choice.
+  /// A frame with a seed that the server chooses.
   case drawnSeed
-  /// A frame around a packet as it is: type, length in two bytes, payload, padding.
+  /// A frame with the given packet: type, length in two bytes, payload, padding.
   case packet([UInt8])
-  /// A frame with bytes for the application, one bit of which is changed.
+  /// A frame with bytes for the application, with one bit changed.
   case changed([UInt8])
-  /// A frame whose head gives another length than it has.
+  /// A frame with the given length in its head, which may be wrong.
   case length(Int, box: [UInt8])
   /// The first bytes of a frame with bytes for the application.
   case part([UInt8], bytes: Int)
   /// FIN.
   case end
-  /// A reset, which drops what has not arrived.
+  /// A reset, which drops bytes that have not arrived.
   case reset
 }

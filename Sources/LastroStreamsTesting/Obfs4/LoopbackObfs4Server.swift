@@ -10,11 +10,11 @@ public import LastroTesting
   internal import Foundation
 #endif
 
-/// A server of obfs4 on 127.0.0.1, or in memory, that does what its ``LoopbackObfs4Behavior`` says: what obfs4proxy
-/// does, or what it must not.
+/// An obfs4 server on 127.0.0.1, or in memory, that follows its ``LoopbackObfs4Behavior``: it behaves like obfs4proxy,
+/// or violates the protocol.
 ///
-/// As real ones, it is silent to a client whose hello it does not accept: of another certificate, of another hour than
-/// its own, the one before or the one after, or one that it has seen.
+/// Like a real server, it is silent to a client whose hello it rejects: one for another certificate, one whose hour
+/// differs from its own by more than one, or one that it has already seen.
 ///
 /// ```swift
 /// let bridge = try LoopbackObfs4Server()
@@ -23,15 +23,15 @@ public import LastroTesting
 public final class LoopbackObfs4Server: Sendable {
   /// The certificate: 70 characters of base64.
   public let certificate: String
-  /// The server below: addresses and connections.
+  /// The underlying server, with its addresses and connections.
   public let server: LoopbackServer
   private let bridge: Obfs4Bridge
 
-  /// Starts a server on a port of the kernel's choice, with a key of its own.
+  /// Starts a server with its own key on a port that the kernel chooses.
   ///
   /// - Parameters:
-  ///   - behavior: default: as obfs4proxy, with an echo behind it.
-  ///   - time: tells the hour. Default: the system's clock.
+  ///   - behavior: the behavior of the server. Default: that of obfs4proxy, with an echo behind it.
+  ///   - time: the time source for the current hour. Default: the system's clock.
   /// - Throws: `LoopbackError`.
   public init(
     _ behavior: LoopbackObfs4Behavior = LoopbackObfs4Behavior(), time: TimeSource = .continuous
@@ -47,26 +47,26 @@ public final class LoopbackObfs4Server: Sendable {
     server = try LoopbackServer { connection in try Obfs4ServerSession(bridge).serve(connection) }
   }
 
-  /// Such as `obfs4 127.0.0.1:40123 cert=… iat-mode=0`: what users of the server are given.
+  /// The bridge line for users of the server, such as `obfs4 127.0.0.1:40123 cert=… iat-mode=0`.
   public var bridgeLine: String { "obfs4 127.0.0.1:\(port) cert=\(certificate) iat-mode=0" }
 
   /// The port.
   public var port: Int { server.port }
 
-  /// Stops it; see `LoopbackServer.stop()`.
+  /// Stops the server; see `LoopbackServer.stop()`.
   public func stop() { server.stop() }
 
-  /// A dialer whose streams lead to the same server in this process, without sockets. ``LoopbackObfs4Behavior/Target``
-  /// is an echo for them.
+  /// Returns a dialer whose streams lead to the same server in this process, without sockets. For these streams, the
+  /// ``LoopbackObfs4Behavior/Target`` is always an echo.
   ///
-  /// - Parameter shape: of the streams, such as one byte at a time.
+  /// - Parameter shape: the shape of the streams, such as one byte at a time.
   public func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> MemoryDialer {
     MemoryDialer(shape: shape) { [bridge] _, stream in try await Obfs4ServerSession(bridge).serve(stream) }
   }
 }
 
 extension Obfs4Bridge {
-  /// As operators give it out.
+  /// The certificate in the form that operators publish.
   fileprivate var certificate: String {
     String(Data(identity.identity.certificate).base64EncodedString().prefix { $0 != "=" })
   }

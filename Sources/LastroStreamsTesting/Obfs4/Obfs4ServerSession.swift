@@ -3,11 +3,11 @@
 internal import LastroObfuscation
 internal import LastroSupport
 
-/// What servers of one certificate share: their keys, and the hellos that they have seen.
+/// The state that the servers of one certificate share: their keys, and the hellos already seen.
 final class Obfs4Bridge: Sendable {
   let identity: Obfs4ServerIdentity
   let behavior: LoopbackObfs4Behavior
-  /// Seconds since 1970.
+  /// The time since 1970.
   let now: @Sendable () -> Duration
   private let seen = Lock(Obfs4ReplayFilter())
 
@@ -32,7 +32,7 @@ final class Obfs4Bridge: Sendable {
   }
 }
 
-/// What a handshake ended with, in a form that can leave a lock.
+/// The result of a handshake, in a form that can leave a lock.
 private final class Obfs4Answered {
   let response: [UInt8]
   var session: Obfs4Session?
@@ -54,12 +54,13 @@ final class Obfs4ServerSession: ObfuscatedSession {
     }
   }
   let unreachable = ObfuscatedAction.stall
-  // In a box: a value without bytes has no address, and ThreadSanitizer ends a process that writes to one.
+  // Boxed in an existential: a value without bytes has no address, and ThreadSanitizer ends a process that writes to
+  // one.
   private var random: any Obfs4Random = Obfs4SystemRandom()
   private var handshake: Obfs4ServerHandshake
   private var reader: Obfs4FrameReader?
   private var writer: Obfs4FrameWriter?
-  /// Takes the writer's place when the target sends something.
+  /// The traffic shaper that replaces the writer once the target sends bytes.
   private var traffic: Obfs4Traffic?
   private var seed: [UInt8]
   private var sentPieces: ObfuscatedPieces
@@ -83,13 +84,13 @@ final class Obfs4ServerSession: ObfuscatedSession {
       faults: faults, random: &random)
   }
 
-  /// What is to be done about bytes of the client.
+  /// Returns the actions for bytes from the client.
   func receive(_ bytes: [UInt8]) -> [ObfuscatedAction] {
     do throws(Obfs4Failure) {
       if reader == nil { return try sentPieces.limited(shake(bytes)) }
       return try sentPieces.limited(opened(bytes))
     } catch {
-      // A server that is not to be found out says nothing.
+      // A server that must not be detected sends nothing.
       return [.stall]
     }
   }
@@ -119,7 +120,7 @@ final class Obfs4ServerSession: ObfuscatedSession {
     return try steps(reply, after: [])
   }
 
-  /// What is to be done about bytes of the target.
+  /// Returns the actions for bytes from the target.
   func send(_ bytes: [UInt8]) -> [ObfuscatedAction] {
     do throws(Obfs4Failure) {
       if let writer = writer.take() {
@@ -133,7 +134,7 @@ final class Obfs4ServerSession: ObfuscatedSession {
     }
   }
 
-  /// Frames that stand together go in one write.
+  /// Returns the actions for the steps; consecutive frames are sent in one write.
   private func steps(_ steps: [LoopbackObfs4Step], after begin: [UInt8]) throws(Obfs4Failure) -> [ObfuscatedAction] {
     var bytes = begin, actions: [ObfuscatedAction] = []
     func flush() {

@@ -11,9 +11,9 @@ internal import LastroTesting
 #endif
 
 extension ObfuscatedSession {
-  /// Serves a connection to its end, on its thread.
+  /// Serves a connection to its end on the calling thread.
   func serve(_ connection: LoopbackConnection) throws {
-    // What came for the target before it was known.
+    // Bytes for the target that arrived before it was known.
     var early: [UInt8] = []
     while case .unknown = route {
       let bytes = connection.read(max: 65_536)
@@ -24,7 +24,7 @@ extension ObfuscatedSession {
       guard !bytes.isEmpty, isOpen else { return }
     }
     guard case .port(let port) = route else {
-      // Sending nothing may send padding.
+      // Sending an empty array could send padding.
       guard try early.isEmpty || perform(send(early), on: connection, delivering: send) else { return }
       while true {
         let bytes = connection.read(max: 65_536)
@@ -51,7 +51,7 @@ extension ObfuscatedSession {
     }
   }
 
-  /// - Returns: whether the connection goes on.
+  /// - Returns: whether the connection stays open.
   private func perform(
     _ actions: [ObfuscatedAction], on connection: LoopbackConnection,
     delivering deliver: ([UInt8]) -> [ObfuscatedAction]
@@ -82,14 +82,14 @@ extension ObfuscatedSession {
     while let data = try await stream.read() {
       guard try await perform(receive([UInt8](data)), on: stream) else { return }
     }
-    // A client that closed reads nothing more.
+    // A client that has closed reads nothing more.
     try await stream.finishWriting()
   }
 
   private func perform(_ actions: [ObfuscatedAction], on stream: MemoryStream) async throws -> Bool {
     for action in actions {
       switch action {
-      // Pauses are for the network.
+      // Pauses apply only to network connections.
       case .write(let bytes, _): try await stream.write(Data(bytes))
       case .deliver(let payload): guard try await perform(send(payload), on: stream) else { return false }
       case .end:

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is to be done about what came.
+/// An action in response to received bytes.
 enum ObfuscatedAction {
-  /// Bytes to write, then a pause in units of 100 µs.
+  /// Writes bytes, then pauses in units of 100 µs.
   case write([UInt8], pause: Int)
-  /// Bytes for the target.
+  /// Delivers bytes to the target.
   case deliver([UInt8])
   case end
   case reset
-  /// Nothing more is said, and what comes is thrown away.
+  /// Sends nothing more, and discards received bytes.
   case stall
 }
 
-/// Where a server leads a stream.
+/// The target of a stream.
 enum ObfuscatedRoute {
-  /// The client has not said yet.
+  /// The client has not named the target yet.
   case unknown
   case echo
-  /// A port of 127.0.0.1.
+  /// A port on 127.0.0.1.
   case port(Int)
 }
 
-/// The server's side of one stream of obfs4 or Shadowsocks: bytes in, actions out.
+/// The server's side of one obfs4 or Shadowsocks stream: bytes in, actions out.
 protocol ObfuscatedSession: AnyObject {
   var route: ObfuscatedRoute { get }
-  /// What becomes of a stream whose port has no listener.
+  /// The action for a stream whose port has no listener.
   var unreachable: ObfuscatedAction { get }
 
-  /// What is to be done about bytes of the client.
+  /// Returns the actions for bytes from the client.
   func receive(_ bytes: [UInt8]) -> [ObfuscatedAction]
-  /// What is to be done about bytes of the target.
+  /// Returns the actions for bytes from the target.
   func send(_ bytes: [UInt8]) -> [ObfuscatedAction]
 }
 
-/// In pieces as long as they are to be, and not more than are to be sent.
+/// A filter that splits writes into pieces, and ends the connection after a number of bytes.
 struct ObfuscatedPieces {
   let pieceBytes: Int
   let cutAfter: Int?

@@ -2,74 +2,74 @@
 
 public import LastroTunnels
 
-/// What a ``LoopbackShadowsocksServer`` does: by default what shadowsocks-libev does, with an echo behind it.
+/// The behavior of a ``LoopbackShadowsocksServer``: by default that of shadowsocks-libev, with an echo behind it.
 public struct LoopbackShadowsocksBehavior: Sendable {
-  /// What streams lead to.
+  /// The target of streams.
   public enum Target: Sendable, Hashable {
-    /// Sends back what comes.
+    /// An echo of all received bytes.
     case echo
-    /// A port of 127.0.0.1.
+    /// A port on 127.0.0.1.
     case port(Int)
-    /// The port that the client asks for, of 127.0.0.1, whatever host it asks for.
+    /// The port that the client requests, on 127.0.0.1, regardless of the requested host.
     case asked
   }
 
-  /// What is wrong with the answer.
+  /// A fault in the response.
   public enum Fault: Sendable, Hashable {
-    /// No answer, until the client goes away: as to a wrong password.
+    /// No response is sent until the client goes away, as for a wrong password.
     case silence
-    /// FIN instead of an answer: as where the target is not reached.
+    /// FIN is sent instead of a response, as if the target could not be reached.
     case end
-    /// A reset instead of an answer.
+    /// The connection is reset instead of a response.
     case reset
-    /// 200 zeros instead of an answer.
+    /// 200 zeros are sent instead of a response.
     case garbage
-    /// The answer is sealed with another password.
+    /// The response is sealed with another password.
     case anotherPassword
-    /// The answer begins with the client's own salt.
+    /// The response begins with the client's own salt.
     case clientsSalt
-    /// What the client sends is sent back to it, byte by byte.
+    /// The client's bytes are sent back to it unchanged.
     case reflection
   }
 
-  /// Default `chacha20-ietf-poly1305`.
+  /// The encryption method. Default `chacha20-ietf-poly1305`.
   public var method = ShadowsocksServer.Method.chaCha20Poly1305
-  /// Default `test-password`.
+  /// The password. Default `test-password`.
   public var password = "test-password"
-  /// Default ``Target/echo``.
+  /// The target of streams. Default ``Target/echo``.
   public var target = Target.echo
-  /// Default none.
+  /// The fault in the response. Default: none.
   public var fault: Fault?
-  /// What is sent once the client has said where it wants to. Default: nothing, as long as the target says nothing.
+  /// The chunks that are sent once the client has named its target. Default: none until the target sends bytes.
   public var opening: [LoopbackShadowsocksStep] = []
-  /// What is sent when bytes of the application have come, instead of leading them to the target. Default: they are
-  /// led.
+  /// The chunks that are sent when bytes of the application arrive, instead of forwarding these bytes to the target.
+  /// Default: the bytes are forwarded.
   public var reply: [LoopbackShadowsocksStep]?
-  /// Bytes that are written at a time. Default: all.
+  /// The number of bytes per write. Default: all.
   public var pieceBytes = Int.max
-  /// Number of bytes after which the connection ends with FIN. Default: never.
+  /// The number of sent bytes after which the connection ends with FIN. Default: never.
   public var cutAfter: Int?
 
-  /// As shadowsocks-libev, with an echo behind it.
+  /// Creates the behavior of shadowsocks-libev, with an echo behind it.
   public init() {}
 }
 
-/// A chunk, or an end, that a ``LoopbackShadowsocksServer`` sends.
+/// A chunk, or an end of the connection, that a ``LoopbackShadowsocksServer`` sends.
 public enum LoopbackShadowsocksStep: Sendable, Hashable {
-  /// The salt alone, which else goes before the first chunk.
+  /// The salt alone, which otherwise precedes the first chunk.
   case salt
-  /// Bytes for the application, in chunks of 16,383 bytes at most.
+  /// Bytes for the application, in chunks of at most 16,383 bytes.
   case payload([UInt8])
-  /// A chunk with bytes for the application, one bit of which is changed.
+  /// A chunk with bytes for the application, with one bit changed.
   case changed([UInt8])
   /// A chunk with one bit of its length changed.
   case changedLength([UInt8])
-  /// A chunk that gives any length, rightly sealed: 0, one with a reserved bit, or one that is not its own.
+  /// A correctly sealed chunk with the given length: 0, one with a reserved bit, or one that does not match.
   case length(Int, payload: [UInt8])
   /// The first bytes of a chunk with bytes for the application.
   case part([UInt8], bytes: Int)
   /// FIN.
   case end
-  /// A reset, which drops what has not arrived.
+  /// A reset, which drops bytes that have not arrived.
   case reset
 }

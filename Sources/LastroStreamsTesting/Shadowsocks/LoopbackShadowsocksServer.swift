@@ -10,24 +10,24 @@ internal import LastroTunnels
   internal import Foundation
 #endif
 
-/// A server of Shadowsocks on 127.0.0.1, or in memory, that does what its ``LoopbackShadowsocksBehavior`` says: what
-/// shadowsocks-libev does, or what it must not.
+/// A Shadowsocks server on 127.0.0.1, or in memory, that follows its ``LoopbackShadowsocksBehavior``: it behaves like
+/// shadowsocks-libev, or violates the protocol.
 ///
-/// As real ones, it is silent to a client with another password, to an address of an unknown type, and to a salt that
-/// it has seen.
+/// Like a real server, it is silent to a client with another password, to an address of an unknown type, and to a salt
+/// that it has already seen.
 ///
 /// ```swift
 /// let proxy = try LoopbackShadowsocksServer()
 /// let dialer = ShadowsocksDialer(try ShadowsocksServer(proxy.uri), over: engine)
 /// ```
 public final class LoopbackShadowsocksServer: Sendable {
-  /// The server below: addresses and connections.
+  /// The underlying server, with its addresses and connections.
   public let server: LoopbackServer
   private let house: ShadowsocksHouse
 
-  /// Starts a server on a port of the kernel's choice.
+  /// Starts a server on a port that the kernel chooses.
   ///
-  /// - Parameter behavior: default: as shadowsocks-libev, with an echo behind it.
+  /// - Parameter behavior: the behavior of the server. Default: that of shadowsocks-libev, with an echo behind it.
   /// - Throws: `LoopbackError`.
   public init(_ behavior: LoopbackShadowsocksBehavior = LoopbackShadowsocksBehavior()) throws(LoopbackError) {
     let house: ShadowsocksHouse
@@ -40,10 +40,10 @@ public final class LoopbackShadowsocksServer: Sendable {
     server = try LoopbackServer { connection in try ShadowsocksServerSession(house).serve(connection) }
   }
 
-  /// Such as `ss://Y2hh…@127.0.0.1:40123`: what users of the server are given.
+  /// The URI for users of the server, such as `ss://Y2hh…@127.0.0.1:40123`.
   public var uri: String { uri(host: "127.0.0.1", port: port) }
 
-  /// The same for another address, such as that of streams in memory.
+  /// Returns the URI for another address, such as that of streams in memory.
   public func uri(host: String, port: Int) -> String {
     let user = Data("\(house.behavior.method.rawValue):\(house.behavior.password)".utf8).base64EncodedString()
     return "ss://\(user.replacing("+", with: "-").replacing("/", with: "_").prefix { $0 != "=" })@\(host):\(port)"
@@ -52,16 +52,16 @@ public final class LoopbackShadowsocksServer: Sendable {
   /// The port.
   public var port: Int { server.port }
 
-  /// Where clients wanted to, such as `example.com:443`, in the order of their asking.
+  /// The targets that clients requested, such as `example.com:443`, in order.
   public var targets: [String] { house.targets }
 
-  /// Stops it; see `LoopbackServer.stop()`.
+  /// Stops the server; see `LoopbackServer.stop()`.
   public func stop() { server.stop() }
 
-  /// A dialer whose streams lead to the same server in this process, without sockets.
-  /// ``LoopbackShadowsocksBehavior/Target`` is an echo for them.
+  /// Returns a dialer whose streams lead to the same server in this process, without sockets. For these streams, the
+  /// ``LoopbackShadowsocksBehavior/Target`` is always an echo.
   ///
-  /// - Parameter shape: of the streams, such as one byte at a time.
+  /// - Parameter shape: the shape of the streams, such as one byte at a time.
   public func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> MemoryDialer {
     MemoryDialer(shape: shape) { [house] _, stream in try await ShadowsocksServerSession(house).serve(stream) }
   }

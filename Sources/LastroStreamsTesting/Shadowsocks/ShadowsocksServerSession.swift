@@ -5,11 +5,11 @@ internal import LastroSupport
 internal import LastroTunnels
 internal import LastroWire
 
-/// What the streams of one server share: the key, the salts that they have seen, and where clients wanted to.
+/// The state that the streams of one server share: the key, the salts already seen, and the requested targets.
 final class ShadowsocksHouse: Sendable {
   let behavior: LoopbackShadowsocksBehavior
   let key: ShadowsocksKey
-  /// Of what is sent.
+  /// The key for the output.
   let answerKey: ShadowsocksKey
   private let seen = Lock<(salts: Set<[UInt8]>, targets: [String])>(([], []))
 
@@ -46,7 +46,7 @@ final class ShadowsocksServerSession: ObfuscatedSession {
   private var reader: ShadowsocksReader
   private var writer: ShadowsocksWriter?
   private var sentPieces: ObfuscatedPieces
-  /// What came of the address.
+  /// The bytes of the address received so far.
   private var early: [UInt8] = []
   private var address: SOCKS5Address?
   let unreachable = ObfuscatedAction.end
@@ -75,7 +75,7 @@ final class ShadowsocksServerSession: ObfuscatedSession {
       if !hadSalt, let salt = reader.salt, !house.isNew(salt) { return [.stall] }
       return sentPieces.limited(try opened(payload))
     } catch {
-      // A server that is not to be found out says nothing.
+      // A server that must not be detected sends nothing.
       return [.stall]
     }
   }
@@ -127,7 +127,7 @@ final class ShadowsocksServerSession: ObfuscatedSession {
     writer = try ShadowsocksWriter(house.answerKey, salt: salt)
   }
 
-  /// Chunks that stand together go in one write.
+  /// Returns the actions for the steps; consecutive chunks are sent in one write.
   private func steps(_ steps: [LoopbackShadowsocksStep]) throws(ShadowsocksFailure) -> [ObfuscatedAction] {
     var bytes: [UInt8] = [], actions: [ObfuscatedAction] = []
     func flush() {

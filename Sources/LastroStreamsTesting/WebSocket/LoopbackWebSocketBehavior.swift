@@ -3,44 +3,44 @@
 internal import Lastro
 public import LastroTesting
 
-/// What a loopback WebSocket server does, rightly or wrongly.
+/// The behavior of a loopback WebSocket server, valid or invalid.
 ///
-/// By default it accepts every handshake, echoes every message, answers pings and closes as it should.
+/// By default it accepts every handshake, echoes every message, answers pings and closes properly.
 public struct LoopbackWebSocketBehavior: Sendable {
-  /// What it answers to the handshake.
+  /// The response to the handshake.
   public enum Handshake: Sendable {
-    /// 101, as RFC 6455 §4.2.2 has it.
+    /// 101, as defined by RFC 6455 §4.2.2.
     case accept
     /// 101 with a `Sec-WebSocket-Accept` for another key.
     case wrongAccept
-    /// 101 with these header fields instead of its own; `Sec-WebSocket-Accept` is right.
+    /// 101 with these header fields instead of the server's; `Sec-WebSocket-Accept` is correct.
     case fields([RawRequestHead.Field])
-    /// Another answer, such as 401, or a redirect. The connection is closed behind it.
+    /// Another response, such as 401 or a redirect, after which the connection is closed.
     case answer(@Sendable (RawRequestHead) -> LoopbackResponse?)
-    /// These bytes, and no WebSocket behind them.
+    /// These bytes, without a WebSocket after them.
     case bytes([UInt8])
-    /// No answer; the connection stays open.
+    /// No response; the connection stays open.
     case silence
   }
 
-  /// permessage-deflate as it is agreed to, where the client offers it (RFC 7692).
+  /// The permessage-deflate parameters that the server accepts if the client offers it (RFC 7692).
   public struct Compression: Sendable, Hashable {
-    /// Whether the server forgets its window after each message.
+    /// Whether the server resets its window after each message.
     public var serverNoContextTakeover = false
-    /// Whether the client has to.
+    /// Whether the client must reset its window after each message.
     public var clientNoContextTakeover = false
-    /// Bits of the server's window, 8 to 15.
+    /// The size of the server's window in bits, 8 to 15.
     public var serverWindowBits = 15
-    /// Bits of the client's window, 8 to 15.
+    /// The size of the client's window in bits, 8 to 15.
     public var clientWindowBits = 15
-    /// Smaller messages are not compressed.
+    /// The size in bytes below which messages are not compressed.
     public var minimumBytes = 0
 
-    /// Agrees to what is offered.
+    /// Creates parameters that accept the client's offer.
     public init() {}
   }
 
-  /// Something it sends, or does.
+  /// An action of the server.
   public enum Action: Sendable, Hashable {
     /// A text message.
     case text(String)
@@ -52,21 +52,21 @@ public struct LoopbackWebSocketBehavior: Sendable {
     case ping([UInt8])
     /// A pong.
     case pong([UInt8])
-    /// A Close frame; what comes then is ignored, and the connection ends when the client's Close frame comes.
+    /// A Close frame. Later frames are ignored, and the connection ends when the client's Close frame arrives.
     case close(UInt16?, String)
-    /// A frame that breaks a rule.
+    /// A frame that violates a rule.
     case fault(Fault)
-    /// Any bytes.
+    /// The given bytes, unchanged.
     case bytes([UInt8])
-    /// Ends the connection in order.
+    /// Ends the connection properly.
     case end
-    /// Ends the connection as a cut wire would: without close_notify.
+    /// Ends the connection without close_notify, as if it were cut.
     case cut
-    /// Reads on, but sends nothing more.
+    /// Continues to read, but sends nothing more.
     case fallSilent
   }
 
-  /// A rule of RFC 6455 that is broken.
+  /// A violation of a rule of RFC 6455.
   public enum Fault: Sendable, Hashable, CaseIterable {
     /// A masked frame.
     case maskedFrame
@@ -76,23 +76,23 @@ public struct LoopbackWebSocketBehavior: Sendable {
     case otherReservedBit
     /// Opcode 3.
     case reservedOpcode
-    /// A text frame that is no UTF-8.
+    /// A text frame that is not UTF-8.
     case invalidUTF8
-    /// A text whose second fragment breaks off a character that its first began.
+    /// A text whose second fragment breaks off a character that the first one began.
     case splitInvalidUTF8
     /// A ping of 126 bytes.
     case longControl
     /// A ping in two fragments.
     case fragmentedControl
-    /// A continuation of nothing.
+    /// A continuation without a preceding fragment.
     case strayContinuation
-    /// A message within a message.
+    /// A message within another message.
     case interleavedMessage
-    /// A length in more bytes than it needs.
+    /// A length that is encoded in more bytes than necessary.
     case wastefulLength
     /// A length with its highest bit set.
     case negativeLength
-    /// A frame that announces 2 to the 40th bytes.
+    /// A frame that announces 2 to the power of 40 bytes.
     case hugeFrame
     /// A Close frame of one byte.
     case shortClose
@@ -102,32 +102,32 @@ public struct LoopbackWebSocketBehavior: Sendable {
     case invalidCloseReason
   }
 
-  /// Default ``Handshake/accept``.
+  /// The response to the handshake. Default ``Handshake/accept``.
   public var handshake = Handshake.accept
-  /// The subprotocol that it chooses, offered or not. Default none.
+  /// The subprotocol that the server chooses, offered or not. Default: none.
   public var subprotocol: String?
-  /// Default `nil`: compression is not agreed to.
+  /// The compression that the server accepts. Default `nil`: none.
   public var compression: Compression?
-  /// What it does when the socket is open. Default nothing.
+  /// The actions after the socket was opened. Default: none.
   public var greeting: [Action] = []
-  /// What it does for a message. Default: an echo.
+  /// A closure that returns the actions for a message. Default: an echo.
   public var onMessage: @Sendable (LoopbackWebSocketEvent) -> [Action] = { [$0.echo] }
   /// Whether pings are answered. Default true.
   public var answersPings = true
-  /// Whether a Close frame is answered, and the connection then ended. Default true.
+  /// Whether a Close frame is answered and the connection is then ended. Default true.
   public var answersClose = true
-  /// Messages are sent in fragments of so many bytes. Default `nil`: in one.
+  /// The size in bytes of the fragments in which messages are sent. Default `nil`: one fragment.
   public var fragmentBytes: Int?
-  /// Bytes are written in pieces of so many. Default `nil`: as they are. 1 is one byte at a time.
+  /// The size in bytes of the pieces that are written; 1 writes one byte at a time. Default `nil`: no splitting.
   public var pieceBytes: Int?
 
-  /// An echo server.
+  /// Creates the behavior of an echo server.
   public init() {}
 }
 
-/// What a loopback WebSocket server has met.
+/// An event of a loopback WebSocket server.
 public enum LoopbackWebSocketEvent: Sendable, Hashable {
-  /// The handshake's request came.
+  /// The request of the handshake arrived.
   case handshake(RawRequestHead)
   /// A text message.
   case text(String)
@@ -139,12 +139,12 @@ public enum LoopbackWebSocketEvent: Sendable, Hashable {
   case pong([UInt8])
   /// A Close frame.
   case close(UInt16?, String)
-  /// The client broke the protocol: a defect of the client.
+  /// The client violated the protocol, which is a defect of the client.
   case violation(String)
   /// The client ended the connection.
   case end
 
-  /// The message back.
+  /// The action that sends the message back.
   public var echo: LoopbackWebSocketBehavior.Action {
     switch self {
     case .text(let text): .text(text)

@@ -4,7 +4,7 @@ internal import Lastro
 internal import LastroTesting
 
 extension LoopbackWebSocketBehavior.Fault {
-  /// The frames that break the rule.
+  /// The frames that violate the rule.
   var bytes: [UInt8] {
     switch self {
     case .maskedFrame: [0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]
@@ -26,7 +26,7 @@ extension LoopbackWebSocketBehavior.Fault {
     }
   }
 
-  /// The code that a client closes with.
+  /// The code with which a client must close.
   public var expectedCode: UInt16 {
     switch self {
     case .invalidUTF8, .splitInvalidUTF8, .invalidCloseReason: 1007

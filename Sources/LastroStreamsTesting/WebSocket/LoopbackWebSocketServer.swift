@@ -9,22 +9,22 @@ public import LastroTesting
   internal import Foundation
 #endif
 
-/// A WebSocket server on 127.0.0.1, plain or TLS, that does what its ``LoopbackWebSocketBehavior`` says.
+/// A WebSocket server on 127.0.0.1, plaintext or TLS, that follows its ``LoopbackWebSocketBehavior``.
 ///
 /// ```swift
 /// let server = try LoopbackWebSocketServer()
 /// let socket = try await client.connect(server.url)
 /// ```
 public final class LoopbackWebSocketServer: Sendable {
-  /// What it has met, over all connections.
+  /// The record of events on all connections.
   public let record = LoopbackWebSocketRecord()
   private let server: LoopbackServer
 
-  /// Starts a server on a port of the kernel's choice.
+  /// Starts a server on a port that the kernel chooses.
   ///
   /// - Parameters:
-  ///   - tls: default plain.
-  ///   - behavior: default: an echo server.
+  ///   - tls: the TLS options. Default: plaintext.
+  ///   - behavior: the behavior of the server. Default: an echo server.
   /// - Throws: `LoopbackError`.
   public init(
     tls: LoopbackTLS? = nil, _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
@@ -48,21 +48,21 @@ public final class LoopbackWebSocketServer: Sendable {
   /// The port.
   public var port: Int { server.port }
 
-  /// Such as `ws://127.0.0.1:40123/`; over TLS the host is `localhost`.
+  /// The URL of the server, such as `ws://127.0.0.1:40123/`; over TLS the host is `localhost`.
   public var url: String { "ws" + server.baseURL.dropFirst(4) + "/" }
 
-  /// Number of connections accepted so far.
+  /// The number of connections accepted so far.
   public var acceptedConnections: Int { server.acceptedConnections }
 
   /// Closes the listener and every connection.
   public func stop() { server.stop() }
 
-  /// A dialer whose streams all lead to such a server in this process, without sockets.
+  /// Returns a dialer whose streams all lead to such a server in this process, without sockets.
   ///
   /// - Parameters:
-  ///   - shape: of the streams, such as one byte at a time.
-  ///   - record: what the server meets.
-  ///   - behavior: default: an echo server.
+  ///   - shape: the shape of the streams, such as one byte at a time.
+  ///   - record: the record of the server's events.
+  ///   - behavior: the behavior of the server. Default: an echo server.
   public static func dialer(
     shape: MemoryStream.Shape = MemoryStream.Shape(), record: LoopbackWebSocketRecord = LoopbackWebSocketRecord(),
     _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
@@ -72,7 +72,7 @@ public final class LoopbackWebSocketServer: Sendable {
 
   /// Serves one stream to its end.
   ///
-  /// - Throws: what the stream throws.
+  /// - Throws: the errors of the stream.
   public static func serve(
     _ stream: any ByteStream, record: LoopbackWebSocketRecord,
     _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
@@ -96,14 +96,14 @@ public final class LoopbackWebSocketServer: Sendable {
   }
 }
 
-/// What a loopback WebSocket server has met, in order.
+/// The record of the events of a loopback WebSocket server, in order.
 public final class LoopbackWebSocketRecord: Sendable {
   private let recorder = EventRecorder<LoopbackWebSocketEvent>()
 
-  /// Makes a record without events.
+  /// Creates a record without events.
   public init() {}
 
-  /// What happened so far, in order.
+  /// The events so far, in order.
   public var events: [LoopbackWebSocketEvent] { recorder.events }
 
   /// The heads of the handshakes so far.
@@ -111,14 +111,14 @@ public final class LoopbackWebSocketRecord: Sendable {
     events.compactMap { if case .handshake(let head) = $0 { head } else { nil } }
   }
 
-  /// Everything so far but the handshakes.
+  /// All events so far except the handshakes.
   public var frames: [LoopbackWebSocketEvent] {
     events.filter { if case .handshake = $0 { false } else { true } }
   }
 
   func append(_ event: LoopbackWebSocketEvent) { recorder.record(event) }
 
-  /// Waits until there are so many events, handshakes included.
+  /// Waits until the given number of events is reached, including handshakes.
   ///
   /// - Throws: `CancellationError`.
   @discardableResult

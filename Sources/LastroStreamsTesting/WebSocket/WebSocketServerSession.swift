@@ -5,9 +5,9 @@ internal import LastroTesting
 internal import LastroWebSocket
 import LastroWire
 
-/// One connection of a loopback WebSocket server: bytes in, steps out. It does no I/O, and knows no time.
+/// A connection of a loopback WebSocket server: bytes in, steps out. It does no I/O, and has no clock.
 ///
-/// What is right is a ``WebSocketSession``'s, in the server's role; what is wrong is written past it.
+/// A ``WebSocketSession`` in the server's role produces the valid output; invalid output bypasses it.
 final class WebSocketServerSession {
   enum Step {
     case write([UInt8])
@@ -20,7 +20,7 @@ final class WebSocketServerSession {
   private var head: [UInt8] = []
   private var isOpen = false
   private var isSilent = false
-  /// Whether it ignores the client's Close frame.
+  /// Whether the session ignores the client's Close frame.
   private var isStubborn = false
   private var isOver = false
   private var message: [UInt8] = []
@@ -46,7 +46,7 @@ final class WebSocketServerSession {
     return WebSocketSession(configuration, now: .zero)
   }
 
-  /// What is to be done for these bytes.
+  /// Returns the steps for received bytes.
   func receive(_ bytes: [UInt8]) -> [Step] {
     if isOver { return [] }
     if isOpen { return work(bytes) }
@@ -119,7 +119,7 @@ final class WebSocketServerSession {
   private func work(_ bytes: [UInt8]) -> [Step] {
     bytes.withUnsafeBytes { session.receive($0) }
     var steps: [Step] = []
-    // One event at a time, so that the answers are in the order of what they answer.
+    // Process one event at a time, so that responses are in the order of the events.
     while !isOver, session.intake == .work {
       session.workOnce(now: .zero)
       steps += readPieces()
@@ -143,7 +143,7 @@ final class WebSocketServerSession {
     return steps
   }
 
-  /// Records what the session met, and writes what it has to say.
+  /// Records the session's events, and writes its output.
   private func flush() -> [Step] {
     var steps: [Step] = []
     var keys: [UInt32] = []
@@ -214,7 +214,7 @@ final class WebSocketServerSession {
 }
 
 extension [UInt8] {
-  /// The index behind the first empty line.
+  /// Returns the index after the first empty line.
   fileprivate func firstIndex(ofEmptyLine: Void) -> Int? {
     guard count >= 4 else { return nil }
     for index in 0...(count - 4) where self[index...].starts(with: [13, 10, 13, 10]) { return index + 4 }

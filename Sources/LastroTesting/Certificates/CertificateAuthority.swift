@@ -9,24 +9,24 @@
 ///
 /// A value: it may be copied and used from any thread.
 public struct CertificateAuthority: Sendable, Hashable {
-  /// Its own certificate and key.
+  /// The authority's own certificate and key.
   public let identity: MintedCertificate
-  /// Common name of its subject.
+  /// The common name of its subject.
   public let commonName: String
-  /// The root it leads to: its own certificate for a root. What a client is told to trust.
+  /// The root that the authority leads to; for a root, its own certificate. Clients are configured to trust it.
   public let rootPEM: String
 
-  /// Its own certificate.
+  /// The authority's own certificate.
   public var certificatePEM: String { identity.certificatePEM }
 
-  /// Makes a self-signed root.
+  /// Creates a self-signed root.
   ///
   /// - Parameters:
   ///   - commonName: the subject's name.
-  ///   - keyType: default P-256.
-  ///   - validity: default ten years.
-  ///   - pathLength: most intermediates below it; default no limit.
-  ///   - nameConstraints: which names certificates below it may be for; default any.
+  ///   - keyType: the type of the key. Default P-256.
+  ///   - validity: the period of validity. Default ten years.
+  ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
+  ///   - nameConstraints: the names that certificates below it may have. Default: any.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public init(
     commonName: String = "Loopback root", keyType: CertificateKeyType = .p256,
@@ -49,14 +49,14 @@ public struct CertificateAuthority: Sendable, Hashable {
     self.rootPEM = rootPEM
   }
 
-  /// Makes an authority below this one.
+  /// Creates an authority below this one.
   ///
   /// - Parameters:
   ///   - commonName: the subject's name.
-  ///   - keyType: default P-256.
-  ///   - validity: default five years.
-  ///   - pathLength: most intermediates below it; default no limit.
-  ///   - nameConstraints: which names certificates below it may be for; default any.
+  ///   - keyType: the type of the key. Default P-256.
+  ///   - validity: the period of validity. Default five years.
+  ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
+  ///   - nameConstraints: the names that certificates below it may have. Default: any.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public func intermediate(
     commonName: String = "Loopback intermediate", keyType: CertificateKeyType = .p256,
@@ -70,16 +70,16 @@ public struct CertificateAuthority: Sendable, Hashable {
     return CertificateAuthority(identity: try mint(order), commonName: commonName, rootPEM: rootPEM)
   }
 
-  /// Certifies this authority's name and key under another one, so that what it has issued leads to that one's root
-  /// too.
+  /// Certifies this authority's name and key under another authority, so that the certificates it has issued also lead
+  /// to the other one's root.
   ///
-  /// A server sends the result along: `leaf.adding(try old.crossSigned(by: new))`.
+  /// A server sends the result after its chain: `leaf.adding(try old.crossSigned(by: new))`.
   ///
   /// - Parameters:
   ///   - other: the authority that signs.
-  ///   - validity: default five years.
-  ///   - pathLength: most intermediates below it; default no limit.
-  ///   - nameConstraints: which names certificates below it may be for; default any.
+  ///   - validity: the period of validity. Default five years.
+  ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
+  ///   - nameConstraints: the names that certificates below it may have. Default: any.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public func crossSigned(
     by other: CertificateAuthority, validity: CertificateValidity = .days(1825), pathLength: Int? = nil,
@@ -93,16 +93,16 @@ public struct CertificateAuthority: Sendable, Hashable {
     return try other.mint(order)
   }
 
-  /// Issues a certificate, by default for servers and clients alike (`serverAuth`, `clientAuth`).
+  /// Issues a certificate, by default for both servers and clients (`serverAuth`, `clientAuth`).
   ///
   /// - Parameters:
-  ///   - hosts: DNS names and IP addresses of the subject alternative name. Empty for none, as for a client.
-  ///   - commonName: default: the first host.
-  ///   - validity: default one year.
-  ///   - keyType: default P-256.
-  ///   - serial: default a random one.
-  ///   - privateKeyPEM: a key to certify instead of a new one, as when a certificate is renewed and its pin stays.
-  ///   - profile: what else it says.
+  ///   - hosts: the DNS names and IP addresses of the subject alternative name. Empty for none, as for a client.
+  ///   - commonName: the common name. Default: the first host.
+  ///   - validity: the period of validity. Default one year.
+  ///   - keyType: the type of the key. Default P-256.
+  ///   - serial: the serial number. Default: a random one.
+  ///   - privateKeyPEM: a key to certify instead of a new one, for example to renew a certificate with the same pin.
+  ///   - profile: the other contents of the certificate.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public func issue(
     hosts: [String], commonName: String? = nil, validity: CertificateValidity = .days(365),

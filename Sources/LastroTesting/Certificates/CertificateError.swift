@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a certificate could not be made, or did not verify.
+/// The reason why a certificate could not be created, or did not verify.
 public enum CertificateError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// OpenSSL refused to make it; the sentence says at which step.
+  /// OpenSSL failed to create the certificate; the text names the step.
   case cannotMint(String)
   /// A PEM text could not be read.
   case unreadable(String)
@@ -11,7 +11,7 @@ public enum CertificateError: Error, Sendable, Hashable, CustomStringConvertible
   /// Verification failed with an `X509_V_ERR_` code.
   case invalid(code: Int32, reason: String)
 
-  /// One sentence.
+  /// The error as a sentence.
   public var description: String {
     switch self {
     case .cannotMint(let reason): "the certificate cannot be made: \(reason)"

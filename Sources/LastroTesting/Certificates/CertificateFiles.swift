@@ -6,24 +6,24 @@
   import Foundation
 #endif
 
-/// A certificate as PEM files in a temporary directory that goes away with this object: for programs, and for options
-/// that take paths.
+/// A certificate as PEM files in a temporary directory, which is removed with this object. It is meant for programs,
+/// and for options that require paths.
 public final class CertificateFiles: Sendable {
-  /// Path of the directory. Other users may not read it.
+  /// The path of the directory. Other users cannot read it.
   public let directory: String
 
-  /// Path of the certificate and the intermediates after it.
+  /// The path of the certificate and its intermediates.
   public var chain: String { directory + "/chain.pem" }
-  /// Path of the private key.
+  /// The path of the private key.
   public var privateKey: String { directory + "/key.pem" }
-  /// Path of the roots; there is no such file when none were given.
+  /// The path of the roots; the file does not exist if none were given.
   public var roots: String { directory + "/roots.pem" }
 
   /// Writes the files.
   ///
   /// - Parameters:
-  ///   - identity: certificate, chain and key.
-  ///   - rootsPEM: PEM text of roots; default none.
+  ///   - identity: the certificate, its chain and its key.
+  ///   - rootsPEM: the PEM text of roots. Default: none.
   /// - Throws: ``CertificateError/cannotWrite(_:)``.
   public init(_ identity: MintedCertificate, rootsPEM: String? = nil) throws(CertificateError) {
     let folder = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)")
@@ -41,7 +41,7 @@ public final class CertificateFiles: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-  /// Writes another text into the directory, over one that is there, and gives its path.
+  /// Writes another text into the directory, replacing an existing file, and returns its path.
   ///
   /// - Throws: ``CertificateError/cannotWrite(_:)``.
   @discardableResult

@@ -2,19 +2,19 @@
 
 import CLoopback
 
-/// The kind of key a certificate is made for.
+/// The type of a certificate's key.
 public enum CertificateKeyType: Sendable, Hashable, CaseIterable {
-  /// ECDSA over P-256. The default: it takes microseconds to make.
+  /// ECDSA over P-256. The default, because it is generated in microseconds.
   case p256
   /// ECDSA over P-384.
   case p384
   /// ECDSA over P-521.
   case p521
-  /// RSA with 2048 bits. Takes tens of milliseconds to make.
+  /// RSA with 2048 bits. Generating it takes tens of milliseconds.
   case rsa2048
   /// RSA with 3072 bits.
   case rsa3072
-  /// RSA with 4096 bits. Takes up to a second to make.
+  /// RSA with 4096 bits. Generating it takes up to a second.
   case rsa4096
   /// Ed25519 (RFC 8410).
   case ed25519

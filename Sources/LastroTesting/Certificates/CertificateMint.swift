@@ -2,14 +2,15 @@
 
 import CLoopback
 
-/// Makes certificates and judges them: the door to OpenSSL behind ``CertificateAuthority`` and ``MintedCertificate``.
+/// Creation and verification of certificates: the interface to OpenSSL behind ``CertificateAuthority`` and
+/// ``MintedCertificate``.
 public enum CertificateMint {
-  /// A self-signed certificate that is no authority: the one a client must refuse.
+  /// Creates a self-signed certificate that is not an authority, which a client must refuse.
   ///
   /// - Parameters:
-  ///   - hosts: DNS names and IP addresses of the subject alternative name.
-  ///   - validity: default one year.
-  ///   - keyType: default P-256.
+  ///   - hosts: the DNS names and IP addresses of the subject alternative name.
+  ///   - validity: the period of validity. Default one year.
+  ///   - keyType: the type of the key. Default P-256.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public static func selfSigned(
     hosts: [String], validity: CertificateValidity = .days(365), keyType: CertificateKeyType = .p256

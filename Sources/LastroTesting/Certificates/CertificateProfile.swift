@@ -2,9 +2,9 @@
 
 import CLoopback
 
-/// What a leaf says besides its names and dates, for tests of what clients refuse.
+/// The contents of a leaf besides its names and dates, for tests of certificates that clients refuse.
 public struct CertificateProfile: Sendable, Hashable {
-  /// What a certificate may be used for (extended key usage, RFC 5280 §4.2.1.12).
+  /// A purpose of a certificate (extended key usage, RFC 5280 §4.2.1.12).
   public enum Usage: Sendable, Hashable, CaseIterable {
     /// `serverAuth`.
     case server
@@ -19,18 +19,20 @@ public struct CertificateProfile: Sendable, Hashable {
     }
   }
 
-  /// Default both. Empty leaves the extension out, which allows any use.
+  /// The permitted purposes. Default: both. If empty, the extension is omitted, which permits any purpose.
   public var usages: Set<Usage>
-  /// Whether it names its own and its issuer's key (subject and authority key identifier). Default true.
+  /// Whether the certificate identifies its own and its issuer's key (subject and authority key identifier). Default
+  /// true.
   public var hasKeyIdentifiers: Bool
-  /// Whether it has an unknown critical extension: such a certificate must be refused. Default false.
+  /// Whether the certificate has an unknown critical extension, so that it must be refused. Default false.
   public var hasUnknownCriticalExtension: Bool
-  /// Whether it demands a stapled OCSP response (RFC 7633). Default false.
+  /// Whether the certificate requires a stapled OCSP response (RFC 7633). Default false.
   public var requiresStaple: Bool
-  /// Whether it is of version 1: without extensions, hence without subject alternative names. Default false.
+  /// Whether the certificate has version 1, without extensions and hence without subject alternative names. Default
+  /// false.
   public var isVersion1: Bool
 
-  /// Makes a profile.
+  /// Creates a profile.
   public init(
     usages: Set<Usage> = [.server, .client], hasKeyIdentifiers: Bool = true,
     hasUnknownCriticalExtension: Bool = false, requiresStaple: Bool = false, isVersion1: Bool = false

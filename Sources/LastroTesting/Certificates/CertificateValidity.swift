@@ -6,29 +6,29 @@
   import Darwin
 #endif
 
-/// From when until when a certificate is valid, to the second.
+/// The period of validity of a certificate, to the second.
 public struct CertificateValidity: Sendable, Hashable {
-  /// First second of validity, since 1970 (`notBefore`).
+  /// The first second of validity, since 1970 (`notBefore`).
   public var notBefore: Int64
-  /// Last second of validity, since 1970 (`notAfter`).
+  /// The last second of validity, since 1970 (`notAfter`).
   public var notAfter: Int64
 
-  /// Makes a period from seconds since 1970.
+  /// Creates a period from seconds since 1970.
   public init(notBefore: Int64, notAfter: Int64) {
     self.notBefore = notBefore
     self.notAfter = notAfter
   }
 
-  /// From an hour ago for so many days, counted from now.
+  /// Returns a period from an hour ago until the given number of days from now.
   public static func days(_ days: Int) -> Self {
     let now = Self.now
     return Self(notBefore: now - 3600, notAfter: now + Int64(days) * day)
   }
 
-  /// Was valid for a year and ended a day ago.
+  /// A period of a year that ended a day ago.
   public static var expired: Self { Self(notBefore: now - 366 * day, notAfter: now - day) }
 
-  /// Begins tomorrow.
+  /// A period that begins tomorrow.
   public static var notYetValid: Self { Self(notBefore: now + day, notAfter: now + 366 * day) }
 
   static var now: Int64 { Int64(time(nil)) }

@@ -2,37 +2,37 @@
 
 public import Lastro
 
-/// A certificate with its private key, and what leads from it to its root, as PEM texts.
+/// A certificate with its private key and the chain to its root, as PEM texts.
 ///
-/// For tests only: the private key is in memory in the clear.
+/// It is meant for tests only: the private key is in memory, unencrypted.
 public struct MintedCertificate: Sendable, Hashable {
   /// The certificate (RFC 7468 `CERTIFICATE`).
   public let certificatePEM: String
   /// Its private key, unencrypted (RFC 7468 `PRIVATE KEY`).
   public let privateKeyPEM: String
-  /// The certificate and the intermediates after it, without the root: what a TLS server sends.
+  /// The certificate and its intermediates, without the root, as sent by a TLS server.
   public let chainPEM: String
 
-  /// Wraps PEM texts made elsewhere.
+  /// Creates a certificate from existing PEM texts.
   ///
   /// - Parameters:
   ///   - certificatePEM: the certificate.
-  ///   - privateKeyPEM: its key.
-  ///   - chainPEM: default: the certificate alone.
+  ///   - privateKeyPEM: the private key.
+  ///   - chainPEM: the certificate and its intermediates. Default: the certificate alone.
   public init(certificatePEM: String, privateKeyPEM: String, chainPEM: String? = nil) {
     self.certificatePEM = certificatePEM
     self.privateKeyPEM = privateKeyPEM
     self.chainPEM = chainPEM ?? certificatePEM
   }
 
-  /// SHA-256 of the SubjectPublicKeyInfo, 32 bytes: what a pin is made of (RFC 7469 §2.4).
+  /// Returns the SHA-256 hash of the SubjectPublicKeyInfo, 32 bytes, from which a pin is made (RFC 7469 §2.4).
   ///
   /// - Throws: ``CertificateError/unreadable(_:)``.
   public func publicKeySHA256() throws(CertificateError) -> [UInt8] {
     try CertificateMint.publicKeySHA256(certificatePEM)
   }
 
-  /// The pin of its key, as Lastro's policies take it.
+  /// The pin of the key, in the form of Lastro's policies.
   ///
   /// - Throws: ``CertificateError/unreadable(_:)``.
   public var pin: SPKIHash {
@@ -42,18 +42,18 @@ public struct MintedCertificate: Sendable, Hashable {
     }
   }
 
-  /// This certificate, sending others after its chain: cross-signed authorities, or ones that have nothing to do here.
-  /// Of each of them only its own certificate is sent, not its chain.
+  /// Returns this certificate with other certificates after its chain, such as cross-signed authorities or unrelated
+  /// ones. Only the certificate itself of each is added, not its chain.
   public func adding(_ certificates: MintedCertificate...) -> MintedCertificate {
     with(chainPEM: chainPEM + certificates.map(\.certificatePEM).joined())
   }
 
-  /// This certificate, sending exactly these after it, in this order, which may be wrong.
+  /// Returns this certificate with exactly these certificates after it, in this order, which may be wrong.
   public func sending(_ certificates: [MintedCertificate]) -> MintedCertificate {
     with(chainPEM: certificatePEM + certificates.map(\.certificatePEM).joined())
   }
 
-  /// This certificate, sent alone: a common mistake, which clients cannot mend.
+  /// This certificate without intermediates: a common mistake, which clients cannot correct.
   public var withoutIntermediates: MintedCertificate { sending([]) }
 
   private func with(chainPEM: String) -> MintedCertificate {
@@ -63,9 +63,9 @@ public struct MintedCertificate: Sendable, Hashable {
   /// Verifies the chain as a TLS client would (`X509_verify_cert`, purpose server authentication).
   ///
   /// - Parameters:
-  ///   - host: DNS name or IP address to match; `nil` for any.
-  ///   - roots: PEM text of the trusted roots.
-  ///   - time: seconds since 1970; default: now.
+  ///   - host: the DNS name or IP address to match; `nil` for any.
+  ///   - roots: the PEM text of the trusted roots.
+  ///   - time: the time in seconds since 1970. Default: now.
   /// - Throws: ``CertificateError``.
   public func verify(host: String?, trusting roots: String, at time: Int64? = nil) throws(CertificateError) {
     try CertificateMint.verify(chain: chainPEM, host: host, roots: roots, at: time ?? CertificateValidity.now)

@@ -2,13 +2,13 @@
 
 import CLoopback
 
-/// What an OCSP response says of a certificate (RFC 6960 §2.2).
+/// The status of a certificate in an OCSP response (RFC 6960 §2.2).
 public enum OCSPStatus: Sendable, Hashable, CaseIterable {
-  /// Not revoked.
+  /// The certificate is not revoked.
   case good
-  /// Revoked: its key is compromised.
+  /// The certificate is revoked because its key is compromised.
   case revoked
-  /// The responder does not know it.
+  /// The responder does not know the certificate.
   case unknown
 
   var code: Int32 {
@@ -21,14 +21,15 @@ public enum OCSPStatus: Sendable, Hashable, CaseIterable {
 }
 
 extension CertificateAuthority {
-  /// Makes an OCSP response for a certificate of this authority, to be stapled (``LoopbackTLS/ocspResponse``).
+  /// Creates an OCSP response for a certificate of this authority, to be stapled (``LoopbackTLS/ocspResponse``).
   ///
   /// - Parameters:
-  ///   - certificate: what it is about.
-  ///   - status: default good.
-  ///   - validity: `thisUpdate` and `nextUpdate`; default from an hour ago for a week. ``CertificateValidity/expired``
-  ///     makes one that is out of date.
-  ///   - signer: the authority that signs it; default this one. A response that another one signed proves nothing.
+  ///   - certificate: the certificate of the response.
+  ///   - status: the status. Default good.
+  ///   - validity: `thisUpdate` and `nextUpdate`. Default: from an hour ago for a week. ``CertificateValidity/expired``
+  ///     makes an outdated response.
+  ///   - signer: the authority that signs the response. Default: this one. A response that another authority signed
+  ///     proves nothing.
   /// - Returns: the response in DER (RFC 6960 §4.2.1).
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public func ocspResponse(

@@ -2,44 +2,45 @@
 
 public import Lastro
 
-/// A small, realistic JSON API on an embedded loopback HTTPS server: what demos, playgrounds and examples talk to.
+/// A small, realistic JSON API on an embedded loopback HTTPS server, for demos, playgrounds and examples.
 ///
-/// | request | answer |
+/// | request | response |
 /// |---|---|
 /// | `GET /users/{login}` | a user; 404 |
 /// | `GET /users/{login}/repos?page=&per_page=` | a page of repositories, with `Link`; 404; 422 |
 /// | `GET /repos/{owner}/{name}` | a repository; 404 |
-/// | `GET /repos/{owner}/{name}/archive?bytes=N` | N bytes that count from 0 to 255, over and over; 404, 422 |
+/// | `GET /repos/{owner}/{name}/archive?bytes=N` | N bytes that count from 0 to 255 repeatedly; 404, 422 |
 /// | `POST /repos/{owner}/{name}/issues` | 201 with the issue; 400, 404, 422 |
 /// | `PATCH /repos/{owner}/{name}/issues/{number}` | 204; 404 |
 /// | `GET /flaky/{key}?failures=N` | 503 the first N times for that key, then 200 |
-/// | `GET /slow` | never |
-/// | `GET /private` | 200 with `Authorization: Bearer` and ``token`` or an issued one that is live, else 401 |
+/// | `GET /slow` | none |
+/// | `GET /private` | 200 with `Authorization: Bearer` and ``token`` or a valid issued token, else 401 |
 /// | `POST /oauth/token` | an access token (RFC 6749 §5.1), see below |
 /// | `GET /limited/{key}?retry_after=N` | 429 with `Retry-After: N` the first time for that key, then 200; 422 |
 /// | `POST /payments?failures=N` | 503 the first N times for that `Idempotency-Key`, then 201; 400, 422 |
 ///
-/// A payment is `{"amount":…, "currency":…}`. A key that comes again with the same body gets the same answer, with
-/// `Idempotency-Replayed: true`, and is not counted again; with another body it gets 422. Without a key each counts.
+/// A payment is `{"amount":…, "currency":…}`. A repeated key with the same body gets the same response, with
+/// `Idempotency-Replayed: true`, and is not counted again; with another body it gets 422. Without a key each payment
+/// counts.
 ///
-/// The token endpoint takes the grants `client_credentials` and `refresh_token` from the client ``clientID``, which
-/// authenticates by Basic or in the body. A refresh token is replaced when it is used; one that comes a second time
-/// ends those that replaced it. Errors there are those of RFC 6749 §5.2: `invalid_request`, `invalid_client` (401),
-/// `invalid_grant`, `unsupported_grant_type`.
+/// The token endpoint supports the grants `client_credentials` and `refresh_token` for the client ``clientID``, which
+/// authenticates by Basic or in the body. A refresh token is replaced when it is used; using it a second time revokes
+/// its replacements. The errors are those of RFC 6749 §5.2: `invalid_request`, `invalid_client` (401), `invalid_grant`,
+/// `unsupported_grant_type`.
 ///
 /// Errors are `{"message":…, "documentation_url":…, "errors":[{"field":…, "code":…}]}`.
 public final class DemoAPI: Sendable {
-  /// Most bytes of an archive: 64 MiB.
+  /// The maximum size of an archive: 64 MiB.
   public static let largestArchive = 64 << 20
 
-  /// The token ``baseURL``'s `/private` wants.
+  /// The token that `/private` of ``baseURL`` requires.
   public let token: String
-  /// PEM text of the root that issued the server's certificate.
+  /// The PEM text of the root that issued the server's certificate.
   public let caPEM: String
 
-  /// The OAuth 2.0 client the token endpoint knows.
+  /// The ID of the OAuth 2.0 client that the token endpoint knows.
   public let clientID: String
-  /// Its secret.
+  /// The secret of that client.
   public let clientSecret: String
 
   private let server: LoopbackServer
@@ -59,13 +60,15 @@ public final class DemoAPI: Sendable {
   /// Mints a root and a certificate for `localhost` and `127.0.0.1`, and starts the server.
   ///
   /// - Parameters:
-  ///   - listener: where it listens. Default a port of the kernel's choice.
-  ///   - hosts: more names and addresses of the certificate, so that it may stand for another server. Default none.
-  ///   - token: what `/private` wants, for ever. Default `demo-token`.
-  ///   - clientID: the OAuth 2.0 client. Default `demo-client`.
-  ///   - clientSecret: its secret. Default `demo-secret`.
-  ///   - tokenLifetime: of issued access tokens, in seconds; 0 or less makes them expired from the start. Default 3600.
-  ///   - time: what issued tokens age by. Default the system's.
+  ///   - listener: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - hosts: additional names and addresses of the certificate, so that it can represent another server. Default:
+  ///     none.
+  ///   - token: the token that `/private` requires, which never expires. Default `demo-token`.
+  ///   - clientID: the ID of the OAuth 2.0 client. Default `demo-client`.
+  ///   - clientSecret: the secret of that client. Default `demo-secret`.
+  ///   - tokenLifetime: the lifetime of issued access tokens in seconds; with 0 or less they are expired from the
+  ///     start. Default 3600.
+  ///   - time: the time source for the expiry of tokens. Default: the system's.
   /// - Throws: ``CertificateError``, ``LoopbackError``.
   public static func start(
     on listener: LoopbackEndpoint = .ephemeral, hosts: [String] = [],
@@ -81,13 +84,13 @@ public final class DemoAPI: Sendable {
     return DemoAPI(token: token, caPEM: root.rootPEM, server: server, endpoint: endpoint, routes: routes)
   }
 
-  /// Such as `https://localhost:40123`; without a port on a Unix socket.
+  /// The base URL, such as `https://localhost:40123`; without a port on a Unix socket.
   public var baseURL: String { server.baseURL }
 
-  /// Every request so far, in order.
+  /// The requests received so far, in order.
   public var requests: [LoopbackRequest] { server.requests }
 
-  /// Waits until so many requests have come.
+  /// Waits until the given number of requests has arrived.
   ///
   /// - Throws: `CancellationError`; ``LoopbackError/stopped``.
   @discardableResult
@@ -97,28 +100,28 @@ public final class DemoAPI: Sendable {
 
   // MARK: tokens and payments
 
-  /// Lifetime of access tokens issued from now on, in seconds; 0 or less makes them expired from the start.
+  /// The lifetime in seconds of access tokens issued from now on; with 0 or less they are expired from the start.
   public var tokenLifetime: Int {
     get { tokens.lifetime }
     set { tokens.lifetime = newValue }
   }
 
-  /// Requests the token endpoint got, refused ones included.
+  /// The number of requests to the token endpoint, including refused ones.
   public var tokenRequests: Int { tokens.requests }
-  /// Access tokens the token endpoint issued.
+  /// The number of access tokens that the token endpoint issued.
   public var tokensIssued: Int { tokens.grants }
-  /// Payments made; a replayed answer makes none.
+  /// The number of payments made; a replayed response makes none.
   public var paymentsMade: Int { payments.made }
 
-  /// Makes a refresh token, as if a user had just given their consent.
+  /// Creates a refresh token, as if a user had given consent.
   public func makeRefreshToken() -> String { tokens.makeRefreshToken() }
 
-  /// Ends every issued access token at once; refresh tokens stay good, and so does ``token``.
+  /// Revokes every issued access token; refresh tokens and ``token`` remain valid.
   public func revokeTokens() { tokens.revokeAccess() }
 
-  /// Ends every refresh token at once.
+  /// Revokes every refresh token.
   public func revokeRefreshTokens() { tokens.revokeRefresh() }
 
-  /// Stops the server. May be called more than once; dropping the object does it too.
+  /// Stops the server. It may be called more than once; dropping the object stops the server too.
   public func stop() { server.stop() }
 }

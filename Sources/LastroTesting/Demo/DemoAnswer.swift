@@ -6,7 +6,7 @@
   import Foundation
 #endif
 
-/// The shapes all routes of ``DemoAPI`` answer in.
+/// The response formats that all routes of ``DemoAPI`` share.
 enum DemoAnswer {
   static func json(_ value: some Encodable, status: Int = 200) throws -> LoopbackResponse {
     let encoder = JSONEncoder()

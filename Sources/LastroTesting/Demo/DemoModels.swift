@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the demo API speaks, as its server sees it. Clients declare their own models.
+/// The JSON models of the demo API on the server's side. Clients declare their own models.
 enum DemoModels {
   struct User: Encodable {
     var login: String

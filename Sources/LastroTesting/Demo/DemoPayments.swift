@@ -9,7 +9,7 @@ internal import LastroSupport
   import Foundation
 #endif
 
-/// `POST /payments` of ``DemoAPI``: what must not happen twice.
+/// The route `POST /payments` of ``DemoAPI``, whose effect must not be repeated.
 final class DemoPayments: Sendable {
   private struct State {
     var made = 0
@@ -30,7 +30,7 @@ final class DemoPayments: Sendable {
     }
     guard order.amount > 0 else { return try DemoAnswer.invalid("amount") }
     let key = request.head["Idempotency-Key"]
-    // One payment at a time: two requests with one key cannot both find it unused.
+    // Handle one payment at a time, so that two requests with the same key cannot both find it unused.
     return try state.withLock { state in
       if let key, let (body, response) = state.answers[key] {
         guard body == request.body else { return try DemoAnswer.invalid("Idempotency-Key", code: "reused") }

@@ -9,7 +9,7 @@ internal import LastroSupport
   import Foundation
 #endif
 
-/// Answers the requests of ``DemoAPI``.
+/// The routes of ``DemoAPI``.
 final class DemoRoutes: Sendable {
   private struct State {
     var attempts: [String: Int] = [:]

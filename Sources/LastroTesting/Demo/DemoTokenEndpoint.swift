@@ -6,7 +6,7 @@
   import Foundation
 #endif
 
-/// `POST /oauth/token` of ``DemoAPI`` (RFC 6749 §3.2).
+/// The route `POST /oauth/token` of ``DemoAPI`` (RFC 6749 §3.2).
 struct DemoTokenEndpoint: Sendable {
   /// An error of RFC 6749 §5.2.
   private struct Refusal: Error {
@@ -84,7 +84,7 @@ struct DemoTokenEndpoint: Sendable {
     }
   }
 
-  /// By Basic or in the body, not by both (RFC 6749 §2.3).
+  /// Authenticates the client by Basic or in the body, but not both (RFC 6749 §2.3).
   private func authenticate(_ form: [String: String], _ request: LoopbackRequest) throws {
     let inBody = form["client_id"] != nil || form["client_secret"] != nil
     guard let authorization = request.head["Authorization"] else {

@@ -3,9 +3,9 @@
 import Lastro
 internal import LastroSupport
 
-/// The tokens ``DemoAPI`` has issued, and until when they are good.
+/// The tokens that ``DemoAPI`` has issued, with their expiry.
 final class DemoTokens: Sendable {
-  /// What a token request got.
+  /// The result of a token request.
   struct Grant: Sendable {
     var accessToken: String
     var lifetime: Int
@@ -17,7 +17,7 @@ final class DemoTokens: Sendable {
     var expiries: [String: Duration] = [:]
     /// Live refresh tokens, each with the family it descends from.
     var refreshTokens: [String: Int] = [:]
-    /// Rotated ones: to see one again means that it was stolen, or used twice.
+    /// Rotated refresh tokens: a repeated one was stolen, or used twice.
     var spent: [String: Int] = [:]
     var families = 0
     var serial = 0
@@ -47,14 +47,14 @@ final class DemoTokens: Sendable {
     return state.withLock { $0.expiries[accessToken].map { now < $0 } ?? false }
   }
 
-  /// For client credentials, which get no refresh token (RFC 6749 §4.4.3).
+  /// Returns a grant for client credentials, which get no refresh token (RFC 6749 §4.4.3).
   func grant() -> Grant {
     let now = time.now()
     return state.withLock { Self.grant(&$0, now: now, refreshToken: nil) }
   }
 
-  /// For a refresh token, which is replaced (RFC 6749 §6). `nil` when it is not live. One that was replaced before
-  /// ends its whole family (RFC 9700 §4.14.2).
+  /// Returns a grant for a refresh token, which is replaced (RFC 6749 §6); `nil` if it is not valid. A token that was
+  /// already replaced revokes its whole family (RFC 9700 §4.14.2).
   func grant(for refreshToken: String) -> Grant? {
     let now = time.now()
     return state.withLock { state in
@@ -69,7 +69,7 @@ final class DemoTokens: Sendable {
     }
   }
 
-  /// The first of a new family, as if a user had given their consent.
+  /// Returns the first refresh token of a new family, as if a user had given consent.
   func makeRefreshToken() -> String {
     state.withLock { state in
       state.families += 1

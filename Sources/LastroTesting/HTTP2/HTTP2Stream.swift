@@ -2,22 +2,22 @@
 
 /// A stream of a ``LoopbackHTTP2Connection``.
 struct HTTP2Stream {
-  /// A part of an answer.
+  /// A part of a response.
   enum Piece {
-    /// Sent together: nothing may come between HEADERS and its CONTINUATION (RFC 9113 §6.10).
+    /// Frames that are sent together: nothing may come between HEADERS and its CONTINUATION (RFC 9113 §6.10).
     case frames([LoopbackHTTP2Frame])
     case body(ArraySlice<UInt8>)
     case fault(LoopbackHTTP2Fault)
     case end(trailers: [RawRequestHead.Field])
-    /// END_STREAM was sent already.
+    /// The end of the response; END_STREAM was already sent.
     case ended
   }
 
   var request: LoopbackRequest
-  /// Bytes of body the client has room for.
+  /// The number of body bytes that the client's window allows.
   var window: Int
-  /// What is still to be sent, in order.
+  /// The pieces to send, in order.
   var pieces: [Piece] = []
-  /// Whether all of the answer was sent, or given up.
+  /// Whether the whole response was sent or abandoned.
   var isAnswered = false
 }

@@ -2,11 +2,11 @@
 
 import CLoopback
 
-/// Header blocks of HTTP/2 (RFC 7541).
+/// The encoding of HTTP/2 header blocks (RFC 7541).
 enum HeaderBlock {
   typealias Field = RawRequestHead.Field
 
-  /// Literals without indexing and without Huffman coding (RFC 7541 §6.2.2).
+  /// Encodes fields as literals without indexing and without Huffman coding (RFC 7541 §6.2.2).
   static func encoded(_ fields: [Field]) -> [UInt8] {
     fields.flatMap { [0x00] + string($0.name) + string($0.value) }
   }
@@ -16,7 +16,7 @@ enum HeaderBlock {
     return integer(bytes.count, prefix: 7) + bytes
   }
 
-  /// RFC 7541 §5.1.
+  /// Encodes an integer (RFC 7541 §5.1).
   private static func integer(_ value: Int, prefix: Int) -> [UInt8] {
     let limit = 1 << prefix - 1
     if value < limit { return [UInt8(value)] }
@@ -29,7 +29,7 @@ enum HeaderBlock {
     return bytes + [UInt8(rest)]
   }
 
-  /// Decodes the blocks of one connection, in their order.
+  /// A decoder for the blocks of one connection, in order.
   final class Decoder {
     private final class Found {
       var fields: [Field] = []

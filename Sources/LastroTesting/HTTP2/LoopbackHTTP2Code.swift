@@ -5,10 +5,10 @@ public struct LoopbackHTTP2Code: RawRepresentable, Sendable, Hashable, Expressib
   /// The number on the wire.
   public var rawValue: UInt32
 
-  /// Wraps a number.
+  /// Creates a code from a number.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// Wraps a number.
+  /// Creates a code from a number.
   public init(integerLiteral value: UInt32) { rawValue = value }
 
   /// NO_ERROR.
@@ -25,7 +25,7 @@ public struct LoopbackHTTP2Code: RawRepresentable, Sendable, Hashable, Expressib
   public static let streamClosed: Self = 0x5
   /// FRAME_SIZE_ERROR.
   public static let frameSizeError: Self = 0x6
-  /// REFUSED_STREAM: nothing was done with the request (RFC 9113 §8.7).
+  /// REFUSED_STREAM: the request was not processed (RFC 9113 §8.7).
   public static let refusedStream: Self = 0x7
   /// CANCEL.
   public static let cancel: Self = 0x8

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoopbackHTTP2Connection {
-  /// Answers requests until the client is done or a fault ends the connection.
+  /// Responds to requests until the client is done or a fault ends the connection.
   ///
   /// - Throws: ``LoopbackError``.
   public func serve(_ respond: (LoopbackRequest) throws -> LoopbackResponse) throws(LoopbackError) {
@@ -13,7 +13,7 @@ extension LoopbackHTTP2Connection {
     }
   }
 
-  /// Answers a request of this connection, faults included. What the client's windows have no room for is sent while
+  /// Responds to a request of this connection, including faults. Bytes beyond the client's windows are sent while
   /// further requests are read.
   ///
   /// - Throws: ``LoopbackError``.
@@ -48,7 +48,7 @@ extension LoopbackHTTP2Connection {
     }
   }
 
-  /// In HTTP/2's terms.
+  /// Returns the equivalent HTTP/2 fault and its point.
   private static func http2(
     _ fault: LoopbackResponse.Fault
   ) -> (fault: LoopbackHTTP2Fault, point: LoopbackHTTP2Fault.Point) {
@@ -62,7 +62,7 @@ extension LoopbackHTTP2Connection {
     }
   }
 
-  /// HEADERS, and CONTINUATION for what a frame has no room for.
+  /// Returns HEADERS, and CONTINUATION for fields that do not fit into one frame.
   private func headers(
     _ fields: [RawRequestHead.Field], stream id: UInt32, ends: Bool
   ) -> [HTTP2Stream.Piece] {
@@ -80,7 +80,7 @@ extension LoopbackHTTP2Connection {
 
   // MARK: sending
 
-  /// Sends what the client's windows have room for; streams take turns, a frame each.
+  /// Sends as much as the client's windows allow; streams take turns, one frame each.
   func sendWhatFits() throws(LoopbackError) {
     var goesOn = true
     while goesOn {
@@ -92,7 +92,7 @@ extension LoopbackHTTP2Connection {
     if lastStream != nil, streams.isEmpty, !isOver { end { $0.closeAfterPeer() } }
   }
 
-  /// Whether something was sent.
+  /// Sends the next piece of a stream; returns whether anything was sent.
   private func sendPiece(of id: UInt32) throws(LoopbackError) -> Bool {
     guard let piece = streams[id]?.pieces.first else { return false }
     switch piece {
@@ -123,7 +123,7 @@ extension LoopbackHTTP2Connection {
     return true
   }
 
-  /// The answer is all there; the request may still be on the way.
+  /// Marks the response as sent; the request may not be complete yet.
   private func finish(_ id: UInt32) {
     streams[id]?.pieces = []
     streams[id]?.isAnswered = true
@@ -171,7 +171,7 @@ extension LoopbackHTTP2Connection {
   }
 
   private func truncateFrame(on id: UInt32) throws(LoopbackError) {
-    // Before the head the next piece is its frames.
+    // Before the head, the next piece consists of the head's frames.
     if case .frames(let frames)? = streams[id]?.pieces.first, let first = frames.first {
       try connection.write(first.bytes.prefix(9 + first.payload.count / 2))
     } else {
@@ -180,7 +180,7 @@ extension LoopbackHTTP2Connection {
     end { $0.closeAfterPeer() }
   }
 
-  /// Ends the connection; what is still to be sent never is.
+  /// Ends the connection; the remaining pieces are never sent.
   private func end(_ how: (LoopbackConnection) -> Void) {
     isOver = true
     streams = [:]
@@ -189,7 +189,7 @@ extension LoopbackHTTP2Connection {
 }
 
 extension LoopbackResponse {
-  /// The head's fields. Names are lower-cased; those about the connection have no place in HTTP/2 (RFC 9113 §8.2).
+  /// The fields of the head. Names are lower-cased; connection-specific fields are omitted (RFC 9113 §8.2).
   var http2Fields: [RawRequestHead.Field] {
     let dropped: Set = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
     var all = [RawRequestHead.Field(name: ":status", value: "\(status)")]

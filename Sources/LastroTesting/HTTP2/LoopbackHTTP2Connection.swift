@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A connection of an HTTP/2 server, as its handler drives it: blocking, on the connection's own thread.
+/// A connection of an HTTP/2 server, driven by its handler: blocking, on the connection's own thread.
 ///
-/// Reading requests does what a peer must meanwhile: settings and pings are acknowledged, room is given for bodies,
-/// answers wait for the client's windows. ``readFrame()`` and ``write(_:)`` do nothing of that: what goes over the wire
-/// is then yours.
+/// While requests are read, the connection performs the duties of a peer: it acknowledges settings and pings,
+/// replenishes the windows for bodies, and makes responses wait for the client's windows. ``readFrame()`` and
+/// ``write(_:)`` do none of this: they give full control over the wire.
 public final class LoopbackHTTP2Connection {
-  /// What lies below: resets, closes, gates.
+  /// The underlying connection, with resets, closes and gates.
   public let connection: LoopbackConnection
 
   let settings: LoopbackHTTP2Settings
   var streams: [UInt32: HTTP2Stream] = [:]
-  /// Bytes of bodies the client has room for, on all streams together.
+  /// The number of body bytes that the client's connection window allows, for all streams together.
   var window = 65_535
-  /// What a GOAWAY of ours said.
+  /// The last stream of a GOAWAY that this side sent.
   var lastStream: UInt32?
   var isOver = false
   private(set) var largestFrame = 16_384
@@ -22,14 +22,14 @@ public final class LoopbackHTTP2Connection {
   private var arrived: [UInt32] = []
   private let decoder: HeaderBlock.Decoder
 
-  /// Most bytes of a header block that are read.
+  /// The maximum number of bytes of a header block.
   private static let maximumHeadBytes = 4 * 1024 * 1024
   private static let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
   /// Sends SETTINGS and reads the client's preface (RFC 9113 §3.4).
   ///
-  /// - Throws: ``LoopbackError/disconnected``; ``LoopbackError/malformedRequest(_:)`` when the client speaks something
-  ///   else.
+  /// - Throws: ``LoopbackError/disconnected``; ``LoopbackError/malformedRequest(_:)`` if the client does not speak
+  ///   HTTP/2.
   public init(_ connection: LoopbackConnection, settings: LoopbackHTTP2Settings = .init()) throws(LoopbackError) {
     self.connection = connection
     self.settings = settings
@@ -43,10 +43,10 @@ public final class LoopbackHTTP2Connection {
 
   // MARK: frames
 
-  /// Reads a frame, whatever it is. `nil` when the connection ends before it.
+  /// Reads a frame of any type; returns `nil` if the connection ends before it.
   ///
-  /// - Throws: ``LoopbackError/disconnected`` when it ends midway; ``LoopbackError/malformedRequest(_:)`` when the
-  ///   frame is larger than was announced.
+  /// - Throws: ``LoopbackError/disconnected`` if the connection ends within it; ``LoopbackError/malformedRequest(_:)``
+  ///   if the frame is larger than announced.
   public func readFrame() throws(LoopbackError) -> LoopbackHTTP2Frame? {
     var header = connection.read(max: 9)
     if header.isEmpty { return nil }
@@ -58,7 +58,7 @@ public final class LoopbackHTTP2Connection {
       payload: try connection.read(exactly: length))
   }
 
-  /// Writes frames as they are, in order. The client's windows are yours to keep to.
+  /// Writes frames unchanged, in order. The caller must respect the client's windows.
   ///
   /// - Throws: ``LoopbackError/disconnected``.
   public func write(_ frames: LoopbackHTTP2Frame...) throws(LoopbackError) {
@@ -67,8 +67,8 @@ public final class LoopbackHTTP2Connection {
 
   // MARK: requests
 
-  /// Reads up to the next request that is complete, or whose head is there when ``LoopbackHTTP2Settings/answersEarly``
-  /// says so. `nil` when the connection ends first.
+  /// Reads until the next request is complete, or its head if ``LoopbackHTTP2Settings/answersEarly`` is true. Returns
+  /// `nil` if the connection ends first.
   ///
   /// - Throws: ``LoopbackError``.
   public func readRequest() throws(LoopbackError) -> LoopbackRequest? {
@@ -79,7 +79,7 @@ public final class LoopbackHTTP2Connection {
     }
   }
 
-  /// The next request the handler has not had.
+  /// Returns the next request that the handler has not received.
   func nextRequest() -> LoopbackRequest? {
     while !arrived.isEmpty {
       if let request = streams[arrived.removeFirst()]?.request { return request }
@@ -87,14 +87,14 @@ public final class LoopbackHTTP2Connection {
     return nil
   }
 
-  /// Reads a frame and does what a peer must. False at the end of the connection.
+  /// Reads a frame and performs the duties of a peer; returns false at the end of the connection.
   func step() throws(LoopbackError) -> Bool {
     guard let frame = try readFrame() else { return false }
     try take(frame)
     return true
   }
 
-  /// Does what a peer must with a frame.
+  /// Performs the duties of a peer for a frame.
   func take(_ frame: LoopbackHTTP2Frame) throws(LoopbackError) {
     switch frame.kind {
     case .headers: try readHeaders(frame)
@@ -123,7 +123,7 @@ public final class LoopbackHTTP2Connection {
       block += next.payload
       if block.count > Self.maximumHeadBytes { throw .malformedRequest("its head is too large") }
     }
-    // Decoded even when it is of no interest: the table has to follow.
+    // Decode every block, even if it is not needed, to keep the table in sync.
     let fields = try decoder.decode(Array(block))
     let ends = first.flags & LoopbackHTTP2Frame.endStream != 0
     if streams[first.stream] != nil {
@@ -138,7 +138,7 @@ public final class LoopbackHTTP2Connection {
   private func open(
     _ id: UInt32, _ fields: [RawRequestHead.Field], bytes: [UInt8], ends: Bool
   ) throws(LoopbackError) {
-    // RFC 9113 §6.8: what is above the last stream of a GOAWAY is ignored.
+    // RFC 9113 §6.8: streams above the last one of a GOAWAY are ignored.
     if let lastStream, id > lastStream { return }
     if let limit = settings.maximumConcurrentStreams, streams.count >= limit {
       return try write(.resetStream(.refusedStream, stream: id))
@@ -212,7 +212,7 @@ public final class LoopbackHTTP2Connection {
 }
 
 extension RawRequestHead {
-  /// Of an HTTP/2 header block; the pseudo-fields stay among the fields (RFC 9113 §8.3.1).
+  /// Creates a head from an HTTP/2 header block; the pseudo-fields stay among the fields (RFC 9113 §8.3.1).
   init(http2 fields: [Field], bytes: [UInt8]) throws(LoopbackError) {
     let method = fields.first { $0.name == ":method" }?.value
     let target = fields.first { $0.name == ":path" }?.value ?? fields.first { $0.name == ":authority" }?.value

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What goes wrong with an answer over HTTP/2; ``Point`` says where.
+/// A fault in a response over HTTP/2; ``Point`` determines its place.
 public enum LoopbackHTTP2Fault: Sendable, Hashable {
-  /// A point of an answer.
+  /// A point in a response.
   public enum Point: Sendable, Hashable {
-    /// Instead of, or in front of, the answer.
+    /// Instead of the response, or before it.
     case beforeHeaders
     /// Between the head and the body.
     case afterHeaders
-    /// After so many bytes of the body.
+    /// After the given number of body bytes.
     case body(after: Int)
   }
 
-  /// The last stream a GOAWAY names.
+  /// The last stream that a GOAWAY names.
   public enum LastStream: Sendable, Hashable {
-    /// The request's own: it is still answered (a graceful end).
+    /// The request's own stream: it is still answered (a graceful shutdown).
     case own
-    /// The one before the request's: the request was not acted on, and is not answered.
+    /// The stream before the request's: the request was not processed, and is not answered.
     case before
-    /// A number.
+    /// The given stream number.
     case id(UInt32)
   }
 
-  /// Sends nothing more on this stream; others go on.
+  /// Sends nothing more on this stream; other streams continue.
   case stall
-  /// Stops reading and writing until the client gives the connection up.
+  /// Stops reading and writing until the client abandons the connection.
   case stallConnection
   /// RST_STREAM.
   case resetStream(LoopbackHTTP2Code)
-  /// GOAWAY. The streams up to the last are still answered; then as ``close``.
+  /// GOAWAY. The streams up to the last one are still answered; then the connection ends like ``close``.
   case goAway(lastStream: LastStream, LoopbackHTTP2Code)
   /// Resets the connection (TCP).
   case resetConnection
-  /// Ends the connection in order, close_notify and FIN, without GOAWAY; then reads until the client closes.
+  /// Ends the connection properly with close_notify and FIN, without GOAWAY; then reads until the client closes.
   case close
   /// Closes the connection without close_notify: over TLS, a truncation.
   case closeWithoutNotify
   /// FIN, over TLS without close_notify; then reads until the client closes.
   case halfClose
-  /// Sends half of a frame, HEADERS before the head and else DATA, then as ``close``.
+  /// Sends half of a frame (HEADERS before the head, otherwise DATA), then ends like ``close``.
   case truncateFrame
-  /// END_STREAM, whatever `content-length` says.
+  /// END_STREAM, regardless of `content-length`.
   case endStream
-  /// Sends frames, and goes on with the answer. ``LoopbackRequest/stream`` is the number to put into them.
+  /// Sends frames, then continues with the response. Use ``LoopbackRequest/stream`` as their stream number.
   case send([LoopbackHTTP2Frame])
 }

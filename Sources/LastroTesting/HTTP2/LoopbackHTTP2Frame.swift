@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A frame of HTTP/2 as it goes over the wire (RFC 9113 §4.1): legal or not.
+/// An HTTP/2 frame in its wire format (RFC 9113 §4.1), valid or not.
 public struct LoopbackHTTP2Frame: Sendable, Hashable {
   /// The type of a frame (RFC 9113 §6). Any number can be sent.
   public struct Kind: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral {
     /// The number on the wire.
     public var rawValue: UInt8
 
-    /// Wraps a number.
+    /// Creates a type from a number.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Wraps a number.
+    /// Creates a type from a number.
     public init(integerLiteral value: UInt8) { rawValue = value }
 
     /// DATA.
@@ -46,25 +46,25 @@ public struct LoopbackHTTP2Frame: Sendable, Hashable {
   /// PRIORITY of HEADERS.
   public static let hasPriority: UInt8 = 0x20
 
-  /// Its type.
+  /// The type.
   public var kind: Kind
-  /// Its flags, such as ``endStream``.
+  /// The flags, such as ``endStream``.
   public var flags: UInt8
-  /// The stream it is on; 0 is the connection. The highest bit is reserved and sent as given.
+  /// The stream of the frame; 0 is the connection. The highest bit is reserved, and sent as given.
   public var stream: UInt32
-  /// What it carries.
+  /// The payload.
   public var payload: [UInt8]
-  /// The length it claims, of which 24 bits are sent. Default that of the payload.
+  /// The length in the frame's header, of which 24 bits are sent. Default: that of the payload.
   public var length: Int
 
-  /// Makes a frame.
+  /// Creates a frame.
   ///
   /// - Parameters:
-  ///   - kind: its type.
-  ///   - flags: default none.
-  ///   - stream: 0 for the connection.
-  ///   - payload: default empty.
-  ///   - length: the length it claims; default that of the payload.
+  ///   - kind: the type.
+  ///   - flags: the flags. Default: none.
+  ///   - stream: the stream; 0 for the connection.
+  ///   - payload: the payload. Default: empty.
+  ///   - length: the length in the frame's header. Default: that of the payload.
   public init(_ kind: Kind, flags: UInt8 = 0, stream: UInt32, payload: [UInt8] = [], length: Int? = nil) {
     self.kind = kind
     self.flags = flags
@@ -73,7 +73,7 @@ public struct LoopbackHTTP2Frame: Sendable, Hashable {
     self.length = length ?? payload.count
   }
 
-  /// Its bytes: nine of header, then the payload.
+  /// The bytes of the frame: nine bytes of header, then the payload.
   public var bytes: [UInt8] {
     let size = UInt32(truncatingIfNeeded: length)
     return Self.bytes(of: size).dropFirst() + [kind.rawValue, flags] + Self.bytes(of: stream) + payload
@@ -87,12 +87,13 @@ public struct LoopbackHTTP2Frame: Sendable, Hashable {
 }
 
 extension LoopbackHTTP2Frame {
-  /// A piece of a body.
+  /// Returns a DATA frame with a piece of a body.
   public static func data(_ bytes: some Sequence<UInt8>, stream: UInt32, ends: Bool = false) -> Self {
     Self(.data, flags: ends ? endStream : 0, stream: stream, payload: Array(bytes))
   }
 
-  /// A whole header block: literals, without Huffman coding, names as given. Pseudo-fields such as `:status` first.
+  /// Returns a frame with a whole header block: literals without Huffman coding, names as given. Pseudo-fields such as
+  /// `:status` come first.
   public static func headers(
     _ fields: [RawRequestHead.Field], stream: UInt32, ends: Bool = false
   ) -> Self {
@@ -100,7 +101,7 @@ extension LoopbackHTTP2Frame {
       .headers, flags: endHeaders | (ends ? endStream : 0), stream: stream, payload: HeaderBlock.encoded(fields))
   }
 
-  /// A head with a status and fields.
+  /// Returns a head with a status and fields.
   public static func head(
     _ status: Int, _ fields: KeyValuePairs<String, String> = [:], stream: UInt32, ends: Bool = false
   ) -> Self {
@@ -108,12 +109,12 @@ extension LoopbackHTTP2Frame {
     return headers(all, stream: stream, ends: ends)
   }
 
-  /// Ends a stream with an error.
+  /// Returns a frame that ends a stream with an error.
   public static func resetStream(_ code: LoopbackHTTP2Code, stream: UInt32) -> Self {
     Self(.resetStream, stream: stream, payload: bytes(of: code.rawValue))
   }
 
-  /// No streams above this one are, or will be, acted on.
+  /// Returns a GOAWAY: streams above the last one are not, and will not be, processed.
   public static func goAway(
     lastStream: UInt32, _ code: LoopbackHTTP2Code = .noError, debug: String = ""
   ) -> Self {
@@ -121,7 +122,7 @@ extension LoopbackHTTP2Frame {
       .goAway, stream: 0, payload: bytes(of: lastStream) + bytes(of: code.rawValue) + Array(debug.utf8))
   }
 
-  /// Settings.
+  /// Returns a SETTINGS frame.
   public static func settings(_ settings: [LoopbackHTTP2Settings.Setting]) -> Self {
     let payload = settings.flatMap { setting in
       [UInt8(setting.identifier >> 8), UInt8(truncatingIfNeeded: setting.identifier)] + bytes(of: setting.value)
@@ -129,17 +130,17 @@ extension LoopbackHTTP2Frame {
     return Self(.settings, stream: 0, payload: payload)
   }
 
-  /// Room for so many bytes more, on a stream or (0) the connection.
+  /// Returns a frame that enlarges the window of a stream, or of the connection (0), by the given number of bytes.
   public static func windowUpdate(_ count: UInt32, stream: UInt32) -> Self {
     Self(.windowUpdate, stream: stream, payload: bytes(of: count))
   }
 
-  /// A frame twice as large as a client that announced nothing accepts.
+  /// Returns a frame twice as large as a client accepts by default.
   public static func oversized(stream: UInt32) -> Self {
     Self(.data, stream: stream, payload: [UInt8](repeating: 0x2a, count: 32_768))
   }
 
-  /// A header block that refers to an entry no table has (RFC 7541 §2.3.3).
+  /// Returns a header block that refers to an entry that no table has (RFC 7541 §2.3.3).
   public static func brokenHeaders(stream: UInt32) -> Self {
     Self(.headers, flags: endHeaders | endStream, stream: stream, payload: [0xff, 0x80, 0x7f])
   }

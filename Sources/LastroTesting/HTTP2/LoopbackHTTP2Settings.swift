@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an HTTP/2 loopback server announces (RFC 9113 §6.5.2), and how it keeps to it.
+/// The settings that an HTTP/2 loopback server announces (RFC 9113 §6.5.2), and its behavior.
 public struct LoopbackHTTP2Settings: Sendable, Hashable {
-  /// SETTINGS_MAX_CONCURRENT_STREAMS. Default `nil`: not announced, no limit. Streams beyond it are refused
+  /// SETTINGS_MAX_CONCURRENT_STREAMS. Default `nil`: not announced, no limit. Streams beyond the limit are refused
   /// (REFUSED_STREAM).
   public var maximumConcurrentStreams: UInt32?
-  /// SETTINGS_INITIAL_WINDOW_SIZE: bytes of a request body that may come before the server gives room for more. Default
-  /// 65,535. The connection's window is 65,535 always.
+  /// SETTINGS_INITIAL_WINDOW_SIZE: the number of bytes of a request body that may arrive before the server enlarges the
+  /// window. Default 65,535. The connection's window is always 65,535.
   public var initialWindow: UInt32 = 65_535
   /// SETTINGS_MAX_FRAME_SIZE in bytes. Default 16,384.
   public var maximumFrameSize: UInt32 = 16_384
-  /// Other settings by number, in order; illegal ones too. Default none.
+  /// Other settings by number, in order, including invalid ones. Default: none.
   public var others: [Setting] = []
-  /// Whether WINDOW_UPDATE is sent for what was read of a request body. Default true; without, an upload larger than a
-  /// window never ends.
+  /// Whether WINDOW_UPDATE is sent for the bytes read of a request body. Default true; otherwise an upload larger than
+  /// a window never ends.
   public var replenishesWindows = true
-  /// Whether the handler is called when the request's head is there, with the body still to come. Default false: when
-  /// the request is complete.
+  /// Whether the handler is called when the request's head has arrived, before its body. Default false: it is called
+  /// when the request is complete.
   public var answersEarly = false
 
-  /// A setting by its number.
+  /// A setting, identified by its number.
   public struct Setting: Sendable, Hashable {
-    /// Such as 2 for SETTINGS_ENABLE_PUSH.
+    /// The number, such as 2 for SETTINGS_ENABLE_PUSH.
     public var identifier: UInt16
-    /// Its value.
+    /// The value.
     public var value: UInt32
 
-    /// Makes a setting.
+    /// Creates a setting.
     public init(_ identifier: UInt16, _ value: UInt32) {
       self.identifier = identifier
       self.value = value
     }
   }
 
-  /// Makes the default settings.
+  /// Creates the default settings.
   public init() {}
 
   var announced: [Setting] {

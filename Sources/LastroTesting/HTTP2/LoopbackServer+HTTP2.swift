@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoopbackServer {
-  /// Starts an HTTP/2 server: over TLS with ALPN, in the clear with prior knowledge (RFC 9113 §3.3). It multiplexes,
-  /// keeps to the client's windows and gives room for uploads; faults come with ``LoopbackResponse/fault``.
+  /// Starts an HTTP/2 server: over TLS with ALPN, or in plaintext with prior knowledge (RFC 9113 §3.3). It multiplexes
+  /// streams, respects the client's windows and replenishes those for uploads. ``LoopbackResponse/fault`` adds faults.
   ///
   /// ```swift
   /// let server = try LoopbackServer.http2(tls: LoopbackTLS(identity)) { request in
@@ -11,12 +11,12 @@ extension LoopbackServer {
   /// ```
   ///
   /// - Parameters:
-  ///   - endpoint: default a port of the kernel's choice.
-  ///   - tls: default plain. Without protocols of its own it offers `h2`; a client that negotiates `http/1.1`, where
-  ///     that is among them, is served in that.
-  ///   - settings: what the server announces.
-  ///   - respond: answers one request. Runs on the connection's thread: when it blocks, all streams of that connection
-  ///     wait. When it throws, the answer is 500.
+  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - tls: the TLS options. Default: plaintext. If they contain no protocols, the server offers `h2`. A client that
+  ///     negotiates `http/1.1`, if that is among them, is served over HTTP/1.1.
+  ///   - settings: the settings that the server announces.
+  ///   - respond: returns the response to a request. It runs on the connection's thread: while it blocks, all streams
+  ///     of that connection wait. If it throws, the response is 500.
   /// - Throws: ``LoopbackError``.
   public static func http2(
     _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, settings: LoopbackHTTP2Settings = .init(),
@@ -28,15 +28,15 @@ extension LoopbackServer {
     }
   }
 
-  /// Starts an HTTP/2 server whose handler reads and writes frames itself, once for each connection: for what is
-  /// illegal.
+  /// Starts an HTTP/2 server whose handler reads and writes frames itself, once per connection, for tests of invalid
+  /// behavior.
   ///
   /// - Parameters:
-  ///   - endpoint: default a port of the kernel's choice.
-  ///   - tls: default plain. Without protocols of its own it offers `h2`.
-  ///   - settings: what the server announces.
-  ///   - script: drives one connection, on its thread. It may block. What it throws is kept in ``errors`` and closes
-  ///     the connection.
+  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - tls: the TLS options. Default: plaintext. If they contain no protocols, the server offers `h2`.
+  ///   - settings: the settings that the server announces.
+  ///   - script: drives one connection, on its thread. It may block. Its error is recorded in ``errors`` and closes the
+  ///     connection.
   /// - Throws: ``LoopbackError``.
   public static func http2Script(
     _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, settings: LoopbackHTTP2Settings = .init(),

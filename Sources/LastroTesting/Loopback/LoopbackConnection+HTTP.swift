@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoopbackConnection {
-  /// Most bytes of a head, or of a chunk's line, that are read.
+  /// The maximum number of bytes of a head, or of a chunk's line.
   static let maximumHeadBytes = 4 * 1024 * 1024
 
-  /// Reads a request head and records it in ``LoopbackServer/requests``. `nil` when the connection ends before its
-  /// first byte. Empty lines in front of it are skipped (RFC 9112 §2.2).
+  /// Reads a request head and records it in ``LoopbackServer/requests``. Returns `nil` if the connection ends before
+  /// its first byte. Empty lines before it are skipped (RFC 9112 §2.2).
   ///
-  /// - Throws: ``LoopbackError/disconnected`` when it ends midway, ``LoopbackError/malformedRequest(_:)``.
+  /// - Throws: ``LoopbackError/disconnected`` if the connection ends within it, ``LoopbackError/malformedRequest(_:)``.
   public func readHead() throws(LoopbackError) -> RawRequestHead? {
     var bytes: [UInt8] = []
     var lines: [String] = []
@@ -31,10 +31,10 @@ extension LoopbackConnection {
     return nil
   }
 
-  /// Reads the body a head announces, chunked or by `Content-Length`, and adds it to the recorded request, with
-  /// its trailers. Empty when no body is announced.
+  /// Reads the body that a head announces, chunked or by `Content-Length`, and adds it to the recorded request with its
+  /// trailers. Returns an empty body if none is announced.
   ///
-  /// - Throws: ``LoopbackError/disconnected`` when it ends midway, ``LoopbackError/malformedRequest(_:)``.
+  /// - Throws: ``LoopbackError/disconnected`` if the connection ends within it, ``LoopbackError/malformedRequest(_:)``.
   @discardableResult
   public func readBody(for head: RawRequestHead) throws(LoopbackError) -> [UInt8] { try readWhole(head).body }
 
@@ -53,7 +53,8 @@ extension LoopbackConnection {
     return (body, trailers)
   }
 
-  /// Reads a head and its body, answering `Expect: 100-continue` in between. `nil` when the connection ends first.
+  /// Reads a head and its body, and answers `Expect: 100-continue` in between. Returns `nil` if the connection ends
+  /// first.
   ///
   /// - Throws: ``LoopbackError``.
   public func readRequest() throws(LoopbackError) -> LoopbackRequest? {

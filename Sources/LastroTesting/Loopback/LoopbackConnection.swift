@@ -2,12 +2,12 @@
 
 import CLoopback
 
-/// One connection of a ``LoopbackServer``, as its handler drives it: blocking, on the connection's own thread.
+/// A connection of a ``LoopbackServer``, driven by its handler: blocking, on the connection's own thread.
 ///
-/// Every call returns when the server is stopped: reads see the end, writes throw
-/// ``LoopbackError/disconnected``. When the handler returns or throws, the connection is closed as by ``close()``.
+/// Every call returns when the server is stopped: reads return the end, writes throw ``LoopbackError/disconnected``.
+/// When the handler returns or throws, the connection is closed like by ``close()``.
 public final class LoopbackConnection {
-  /// Number of the connection, from 1, in the order of acceptance.
+  /// The number of the connection, from 1, in order of acceptance.
   public let number: Int
 
   let core: LoopbackCore
@@ -15,7 +15,7 @@ public final class LoopbackConnection {
   private(set) var tls: OpaquePointer?
   private var buffer: [UInt8] = []
   private var position = 0
-  /// Kept for the callbacks of its handshake.
+  /// Retained for the callbacks of its handshake.
   private var context: TLSContext?
   private var isInHandshake = false
 
@@ -25,13 +25,13 @@ public final class LoopbackConnection {
     self.descriptor = descriptor
   }
 
-  /// Whether it was closed here.
+  /// Whether the connection was closed locally.
   public var isClosed: Bool { descriptor < 0 }
 
   // MARK: reading
 
-  /// Reads what there is, at most so many bytes; blocks until there is some. Empty at the end: the peer closed, the
-  /// connection broke, or it was closed here.
+  /// Reads the available bytes, up to `max`; blocks until there are some. Returns an empty array at the end: the peer
+  /// closed, the connection failed, or it was closed locally.
   public func read(max: Int) -> [UInt8] {
     if position == buffer.count { fill() }
     let taken = Array(buffer[position...].prefix(Swift.max(0, max)))
@@ -39,9 +39,9 @@ public final class LoopbackConnection {
     return taken
   }
 
-  /// Reads exactly so many bytes.
+  /// Reads exactly the given number of bytes.
   ///
-  /// - Throws: ``LoopbackError/disconnected`` when the end comes first.
+  /// - Throws: ``LoopbackError/disconnected`` if the end comes first.
   public func read(exactly count: Int) throws(LoopbackError) -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
@@ -52,7 +52,7 @@ public final class LoopbackConnection {
     return bytes
   }
 
-  /// Reads up to the end: all the peer sends until it closes its side.
+  /// Reads all bytes until the peer closes its side.
   public func readToEnd() -> [UInt8] {
     var bytes: [UInt8] = []
     while true {
@@ -62,7 +62,7 @@ public final class LoopbackConnection {
     }
   }
 
-  /// Reads a line and gives it without its CRLF or LF; `nil` when the end comes first. Bytes that are no UTF-8 are
+  /// Reads a line and returns it without its CRLF or LF; `nil` if the end comes first. Bytes that are not UTF-8 are
   /// repaired.
   public func readLine() -> String? {
     guard var line = readRawLine(), line.last == UInt8(ascii: "\n") else { return nil }
@@ -71,7 +71,7 @@ public final class LoopbackConnection {
     return String(decoding: line, as: UTF8.self)
   }
 
-  /// With its end; without one where the connection ended; `nil` when there was nothing.
+  /// Reads a line including its end, which is missing if the connection ended; `nil` if there was none.
   func readRawLine() -> [UInt8]? {
     var line: [UInt8] = []
     while position < buffer.count || fill() {
@@ -107,7 +107,7 @@ public final class LoopbackConnection {
 
   /// Writes all the bytes.
   ///
-  /// - Throws: ``LoopbackError/disconnected`` when the peer is gone or the connection was closed.
+  /// - Throws: ``LoopbackError/disconnected`` if the peer is gone or the connection was closed.
   public func write(_ bytes: some Collection<UInt8>) throws(LoopbackError) {
     guard descriptor >= 0 else { throw .disconnected }
     let bytes = Array(bytes)
@@ -121,12 +121,12 @@ public final class LoopbackConnection {
     if written < 0 { throw .disconnected }
   }
 
-  /// Writes a text as UTF-8. Line ends are yours: write `\r\n`.
+  /// Writes a text as UTF-8. Line ends are not added: write `\r\n`.
   ///
   /// - Throws: ``LoopbackError/disconnected``.
   public func write(_ text: String) throws(LoopbackError) { try write(Array(text.utf8)) }
 
-  /// Writes byte by byte, or in pieces, with a pause before each but the first: a slow drip.
+  /// Writes bytes one by one, or in pieces, with a pause between them, to simulate a slow peer.
   ///
   /// - Throws: ``LoopbackError/disconnected``.
   public func drip(
@@ -140,27 +140,27 @@ public final class LoopbackConnection {
     }
   }
 
-  /// Sends a message of TLS 1.3: a session ticket, or an update of keys (RFC 8446 §4.6).
+  /// Sends a TLS 1.3 message: a session ticket, or a key update (RFC 8446 §4.6).
   package func sendTLSMessage(isTicket: Bool) throws(LoopbackError) {
     guard let tls, cloopback_tls_send_message(tls, isTicket) else { throw .disconnected }
   }
 
   // MARK: ending
 
-  /// Sends TLS's close_notify and nothing else; nothing over plain TCP.
+  /// Sends TLS's close_notify without closing; does nothing over plain TCP.
   public func closeNotify() {
     if let tls { cloopback_tls_close_notify(tls) }
   }
 
-  /// Closes in order: close_notify, FIN, then the descriptor. What arrived unread is thrown away first, so that the
-  /// peer sees an end and not a reset.
+  /// Closes properly: close_notify, FIN, then the descriptor. Unread bytes are discarded first, so that the peer sees
+  /// an end and not a reset.
   public func close() {
     guard descriptor >= 0 else { return }
     closeNotify()
     closeWithoutNotify()
   }
 
-  /// Closes without close_notify: over TLS, a truncation.
+  /// Closes without close_notify, which over TLS is a truncation.
   public func closeWithoutNotify() {
     guard descriptor >= 0 else { return }
     cloopback_shutdown(descriptor, false)
@@ -168,26 +168,26 @@ public final class LoopbackConnection {
     release()
   }
 
-  /// Closes with a TCP reset (`SO_LINGER` 0). A Unix socket is merely closed.
+  /// Closes with a TCP reset (`SO_LINGER` 0). A Unix socket is only closed.
   public func reset() {
     guard descriptor >= 0 else { return }
     cloopback_arm_reset(descriptor)
     release()
   }
 
-  /// Resets the connection once the peer's kernel has all that was written: a reset drops what has not gone out.
+  /// Resets the connection once the peer's kernel has received all written bytes, because a reset drops unsent ones.
   package func resetAfterDelivery() {
     while descriptor >= 0, cloopback_unacknowledged(descriptor) > 0, pause(.milliseconds(1)) {}
     reset()
   }
 
-  /// Closes the sending side: FIN, no close_notify before it. Reading goes on.
+  /// Closes the sending side with FIN, without close_notify. Reading remains possible.
   public func halfClose() {
     if descriptor >= 0 { cloopback_shutdown(descriptor, false) }
   }
 
-  /// Closes in order, but first lets the peer see the end and close its side: a reset, which is what the peer's next
-  /// bytes would get, may overtake what was sent.
+  /// Closes properly, but first waits until the peer has seen the end and closed its side. Otherwise the peer's next
+  /// bytes would cause a reset, which may overtake the bytes sent.
   package func closeAfterPeer() {
     closeNotify()
     halfClose()
@@ -206,18 +206,18 @@ public final class LoopbackConnection {
 
   // MARK: waiting
 
-  /// Does nothing until the peer closes its side or goes away, or the server is stopped.
+  /// Waits until the peer closes its side or goes away, or the server is stopped.
   public func stall() {
     _ = cloopback_wait(core.stopSignal, -1, descriptor, -1)
   }
 
-  /// Does nothing for a while, in real time. Returns false at once when the server is stopped.
+  /// Pauses in real time. Returns false at once when the server is stopped.
   @discardableResult
   public func pause(_ duration: Duration) -> Bool {
     let (seconds, attoseconds) = duration.components
     let milliseconds = seconds.multipliedReportingOverflow(by: 1000)
     let whole = milliseconds.overflow ? Int64.max / 2 : milliseconds.partialValue
-    // Rounded up: a pause is never shorter than asked for.
+    // Round up: a pause is never shorter than requested.
     let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
     return cloopback_wait(core.stopSignal, -1, -1, Int32(clamping: max(0, whole + fraction))) == 0
   }
@@ -231,26 +231,26 @@ public final class LoopbackConnection {
 
   // MARK: TLS
 
-  /// Such as `TLSv1.3`; `nil` over plain TCP.
+  /// The TLS version, such as `TLSv1.3`; `nil` over plain TCP.
   public var tlsVersion: String? { tls.map { String(cString: cloopback_tls_version($0)) } }
   /// Whether the TLS session was resumed.
   public var isResumed: Bool { tls.map { cloopback_tls_resumed($0) } ?? false }
-  /// The name the client asked for (SNI, RFC 6066 §3).
+  /// The name that the client requested (SNI, RFC 6066 §3).
   public var serverName: String? { tls.flatMap { cloopback_tls_server_name($0) }.map { String(cString: $0) } }
-  /// Common name of the client's certificate.
+  /// The common name of the client's certificate.
   public var clientName: String? {
     guard let tls, let name = cloopback_tls_client_name(tls) else { return nil }
     defer { cloopback_free(name) }
     return String(cString: name)
   }
-  /// The protocol that was negotiated (RFC 7301).
+  /// The negotiated protocol (RFC 7301).
   public var applicationProtocol: String? {
     var bytes: UnsafePointer<UInt8>?
     guard let tls, case let count = cloopback_tls_alpn(tls, &bytes), count > 0, let bytes else { return nil }
     return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
   }
 
-  /// The handshake, or the failure of it that was asked for. Returns whether the handler may run.
+  /// Performs the handshake, or the requested failure. Returns whether the handler may run.
   func startTLS(_ context: TLSContext, fault: LoopbackTLS.HandshakeFault?) throws(LoopbackError) -> Bool {
     self.context = context
     if fault == .stallInHandshake {
@@ -264,7 +264,7 @@ public final class LoopbackConnection {
       return true
     }
     isInHandshake = true
-    // The ClientHello: a record of five bytes and the length they end with (RFC 8446 §5.1).
+    // The ClientHello is a record with a header of five bytes, the last two of which are its length (RFC 8446 §5.1).
     let header = try read(exactly: 5)
     _ = try read(exactly: Int(header[3]) << 8 | Int(header[4]))
     switch fault {

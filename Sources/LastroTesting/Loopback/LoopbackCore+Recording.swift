@@ -16,7 +16,7 @@ extension LoopbackCore {
     if count > 0 { state.withLock { $0.receivedBytes += count } }
   }
 
-  /// Adds the body to the latest request of the connection, and stream where there are streams.
+  /// Adds the body to the latest request of the connection, and of the stream if there are streams.
   func complete(connection: Int, stream: UInt32? = nil, body: [UInt8], trailers: [RawRequestHead.Field]) {
     let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
       guard let index = state.index(connection, stream) else { return [] }

@@ -4,7 +4,7 @@ import CLoopback
 import Lastro
 internal import LastroSupport
 
-/// What the threads of a ``LoopbackServer`` share. They keep it alive; the server itself they do not.
+/// The state that the threads of a ``LoopbackServer`` share. The threads retain it, but not the server itself.
 final class LoopbackCore: Sendable {
   typealias Handler = @Sendable (LoopbackConnection) throws -> Void
 
@@ -13,7 +13,7 @@ final class LoopbackCore: Sendable {
     let handle: OpaquePointer
   }
 
-  /// How new connections are met.
+  /// The TLS context and the fault for new connections.
   struct TLS {
     let context: TLSContext
     let fault: LoopbackTLS.HandshakeFault?
@@ -39,10 +39,10 @@ final class LoopbackCore: Sendable {
     var connectionWaiters = CountWaiters()
   }
 
-  /// Enough for OpenSSL and a JSON encoder under a sanitizer; only what is touched counts.
+  /// The size suffices for OpenSSL and a JSON encoder under a sanitizer; only touched pages use memory.
   private static let stackSize = 512 * 1024
 
-  /// Becomes readable when the server is stopped.
+  /// A descriptor that becomes readable when the server is stopped.
   let stopSignal: Int32
   let state: Lock<State>
   /// Held while threads are joined, so that a second caller of `stop` returns no sooner than the first.
@@ -74,7 +74,8 @@ final class LoopbackCore: Sendable {
 
   // MARK: threads
 
-  /// Starts a thread that keeps this object alive. Called under the lock, so that it is registered before it ends.
+  /// Starts a thread that retains this object. It is called under the lock, so that the thread is registered before it
+  /// ends.
   private func startThread(_ body: @escaping @Sendable () -> Void) -> Thread? {
     final class Box {
       let body: @Sendable () -> Void
@@ -106,8 +107,8 @@ final class LoopbackCore: Sendable {
       if descriptor >= 0 {
         admit(descriptor)
       } else {
-        // The client is gone already, or no descriptors are left: then the listener stays readable, and this must not
-        // spin.
+        // The client is already gone, or no descriptors are left. In the latter case the listener stays readable, so
+        // pause to avoid spinning.
         _ = cloopback_wait(stopSignal, -1, -1, 1)
       }
     }
@@ -165,7 +166,7 @@ final class LoopbackCore: Sendable {
     for thread in finished { cloopback_thread_join(thread.handle) }
   }
 
-  /// Under the lock, so that no shutdown by ``requestStop()`` hits a descriptor that has been given to another.
+  /// Closes a descriptor under the lock, so that ``requestStop()`` never shuts down a reused descriptor.
   func close(_ descriptor: Int32, of number: Int) {
     state.withLock { state in
       state.descriptors[number] = nil
@@ -194,11 +195,11 @@ final class LoopbackCore: Sendable {
     for waiter in waiters { waiter.resume(throwing: LoopbackError.stopped) }
   }
 
-  /// - Parameter isLast: no further call can follow, so a thread that cannot be joined is let go.
+  /// - Parameter isLast: whether no further call can follow, so that threads that cannot be joined are detached.
   func stop(isLast: Bool) {
     requestStop()
     if cloopback_thread_tag() == UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) {
-      // A handler: it cannot wait for its own end.
+      // A handler cannot wait for its own end.
       if isLast { takeThreads().forEach { cloopback_thread_detach($0.handle) } }
       return
     }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a loopback server, or a connection of it, could not do.
+/// An error of a loopback server or of one of its connections.
 public enum LoopbackError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The address cannot be listened at.
+  /// The server cannot listen on the address.
   case cannotListen(String)
   /// The certificate, key or TLS options are unusable.
   case invalidTLS(String)
   /// The TLS handshake with a client failed.
   case handshakeFailed(String)
-  /// The peer went away, or the connection was closed here, with something still to be read or written.
+  /// The peer went away, or the connection was closed locally, while bytes remained to be read or written.
   case disconnected
-  /// What the client sent is not the HTTP/1.1 the reader expected.
+  /// The client's bytes are not the HTTP that the reader expected.
   case malformedRequest(String)
-  /// The server was stopped while something was awaited.
+  /// The server was stopped during a wait.
   case stopped
-  /// No thread could be started for a connection (`pthread_create`), or no pipe be made.
+  /// No thread could be started for a connection (`pthread_create`), or no pipe created.
   case outOfResources(String)
 
-  /// One sentence.
+  /// The error as a sentence.
   public var description: String {
     switch self {
     case .cannotListen(let reason): "the loopback server cannot listen: \(reason)"

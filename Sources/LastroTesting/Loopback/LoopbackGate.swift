@@ -3,16 +3,16 @@
 import CLoopback
 import Synchronization
 
-/// Lets a test hold a loopback handler at one place until the test says so; no sleeping, no polling.
+/// A gate at which a test holds a loopback handler until the test opens it, without sleeping or polling.
 ///
-/// The handler calls ``LoopbackConnection/wait(for:)``, the test ``open()``. Once open it stays open.
+/// The handler calls ``LoopbackConnection/wait(for:)``, the test ``open()``. An open gate stays open.
 public final class LoopbackGate: Sendable {
   package let readEnd: Int32
   private let writeEnd: Atomic<Int32>
 
-  /// Makes a closed gate. It holds two descriptors until it is opened or dropped.
+  /// Creates a closed gate. It holds two descriptors until it is opened or dropped.
   ///
-  /// - Throws: ``LoopbackError/outOfResources(_:)`` when there are no descriptors left.
+  /// - Throws: ``LoopbackError/outOfResources(_:)`` if no descriptors are left.
   public init() throws(LoopbackError) {
     var readEnd: Int32 = -1
     var writeEnd: Int32 = -1
@@ -26,12 +26,12 @@ public final class LoopbackGate: Sendable {
     cloopback_close(readEnd)
   }
 
-  /// Lets all tasks through, those that come later too. May be called from any thread, more than once.
+  /// Opens the gate for all current and later waiters. It may be called from any thread, and more than once.
   public func open() {
     let end = writeEnd.exchange(-1, ordering: .acquiringAndReleasing)
     if end >= 0 { cloopback_close(end) }
   }
 
-  /// Whether it was opened.
+  /// Whether the gate is open.
   public var isOpen: Bool { writeEnd.load(ordering: .acquiring) < 0 }
 }

@@ -2,41 +2,41 @@
 
 public import Lastro
 
-/// A request a loopback server has read.
+/// A request that a loopback server has read.
 public struct LoopbackRequest: Sendable, Hashable {
-  /// The head as it came.
+  /// The head as received.
   public var head: RawRequestHead
-  /// The body, chunks undone; empty while it is not read.
+  /// The body, with chunks decoded; empty until it is read.
   public var body: [UInt8]
-  /// Fields behind the body; empty while they are not read.
+  /// The fields after the body; empty until they are read.
   public var trailers: [RawRequestHead.Field] = []
-  /// Whether all of it was read: true at once when the head announces no body.
+  /// Whether the whole request was read; immediately true if the head announces no body.
   public var isComplete: Bool
-  /// Number of the connection it came over, from 1, in the order of acceptance.
+  /// The number of its connection, from 1, in order of acceptance.
   public var connection: Int
-  /// Number of its stream on the connection; `nil` over HTTP/1.1.
+  /// The number of its stream on the connection; `nil` over HTTP/1.1.
   public var stream: UInt32?
-  /// The code the client gave when it gave up the stream (RST_STREAM); `nil` while it has not, and over HTTP/1.1.
+  /// The code with which the client reset the stream (RST_STREAM); `nil` if it did not, and over HTTP/1.1.
   public var resetCode: LoopbackHTTP2Code?
 
-  /// Such as `GET`.
+  /// The method, such as `GET`.
   public var method: String { head.method }
-  /// Such as `/users?page=2`.
+  /// The target, such as `/users?page=2`.
   public var target: String { head.target }
-  /// The header fields, in their order: `headers["Host"]`, whatever the case of the name.
+  /// The header fields in order; look-ups such as `headers["Host"]` ignore the case of the name.
   public var headers: RawHeaders { RawHeaders(head.fields.map { ($0.name, $0.value) }) }
   /// The target up to its `?`, still percent-encoded. The query is in ``target`` and ``queryItem(_:)``; a request that
-  /// ``ScriptedTransport`` keeps has both in its `head.path`.
+  /// ``ScriptedTransport`` records has both in its `head.path`.
   public var path: String { head.path }
-  /// The body as UTF-8, repaired where it is not.
+  /// The body as UTF-8, with invalid bytes repaired.
   public var text: String { String(decoding: body, as: UTF8.self) }
 
-  /// The path's segments, percent-decoding undone.
+  /// The percent-decoded segments of the path.
   public var pathSegments: [String] {
     path.split(separator: "/").map { Self.percentDecoded($0) }
   }
 
-  /// The first value of a query item, percent-decoding undone; `""` for an item without `=`.
+  /// Returns the first value of a query item, percent-decoded; `""` for an item without `=`.
   public func queryItem(_ name: String) -> String? {
     guard let mark = target.firstIndex(of: "?") else { return nil }
     for item in target[mark...].dropFirst().split(separator: "&") {

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a server made by ``LoopbackServer/http(_:tls:respond:)`` answers.
+/// A response of a server created by ``LoopbackServer/http(_:tls:respond:)``.
 public struct LoopbackResponse: Sendable, Hashable {
-  /// A way not to answer properly.
+  /// A fault that replaces a proper response.
   public enum Fault: Sendable, Hashable {
-    /// Never answers: waits until the client gives up.
+    /// Never responds: waits until the client gives up.
     case stall
-    /// Resets the connection instead of an answer.
+    /// Resets the connection instead of responding.
     case reset
-    /// Closes the connection instead of an answer.
+    /// Closes the connection instead of responding.
     case close
-    /// Sends the head with its full `Content-Length`, so many bytes of the body, then closes without close_notify.
+    /// Sends the head with its full `Content-Length` and the given number of body bytes, then closes without
+    /// close_notify.
     case truncateBody(after: Int)
-    /// Sends the head and so many bytes of the body, then nothing.
+    /// Sends the head and the given number of body bytes, then nothing.
     case stallBody(after: Int)
-    /// Something only HTTP/2 can do, at a point of the answer. A server of HTTP/1.1 answers 500 instead.
+    /// Causes an HTTP/2 fault at a point of the response. An HTTP/1.1 server responds with 500 instead.
     case http2(LoopbackHTTP2Fault, at: LoopbackHTTP2Fault.Point)
   }
 
   /// The status code.
   public var status: Int
-  /// Header fields in order. `Content-Length` is added where it is missing.
+  /// The header fields in order. `Content-Length` is added if it is missing.
   public var fields: [RawRequestHead.Field]
-  /// The body. Not sent to HEAD, nor with 1xx, 204 and 304.
+  /// The body. It is not sent to HEAD, nor with 1xx, 204 and 304.
   public var body: [UInt8]
-  /// Fields after the body; over HTTP/1.1 the body then comes in one chunk. Default none.
+  /// The fields after the body; over HTTP/1.1 the body is then sent as one chunk. Default: none.
   public var trailers: [RawRequestHead.Field] = []
-  /// Responses 1xx before it, whose heads alone are sent.
+  /// The 1xx responses before this one, of which only the heads are sent.
   public var interimResponses: [LoopbackResponse] = []
-  /// How it goes wrong. Default: it does not.
+  /// The fault. Default: none.
   public var fault: Fault?
 
-  /// Makes a response.
+  /// Creates a response.
   public init(
     status: Int = 200, headers: KeyValuePairs<String, String> = [:], body: [UInt8] = [], fault: Fault? = nil
   ) {
@@ -41,34 +42,34 @@ public struct LoopbackResponse: Sendable, Hashable {
     self.fault = fault
   }
 
-  /// A response with a JSON text.
+  /// Returns a response with a JSON text.
   public static func json(_ text: String, status: Int = 200) -> Self {
     Self(status: status, headers: ["Content-Type": "application/json"], body: Array(text.utf8))
   }
 
-  /// A response with a plain text.
+  /// Returns a response with a plain text.
   public static func text(_ text: String, status: Int = 200) -> Self {
     Self(status: status, headers: ["Content-Type": "text/plain; charset=utf-8"], body: Array(text.utf8))
   }
 
-  /// No proper response.
+  /// Returns a response that consists of a fault.
   public static func fault(_ fault: Fault) -> Self { Self(fault: fault) }
 
-  /// A copy with a header field more.
+  /// Returns a copy with an additional header field.
   public func adding(_ name: String, _ value: String) -> Self {
     var copy = self
     copy.fields.append(RawRequestHead.Field(name: name, value: value))
     return copy
   }
 
-  /// A copy with a trailer field more.
+  /// Returns a copy with an additional trailer field.
   public func addingTrailer(_ name: String, _ value: String) -> Self {
     var copy = self
     copy.trailers.append(RawRequestHead.Field(name: name, value: value))
     return copy
   }
 
-  /// A copy with an interim response more before it, such as 103.
+  /// Returns a copy with an additional interim response before it, such as 103.
   public func after(interim status: Int, headers: KeyValuePairs<String, String> = [:]) -> Self {
     var copy = self
     copy.interimResponses.append(Self(status: status, headers: headers))
@@ -77,7 +78,7 @@ public struct LoopbackResponse: Sendable, Hashable {
 
   var allowsBody: Bool { status >= 200 && status != 204 && status != 304 }
 
-  /// The head's bytes.
+  /// Returns the bytes of the head.
   package func head(closing: Bool) -> [UInt8] {
     let names = Set(fields.map { $0.name.lowercased() })
     var text = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "")\r\n"
@@ -91,10 +92,10 @@ public struct LoopbackResponse: Sendable, Hashable {
     return interimResponses.flatMap { $0.head(closing: false) } + Array((text + "\r\n").utf8)
   }
 
-  /// The body's bytes as an answer to a method.
+  /// Returns the bytes of the body in a response to the given method.
   func sentBody(to method: String) -> [UInt8] { method == "HEAD" || !allowsBody ? [] : body }
 
-  /// As it goes over HTTP/1.1: trailers need chunks (RFC 9112 §7.1.2).
+  /// Returns the body in its HTTP/1.1 format: trailers require chunks (RFC 9112 §7.1.2).
   func sentHTTP1Body(to method: String) -> [UInt8] {
     let body = sentBody(to: method)
     guard isChunked, method != "HEAD", allowsBody else { return body }

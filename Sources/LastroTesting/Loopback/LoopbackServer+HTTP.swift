@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoopbackServer {
-  /// Starts a well-behaved HTTP/1.1 server: keep-alive, request bodies by `Content-Length` or in chunks,
-  /// `Expect: 100-continue` answered, `Connection: close` honoured, no body to HEAD.
+  /// Starts a well-behaved HTTP/1.1 server. It supports keep-alive, request bodies by `Content-Length` or in chunks,
+  /// `Expect: 100-continue` and `Connection: close`, and sends no body to HEAD.
   ///
   /// - Parameters:
-  ///   - endpoint: default a port of the kernel's choice.
-  ///   - tls: default plain.
-  ///   - respond: answers one request. Runs on the connection's thread; may block. When it throws, the answer is 500.
+  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - tls: the TLS options. Default: plaintext.
+  ///   - respond: returns the response to a request. It runs on the connection's thread, and may block. If it throws,
+  ///     the response is 500.
   /// - Throws: ``LoopbackError``.
   public static func http(
     _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil,
@@ -20,9 +21,9 @@ extension LoopbackServer {
 }
 
 extension LoopbackConnection {
-  /// Answers requests until the client is done, asks for `Connection: close`, or the response is a fault.
+  /// Responds to requests until the client is done, asks for `Connection: close`, or the response is a fault.
   ///
-  /// - Throws: ``LoopbackError``: a malformed request (after a 400), or a connection that broke.
+  /// - Throws: ``LoopbackError``: a malformed request (after a 400), or a connection that failed.
   public func serveHTTP(_ respond: (LoopbackRequest) throws -> LoopbackResponse) throws(LoopbackError) {
     while let request = try readRequestOrRefuse() {
       let response = (try? respond(request)) ?? LoopbackResponse(status: 500)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoopbackServer {
-  /// Starts a SOCKS 5 proxy (RFC 1928) without authentication that leads to this machine, whatever host is asked for:
-  /// `example.com` with port 40123 reaches port 40123 of 127.0.0.1.
+  /// Starts a SOCKS 5 proxy (RFC 1928) without authentication that connects to this machine for every requested host:
+  /// `example.com` with port 40123 reaches port 40123 on 127.0.0.1.
   ///
   /// - Parameters:
-  ///   - endpoint: default a port of the kernel's choice.
-  ///   - answer: decides on a target, such as `example.com:40123` or `[::1]:80`, with its reply: 0 lets it through.
-  ///     Runs on the connection's thread. Default lets all through.
+  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - answer: returns the reply to a target, such as `example.com:40123` or `[::1]:80`; 0 accepts it. It runs on the
+  ///     connection's thread. Default: accepts every target.
   /// - Throws: ``LoopbackError``.
   public static func socks5(
     _ endpoint: LoopbackEndpoint = .ephemeral, answering answer: @escaping @Sendable (String) -> UInt8 = { _ in 0 }
@@ -33,7 +33,7 @@ extension LoopbackServer {
 }
 
 extension LoopbackConnection {
-  /// `nil` for a type of address that there is not.
+  /// Reads the host of a request; returns `nil` for an unknown address type.
   fileprivate func readSOCKS5Host(_ type: UInt8) throws(LoopbackError) -> String? {
     switch type {
     case 1: return try read(exactly: 4).map(String.init).joined(separator: ".")

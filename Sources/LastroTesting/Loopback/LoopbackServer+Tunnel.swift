@@ -3,16 +3,16 @@
 import CLoopback
 
 extension LoopbackServer {
-  /// Starts a proxy for CONNECT (RFC 9110 §9.3.6), over TLS or plain, that leads to this machine, whatever host is
-  /// asked for: `CONNECT example.com:40123` reaches port 40123 of 127.0.0.1.
+  /// Starts a CONNECT proxy (RFC 9110 §9.3.6), over TLS or in plaintext, that connects to this machine for every
+  /// requested host: `CONNECT example.com:40123` reaches port 40123 on 127.0.0.1.
   ///
-  /// What was asked for stands in ``requests``. As with every server, its certificate can be replaced while it runs
+  /// The requests are recorded in ``requests``. As for every server, its certificate can be replaced while it runs
   /// (``replaceTLS(_:keepingSessions:)``).
   ///
   /// - Parameters:
-  ///   - endpoint: default a port of the kernel's choice.
-  ///   - tls: default plain.
-  ///   - answer: decides on a request: `nil` lets it through, a response refuses it. Default lets all through.
+  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - tls: the TLS options. Default: plaintext.
+  ///   - answer: decides on a request: `nil` accepts it, a response refuses it. Default: accepts every request.
   /// - Throws: ``LoopbackError``.
   public static func tunnel(
     _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil,
@@ -35,12 +35,13 @@ extension LoopbackServer {
 }
 
 extension LoopbackConnection {
-  /// Passes bytes both ways between the client and a port of 127.0.0.1, until either side ends.
+  /// Forwards bytes in both directions between the client and a port on 127.0.0.1, until either side ends.
   ///
   /// - Parameters:
-  ///   - answer: what the client is told when the connection stands.
-  ///   - refusal: what it is told when no server listens at the port.
-  ///   - pause: before what the port sends is read, so that more of it goes on in one piece. Default none.
+  ///   - answer: the bytes that the client gets when the connection is established.
+  ///   - refusal: the bytes that the client gets if no server listens on the port.
+  ///   - pause: the pause before bytes from the port are read, so that more of them are forwarded together. Default:
+  ///     none.
   func tunnel(
     to port: UInt16, answer: [UInt8], refusal: [UInt8], pause duration: Duration? = nil
   ) throws(LoopbackError) {
@@ -56,7 +57,7 @@ extension LoopbackConnection {
     }
   }
 
-  /// Hands on what the client and another socket send, until either ends, or one of the closures says so by false.
+  /// Forwards bytes between the client and another socket, until either side ends, or a closure returns false.
   package func relay(
     to upstream: Int32, pause duration: Duration? = nil, fromClient: ([UInt8]) throws(LoopbackError) -> Bool,
     fromUpstream: ([UInt8]) throws(LoopbackError) -> Bool

@@ -4,8 +4,8 @@ import CLoopback
 import Lastro
 internal import LastroSupport
 
-/// A scripted server on 127.0.0.1, or on a Unix socket, plain or TLS, that does exactly what its handler says: legal
-/// HTTP, illegal HTTP, half an answer, a reset, nothing.
+/// A scripted server on 127.0.0.1, or on a Unix socket, in plaintext or over TLS, that does exactly what its handler
+/// does: it may send valid HTTP, invalid HTTP, half a response, a reset, or nothing.
 ///
 /// ```swift
 /// let server = try LoopbackServer { connection in
@@ -15,16 +15,16 @@ internal import LastroSupport
 /// }
 /// ```
 ///
-/// It runs on threads of its own, one that accepts and one for each connection, with small stacks: some thousands of
-/// connections at a time are fine, given the descriptors (``raiseDescriptorLimit()``). Dropping the server stops it.
+/// It runs on its own threads, one that accepts and one per connection, with small stacks. Some thousands of concurrent
+/// connections are possible, given enough descriptors (``raiseDescriptorLimit()``). Dropping the server stops it.
 public final class LoopbackServer: Sendable {
-  /// Runs once for each connection, on the connection's thread. It may block. What it throws is kept in ``errors``
-  /// and closes the connection.
+  /// A closure that runs once per connection, on the connection's thread. It may block. Its error is recorded in
+  /// ``errors`` and closes the connection.
   public typealias Handler = @Sendable (LoopbackConnection) throws -> Void
 
-  /// Where it listens, with the port in use.
+  /// The endpoint that the server listens on, with the actual port.
   public let endpoint: LoopbackEndpoint
-  /// Whether it speaks TLS.
+  /// Whether the server uses TLS.
   public let isTLS: Bool
 
   private let core: LoopbackCore
@@ -32,10 +32,10 @@ public final class LoopbackServer: Sendable {
   /// Starts a server.
   ///
   /// - Parameters:
-  ///   - endpoint: default a port of the kernel's choice.
-  ///   - tls: default plain.
-  ///   - handler: what each connection does.
-  /// - Throws: ``LoopbackError``: the address cannot be listened at, or the TLS options are unusable.
+  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - tls: the TLS options. Default: plaintext.
+  ///   - handler: handles each connection.
+  /// - Throws: ``LoopbackError``: the server cannot listen on the address, or the TLS options are invalid.
   public init(
     _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, handler: @escaping Handler
   ) throws(LoopbackError) {
@@ -67,15 +67,15 @@ public final class LoopbackServer: Sendable {
     return LoopbackCore.TLS(context: try TLSContext(tls), fault: tls.handshakeFault)
   }
 
-  /// Closes the listener and every connection, and waits until all threads have ended. May be called from any thread
-  /// and more than once; from a handler it does not wait.
+  /// Closes the listener and every connection, and waits until all threads have ended. It may be called from any thread
+  /// and more than once; in a handler it does not wait.
   ///
-  /// A handler that computes, or blocks on something other than its connection, holds it up.
+  /// A handler that computes, or blocks on anything other than its connection, delays it.
   public func stop() { core.stop(isLast: false) }
 
-  /// Closes every connection that is open, without close_notify, and accepts others as before: what clients see of a
-  /// server that was restarted. Answers that are being written are cut. May be called from any thread; does not wait
-  /// for the handlers, which find their connection ended.
+  /// Closes every open connection without close_notify, and continues to accept connections, like a restarted server.
+  /// Responses in progress are cut off. It may be called from any thread, and does not wait for the handlers, which see
+  /// the end of their connection.
   public func closeConnections() { core.closeConnections() }
 
   // MARK: addresses
@@ -85,7 +85,7 @@ public final class LoopbackServer: Sendable {
     if case .port(let port) = endpoint { Int(port) } else { 0 }
   }
 
-  /// Such as `http://127.0.0.1:40123`, without a path. Over TLS the host is `localhost`.
+  /// The base URL, such as `http://127.0.0.1:40123`, without a path. Over TLS the host is `localhost`.
   public var baseURL: String {
     guard case .port(let port) = endpoint else { return isTLS ? "https://localhost" : "http://localhost" }
     return isTLS ? "https://localhost:\(port)" : "http://127.0.0.1:\(port)"
@@ -93,14 +93,15 @@ public final class LoopbackServer: Sendable {
 
   // MARK: a certificate that changes
 
-  /// Meets connections that are accepted from now on in another way: a certificate replaced at night. Those that are
-  /// open go on as they are. May be called from any thread.
+  /// Replaces the TLS options for connections that are accepted from now on, for example to simulate a renewed
+  /// certificate. Open connections continue unchanged. It may be called from any thread.
   ///
   /// - Parameters:
   ///   - tls: the new options.
-  ///   - keepingSessions: whether sessions begun before may be resumed, so that a client may meet the new certificate
-  ///     without seeing it. Default false: as after a restart.
-  /// - Throws: ``LoopbackError/invalidTLS(_:)``: unusable options, or a server without TLS. It then goes on as it was.
+  ///   - keepingSessions: whether earlier sessions may be resumed, so that a client may continue without seeing the new
+  ///     certificate. Default false, as after a restart.
+  /// - Throws: ``LoopbackError/invalidTLS(_:)`` for invalid options, or for a server without TLS. The server then keeps
+  ///   its options.
   public func replaceTLS(_ tls: LoopbackTLS, keepingSessions: Bool = false) throws(LoopbackError) {
     guard let old = core.state.withLock({ $0.tls }) else { throw .invalidTLS("the server was started without TLS") }
     let context = try TLSContext(tls)
@@ -110,37 +111,38 @@ public final class LoopbackServer: Sendable {
 
   // MARK: a slow line
 
-  /// Limits the receive buffers of connections that are accepted from now on. A handler that reads little by little is
-  /// then a slow line: the kernel acknowledges about as much as was read.
+  /// Limits the receive buffers of connections that are accepted from now on. With a handler that reads little at a
+  /// time, this simulates a slow network: the kernel acknowledges about as much as was read.
   package func limitReceiveBuffers(to bytes: Int) {
     cloopback_limit_receive_buffers(core.listener, Int32(clamping: bytes))
   }
 
   // MARK: what happened
 
-  /// Number of connections accepted so far.
+  /// The number of connections accepted so far.
   public var acceptedConnections: Int { core.state.withLock { $0.accepted } }
-  /// Number of connections open now.
+  /// The number of open connections.
   public var openConnections: Int { core.state.withLock { $0.descriptors.count } }
-  /// Number of connections whose handler was begun: over TLS, the handshakes completed.
+  /// The number of connections whose handler was started; over TLS, the number of completed handshakes.
   public var establishedConnections: Int { core.state.withLock { $0.handshakes } }
-  /// Number of TLS handshakes completed in full: the client saw the certificate.
+  /// The number of full TLS handshakes, in which the client saw the certificate.
   public var fullHandshakes: Int { core.state.withLock { isTLS ? $0.handshakes - $0.resumptions : 0 } }
-  /// Number of TLS handshakes that resumed a session (RFC 8446 §2.2, RFC 5077): the client saw no certificate.
+  /// The number of TLS handshakes that resumed a session (RFC 8446 §2.2, RFC 5077), in which the client saw no
+  /// certificate.
   public var resumedHandshakes: Int { core.state.withLock { $0.resumptions } }
-  /// Number of bytes that handlers have been given to read, over all connections: over TLS, decrypted ones. 0 proves
-  /// that nothing a client wanted to say has arrived, provided that its connection was read.
+  /// The number of bytes that handlers have read on all connections; over TLS, decrypted bytes. 0 proves that no client
+  /// data has arrived, provided that the connection was read.
   public var receivedBytes: Int { core.state.withLock { $0.receivedBytes } }
-  /// Every request read, in the order of the ends of their heads.
+  /// The requests read so far, in the order in which their heads ended.
   public var requests: [LoopbackRequest] { core.state.withLock { $0.requests } }
-  /// What handlers threw, failed handshakes among it, in order.
+  /// The errors of handlers, including failed handshakes, in order.
   public var errors: [any Error] { core.state.withLock { $0.errors } }
 
-  /// Waits until so many request heads have been read; their bodies may still be on the way.
+  /// Waits until the given number of request heads has been read; their bodies may not be complete.
   ///
   /// - Parameters:
-  ///   - count: how many requests.
-  ///   - complete: wait for the bodies too. Default false.
+  ///   - count: the number of requests.
+  ///   - complete: whether to wait for the bodies too. Default false.
   /// - Returns: all requests so far.
   /// - Throws: `CancellationError`; ``LoopbackError/stopped``.
   @discardableResult
@@ -153,15 +155,15 @@ public final class LoopbackServer: Sendable {
     return requests
   }
 
-  /// Waits until so many connections have been accepted.
+  /// Waits until the given number of connections has been accepted.
   ///
   /// - Throws: `CancellationError`; ``LoopbackError/stopped``.
   public func waitForConnections(count: Int) async throws {
     try await core.wait(for: count, counting: { $0.accepted }, in: \.connectionWaiters)
   }
 
-  /// Raises this process's soft limit of open descriptors to the hard one (`RLIMIT_NOFILE`), as a test with thousands
-  /// of connections needs.
+  /// Raises this process's soft limit of open descriptors to the hard limit (`RLIMIT_NOFILE`), as needed by a test with
+  /// thousands of connections.
   ///
   /// - Returns: the limit now in force.
   @discardableResult

@@ -2,16 +2,16 @@
 
 internal import Lastro
 
-/// A request head as it came over the wire: nothing normalised, nothing dropped.
+/// A request head as received: nothing is normalised or dropped.
 public struct RawRequestHead: Sendable, Hashable {
-  /// A header field as sent, optional white space around the value removed.
+  /// A header field as sent, without optional white space around the value.
   public struct Field: Sendable, Hashable {
     /// The name, in the sender's case.
     public var name: String
     /// The value.
     public var value: String
 
-    /// Makes a field.
+    /// Creates a field.
     public init(name: String, value: String) {
       self.name = name
       self.value = value
@@ -20,21 +20,21 @@ public struct RawRequestHead: Sendable, Hashable {
 
   /// The first line, without its end.
   public var requestLine: String
-  /// Such as `GET`.
+  /// The method, such as `GET`.
   public var method: String
-  /// Such as `/users?page=2`.
+  /// The target, such as `/users?page=2`.
   public var target: String
-  /// Such as `HTTP/1.1`.
+  /// The version, such as `HTTP/1.1`.
   public var version: String
-  /// The header fields in their order, duplicates included.
+  /// The header fields in order, including duplicates.
   public var fields: [Field]
-  /// All bytes of the head, up to and with the empty line.
+  /// The bytes of the head, including the empty line.
   public var bytes: [UInt8]
 
-  /// The first value of a header field, whatever the case of its name.
+  /// The first value of a header field; the case of its name is ignored.
   public subscript(name: String) -> String? { values(name).first }
 
-  /// All values of a header field, whatever the case of its name.
+  /// Returns all values of a header field; the case of its name is ignored.
   public func values(_ name: String) -> [String] {
     let wanted = name.lowercased()
     return fields.filter { $0.name.lowercased() == wanted }.map(\.value)
@@ -43,15 +43,15 @@ public struct RawRequestHead: Sendable, Hashable {
   /// The target up to its `?`.
   public var path: String { String(target.prefix { $0 != "?" }) }
 
-  /// Whether a body of chunks follows (RFC 9112 §7.1).
+  /// Whether a chunked body follows (RFC 9112 §7.1).
   public var isChunked: Bool { self["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false }
 
-  /// Whether a body follows, chunked or of a length other than 0.
+  /// Whether a body follows: chunked, or with a length other than 0.
   public var hasBody: Bool { isChunked || (self["Content-Length"].map { $0 != "0" } ?? false) }
 }
 
 extension RawRequestHead {
-  /// Parses lines without their ends: the request line, then fields.
+  /// Parses lines without line ends: the request line, then the fields.
   package init(lines: [String], bytes: [UInt8]) throws(LoopbackError) {
     guard let first = lines.first else { throw .malformedRequest("it is empty") }
     let words = first.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)

@@ -2,9 +2,9 @@
 
 import CLoopback
 
-/// An `SSL_CTX` of the server side.
+/// A server-side `SSL_CTX`.
 final class TLSContext: @unchecked Sendable {
-  // Unchecked because an SSL_CTX is only read after its set-up, and OpenSSL counts its references atomically.
+  // Unchecked because an SSL_CTX is only read after its setup, and OpenSSL counts its references atomically.
   let pointer: OpaquePointer
 
   init(_ options: LoopbackTLS) throws(LoopbackError) {
@@ -44,7 +44,7 @@ final class TLSContext: @unchecked Sendable {
     pointer = made
   }
 
-  /// Lets sessions that another context began be resumed with this one.
+  /// Allows sessions of another context to be resumed with this one.
   func takeOverSessions(of other: TLSContext) throws(LoopbackError) {
     guard cloopback_tls_context_share_tickets(other.pointer, pointer) else {
       throw .invalidTLS("the keys of its session tickets cannot be taken over")

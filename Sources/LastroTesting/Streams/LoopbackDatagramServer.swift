@@ -4,7 +4,7 @@ import CLoopback
 import Lastro
 internal import LastroSupport
 
-/// A scripted UDP server on 127.0.0.1 that answers, or loses, what it is sent.
+/// A scripted UDP server on 127.0.0.1 that answers or drops the datagrams it receives.
 ///
 /// ```swift
 /// let server = try LoopbackDatagramServer { datagram in
@@ -12,41 +12,41 @@ internal import LastroSupport
 /// }
 /// ```
 ///
-/// It runs on a thread of its own. Dropping the server stops it.
+/// It runs on its own thread. Dropping the server stops it.
 public final class LoopbackDatagramServer: Sendable {
-  /// What came.
+  /// A received datagram.
   public struct Datagram: Sendable, Hashable {
-    /// Number of the datagram, from 1, in the order of arrival.
+    /// The number of the datagram, from 1, in order of arrival.
     public let number: Int
-    /// All its bytes.
+    /// The bytes of the datagram.
     public let bytes: [UInt8]
     /// The sender's port on 127.0.0.1.
     public let port: Int
   }
 
-  /// What becomes of a datagram.
+  /// The reaction to a datagram.
   public enum Reaction: Sendable {
-    /// It is answered.
+    /// Sends a response.
     case answer([UInt8])
-    /// It is lost: no answer.
+    /// Drops the datagram without a response.
     case drop
-    /// It is answered twice, as a network may do.
+    /// Sends the response twice, as a network may do.
     case duplicate([UInt8])
-    /// It is answered when the gate is opened. Datagrams that come meanwhile wait behind it.
+    /// Sends the response when the gate is opened. Later datagrams wait behind this one.
     case delay([UInt8], until: LoopbackGate)
   }
 
-  /// Decides about each datagram, on the server's thread.
+  /// A closure that decides about each datagram, on the server's thread.
   public typealias Handler = @Sendable (Datagram) -> Reaction
 
-  /// The port, of the kernel's choice.
+  /// The port, which the kernel chose.
   public let port: Int
   private let core: DatagramCore
 
   /// Starts a server.
   ///
-  /// - Parameter handler: what becomes of each datagram.
-  /// - Throws: ``LoopbackError``: no socket or no thread could be had.
+  /// - Parameter handler: returns the reaction to each datagram.
+  /// - Throws: ``LoopbackError`` if no socket or no thread could be created.
   public init(handler: @escaping Handler) throws(LoopbackError) {
     var port: UInt16 = 0
     let descriptor = cloopback_open_datagrams(&port)
@@ -58,23 +58,23 @@ public final class LoopbackDatagramServer: Sendable {
 
   deinit { stop() }
 
-  /// Every datagram received, in order.
+  /// The datagrams received so far, in order.
   public var datagrams: [Datagram] { core.datagrams }
 
-  /// Has the system answer that the port is closed (ICMP "port unreachable": the sender's socket fails with
-  /// `ECONNREFUSED`), or take datagrams again. The port stays taken meanwhile, so that no other socket can have it. Any
-  /// thread may call it.
+  /// Makes the system report the port as closed (ICMP "port unreachable": the sender's socket fails with
+  /// `ECONNREFUSED`), or accept datagrams again. The port stays bound meanwhile, so that no other socket can use it. It
+  /// may be called from any thread.
   ///
-  /// - Throws: ``LoopbackError/outOfResources(_:)`` where the system does not do it.
+  /// - Throws: ``LoopbackError/outOfResources(_:)`` if the system does not support it.
   public func setRefusing(_ refuses: Bool) throws(LoopbackError) { try core.setRefusing(refuses) }
 
-  /// Stops, and waits for the thread's end. May be called more than once; not from the handler.
+  /// Stops the server and waits until its thread has ended. It may be called more than once, but not from the handler.
   public func stop() { core.stop() }
 }
 
-/// What the thread of a server keeps alive.
+/// The state that the thread of a server retains.
 private final class DatagramCore: Sendable {
-  /// Unchecked because a thread handle is only handed from one to another under the lock below.
+  /// Unchecked because a thread handle is only passed on under the lock below.
   private struct Thread: @unchecked Sendable {
     let handle: OpaquePointer
   }

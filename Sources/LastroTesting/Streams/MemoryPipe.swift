@@ -9,7 +9,7 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// One direction of a ``MemoryStream``.
+/// A direction of a ``MemoryStream``.
 final class MemoryPipe: Sendable {
   enum End {
     case clean
@@ -40,7 +40,8 @@ final class MemoryPipe: Sendable {
           let count = min(maximum, shape.longestRead, state.bytes.count)
           let piece = Data(state.bytes.prefix(count))
           state.bytes = state.bytes.dropFirst(count)
-          // A slice that grows keeps what was read of it. Copied is no more than was read since the last time.
+          // A growing slice keeps the bytes already read. Copy the slice when more bytes were read than are left, so
+          // that copying stays cheap.
           if state.bytes.startIndex >= state.bytes.count { state.bytes = Data(state.bytes) }
           return .success(piece)
         }
@@ -79,7 +80,7 @@ final class MemoryPipe: Sendable {
     }
   }
 
-  /// Ends the direction as a writer does: not beside a write, and not after the end of the stream.
+  /// Ends the direction from the writer's side; fails during a write and after the stream was closed.
   func finish() throws(TransportError) {
     try begin(.writing)
     defer { end(.writing) }

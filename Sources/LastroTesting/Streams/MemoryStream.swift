@@ -10,19 +10,19 @@ public import Lastro
 
 /// An end of a stream in memory: bytes written to one end are read from the other.
 ///
-/// Reads are as short as ``Shape/longestRead`` says, whatever was written; writes wait while the other end has
-/// ``Shape/capacity`` bytes unread.
+/// A read returns at most ``Shape/longestRead`` bytes, regardless of the writes; writes wait while the other end has
+/// ``Shape/capacity`` unread bytes.
 public final class MemoryStream: ByteStream {
   /// The behavior of a stream.
   public struct Shape: Sendable {
-    /// Most bytes one read returns. 1 feeds one byte at a time. Default: no limit.
+    /// The maximum number of bytes that a read returns; 1 returns one byte at a time. Default: no limit.
     public var longestRead: Int
-    /// Bytes that may lie unread before writes wait. Default 1 MiB.
+    /// The number of unread bytes above which writes wait. Default 1 MiB.
     public var capacity: Int
-    /// Whether an end that is dropped or closed looks truncated to the other (`truncated_stream`) instead of clean.
+    /// Whether an end that is dropped or closed appears truncated to the other (`truncated_stream`) instead of clean.
     public var truncatesOnClose: Bool
 
-    /// Makes a shape.
+    /// Creates a shape.
     public init(longestRead: Int = .max, capacity: Int = 1 << 20, truncatesOnClose: Bool = false) {
       self.longestRead = max(1, longestRead)
       self.capacity = max(1, capacity)
@@ -30,7 +30,7 @@ public final class MemoryStream: ByteStream {
     }
   }
 
-  /// The facts given when the pair was made.
+  /// The facts given when the pair was created.
   public let facts: StreamFacts
   private let incoming: MemoryPipe
   private let outgoing: MemoryPipe
@@ -45,7 +45,7 @@ public final class MemoryStream: ByteStream {
 
   deinit { close() }
 
-  /// Two ends joined.
+  /// Returns two connected ends.
   public static func pair(_ shape: Shape = Shape(), facts: StreamFacts = StreamFacts()) -> (MemoryStream, MemoryStream)
   {
     let one = MemoryPipe(shape), other = MemoryPipe(shape)
@@ -55,9 +55,9 @@ public final class MemoryStream: ByteStream {
     )
   }
 
-  /// The next bytes; see `ByteStream`.
+  /// Returns the next bytes; see `ByteStream`.
   ///
-  /// - Throws: `TransportError`, as `ByteStream` has it.
+  /// - Throws: `TransportError`, as documented for `ByteStream`.
   public func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
       throw .emptyRead(maximum)
@@ -67,7 +67,7 @@ public final class MemoryStream: ByteStream {
 
   /// Writes all bytes; see `ByteStream`.
   ///
-  /// - Throws: `TransportError`, as `ByteStream` has it.
+  /// - Throws: `TransportError`, as documented for `ByteStream`.
   public func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     do {
       try await outgoing.write(data, within: limit)
@@ -77,7 +77,7 @@ public final class MemoryStream: ByteStream {
     }
   }
 
-  /// Ends our direction; the other end reads a clean end.
+  /// Ends the outgoing direction; the other end reads a clean end.
   ///
   /// - Throws: `TransportError`: code `operation_in_progress` during a write, `stream_closed` after ``close()``.
   public func finishWriting(within limit: Duration?) async throws(TransportError) { try outgoing.finish() }
@@ -89,7 +89,7 @@ public final class MemoryStream: ByteStream {
     incoming.closeReader()
   }
 
-  /// Ends our direction as a cut wire would: the other end reads code `truncated_stream`.
+  /// Ends the outgoing direction as if the connection were cut: the other end reads code `truncated_stream`.
   public func truncate() { outgoing.end(.truncated) }
 }
 
@@ -99,12 +99,12 @@ public struct MemoryDialer: Dialer {
   private let facts: StreamFacts
   private let accept: @Sendable (DialRequest, MemoryStream) async throws -> Void
 
-  /// Makes a dialer.
+  /// Creates a dialer.
   ///
   /// - Parameters:
-  ///   - shape: how the streams behave. Default: reads of any length, 1 MiB unread.
+  ///   - shape: the behavior of the streams. Default: reads of any length, 1 MiB unread.
   ///   - facts: the facts of each stream.
-  ///   - accept: serves the far end of each stream, in a task of its own; the end is closed when it returns.
+  ///   - accept: serves the far end of each stream in its own task; the end is closed when it returns.
   public init(
     shape: MemoryStream.Shape = MemoryStream.Shape(), facts: StreamFacts = StreamFacts(),
     accept: @escaping @Sendable (DialRequest, MemoryStream) async throws -> Void
@@ -116,7 +116,7 @@ public struct MemoryDialer: Dialer {
 
   /// Opens a stream to the handler.
   ///
-  /// - Throws: never: what the handler throws ends the stream instead.
+  /// - Throws: never: an error of the handler ends the stream instead.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     let (near, far) = MemoryStream.pair(shape, facts: facts)
     Task { [accept] in

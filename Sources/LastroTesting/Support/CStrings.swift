@@ -2,7 +2,7 @@
 
 import CLoopback
 
-/// Copies of strings that live as long as this object, for C structures that hold pointers.
+/// Copies of strings that live as long as this object, for C structures with pointers.
 final class CStrings {
   private var strings: [UnsafeMutableBufferPointer<CChar>] = []
   private var arrays: [UnsafeMutableBufferPointer<UnsafePointer<CChar>>] = []
@@ -29,7 +29,7 @@ final class CStrings {
   }
 }
 
-/// Where a C call leaves the sentence that says why it failed.
+/// A buffer in which a C call reports the reason for its failure.
 final class ErrorText {
   let buffer: UnsafeMutablePointer<CChar>
 

@@ -2,9 +2,9 @@
 
 public import Lastro
 
-/// Stands where a `Cancelable` is wanted and there is nothing to cancel, such as in a stack of a test.
+/// A placeholder for a `Cancelable` if there is nothing to cancel, such as in a test's stack.
 public final class DummyCancelable: Cancelable {
-  /// Makes a handle that ends nothing.
+  /// Creates a handle that cancels nothing.
   public init() {}
 
   /// Always false.

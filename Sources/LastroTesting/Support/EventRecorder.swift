@@ -3,7 +3,7 @@
 import Lastro
 internal import LastroSupport
 
-/// Records events in the order they happened, from any thread: what an interceptor saw, what was logged.
+/// A recorder of events from any thread in order, for example of an interceptor or of a log.
 ///
 /// ```swift
 /// let recorder = EventRecorder<String>()
@@ -11,7 +11,7 @@ internal import LastroSupport
 /// #expect(recorder.events == ["scheduled"])
 /// ```
 ///
-/// A test that has to go on when something has happened waits for it:
+/// A test can wait for an event:
 ///
 /// ```swift
 /// try await recorder.waitForEvents(count: 2)
@@ -19,10 +19,10 @@ internal import LastroSupport
 public final class EventRecorder<Event: Sendable>: Sendable {
   private let state = Watched<[Event]>([])
 
-  /// Makes an empty recorder.
+  /// Creates an empty recorder.
   public init() {}
 
-  /// Appends an event. May be called from any thread.
+  /// Appends an event. It may be called from any thread.
   ///
   /// - Returns: The index of the event in ``events``: 0 for the first.
   @discardableResult
@@ -33,15 +33,15 @@ public final class EventRecorder<Event: Sendable>: Sendable {
     }
   }
 
-  /// The events so far, in the order of their recording.
+  /// The events so far, in the order in which they were recorded.
   public var events: [Event] { state.read { $0 } }
 
-  /// Number of events so far.
+  /// The number of events so far.
   public var count: Int { state.read { $0.count } }
 
-  /// Waits until so many events are recorded. Those that were forgotten do not count.
+  /// Waits until the given number of events is recorded. Removed events do not count.
   ///
-  /// - Returns: the events at that time, which may be more.
+  /// - Returns: the events at that time, of which there may be more.
   /// - Throws: `CancellationError`, promptly when the task is cancelled.
   @discardableResult
   public func waitForEvents(count: Int) async throws -> [Event] {
@@ -49,7 +49,7 @@ public final class EventRecorder<Event: Sendable>: Sendable {
     return events
   }
 
-  /// Forgets the events and gives them back.
+  /// Removes and returns the events.
   @discardableResult
   public func removeAll() -> [Event] {
     state.change { events in

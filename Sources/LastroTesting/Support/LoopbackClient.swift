@@ -2,9 +2,9 @@
 
 import CLoopback
 
-/// A small blocking client: what proves the loopback servers without the engine they are there to test.
+/// A small blocking client, which tests the loopback servers without the engine that those servers test.
 package final class LoopbackClient {
-  /// How a connection ended.
+  /// The end of a connection.
   package enum Ending: Sendable, Hashable {
     /// FIN, after close_notify over TLS.
     case orderly
@@ -12,7 +12,7 @@ package final class LoopbackClient {
     case truncated
     /// RST.
     case reset
-    /// Something else.
+    /// Any other failure.
     case failed
   }
 
@@ -34,7 +34,7 @@ package final class LoopbackClient {
     tls = nil
   }
 
-  /// Connects, and verifies the server against roots.
+  /// Connects over TLS, and verifies the server against roots.
   package init(
     to endpoint: LoopbackEndpoint, host: String = "localhost", trusting roots: String, protocols: [String] = [],
     identity: MintedCertificate? = nil, resuming session: Session? = nil, asksStaple: Bool = false
@@ -74,20 +74,20 @@ package final class LoopbackClient {
     return descriptor
   }
 
-  /// The session so far: with TLS 1.3, one to resume only after something was read.
+  /// The current session; with TLS 1.3 it can be resumed only after data was read.
   package var session: Session? { tls.flatMap { cloopback_tls_session_keep($0) }.map(Session.init) }
 
   /// Whether a session was resumed.
   package var isResumed: Bool { tls.map { cloopback_tls_resumed($0) } ?? false }
 
-  /// The stapled OCSP response; empty for none.
+  /// The stapled OCSP response; empty if there is none.
   package var staple: [UInt8] {
     var bytes: UnsafePointer<UInt8>?
     guard let tls, case let count = cloopback_tls_staple(tls, &bytes), count > 0, let bytes else { return [] }
     return Array(UnsafeBufferPointer(start: bytes, count: count))
   }
 
-  /// DER of what the server sent, in its order; empty when the session was resumed.
+  /// The certificates that the server sent, as DER, in order; empty if the session was resumed.
   package var peerChain: [[UInt8]] {
     guard let tls else { return [] }
     var found: [[UInt8]] = []
@@ -102,10 +102,10 @@ package final class LoopbackClient {
     return found
   }
 
-  /// Sends all of it; for plain connections and for TLS ones whose peer still listens.
+  /// Sends the whole text, over plain connections and over TLS connections whose peer still reads.
   package func send(_ text: String) throws(LoopbackError) { try send(Array(text.utf8)) }
 
-  /// Sends all of it.
+  /// Sends all bytes.
   package func send(_ bytes: [UInt8]) throws(LoopbackError) {
     let sent =
       if let tls { cloopback_tls_write(tls, bytes, bytes.count) } else {
@@ -114,10 +114,10 @@ package final class LoopbackClient {
     if sent < 0 { throw .disconnected }
   }
 
-  /// FIN in this direction.
+  /// Closes the sending side with FIN.
   package func halfClose() { cloopback_shutdown(descriptor, false) }
 
-  /// Reads what there is; empty at the end, however it came.
+  /// Reads the available bytes; returns none at any kind of end.
   package func receive() -> (bytes: [UInt8], ending: Ending?) {
     var buffer = [UInt8](repeating: 0, count: 16_384)
     let got =
@@ -133,7 +133,7 @@ package final class LoopbackClient {
     }
   }
 
-  /// Reads to the end.
+  /// Reads until the end.
   package func receiveAll() -> (text: String, ending: Ending) {
     var bytes: [UInt8] = []
     while true {
@@ -143,7 +143,7 @@ package final class LoopbackClient {
     }
   }
 
-  /// Reads until the text so far ends like this, or the connection ends.
+  /// Reads until the received text ends with `suffix`, or the connection ends.
   package func receive(until suffix: String) -> String {
     var text = ""
     while !text.hasSuffix(suffix) {

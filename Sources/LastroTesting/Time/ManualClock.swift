@@ -3,7 +3,7 @@
 public import Lastro
 internal import LastroSupport
 
-/// A clock that only the test moves.
+/// A clock that only a test advances.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -24,7 +24,7 @@ public final class ManualClock: Sendable {
     var sleepers: [UInt64: Sleeper] = [:]
     var cancelled: Set<UInt64> = []
     var nextID: UInt64 = 0
-    /// By whether they wait for limits, or for those that sleep.
+    /// The waiters, by whether they wait for limits or for sleepers.
     var waiters: [Bool: CountWaiters] = [:]
 
     mutating func makeID() -> UInt64 {
@@ -32,10 +32,10 @@ public final class ManualClock: Sendable {
       return nextID
     }
 
-    /// Number of those that watch a limit, or of those that sleep.
+    /// Returns the number of tasks that watch a limit, or of those that sleep.
     func sleeping(areLimits: Bool) -> Int { sleepers.values.lazy.filter { $0.isLimit == areLimits }.count }
 
-    /// Takes those that are due, the earliest first.
+    /// Removes and returns the sleepers that are due, the earliest first.
     mutating func takeDue() -> [CheckedContinuation<Void, any Error>] {
       let due = sleepers.filter { $0.value.deadline <= now }
       for id in due.keys { sleepers[id] = nil }
@@ -43,21 +43,21 @@ public final class ManualClock: Sendable {
     }
   }
 
-  /// Whether every sleep returns at once, moving the clock by its length.
+  /// Whether every sleep returns at once and advances the clock by its length.
   public let autoAdvance: Bool
   private let state: Lock<State>
 
-  /// Makes a clock.
+  /// Creates a clock.
   ///
   /// - Parameters:
-  ///   - now: default zero.
-  ///   - autoAdvance: every sleep returns at once, moving the clock by its length. Default false.
+  ///   - now: the initial time. Default zero.
+  ///   - autoAdvance: whether every sleep returns at once and advances the clock by its length. Default false.
   public init(now: Duration = .zero, autoAdvance: Bool = false) {
     self.autoAdvance = autoAdvance
     state = Lock(State(now: now))
   }
 
-  /// The clock as the pipeline takes it.
+  /// The clock as a time source for the pipeline.
   public var timeSource: TimeSource {
     TimeSource(
       now: { self.now }, sleep: { try await self.sleep($0) }, limit: { try await self.waitForLimit($0) },
@@ -67,22 +67,22 @@ public final class ManualClock: Sendable {
   /// The date at time zero: 2001-09-09 01:46:40 UTC, a billion seconds since 1970.
   public static let epoch = Duration.seconds(1_000_000_000)
 
-  /// The time that the clock shows. It moves only when a test moves it.
+  /// The current time of the clock, which changes only when a test advances it.
   public var now: Duration { state.withLock { $0.now } }
 
-  /// The length of every sleep asked for, in order, cancelled ones included.
+  /// The lengths of all requested sleeps, in order, including cancelled ones.
   public var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
-  /// Number of tasks asleep now; those that only watch a limit (`TimeSource.limit`) do not count.
+  /// The number of sleeping tasks; tasks that only watch a limit (`TimeSource.limit`) do not count.
   public var sleepers: Int { state.withLock { $0.sleeping(areLimits: false) } }
 
-  /// The time at which the earliest limit passes that a task watches (`TimeSource.limit`); `nil` where none is watched.
+  /// The earliest limit that a task watches (`TimeSource.limit`); `nil` if none is watched.
   public var nextLimit: Duration? {
     state.withLock { $0.sleepers.values.lazy.filter(\.isLimit).map(\.deadline).min() }
   }
 
-  /// Moves the clock forward and wakes those that are due, the earliest first. Those that then go back to sleep count
-  /// from the new time. A negative duration does nothing.
+  /// Advances the clock and wakes the sleepers that are due, the earliest first. Sleepers that then sleep again count
+  /// from the new time. A negative duration has no effect.
   public func advance(by duration: Duration) {
     let due = state.withLock { state in
       state.now += max(.zero, duration)
@@ -91,10 +91,10 @@ public final class ManualClock: Sendable {
     for sleeper in due { sleeper.resume() }
   }
 
-  /// Moves the clock to the end of the earliest sleep and wakes it. Limits are no sleeps, but wake when they are
-  /// passed.
+  /// Advances the clock to the end of the earliest sleep and wakes its sleeper. Limits do not count as sleeps, but
+  /// tasks whose limit has passed are woken too.
   ///
-  /// - Returns: how far it moved; `nil` when no task sleeps.
+  /// - Returns: the time by which the clock advanced; `nil` if no task sleeps.
   @discardableResult
   public func advanceToNextSleeper() -> Duration? {
     let (moved, due) = state.withLock { state -> (Duration?, [CheckedContinuation<Void, any Error>]) in
@@ -109,7 +109,7 @@ public final class ManualClock: Sendable {
     return moved
   }
 
-  /// Suspends until the clock has been moved by so much.
+  /// Suspends until the clock has advanced by the given duration.
   ///
   /// - Throws: `CancellationError`, promptly when the task is cancelled.
   public func sleep(_ duration: Duration) async throws {
@@ -119,8 +119,8 @@ public final class ManualClock: Sendable {
     try await suspend(duration, isLimit: false)
   }
 
-  /// Suspends until the clock has been moved by so much, by advancing it or by the sleeps of others. It is not in
-  /// ``sleeps`` and does not count as a sleeper.
+  /// Suspends until the clock has advanced by the given duration, by a test or by the sleeps of others. The wait is not
+  /// in ``sleeps``, and does not count as a sleeper.
   ///
   /// - Throws: `CancellationError`, promptly when the task is cancelled.
   public func waitForLimit(_ duration: Duration) async throws { try await suspend(duration, isLimit: true) }
@@ -155,18 +155,18 @@ public final class ManualClock: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Waits until so many tasks are asleep at the same time.
+  /// Waits until the given number of tasks sleep at the same time.
   ///
   /// - Throws: `CancellationError`.
   public func waitForSleepers(count: Int) async throws { try await wait(for: count, areLimits: false) }
 
-  /// Waits until so many limits are watched at the same time (`TimeSource.limit`).
+  /// Waits until the given number of limits is watched at the same time (`TimeSource.limit`).
   ///
-  /// Each limit that the pipeline watches counts as one. An event loop whose time is this
-  /// clock, such as that of a `DialerTransport` with ``timeSource``, counts as one limit however many requests and
-  /// connections it has: it watches the earliest of their limits alone. It counts as none while nothing on it has a
-  /// limit, and it watches a later limit only when the earlier one has passed. To wait until a certain limit of a loop
-  /// is watched, look at ``nextLimit``.
+  /// Each limit that the pipeline watches counts as one. An event loop that uses this clock, such as that of a
+  /// `DialerTransport` with ``timeSource``, counts as one limit for any number of requests and connections, because it
+  /// watches only the earliest of their limits. It counts as none while nothing on it has a limit, and it watches a
+  /// later limit only when the earlier one has passed. To wait until a certain limit of a loop is watched, check
+  /// ``nextLimit``.
   ///
   /// - Throws: `CancellationError`.
   public func waitForLimits(count: Int) async throws { try await wait(for: count, areLimits: true) }

@@ -3,27 +3,27 @@
 public import HTTPTypes
 public import Lastro
 
-/// What a step of a ``ScriptedTransport`` wants its request to be.
+/// The request that a step of a ``ScriptedTransport`` expects.
 public struct RequestExpectation: Sendable, CustomStringConvertible {
-  /// What is wanted, such as `POST /payments`.
+  /// The description of the expected request, such as `POST /payments`.
   public let description: String
   private let check: @Sendable (TransferRequest) -> Bool
 
-  /// Makes an expectation.
+  /// Creates an expectation.
   ///
   /// - Parameters:
-  ///   - description: what is wanted, for the message of a request that does not meet it.
-  ///   - check: whether a request meets it. Called on the task that makes the request.
+  ///   - description: a description for the message about a request that does not match.
+  ///   - check: returns whether a request matches. It is called on the task that makes the request.
   public init(_ description: String, check: @escaping @Sendable (TransferRequest) -> Bool) {
     self.description = description
     self.check = check
   }
 
-  /// Expects a method and a path.
+  /// Creates an expectation of a method and a path.
   ///
   /// - Parameters:
-  ///   - method: `nil`: any.
-  ///   - path: as sent, percent-encoded. Without a `?` in it the request's query does not matter. `nil`: any.
+  ///   - method: the method; `nil`: any.
+  ///   - path: the path as sent, percent-encoded. If it contains no `?`, the request's query is ignored. `nil`: any.
   public init(method: HTTPRequest.Method? = nil, path: String? = nil) {
     self.init("\(method?.rawValue ?? "any method") \(path ?? "any path")") { request in
       if let method, request.head.method != method { return false }
@@ -33,6 +33,6 @@ public struct RequestExpectation: Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether a request meets it.
+  /// Returns whether a request matches.
   public func isMet(by request: TransferRequest) -> Bool { check(request) }
 }

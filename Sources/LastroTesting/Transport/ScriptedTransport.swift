@@ -10,21 +10,23 @@ internal import LastroSupport
   public import Foundation
 #endif
 
-/// A transport without a network: it answers by script and records what it was asked.
+/// A transport without a network: it responds according to a script, and records the requests.
 ///
 /// ```swift
 /// let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200, body: "{}")])
 /// ```
 ///
-/// The steps are taken in order, one a request. A request beyond the last goes to the handler where there is one, and
-/// else fails with stage `request`, code `script_exhausted` and a message that names it. A step may expect something of
-/// its request (``Step/expect(method:path:then:)``); one that is not like that fails with code `script_mismatch`.
+/// The steps are used in order, one per request. A request beyond the last step goes to the handler if there is one;
+/// otherwise it fails with stage `request`, code `script_exhausted` and a message that names it. A step may expect a
+/// certain request (``Step/expect(method:path:then:)``); a request that does not match fails with code
+/// `script_mismatch`.
 ///
-/// Steps that wait, and the handler, are given up when the request's deadline passes: stage `timeout`, with its code,
-/// as any transport does it. Of the other limits in time, ``Step/hang`` has the idle timeout; nothing is connected. The
-/// time is that of the first stack that is made of it, unless ``init(_:time:handler:)`` is given another.
+/// Steps that wait, and the handler, are abandoned when the request's deadline passes: stage `timeout`, with the
+/// deadline's code, as for any transport. Of the other time limits, ``Step/hang`` applies the idle timeout; nothing is
+/// connected. The clock is that of the first stack that is created with the transport, unless ``init(_:time:handler:)``
+/// gets another.
 ///
-/// The code under test may hide such a failure, by a retry for one. ``verify()`` does not:
+/// The code under test may hide such a failure, for example by a retry. ``verify()`` reports it:
 ///
 /// ```swift
 /// let transport = ScriptedTransport([.expect(method: .post, path: "/payments", then: .respond(status: 201))])
@@ -32,36 +34,36 @@ internal import LastroSupport
 /// try transport.verify()
 /// ```
 public final class ScriptedTransport: Transport {
-  /// Answers a request.
+  /// A closure that responds to a request.
   public typealias Handler = @Sendable (TransferRequest) async throws(TransportError) -> TransferResponse
 
-  /// What is done with one request.
+  /// The handling of one request.
   public indirect enum Step: Sendable {
-    /// Answers it.
+    /// Returns a response.
     case respond(status: HTTPResponse.Status, headers: HTTPFields = [:], body: Data = Data())
-    /// Answers it, with facts or a streamed body.
+    /// Returns a response with facts or a streamed body.
     case reply(TransferResponse)
-    /// Fails it.
+    /// Throws an error.
     case fail(TransportError)
-    /// Never answers. Fails when the request's deadline or its idle timeout passes, whichever is shorter, and with the
-    /// cancelled error when the task is cancelled.
+    /// Never responds. It fails when the request's deadline or its idle timeout passes, whichever is shorter, and with
+    /// the cancelled error when the task is cancelled.
     case hang
     /// Calls a closure.
     case perform(Handler)
-    /// Does the step when the request is as expected, and else fails it with stage `request`, code `script_mismatch`.
+    /// Performs the step if the request matches, and otherwise fails with stage `request`, code `script_mismatch`.
     case expecting(RequestExpectation, then: Step)
 
-    /// Answers with a text, as UTF-8.
+    /// Returns a response with a text in UTF-8.
     public static func respond(
       status: HTTPResponse.Status, headers: HTTPFields = [:], body: String
     ) -> Step { .respond(status: status, headers: headers, body: Data(body.utf8)) }
 
-    /// Expects a method and a path of the request.
+    /// Returns a step that expects a method and a path of the request.
     ///
     /// - Parameters:
-    ///   - method: `nil`: any.
-    ///   - path: as sent, percent-encoded. Without a `?` in it the request's query does not matter. `nil`: any.
-    ///   - step: what is done then.
+    ///   - method: the method; `nil`: any.
+    ///   - path: the path as sent, percent-encoded. If it contains no `?`, the request's query is ignored. `nil`: any.
+    ///   - step: the step to perform then.
     public static func expect(method: HTTPRequest.Method? = nil, path: String? = nil, then step: Step) -> Step {
       .expecting(RequestExpectation(method: method, path: path), then: step)
     }
@@ -69,7 +71,7 @@ public final class ScriptedTransport: Transport {
 
   private struct State {
     var steps: ArraySlice<Step>
-    /// Taken where no other is left.
+    /// The step that is used when no other is left.
     var repeated: Step?
     var taken = 0
     var requests: [TransferRequest] = []
@@ -91,19 +93,20 @@ public final class ScriptedTransport: Transport {
   private let handler: Handler?
   private let ownTime: TimeSource?
 
-  /// Makes a transport.
+  /// Creates a transport.
   ///
   /// - Parameters:
-  ///   - steps: one a request, in order.
-  ///   - time: measures the deadlines of requests. Default: the clock of the first stack that is made of it.
-  ///   - handler: for requests beyond them. Default: they fail.
+  ///   - steps: the steps in order, one per request.
+  ///   - time: the time source for the deadlines of requests. Default: the clock of the first stack that is created
+  ///     with it.
+  ///   - handler: handles requests beyond the steps. Default: they fail.
   public init(_ steps: [Step] = [], time: TimeSource? = nil, handler: Handler? = nil) {
     state = Lock(State(steps: steps[...]))
     ownTime = time
     self.handler = handler
   }
 
-  /// Makes a transport that answers from a closure, which also gets the number of the request: 0 for the first.
+  /// Creates a transport that responds through a closure, which also gets the number of the request: 0 for the first.
   ///
   /// ```swift
   /// let transport = ScriptedTransport { (_, number) throws(TransportError) in
@@ -112,8 +115,9 @@ public final class ScriptedTransport: Transport {
   /// ```
   ///
   /// - Parameters:
-  ///   - time: measures the deadlines of requests. Default: the clock of the first stack that is made of it.
-  ///   - answer: called once a request, for several at the same time too.
+  ///   - time: the time source for the deadlines of requests. Default: the clock of the first stack that is created
+  ///     with it.
+  ///   - answer: called once per request, possibly concurrently.
   public convenience init(
     time: TimeSource? = nil,
     answering answer: @escaping @Sendable (TransferRequest, Int) async throws(TransportError) -> TransferResponse
@@ -128,36 +132,37 @@ public final class ScriptedTransport: Transport {
     }
   }
 
-  /// Makes a transport that takes steps in order, and the last one again and again.
+  /// Creates a transport that uses steps in order, and repeats the last one.
   ///
   /// ```swift
   /// let down = ScriptedTransport(repeatingLast: .respond(status: 503))
   /// ```
   ///
   /// - Parameters:
-  ///   - first: the first request's.
-  ///   - others: those of the requests after it, in order.
-  ///   - time: measures the deadlines of requests. Default: the clock of the first stack that is made of it.
+  ///   - first: the step of the first request.
+  ///   - others: the steps of the requests after it, in order.
+  ///   - time: the time source for the deadlines of requests. Default: the clock of the first stack that is created
+  ///     with it.
   public convenience init(repeatingLast first: Step, _ others: Step..., time: TimeSource? = nil) {
     self.init([first] + others, time: time)
     state.withLock { $0.repeated = others.last ?? first }
   }
 
-  /// Every request, in the order of their arrival.
+  /// The received requests, in order of arrival.
   public var requests: [TransferRequest] { state.withLock { $0.requests } }
-  /// Number of steps not yet taken. A test that expects the whole script to be used expects 0.
+  /// The number of unused steps. A test that expects the whole script to be used expects 0.
   public var remainingSteps: Int { state.withLock { $0.steps.count } }
-  /// The requests that came when no step was left, and no handler was there. A test that expects none expects `[]`.
+  /// The requests that arrived when no step and no handler was left. A test that expects none expects `[]`.
   public var unexpectedRequests: [TransferRequest] { state.withLock { $0.unexpected } }
-  /// Number of requests not yet answered.
+  /// The number of requests not yet answered.
   public var runningRequests: Int { state.withLock { $0.running } }
 
-  /// Adds steps at the end of the script. Where the last one is repeated, that is the last of these from then on.
+  /// Appends steps to the script. If the last step is repeated, the last of these steps is repeated from then on.
   public func append(_ steps: Step...) { state.withLock { $0.append(steps) } }
 
-  /// Checks that every step was asked for, by the request it expected, and nothing beyond them.
+  /// Checks that every step was used by the request that it expected, and that there were no further requests.
   ///
-  /// - Throws: ``ScriptViolation``, which names what was not as it should be.
+  /// - Throws: ``ScriptViolation`` with the differences.
   public func verify() throws(ScriptViolation) {
     let violation = state.withLock { state in
       ScriptViolation(
@@ -168,9 +173,9 @@ public final class ScriptedTransport: Transport {
     throw violation
   }
 
-  /// Takes the next step. A collected body larger than the request's limit fails, as with any transport.
+  /// Performs the next step. A collected body larger than the request's limit fails, as with any transport.
   ///
-  /// - Throws: what the step says; stage `timeout` when the request's deadline passes; the cancelled error when the
+  /// - Throws: the error of the step; stage `timeout` when the request's deadline passes; the cancelled error when the
   ///   task is cancelled.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let (step, number) = state.withLock { state in
@@ -254,7 +259,7 @@ public final class ScriptedTransport: Transport {
     return "\(head.method) \(Redaction.standard.adding(request.secrets).url(url))"
   }
 
-  /// Returns the error of a request that is never answered.
+  /// Waits, and returns the error of a request that is never answered.
   private func hang(_ request: TransferRequest) async throws(TransportError) -> TransportError {
     guard let idle = request.idleTimeout, request.deadline.map({ idle < $0 }) ?? true else {
       return try await withinDeadline(of: request, clock) { () throws(TransportError) in throw await Self.hang() }
@@ -269,10 +274,10 @@ public final class ScriptedTransport: Transport {
     }
   }
 
-  /// Returns when the task is cancelled.
+  /// Waits until the task is cancelled, and returns its error.
   private static func hang() async -> TransportError {
     let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
-    // A stream ends when the task that iterates it is cancelled.
+    // The stream ends when the task that iterates it is cancelled.
     for await _ in stream {}
     continuation.finish()
     return .cancelled(requestSent: true)
@@ -280,9 +285,9 @@ public final class ScriptedTransport: Transport {
 }
 
 extension FailureCode {
-  /// A ``ScriptedTransport`` got a request that its script does not have.
+  /// A ``ScriptedTransport`` received a request beyond its script.
   public static let scriptExhausted = Self("script_exhausted")
-  /// A ``ScriptedTransport`` got a request other than its step expected.
+  /// A ``ScriptedTransport`` received a request that does not match its step.
   public static let scriptMismatch = Self("script_mismatch")
 }
 

@@ -10,39 +10,39 @@ internal import LastroSupport
   public import Foundation
 #endif
 
-/// What came out of a connection.
+/// Content received from a connection.
 public struct ReceivedContent: Sendable {
-  /// The bytes; empty where there are none.
+  /// The bytes; may be empty.
   public var data: Data
-  /// What they belong to, with the metadata of the protocols; `nil` where the connection tells none.
+  /// The context of the content, with the metadata of the protocols; `nil` if the connection reports none.
   public var context: ConnectionContentContext?
-  /// Whether the message, or in a final context the stream, is complete with them.
+  /// Whether these bytes complete the message, or in a final context the stream.
   public var isComplete: Bool
 
-  /// Makes a piece, for connections of one's own.
+  /// Creates received content, for custom connections.
   public init(data: Data, context: ConnectionContentContext? = nil, isComplete: Bool = false) {
     self.data = data
     self.context = context
     self.isComplete = isComplete
   }
 
-  /// Whether nothing will come any more: it is complete, and its context final or unknown.
+  /// Whether no more content will arrive: the content is complete, and its context is final or unknown.
   public var isEndOfStream: Bool { isComplete && (context?.isFinal ?? true) }
 
-  /// The metadata that a protocol left; `nil` where it left none.
+  /// Returns the metadata of a protocol; `nil` if there is none.
   public func metadata(definition: ProtocolDefinition) -> (any ProtocolMetadata)? {
     context?.protocolMetadata(definition: definition)
   }
 }
 
 extension ConnectionFactory {
-  /// Makes a connection and starts it; returns when it is ready. The async face of ``connect(using:)``: it throws where
-  /// that returns `nil`.
+  /// Creates a connection, starts it, and returns once it is ready. It is the async counterpart of ``connect(using:)``,
+  /// and throws when that method returns `nil`.
   ///
   /// - Parameters:
-  ///   - parameters: for the innermost connection.
-  ///   - limit: longest wait; `nil`, the default, for that of the parameters alone.
-  /// - Throws: ``ConnectionError``: code `unsupported` where the transport has no connection of that kind; `ETIMEDOUT`;
+  ///   - parameters: the parameters of the innermost connection.
+  ///   - limit: the longest wait; `nil`, the default, applies only the limit of the parameters.
+  /// - Throws: ``ConnectionError``: code `unsupported` if the transport has no connection of that kind; `ETIMEDOUT`;
   ///   `ECANCELED` when the task is cancelled, which cancels the connection.
   public func open(
     using parameters: ConnectionParameters = .tcp, within limit: Duration? = nil
@@ -59,24 +59,24 @@ extension ConnectionFactory {
 }
 
 extension ConnectionParameters {
-  /// Whether datagrams are asked for.
+  /// Whether the parameters ask for datagrams.
   package var isDatagrams: Bool { defaultProtocolStack.transportProtocol == .udp }
 }
 
-/// The async face. A connection has one state handler: ``states``, ``start(within:)`` and the property take it from
-/// each other.
+/// The async interface. A connection has a single state handler: ``states``, ``start(within:)`` and the property
+/// replace each other's handler.
 extension Connection {
-  /// Starts the connection, on a queue of its own, and waits until it is ready.
+  /// Starts the connection on its own queue, and waits until it is ready.
   ///
-  /// For connections that were not started yet; a ``NetworkConnection`` that was is only waited for. The state handler
-  /// is called meanwhile, and is there afterwards as before.
+  /// It is meant for connections that have not been started; if a ``NetworkConnection`` has been, the call only waits.
+  /// The current state handler is still called during the wait, and is restored afterwards.
   ///
-  /// - Parameter limit: longest wait; `nil`, the default, for none.
-  /// - Throws: ``ConnectionError``, after which the connection is cancelled: why it failed; `ETIMEDOUT`; `ECANCELED`
-  ///   when it, or the task, was cancelled.
+  /// - Parameter limit: the longest wait; `nil`, the default: no limit.
+  /// - Throws: ``ConnectionError``: the reason for a failure; `ETIMEDOUT`; `ECANCELED` when the connection or the task
+  ///   was cancelled. The connection is cancelled before the error is thrown.
   public func start(within limit: Duration? = nil) async throws(ConnectionError) {
     let ready = OneAnswer<Result<Void, ConnectionError>>()
-    // Ends the wait that is left behind when this one is given up.
+    // Ends the inner wait if this call gives up.
     defer { ready.give(.success(())) }
     let previous = stateUpdateHandler
     stateUpdateHandler = { state in
@@ -89,7 +89,7 @@ extension Connection {
       }
     }
     start(queue: DispatchQueue(label: "lastro.connection"))
-    // What was told before the handler was there is not told again.
+    // States entered before the handler was set are not reported, so read the outcome.
     if let outcome = (self as? NetworkConnection)?.outcome { ready.give(outcome) }
     switch await interruptible(within: limit, time: .continuous, { await ready.value() }) {
     case .success(.success): stateUpdateHandler = previous
@@ -104,9 +104,10 @@ extension Connection {
     throw error
   }
 
-  /// Sends content, by default as a whole message; returns when the layer below has taken it.
+  /// Sends content, by default as a whole message; returns when the layer below has accepted it.
   ///
-  /// - Throws: ``ConnectionError``. A cancelled task cancels the connection: the server has an unknown part.
+  /// - Throws: ``ConnectionError``. Cancelling the task cancels the connection, because an unknown part may have been
+  ///   sent.
   public func send(
     _ content: Data?, contentContext: ConnectionContentContext = .defaultMessage, isComplete: Bool = true
   ) async throws(ConnectionError) {
@@ -122,19 +123,19 @@ extension Connection {
     if let error { throw error }
   }
 
-  /// Ends our direction: an empty final message.
+  /// Ends the outgoing direction with an empty final message.
   ///
-  /// - Throws: ``ConnectionError``, as ``send(_:contentContext:isComplete:)``.
+  /// - Throws: ``ConnectionError``, like ``send(_:contentContext:isComplete:)``.
   public func finish() async throws(ConnectionError) {
     try await send(nil, contentContext: .finalMessage, isComplete: true)
   }
 
-  /// Receives at least `minimum` bytes (default 1), fewer only where the message or the stream ends, and at most
-  /// `maximum` (default 65,536).
+  /// Receives at least `minimum` bytes (default 1), or fewer if the message or the stream ends, and at most `maximum`
+  /// (default 65,536).
   ///
-  /// - Throws: ``ConnectionError``; `invalid_option` for a negative minimum, one above the maximum or above
-  ///   ``ConnectionParameters/maximumMessageBytes``, and a maximum below 1. A cancelled task cancels the connection:
-  ///   what would come would be lost. ``byteStream(facts:)`` has reads that can be given up.
+  /// - Throws: ``ConnectionError``; `invalid_option` for a negative minimum, a minimum above the maximum or above
+  ///   ``ConnectionParameters/maximumMessageBytes``, and a maximum below 1. Cancelling the task cancels the connection,
+  ///   because bytes that arrive later would be lost. Use ``byteStream(facts:)`` for reads that may be abandoned.
   public func receive(minimum: Int = 1, maximum: Int = 65_536) async throws(ConnectionError) -> ReceivedContent {
     try await received { completion in
       receive(minimumIncompleteLength: minimum, maxLength: maximum, completion: completion)
@@ -143,8 +144,8 @@ extension Connection {
 
   /// Receives a whole message; see ``receiveMessage(completion:)``.
   ///
-  /// - Throws: ``ConnectionError``, as ``receive(minimum:maximum:)`` does; also when part of the message came before it
-  ///   failed.
+  /// - Throws: ``ConnectionError``, like ``receive(minimum:maximum:)``; also if part of the message arrived before the
+  ///   failure.
   public func receiveMessage() async throws(ConnectionError) -> ReceivedContent {
     try await received(takesPart: false) { receiveMessage(completion: $0) }
   }
@@ -167,11 +168,11 @@ extension Connection {
     return try result.get()
   }
 
-  /// The states from now on, up to the cancelled one. Take it before the start. The state handler set before is called
-  /// too.
+  /// The states from now on, up to the cancelled one. Access this property before the start. The previous state handler
+  /// is called too.
   ///
-  /// It ends when the connection lets go of its handlers, or another handler is set: so it has no states at all when it
-  /// is taken after the end.
+  /// The sequence ends when the connection releases its handlers, or when another handler is set. It is therefore empty
+  /// if it is created after the end of the connection.
   public var states: AsyncStream<ConnectionState> {
     let (stream, continuation) = AsyncStream.makeStream(of: ConnectionState.self)
     let previous = stateUpdateHandler
@@ -184,7 +185,8 @@ extension Connection {
   }
 }
 
-/// Ends the states when nothing is left to tell any: a connection that was cancelled before its start tells none.
+/// Finishes the sequence when the handler is released: a connection that is cancelled before its start may report no
+/// state.
 private final class StateSource: Sendable {
   private let continuation: AsyncStream<ConnectionState>.Continuation
 

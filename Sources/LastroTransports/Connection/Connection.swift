@@ -10,82 +10,86 @@ internal import LastroSupport
   public import Foundation
 #endif
 
-/// A connection as the Swift Transport API (Pluggable Transports, version 2.0, §1.3) has it: what transports return,
-/// and what they are put around. Its shape is that of Network framework's `NWConnection`; code moves over by renaming
-/// the types.
+/// A connection as defined by the Swift Transport API (Pluggable Transports, version 2.0, §1.3). Transports return
+/// connections and wrap them. Its interface matches `NWConnection` of Network framework, so code can be ported by
+/// renaming the types.
 ///
-/// ``NetworkConnection`` is the one that talks to the network. An author of transports seldom has to write a
-/// connection: ``TransformingConnectionFactory`` and ``DialerConnectionFactory`` make them.
+/// ``NetworkConnection`` is the implementation for the network. An author of transports rarely needs to implement a
+/// connection: ``TransformingConnectionFactory`` and ``DialerConnectionFactory`` create them.
 ///
-/// The promises that every connection makes (`ConnectionConformance` in LastroStreamsTesting checks them):
+/// Every connection guarantees the following (`ConnectionConformance` in LastroStreamsTesting checks it):
 ///
-/// - Handlers and completions run on the queue given to ``start(queue:)``, one at a time, in order.
-/// - States come in the order of ``ConnectionState``; ``ConnectionState/cancelled`` comes last, once, and only after
-///   ``cancel()``. After it the handlers are released, so a handler may hold its connection.
-/// - Every completion is called exactly once, whatever happens. After ``cancel()`` those still open get code
+/// - Handlers and completions run on the queue passed to ``start(queue:)``, one at a time, in order.
+/// - States follow the order of ``ConnectionState``. ``ConnectionState/cancelled`` comes last, once, and only after
+///   ``cancel()``. The handlers are released after it, so a handler may retain its connection.
+/// - Every completion is called exactly once in every case. After ``cancel()``, pending completions get code
 ///   `ECANCELED`.
-/// - Sends go out in the order they were made, receives are served in the order they were made. Both may be made before
-///   ``start(queue:)``: they wait until the connection is ready.
+/// - Sends and receives are each served in the order in which they were made. Both may be made before
+///   ``start(queue:)``; they then wait until the connection is ready.
 ///
-/// Any thread may call any member.
+/// Every member may be called from any thread.
 public protocol Connection: AnyObject, Sendable {
-  /// Called with every new state. Set it before ``start(queue:)``: states that were before are not told again.
+  /// A closure that is called with each new state. Set it before ``start(queue:)``: earlier states are not reported
+  /// again.
   var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? { get set }
 
-  /// Called when the connection becomes able to carry data (`true`, first when it is ready), and when the network under
-  /// it has gone (`false`). A connection that is not viable is not lost: it may become viable again.
+  /// A closure that is called with `true` when the connection can carry data (first when it becomes ready), and with
+  /// `false` when the network below it is lost. A connection that is not viable is not lost: it may become viable
+  /// again.
   var viabilityUpdateHandler: (@Sendable (Bool) -> Void)? { get set }
 
-  /// Begins to connect; handlers and completions will run on `queue`. A second call does nothing, nor one after
+  /// Starts connecting; handlers and completions run on `queue`. A second call has no effect, nor does a call after
   /// ``cancel()``.
   func start(queue: DispatchQueue)
 
-  /// Ends the connection, at once and for good. Idempotent.
+  /// Closes the connection immediately and permanently. Idempotent.
   func cancel()
 
   /// Sends content.
   ///
   /// - Parameters:
   ///   - content: the bytes; `nil` for none.
-  ///   - contentContext: what the content belongs to, with metadata for the protocols that frame it. Content that is
-  ///     complete in a context that is final (``ConnectionContentContext/finalMessage``) ends our direction.
+  ///   - contentContext: the message or stream of the content, with metadata for the protocols that frame it. Complete
+  ///     content in a final context (``ConnectionContentContext/finalMessage``) ends the outgoing direction.
   ///   - isComplete: whether the message, or in a final context the stream, ends with this content.
-  ///   - completion: called when the layer below has taken the content.
+  ///   - completion: called when the layer below has accepted the content.
   func send(
     content: Data?, contentContext: ConnectionContentContext, isComplete: Bool, completion: ConnectionSendCompletion)
 
-  /// Receives what comes next, at least one byte.
+  /// Receives the next content, at least one byte.
   ///
-  /// - Parameter completion: content, its context, whether the message (or the stream, where there are no messages) is
-  ///   complete with it, and why receiving failed. At the end of the stream content is `nil`, the context final, and it
-  ///   is complete; so is every later call. Content that came before a failure may come together with it.
+  /// - Parameter completion: called with the content, its context, whether the message is complete (or the stream, if
+  ///   there are no messages), and the error if receiving failed. At the end of the stream, and for every later call,
+  ///   the content is `nil`, the context is final and the flag is true. Content that arrived before a failure may be
+  ///   passed together with the error.
   func receive(
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)
 
-  /// Receives at least `minimumIncompleteLength` bytes, fewer only where the message or the stream ends before, and at
-  /// most `maxLength`.
+  /// Receives at least `minimumIncompleteLength` bytes, or fewer if the message or the stream ends first, and at most
+  /// `maxLength`.
   ///
-  /// A minimum that is negative, or greater than the maximum, and a maximum below one fail with code `invalid_option`.
-  /// With a minimum of 0 it completes as soon as a message has begun, perhaps with its metadata alone.
+  /// A negative minimum, a minimum above the maximum, or a maximum below 1 fails with code `invalid_option`. With a
+  /// minimum of 0 the receive completes as soon as a message has begun, possibly with only its metadata.
   ///
   /// - Parameters:
-  ///   - minimumIncompleteLength: fewest bytes; 0 or more.
-  ///   - maxLength: most bytes; 1 or more, and no fewer than the minimum.
-  ///   - completion: as for ``receive(completion:)``.
+  ///   - minimumIncompleteLength: the minimum number of bytes; 0 or more.
+  ///   - maxLength: the maximum number of bytes; 1 or more, and not below the minimum.
+  ///   - completion: called as for ``receive(completion:)``.
   func receive(
     minimumIncompleteLength: Int, maxLength: Int,
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)
 
-  /// Receives one whole message, or what is left of it. On a stream without messages: everything up to its end.
+  /// Receives one whole message, or the rest of one. On a stream without messages, it receives everything up to the
+  /// end.
   ///
-  /// - Parameter completion: as for ``receive(completion:)``; a message longer than the connection keeps fails with
+  /// - Parameter completion: called as for ``receive(completion:)``; a message above the connection's limit fails with
   ///   `EMSGSIZE`.
   func receiveMessage(
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)
 }
 
 extension Connection {
-  /// The most bytes that ``receive(completion:)`` asks for where a connection does not say otherwise.
+  /// The maximum number of bytes that ``receive(completion:)`` requests by default.
   public static var defaultReceiveLength: Int { 65_536 }
 
   /// Receives 1 to ``defaultReceiveLength`` bytes.
@@ -95,22 +99,22 @@ extension Connection {
     receive(minimumIncompleteLength: 1, maxLength: Self.defaultReceiveLength, completion: completion)
   }
 
-  /// Collects what ``receive(completion:)`` brings until a message, or the stream, is complete; 16 MiB at most.
-  /// Receives made meanwhile mix with it: connections with messages have their own.
+  /// Collects content from ``receive(completion:)`` until a message or the stream is complete, up to 16 MiB. Concurrent
+  /// receives would get parts of that content; connections with messages have their own implementation.
   public func receiveMessage(
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
   ) {
     MessageCollector(of: self, limit: 1 << 24, completion: completion).next()
   }
 
-  /// Sends content; the defaults are those of Network framework.
+  /// Sends content as a complete message; the defaults are those of Network framework.
   ///
-  /// With this content the message is complete.
+  /// The message is complete with this content.
   ///
   /// - Parameters:
   ///   - content: the bytes; `nil` to send the context alone.
-  ///   - contentContext: default: a message of its own.
-  ///   - completion: told once the content was taken, or why it was not.
+  ///   - contentContext: the context. Default: a separate message.
+  ///   - completion: called when the content was accepted, or with the error.
   public func send(
     content: Data?, contentContext: ConnectionContentContext = .defaultMessage,
     completion: ConnectionSendCompletion
@@ -118,12 +122,13 @@ extension Connection {
     send(content: content, contentContext: contentContext, isComplete: true, completion: completion)
   }
 
-  /// Sends a piece of the default message.
+  /// Sends content in the default message.
   public func send(content: Data?, isComplete: Bool, completion: ConnectionSendCompletion) {
     send(content: content, contentContext: .defaultMessage, isComplete: isComplete, completion: completion)
   }
 
-  /// As ``receive(minimumIncompleteLength:maxLength:completion:)``, in Network framework's spelling.
+  /// Receives like ``receive(minimumIncompleteLength:maxLength:completion:)``, under the name that Network framework
+  /// uses.
   public func receive(
     minimumIncompleteLength: Int, maximumLength: Int,
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
@@ -132,7 +137,7 @@ extension Connection {
   }
 }
 
-/// Collects one message from a connection that has no messages of its own.
+/// A collector for one message from a connection that has no message support.
 private final class MessageCollector: Sendable {
   typealias Completion = @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
 

@@ -2,51 +2,53 @@
 
 internal import Lastro
 
-/// What a piece of content belongs to: a message or the stream, with metadata of the protocols that frame it; Network
-/// framework's `NWConnection.ContentContext`.
+/// The context of content: a message or the stream, with metadata of the protocols that frame it. It corresponds to
+/// `NWConnection.ContentContext` of Network framework.
 public final class ConnectionContentContext: Sendable {
-  /// A name for logs. Pieces of one message have one context.
+  /// A name for logs. All pieces of a message share one context.
   public let identifier: String
-  /// Whether the direction ends when content in this context is complete.
+  /// Whether complete content in this context ends the direction.
   public let isFinal: Bool
-  /// What protocols have to say about the content, the one nearest to the application first.
+  /// The metadata that protocols attach to the content, starting with the protocol nearest to the application.
   public let protocolMetadata: [any ProtocolMetadata]
 
-  /// Makes a context.
+  /// Creates a context.
   ///
   /// - Parameters:
   ///   - identifier: a name for logs.
   ///   - isFinal: whether the direction ends with the content. Default `false`.
-  ///   - metadata: for the protocols of the connection; each looks for its own definition. Default none.
+  ///   - metadata: metadata for the protocols of the connection; each looks up its own definition. Default: none.
   public init(identifier: String, isFinal: Bool = false, metadata: [any ProtocolMetadata] = []) {
     self.identifier = identifier
     self.isFinal = isFinal
     protocolMetadata = metadata
   }
 
-  /// The metadata that a protocol left; `nil` where it left none.
+  /// Returns the metadata of a protocol; `nil` if there is none.
   public func protocolMetadata(definition: ProtocolDefinition) -> (any ProtocolMetadata)? {
     protocolMetadata.first { $0.definition == definition }
   }
 
-  /// A message of its own, after which others may follow.
+  /// The context of a separate message that others may follow.
   public static let defaultMessage = ConnectionContentContext(identifier: "default message")
-  /// The last message: complete content in it ends our direction (FIN for TCP, close_notify for TLS).
+  /// The context of the last message: complete content in it ends the outgoing direction (FIN for TCP, close_notify for
+  /// TLS).
   public static let finalMessage = ConnectionContentContext(identifier: "final message", isFinal: true)
-  /// The whole of a stream: complete content in it ends our direction. What comes from a stream without messages is in
-  /// it.
+  /// The context of a whole stream: complete content in it ends the outgoing direction. Content from a stream without
+  /// messages has this context.
   public static let defaultStream = ConnectionContentContext(identifier: "default stream", isFinal: true)
 }
 
-/// How a connection tells that content was taken; Network framework's `NWConnection.SendCompletion`.
+/// The way a connection reports that content was accepted; it corresponds to `NWConnection.SendCompletion` of Network
+/// framework.
 public enum ConnectionSendCompletion: Sendable {
-  /// Called once: with `nil` when the layer below has taken the content, else with the reason. Send the next content
-  /// from here, so that no more is queued than the network carries.
+  /// A handler that is called once: with `nil` when the layer below has accepted the content, else with the error. Send
+  /// the next content from this handler, so that no more is queued than the network carries.
   case contentProcessed(@Sendable (ConnectionError?) -> Void)
   /// No handler: the content may be lost, or sent again.
   case idempotent
 
-  /// Calls the handler, where there is one.
+  /// Calls the handler, if there is one.
   func callAsFunction(_ error: ConnectionError?) {
     if case .contentProcessed(let handler) = self { handler(error) }
   }

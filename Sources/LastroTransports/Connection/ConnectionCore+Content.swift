@@ -9,12 +9,12 @@ internal import Lastro
   internal import Foundation
 #endif
 
-/// How content goes in and out; all of it on `work`.
+/// Sending and receiving; all of it runs on `work`.
 extension ConnectionCore {
-  /// Bytes that are read ahead of receives.
+  /// The number of bytes that are read ahead of receives.
   static let readAhead = 65_536
 
-  /// What a send weighs in the queue beside its bytes: many empty ones must not grow without bound.
+  /// The overhead that is charged for a queued send, so that the number of empty sends is bounded too.
   static let sendWeight = 128
 
   // MARK: receiving
@@ -27,7 +27,7 @@ extension ConnectionCore {
     serve()
   }
 
-  /// Serves receives as far as there is something, and reads on.
+  /// Serves pending receives as far as content is available, and continues reading.
   func serve() {
     while let answer = inbox.nextAnswer() { tell([answer]) }
     readOn()
@@ -49,11 +49,11 @@ extension ConnectionCore {
   }
 
   private func readOn() {
-    // A server that takes nothing must not make framers write answers without bound.
+    // If the server reads nothing, stop reading: otherwise framers would queue responses without bound.
     guard isOpen, !isReading, !hasReadEnd, let carrier, outboxBytes <= parameters.maximumQueuedBytes else { return }
     guard inbox.isAwaited || inbox.weight < Self.readAhead else { return }
     isReading = true
-    // A receive that waits may need more than is read ahead: its minimum.
+    // A pending receive may require more bytes than the read-ahead limit.
     let length = inbox.isAwaited ? Self.readAhead : max(1, Self.readAhead - inbox.weight)
     Task {
       let result = await carrier.read(upTo: length)
@@ -64,7 +64,7 @@ extension ConnectionCore {
   private func didRead(_ result: Result<Data?, TransportError>) {
     isReading = false
     guard isOpen else { return }
-    // A framer has ended it while the read was under way: however the stream ends now, that was a clean end.
+    // A framer ended the stream cleanly during this read, so a late error does not matter.
     if hasReadEnd, !isStopping { return }
     switch result {
     case .failure(let error): didFailToRead(error)
@@ -100,7 +100,7 @@ extension ConnectionCore {
   }
 
   private func didFailToRead(_ error: TransportError) {
-    // An ICMP answer to one datagram, which any machine can send, does not end the rest.
+    // An ICMP error for one datagram, which any host can forge, does not end the connection.
     if case .datagrams = carrier, error.code == .connectFailed {
       if let answer = inbox.failNext(ConnectionError(error)) { tell([answer]) }
       return serve()
@@ -117,18 +117,19 @@ extension ConnectionCore {
     case .idle, .dialing, .handshaking, .ready: break
     }
     guard outboxBytes < parameters.maximumQueuedBytes else { return tell(content.completion, .posix(.ENOBUFS)) }
-    // A final message ends our direction: nothing can follow it.
+    // A final message ends the outgoing direction: nothing can follow it.
     guard !hasSentFinal else { return tell(content.completion, .posix(.EPIPE)) }
     hasSentFinal = content.isComplete && content.context.isFinal
     if case .ready = phase { return encode(content) }
-    // Not into the outbox: framers see no content before the connection is ready, and what they write goes first.
+    // Keep the content out of the outbox: framers get no content before the connection is ready, and their own output
+    // goes first.
     outboxBytes += Self.sendWeight + (content.data?.count ?? 0)
     early.append(content)
   }
 
-  /// Sends what waited for the connection to be ready.
+  /// Sends the content that was queued until the connection became ready.
   func sendEarly() {
-    // What a framer does with one content leads back here: the next must not overtake it.
+    // Encoding can lead back to this method: the next content must not overtake the current one.
     guard case .ready = phase, !isSendingEarly else { return }
     isSendingEarly = true
     defer { isSendingEarly = false }
@@ -158,7 +159,7 @@ extension ConnectionCore {
   }
 
   private func queue(handleEvents content: OutgoingContent) {
-    // The bytes stand in the events: they go before the completion.
+    // The framers' bytes are in the events, and precede the completion.
     handleEvents()
     guard case .ready = phase else {
       if case .failed(let error) = phase { return tell(content.completion, error) }
@@ -186,7 +187,7 @@ extension ConnectionCore {
     while isOpen, !isWriting, let carrier, let next = outbox.popFirst() {
       switch next {
       case .done(let completion):
-        // It stands behind its bytes: those were taken.
+        // The bytes before this entry were accepted.
         outboxBytes = max(0, outboxBytes - Self.sendWeight)
         tell(completion, datagramError)
         datagramError = nil
@@ -211,13 +212,13 @@ extension ConnectionCore {
     outboxBytes = max(0, outboxBytes - count)
     guard isOpen else { return }
     if let error {
-      // A datagram that cannot be sent says nothing about the next.
+      // A datagram that cannot be sent does not affect the next one.
       guard isDatagrams, error.code != .streamClosed else { return fail(ConnectionError(error)) }
       datagramError = ConnectionError(error)
     }
     writeOn()
     concludeIfThrough()
-    // Reading may have waited for room in the outbox.
+    // Reading may have paused until the outbox had room.
     readOn()
   }
 
@@ -236,12 +237,12 @@ extension ConnectionCore {
 
   // MARK: framers
 
-  /// Does what the framers ask for.
+  /// Handles the events of the framers.
   func handleEvents() {
     while let events = pipeline?.takeEvents(), !events.isEmpty {
       for event in events { handle(event) }
     }
-    // Not as soon as they are ready: what they wrote before goes first.
+    // Send early content only now: the framers' earlier output goes first.
     sendEarly()
     writeOn()
   }
@@ -292,7 +293,7 @@ extension ConnectionCore {
   }
 
   private func wakeUp(_ layer: ObjectIdentifier, _ number: Int) {
-    // One that was replaced may be on its way already.
+    // The wakeup may have been replaced after it fired.
     guard isOpen, let pipeline, wakeups[layer]?.number == number else { return }
     wakeups[layer] = nil
     pipeline.wakeup(layer)

@@ -11,12 +11,12 @@ internal import Logging
   internal import Foundation
 #endif
 
-/// What is behind a ``NetworkConnection``: everything happens on one serial queue of its own, which user code never
-/// runs on but for framers.
+/// The implementation behind a ``NetworkConnection``. All work happens on its own serial queue; the only user code that
+/// runs there is that of framers.
 final class ConnectionCore: @unchecked Sendable {
-  // Sendable because what is not immutable is either in `shared`, behind a lock, or touched only on `work`.
+  // Sendable because all mutable state is either in `shared`, behind a lock, or accessed only on `work`.
 
-  /// What any thread may look at.
+  /// The state that any thread may read.
   struct Shared: Sendable {
     var state = ConnectionState.setup
     var facts: StreamFacts?
@@ -33,7 +33,7 @@ final class ConnectionCore: @unchecked Sendable {
     case handshaking
     case ready
     case failed(ConnectionError)
-    /// Cancelled, while framers write their last.
+    /// Cancelled, while framers write their last bytes.
     case stopping
     case over
   }
@@ -50,7 +50,7 @@ final class ConnectionCore: @unchecked Sendable {
     }
   }
 
-  /// What waits for the layer below.
+  /// An entry of the outbox, which waits for the layer below.
   enum Outgoing {
     case bytes(Data)
     case done(ConnectionSendCompletion)
@@ -63,7 +63,7 @@ final class ConnectionCore: @unchecked Sendable {
   let shared = Lock(Shared())
   let work = DispatchQueue(label: "lastro.connection.core")
 
-  // On `work` only, from here on.
+  // The following properties are accessed only on `work`.
   var phase = Phase.idle
   var callbacks = DispatchQueue(label: "lastro.connection.callbacks")
   var carrier: Carrier?
@@ -71,14 +71,14 @@ final class ConnectionCore: @unchecked Sendable {
   var inbox: ConnectionInbox
   var isReading = false
   var hasReadEnd = false
-  /// Sends that wait for the connection to be ready.
+  /// The sends that wait for the connection to become ready.
   var early = FirstInFirstOut<OutgoingContent>()
   var isSendingEarly = false
   var outbox = FirstInFirstOut<Outgoing>()
   var outboxBytes = 0
   var isWriting = false
   var hasSentFinal = false
-  /// What became of the datagram written last, for the completion behind it.
+  /// The error of the last datagram written, for the completion behind it.
   var datagramError: ConnectionError?
   var isViable = false
   var watch: (any Cancelable)?
@@ -97,7 +97,7 @@ final class ConnectionCore: @unchecked Sendable {
   // MARK: from any thread
 
   func setStateHandler(_ handler: (@Sendable (ConnectionState) -> Void)?) {
-    // The old one is let go outside the lock: it may hold the last reference to anything.
+    // Release the old handler outside the lock: it may hold the last reference to any object.
     let old = shared.withLock { shared in
       guard !shared.isOver else { return handler }
       defer { shared.stateHandler = handler }
@@ -136,7 +136,7 @@ final class ConnectionCore: @unchecked Sendable {
 
   private func begin(_ queue: DispatchQueue) {
     guard case .idle = phase else { return }
-    // Serial, and on the user's queue all the same.
+    // A serial queue that targets the user's queue, which may be concurrent.
     callbacks = DispatchQueue(label: "lastro.connection.callbacks", target: queue)
     phase = .dialing
     enter(.preparing)
@@ -244,7 +244,7 @@ final class ConnectionCore: @unchecked Sendable {
   func enter(_ state: ConnectionState) {
     shared.withLock { $0.state = state }
     parameters.logger?.debug("connection changes state", metadata: ["to": "\(endpoint)", "state": "\(state)"])
-    // Without a queue to run on, the state handler is not called.
+    // Without a user queue, the state handler is not called.
     guard shared.withLock({ $0.userQueue != nil }) else { return }
     callbacks.async { self.shared.withLock { $0.stateHandler }?(state) }
   }
@@ -266,7 +266,7 @@ final class ConnectionCore: @unchecked Sendable {
     serve()
   }
 
-  /// Ends the connection after a cancel.
+  /// Stops the connection after a cancel.
   private func stop() {
     switch phase {
     case .stopping, .over: return
@@ -287,14 +287,14 @@ final class ConnectionCore: @unchecked Sendable {
     guard case .stopping = phase else { return }
     let time = parameters.time, limit = parameters.stopTimeout
     limitTask?.cancel()
-    // Holds on to this: framers are cleaned up, though this is the last reference to the connection.
+    // Retains `self`, so that framers are cleaned up even if this is the last reference.
     limitTask = Task {
       try? await time.limit(limit)
       self.work.async { self.conclude() }
     }
   }
 
-  /// Whether framers are through with stopping.
+  /// Whether all framers have finished stopping.
   var hasStopped = false
 
   func concludeIfThrough() {
@@ -302,7 +302,7 @@ final class ConnectionCore: @unchecked Sendable {
     conclude()
   }
 
-  /// What still waits fails because of a cancel.
+  /// Fails all pending sends and receives because of a cancel.
   private func abandon() {
     failSends(.posix(.ECANCELED))
     tell(inbox.cancel())
@@ -323,7 +323,7 @@ final class ConnectionCore: @unchecked Sendable {
         }
         return (shared.stateHandler, shared.viabilityHandler)
       }
-      // Let go here, outside the lock: they may hold the last reference to anything.
+      // Release the handlers outside the lock: they may hold the last reference to any object.
       withExtendedLifetime(handlers) {}
     }
   }
@@ -363,7 +363,7 @@ extension TransportError {
 }
 
 extension Connection {
-  /// Started, where it was not, and ready, where that can be told.
+  /// Starts the connection if necessary, and waits until it is ready if its state can be observed.
   func settle(within limit: Duration?) async throws(ConnectionError) {
     guard let connection = self as? NetworkConnection else {
       return start(queue: DispatchQueue(label: "lastro.connection"))

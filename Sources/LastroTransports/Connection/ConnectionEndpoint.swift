@@ -14,31 +14,31 @@ internal import Lastro
   internal import Darwin
 #endif
 
-/// Where a connection leads; Network framework's `NWEndpoint`.
+/// The destination of a connection; it corresponds to `NWEndpoint` of Network framework.
 ///
-/// Transports take host and port: an IPv4 address, an IPv6 address or a name (Swift Transport API §1.2). Everything
-/// else is refused with code `unsupported` by all that does not document otherwise; ``NetworkConnection`` takes
-/// ``unix(path:)`` and ``url(_:)`` too.
+/// Transports accept a host and a port: an IPv4 address, an IPv6 address or a name (Swift Transport API §1.2). They
+/// refuse every other endpoint with code `unsupported`, unless they document otherwise. ``NetworkConnection`` also
+/// accepts ``unix(path:)`` and ``url(_:)``.
 public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
   /// A host and a port.
   case hostPort(host: Host, port: Port)
   /// A Unix socket.
   case unix(path: String)
-  /// The host of a URL, at its port or at the port of its scheme (http, https, ws, wss, gemini).
+  /// The host of a URL, with the port of the URL or of its scheme (http, https, ws, wss, gemini).
   case url(URL)
-  /// A Bonjour service. Refused everywhere; it exists so that code can ask.
+  /// A Bonjour service. It is always refused, and exists for source compatibility.
   case service(name: String, type: String, domain: String)
 
   /// A host: an address or a name.
   public enum Host: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
-    /// A name, to be resolved by the transport that connects.
+    /// A name, which the connecting transport resolves.
     case name(String)
     /// An IPv4 address.
     case ipv4(IPv4Address)
     /// An IPv6 address.
     case ipv6(IPv6Address)
 
-    /// An address where the text is one (IPv6 with or without brackets), else a name. Names are checked when a
+    /// Creates an address if the text is one (IPv6 with or without brackets), else a name. Names are validated when a
     /// connection is made.
     public init(_ text: String) {
       if let address = IPv4Address(text) {
@@ -50,7 +50,7 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
       }
     }
 
-    /// As ``init(_:)``.
+    /// Creates a host like ``init(_:)``.
     public init(stringLiteral value: String) { self.init(value) }
 
     /// The name or address; IPv6 without brackets.
@@ -63,16 +63,16 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// A port, 1 to 65,535; 0 is refused when a connection is made.
+  /// A port from 1 to 65,535; 0 is refused when a connection is made.
   public struct Port: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral, CustomStringConvertible {
     /// The number.
     public let rawValue: UInt16
 
-    /// Takes a number; never `nil`. It is optional as it is in Network framework.
+    /// Creates a port; never returns `nil`. It is failable for compatibility with Network framework.
     public init?(rawValue: UInt16) { self.rawValue = rawValue }
-    /// Takes a number.
+    /// Creates a port from a number.
     public init(integerLiteral value: UInt16) { rawValue = value }
-    /// Reads a decimal number; `nil` where the text is not one.
+    /// Parses a decimal number; returns `nil` if the text is not one.
     public init?(_ text: String) {
       guard let number = UInt16(text), text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
       rawValue = number
@@ -92,7 +92,7 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// The canonical text, dotted decimal.
     public let description: String
 
-    /// Reads four decimal numbers with dots between; `nil` for anything else.
+    /// Parses four decimal numbers separated by dots; returns `nil` for any other text.
     public init?(_ text: String) {
       guard text.utf8.count <= 15, let host = try? HostName(text), host.isIPAddress, !host.text.utf8.contains(58),
         !text.utf8.contains(58)
@@ -101,14 +101,14 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// An IPv6 address, perhaps with a zone (`fe80::1%eth0`).
+  /// An IPv6 address, optionally with a zone (`fe80::1%eth0`).
   public struct IPv6Address: Sendable, Hashable, CustomStringConvertible {
-    /// The address without its zone, as in RFC 5952.
+    /// The address without its zone, in the format of RFC 5952.
     public let address: String
-    /// The interface that the address is valid on; `nil` for none.
+    /// The interface on which the address is valid; `nil` if there is no zone.
     public let zone: String?
 
-    /// Reads an address, with or without brackets; `nil` for anything else.
+    /// Parses an address with or without brackets; returns `nil` for any other text.
     public init?(_ text: String) {
       let parts = text.unbracketedHost.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
       guard let first = parts.first, first.utf8.count < 46, !first.utf8.contains(0) else { return nil }
@@ -124,7 +124,7 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
     public var description: String { zone.map { "\(address)%\($0)" } ?? address }
   }
 
-  /// As one writes it: `example.com:443`, `[::1]:80`, the path, the URL.
+  /// The endpoint in its usual notation: `example.com:443`, `[::1]:80`, the path or the URL.
   public var description: String {
     switch self {
     case .hostPort(let host, let port): "\(host.description.bracketedHost):\(port)"
@@ -136,12 +136,12 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ConnectionEndpoint {
-  /// Where what carries the connection knows its way, and asks for no address.
+  /// A placeholder for connections whose carrier already determines the destination.
   static let somewhere = ConnectionEndpoint.hostPort(host: "transport.invalid", port: 1)
 
-  /// Host and port, checked: what a transport does with its `serverAddress`.
+  /// Returns the validated host and port, as transports need them for their `serverAddress`.
   ///
-  /// - Throws: ``ConnectionError``, code `unsupported` for a Unix socket, a URL and a service, `invalid_option` for an
+  /// - Throws: ``ConnectionError``: code `unsupported` for a Unix socket, a URL or a service; `invalid_option` for an
   ///   invalid host and for port 0.
   public func serverAddress() throws(ConnectionError) -> (host: String, port: Int) {
     guard case .hostPort(let host, let port) = self else {
@@ -153,7 +153,7 @@ extension ConnectionEndpoint {
     return (try Self.checked(host), try Self.checked(Int(port.rawValue)))
   }
 
-  /// Host and port to dial; also those of a URL.
+  /// Returns the host and port to dial, also for a URL.
   func address() throws(ConnectionError) -> (host: String, port: Int) {
     guard case .url(let url) = self else { return try serverAddress() }
     guard let host = url.host() else {

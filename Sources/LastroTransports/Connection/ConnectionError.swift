@@ -8,29 +8,30 @@ public import Lastro
   internal import Darwin
 #endif
 
-/// Why a ``Connection`` failed; Network framework's `NWError`, where the Swift Transport API has `NSError`.
+/// The reason for the failure of a ``Connection``. It corresponds to `NWError` of Network framework; the Swift
+/// Transport API uses `NSError`.
 ///
-/// The three cases of Network framework keep the code of the layer that refused. ``cause`` has the stage, message and
+/// The three cases from Network framework keep the code of the failing layer. ``cause`` has the stage, message and
 /// hint. `error as NSError` has ``errorDomain`` and ``errorCode``.
 public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// A code, and what is known beside it.
+  /// An error code with its cause.
   public struct Code: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral, CustomStringConvertible {
     /// The number.
     public let rawValue: Int32
-    /// The whole error, where the code came out of one.
+    /// The underlying error; `nil` if the code did not come from one.
     public let cause: TransportError?
 
-    /// Wraps a number.
+    /// Creates a code from a number.
     public init(rawValue: Int32) { self.init(rawValue) }
-    /// Wraps a number.
+    /// Creates a code from a number.
     public init(integerLiteral value: Int32) { self.init(value) }
-    /// Wraps a number.
+    /// Creates a code from a number and a cause.
     public init(_ rawValue: Int32, cause: TransportError? = nil) {
       self.rawValue = rawValue
       self.cause = cause
     }
 
-    /// Equal numbers are equal, whatever the cause.
+    /// Compares the numbers; the cause does not count.
     public static func == (lhs: Self, rhs: Self) -> Bool { lhs.rawValue == rhs.rawValue }
     /// Hashes the number.
     public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
@@ -38,19 +39,20 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
     public var description: String { String(rawValue) }
   }
 
-  /// The system's reason, an `errno`: `ECONNREFUSED`, `ENETUNREACH`, `ECONNRESET`, `ETIMEDOUT` for a limit that passed,
+  /// A system error, as an `errno`: `ECONNREFUSED`, `ENETUNREACH`, `ECONNRESET`, `ETIMEDOUT` if a limit passed,
   /// `ECANCELED` after ``Connection/cancel()``.
   case posix(Code)
-  /// The name could not be resolved. The code is that of `getaddrinfo`, `EAI_NONAME` where the engine gives no other.
+  /// A name that cannot be resolved. The code is that of `getaddrinfo`; `EAI_NONAME` if the engine reports no other.
   case dns(Code)
-  /// TLS, or the certificate, or a judge of it. The code is the engine's (`CURLcode`), 0 where it gave none.
+  /// A failure of TLS, of the certificate or of its judge. The code is the engine's (`CURLcode`); 0 if it reported
+  /// none.
   case tls(Code)
-  /// Everything that has no code of these kinds.
+  /// A failure without a code of these kinds.
   case transport(TransportError)
-  /// A framer, or what it was fed.
+  /// A failure of a framer, or of its input.
   case framer(ProtocolFramer.Failure)
 
-  /// Sorts an error by the code it has.
+  /// Creates an error of the kind that matches the code of `error`.
   public init(_ error: TransportError) {
     if let code = error.systemCode {
       self = .posix(Code(code, cause: error))
@@ -74,7 +76,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
     }
   }
 
-  /// The error with stage, message and hint, where there is one below.
+  /// The underlying error with stage, message and hint; `nil` if there is none.
   public var cause: TransportError? {
     switch self {
     case .posix(let code), .dns(let code), .tls(let code): code.cause
@@ -83,7 +85,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
     }
   }
 
-  /// The same as `TransportError`, for code below or beside the Transport API.
+  /// The error as a `TransportError`, for code below or beside the Transport API.
   public var transportError: TransportError {
     if let cause { return cause }
     switch self {
@@ -116,10 +118,10 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
 
   private static func failedTLS(_ code: Code) -> String { "the TLS handshake failed (code \(code))" }
 
-  /// Whether it is what is left of a connection that was cancelled on our side.
+  /// Whether the error results from a local cancellation.
   public var isCancellation: Bool { self == .posix(.ECANCELED) || cause?.code == .cancelled }
 
-  /// One line.
+  /// A description on one line.
   public var description: String {
     if let cause { return cause.description }
     return switch self {
@@ -131,7 +133,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
     }
   }
 
-  /// Equal kinds and codes are equal; of ``transport(_:)``, stage and code count.
+  /// Compares kind and code; for ``transport(_:)``, stage and code.
   public static func == (lhs: Self, rhs: Self) -> Bool {
     switch (lhs, rhs) {
     case (.posix(let one), .posix(let other)), (.dns(let one), .dns(let other)), (.tls(let one), .tls(let other)):
@@ -150,8 +152,8 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
 }
 
 extension ConnectionError {
-  /// What `NSError.domain` is: `NSPOSIXErrorDomain` for ``posix(_:)``, else `LastroConnectionError` with the kind
-  /// behind it.
+  /// The domain of the bridged `NSError`: `NSPOSIXErrorDomain` for ``posix(_:)``, else `LastroConnectionError` followed
+  /// by the kind.
   public var errorDomain: String {
     switch self {
     case .posix: "NSPOSIXErrorDomain"
@@ -162,7 +164,7 @@ extension ConnectionError {
     }
   }
 
-  /// What `NSError.code` is: the number of the code; 0 where there is none.
+  /// The code of the bridged `NSError`: the number of the code; 0 if there is none.
   public var errorCode: Int {
     switch self {
     case .posix(let code), .dns(let code), .tls(let code): Int(code.rawValue)
@@ -170,18 +172,18 @@ extension ConnectionError {
     }
   }
 
-  // The standard library's own hooks: they make `as NSError` right without Foundation, which is not linked for it.
+  // Hooks of the standard library: they make `as NSError` work without linking Foundation for it.
 
-  /// The domain of the `NSError` it is bridged to.
+  /// The domain of the bridged `NSError`.
   public var _domain: String { errorDomain }
-  /// The code of the `NSError` it is bridged to.
+  /// The code of the bridged `NSError`.
   public var _code: Int { errorCode }
 }
 
 extension ConnectionError.Code {
-  // Names as in Network framework's `POSIXErrorCode`.
+  // The names match `POSIXErrorCode` of Network framework.
 
-  /// The connection was cancelled on our side.
+  /// The connection was cancelled locally.
   public static var ECANCELED: Self { Self(SystemErrors.cancelled) }
   /// A limit passed.
   public static var ETIMEDOUT: Self { Self(SystemErrors.timedOut) }
@@ -191,11 +193,11 @@ extension ConnectionError.Code {
   public static var ECONNRESET: Self { Self(SystemErrors.reset) }
   /// The message is longer than the limit.
   public static var EMSGSIZE: Self { Self(SystemErrors.messageSize) }
-  /// Our direction is ended already.
+  /// The outgoing direction has already ended.
   public static var EPIPE: Self { Self(SystemErrors.pipe) }
-  /// There is no connection any more.
+  /// The connection no longer exists.
   public static var ENOTCONN: Self { Self(SystemErrors.notConnected) }
-  /// Too much is queued.
+  /// The send queue is full.
   public static var ENOBUFS: Self { Self(SystemErrors.noBuffers) }
 
   var words: String { self == .ECANCELED ? "the operation was cancelled" : text }
@@ -215,7 +217,7 @@ extension ConnectionError.Code {
   }
 }
 
-// Inside the type above, these names are the codes themselves.
+// Inside the type above, these names would refer to its own members.
 private enum SystemErrors {
   static let cancelled = ECANCELED
   static let timedOut = ETIMEDOUT

@@ -2,17 +2,18 @@
 
 internal import Lastro
 
-/// Makes connections, as often as it is asked: what a transport is to the Swift Transport API (§1.2).
+/// A factory of connections, which represents a transport in the Swift Transport API (§1.2).
 ///
-/// A transport that takes another factory makes its own connections over that one's: so transports are nested.
+/// A transport that accepts another factory creates its connections over those of the other: transports are nested this
+/// way.
 ///
-/// A factory that logs takes a `log: Logger`, required, in every initialiser; one that does not has none (§1.2.1).
-/// Those of Lastro have none: their connections log where ``ConnectionParameters/logger`` says.
+/// A factory that logs requires a `log: Logger` in every initialiser; a factory that does not log has none (§1.2.1).
+/// The factories of Lastro have none: their connections log to ``ConnectionParameters/logger``.
 public protocol ConnectionFactory: Sendable {
-  /// Makes a connection, not started yet; `nil` where the transport has none of the kind asked for, such as datagrams
-  /// (Swift Transport API §1.3).
+  /// Creates a connection without starting it. Returns `nil` if the transport does not support the requested kind, such
+  /// as datagrams (Swift Transport API §1.3).
   ///
-  /// - Parameter parameters: for the innermost connection, the one to the network. Factories that are put around others
-  ///   hand them on as they are.
+  /// - Parameter parameters: the parameters of the innermost connection, the one to the network. Factories that wrap
+  ///   others pass them on unchanged.
   func connect(using parameters: ConnectionParameters) -> (any Connection)?
 }

@@ -8,17 +8,17 @@ internal import Lastro
   internal import Foundation
 #endif
 
-/// A receive that waits.
+/// A pending receive.
 struct ReceiveRequest: Sendable {
   typealias Completion = @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
 
   var minimum: Int
   var maximum: Int
-  /// Whether a whole message is wanted.
+  /// Whether the receive asks for a whole message.
   var isMessage: Bool
   var completion: Completion
 
-  /// What is wrong with it.
+  /// Returns the reason why the receive is invalid; `nil` if it is valid.
   func problem(limit: Int) -> ConnectionError? {
     guard !isMessage else { return nil }
     guard minimum >= 0, maximum >= 1, minimum <= maximum else {
@@ -37,7 +37,7 @@ struct ReceiveRequest: Sendable {
   }
 }
 
-/// Content that waits to be sent.
+/// Content to be sent.
 struct OutgoingContent: Sendable {
   var data: Data?
   var context: ConnectionContentContext
@@ -45,7 +45,7 @@ struct OutgoingContent: Sendable {
   var completion: ConnectionSendCompletion
 }
 
-/// A receive that is served.
+/// The result of a receive.
 struct ReceiveAnswer: Sendable {
   var completion: ReceiveRequest.Completion
   var data: Data?
@@ -56,7 +56,8 @@ struct ReceiveAnswer: Sendable {
   func tell() { completion(data, context, isComplete, error) }
 }
 
-/// What has come and was not received yet, beside the receives that wait: a machine without clock or queue.
+/// The received content that was not delivered yet, and the pending receives. It is a state machine without clock or
+/// queue.
 struct ConnectionInbox {
   private struct Piece {
     var data: Data
@@ -72,7 +73,7 @@ struct ConnectionInbox {
     case failed(ConnectionError)
   }
 
-  /// What a piece weighs beside its bytes: many empty messages must not grow without bound.
+  /// The overhead that is charged for a piece, so that the number of empty messages is bounded too.
   private static let pieceWeight = 128
 
   private let limit: Int
@@ -81,35 +82,35 @@ struct ConnectionInbox {
   private var requests: [ReceiveRequest] = []
   private var served = 0
   private var end: End?
-  /// Of the message at the front: bytes that are here, and pieces; whether it is all here.
+  /// The available bytes and pieces of the message at the front, and whether it is complete.
   private var messageBytes = 0
   private var messagePieces = 0
   private var isMessageComplete = false
-  /// Bytes that lie here, and something for every piece.
+  /// The number of buffered bytes plus an overhead for every piece.
   private(set) var weight = 0
 
-  /// - Parameter limit: longest message that is collected.
+  /// - Parameter limit: the maximum length of a message that is collected.
   init(limit: Int) { self.limit = limit }
 
-  /// Whether a receive waits.
+  /// Whether a receive is pending.
   var isAwaited: Bool { served < requests.count }
 
   mutating func append(_ data: Data, _ context: ConnectionContentContext, isComplete: Bool) {
     guard end == nil else { return }
-    // A piece without bytes that ends nothing still begins a message, whose metadata may be all there is.
+    // Keep an empty piece that is not final: it begins a message that may consist of metadata alone.
     pieces.append(Piece(data: data, context: context, isComplete: isComplete))
     weight += data.count + Self.pieceWeight
     lookAtMessage()
   }
 
-  /// No more will come.
+  /// Marks the end of the content.
   mutating func finish() { if end == nil { end = .clean } }
 
   mutating func fail(_ error: ConnectionError) { if end == nil { end = .failed(error) } }
 
   mutating func add(_ request: ReceiveRequest) { requests.append(request) }
 
-  /// Drops everything; returns what waits, which is to be told.
+  /// Drops all content; returns the failed results of the pending receives.
   mutating func cancel() -> [ReceiveAnswer] {
     let waiting = requests[served...]
     self = ConnectionInbox(limit: limit)
@@ -117,13 +118,13 @@ struct ConnectionInbox {
     return waiting.map { ReceiveAnswer(completion: $0.completion, error: .posix(.ECANCELED)) }
   }
 
-  /// The first receive that waits fails, and nothing else happens.
+  /// Fails the first pending receive without any other effect.
   mutating func failNext(_ error: ConnectionError) -> ReceiveAnswer? {
     guard isAwaited else { return nil }
     return ReceiveAnswer(completion: nextRequest().completion, error: error)
   }
 
-  /// The next receive that can be served.
+  /// Returns the result of the next receive that can be served; `nil` if none can be.
   mutating func nextAnswer() -> ReceiveAnswer? {
     guard isAwaited, let answer = answer(requests[served]) else { return nil }
     _ = nextRequest()
@@ -173,7 +174,7 @@ struct ConnectionInbox {
   private mutating func take(_ count: Int) -> Data {
     var data = Data()
     var left = count
-    // With the last byte that is here, pieces without bytes go too.
+    // Together with the last available byte, remove empty pieces too.
     let isAll = count == messageBytes
     while messagePieces > 0, left > 0 || isAll {
       let length = min(left, pieces[first].count)
@@ -206,7 +207,7 @@ struct ConnectionInbox {
     }
   }
 
-  /// Counts what came for the message at the front.
+  /// Counts the available pieces of the message at the front.
   private mutating func lookAtMessage() {
     while !isMessageComplete, first + messagePieces < pieces.count {
       let piece = pieces[first + messagePieces]

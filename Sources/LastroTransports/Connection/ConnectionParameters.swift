@@ -4,13 +4,14 @@ public import Lastro
 internal import LastroSupport
 public import Logging
 
-/// How a connection is to be made: stream or datagrams, TLS, the protocols of the application; Network framework's
-/// `NWParameters`.
+/// The parameters of a connection: stream or datagrams, TLS, and application protocols. They correspond to
+/// `NWParameters` of Network framework.
 ///
-/// A class, so that code of that framework moves over: what one holder changes, all see, but those that took a
-/// ``copy()``. A connection takes one when it is made. Any thread may read and change them.
+/// This is a class, so that code written for that framework can be ported. A change by one holder is visible to all
+/// others, except those that made a ``copy()``. A connection copies its parameters when it is created. They may be read
+/// and changed from any thread.
 public final class ConnectionParameters: Sendable {
-  /// What carries the bytes.
+  /// The kind of transport that carries the bytes.
   public enum TransportProtocol: Sendable, Hashable {
     /// A stream.
     case tcp
@@ -18,14 +19,15 @@ public final class ConnectionParameters: Sendable {
     case udp
   }
 
-  /// The protocols of a connection.
+  /// A stack of protocols for a connection.
   public struct ProtocolStack: Sendable {
-    /// Framers, the one nearest to the application first. Default none. Those over datagrams are refused.
+    /// The framers, starting with the one nearest to the application. Default: none. Framers over datagrams are
+    /// refused.
     public var applicationProtocols: [any ProtocolOptions] = []
-    /// What is below. Default TCP.
+    /// The transport below the framers. Default: TCP.
     public var transportProtocol = TransportProtocol.tcp
 
-    /// Makes a stack of TCP alone.
+    /// Creates a stack of TCP alone.
     public init() {}
   }
 
@@ -47,27 +49,27 @@ public final class ConnectionParameters: Sendable {
 
   private init(_ parts: Parts) { self.parts = Lock(parts) }
 
-  /// Makes parameters for a stream.
+  /// Creates parameters for a stream.
   ///
-  /// - Parameter tls: `nil`, the default, for none.
+  /// - Parameter tls: the TLS parameters; `nil`, the default: no TLS.
   public convenience init(tls: DialRequest.TLS? = nil) {
     var parts = Parts()
     parts.tls = tls
     self.init(parts)
   }
 
-  /// A stream without TLS. Every call makes new ones.
+  /// Parameters for a stream without TLS. Each access creates new ones.
   public static var tcp: ConnectionParameters { ConnectionParameters() }
-  /// A stream with TLS, certificates checked as for a fetch. Every call makes new ones.
+  /// Parameters for a stream with TLS, with certificates checked as for a fetch. Each access creates new ones.
   public static var tls: ConnectionParameters { ConnectionParameters(tls: DialRequest.TLS()) }
-  /// Datagrams without TLS. Every call makes new ones.
+  /// Parameters for datagrams without TLS. Each access creates new ones.
   public static var udp: ConnectionParameters {
     var parts = Parts()
     parts.stack.transportProtocol = .udp
     return ConnectionParameters(parts)
   }
 
-  /// The same parameters, which change on their own from now on.
+  /// Returns an independent copy of the parameters.
   public func copy() -> ConnectionParameters { ConnectionParameters(parts.withLock { $0 }) }
 
   /// The protocols of the connection. Default: TCP alone.
@@ -76,65 +78,67 @@ public final class ConnectionParameters: Sendable {
     set { parts.withLock { $0.stack = newValue } }
   }
 
-  /// Server name, application protocols to offer (ALPN), and how certificates are checked. Default `nil`: no TLS. With
-  /// datagrams ``dialRequest(to:)`` fails with `unsupported`.
+  /// The server name, the application protocols to offer (ALPN) and the certificate check. Default `nil`: no TLS. With
+  /// datagrams, ``dialRequest(to:)`` fails with `unsupported`.
   public var tls: DialRequest.TLS? {
     get { parts.withLock { $0.tls } }
     set { parts.withLock { $0.tls = newValue } }
   }
 
-  /// Proxies, roots, client certificates, name resolution, local end. Default `nil`: the dialer's own.
+  /// Proxies, roots, client certificates, name resolution and local address. Default `nil`: the options of the dialer.
   public var connection: ConnectionOptions? {
     get { parts.withLock { $0.connection } }
     set { parts.withLock { $0.connection = newValue } }
   }
 
-  /// Limit for connecting, and again for the handshakes of the framers. Default 10 s; `nil` for none. Fails with
-  /// `ETIMEDOUT`.
+  /// The time limit for connecting, which applies again to the handshakes of the framers. Default 10 s; `nil`: no
+  /// limit. When it passes, the connection fails with `ETIMEDOUT`.
   public var connectTimeout: Duration? {
     get { parts.withLock { $0.connectTimeout } }
     set { parts.withLock { $0.connectTimeout = newValue } }
   }
 
-  /// How long a framer that is stopping, and what it still writes, are waited for after a cancel. Default 5 s.
+  /// The longest wait after a cancel for framers that are stopping and for their remaining output. Default 5 s.
   public var stopTimeout: Duration {
     get { parts.withLock { $0.stopTimeout } }
     set { parts.withLock { $0.stopTimeout = newValue } }
   }
 
-  /// Longest message that ``Connection/receiveMessage(completion:)`` collects, and greatest minimum of a receive.
-  /// Default 16 MiB; below 1 counts as 1. A longer one fails with `EMSGSIZE`.
+  /// The maximum length of a message that ``Connection/receiveMessage(completion:)`` collects, and the greatest minimum
+  /// of a receive. Default 16 MiB; values below 1 count as 1. A longer message fails with `EMSGSIZE`.
   public var maximumMessageBytes: Int {
     get { parts.withLock { $0.maximumMessageBytes } }
     set { parts.withLock { $0.maximumMessageBytes = max(1, newValue) } }
   }
 
-  /// Most bytes that a framer may ask for at a time, and that are kept for it. Default 1 MiB, at least 64 KiB.
+  /// The maximum number of bytes that a framer may request at a time, and that are buffered for it. Default 1 MiB, at
+  /// least 64 KiB.
   public var maximumFramerBytes: Int {
     get { parts.withLock { $0.maximumFramerBytes } }
     set { parts.withLock { $0.maximumFramerBytes = max(65_536, newValue) } }
   }
 
-  /// Bytes that may be queued for sending. A send beyond fails with `ENOBUFS`; one send alone may be of any size.
-  /// Default 16 MiB; below 1 counts as 1.
+  /// The maximum number of bytes queued for sending. A send beyond that fails with `ENOBUFS`; a single send may have
+  /// any size. Default 16 MiB; values below 1 count as 1.
   public var maximumQueuedBytes: Int {
     get { parts.withLock { $0.maximumQueuedBytes } }
     set { parts.withLock { $0.maximumQueuedBytes = max(1, newValue) } }
   }
 
-  /// Where the connection logs: states at debug, what framers need at trace. Default `nil`: nowhere.
+  /// The logger of the connection: states at debug level, the needs of framers at trace level. Default `nil`: no
+  /// logging.
   public var logger: Logger? {
     get { parts.withLock { $0.logger } }
     set { parts.withLock { $0.logger = newValue } }
   }
 
-  /// What tells viability. Default `nil`: a connection counts as viable from ready to its end.
+  /// The monitor that determines viability. Default `nil`: a connection counts as viable from ready to its end.
   public var pathMonitor: (any NetworkPathMonitor)? {
     get { parts.withLock { $0.pathMonitor } }
     set { parts.withLock { $0.pathMonitor = newValue } }
   }
 
-  /// The clock of limits and wakeups. Default: the system's continuous clock.
+  /// The clock for limits and wakeups. Default: the system's continuous clock.
   public var time: TimeSource {
     get { parts.withLock { $0.time } }
     set { parts.withLock { $0.time = newValue } }
@@ -142,10 +146,10 @@ public final class ConnectionParameters: Sendable {
 }
 
 extension ConnectionParameters {
-  /// The request that a dialer gets for an endpoint.
+  /// Returns the dial request for an endpoint.
   ///
   /// - Throws: ``ConnectionError``: code `unsupported` for a service, and for TLS over datagrams; `invalid_option` for
-  ///   no host or port.
+  ///   an invalid host or port.
   public func dialRequest(to endpoint: ConnectionEndpoint) throws(ConnectionError) -> DialRequest {
     if defaultProtocolStack.transportProtocol == .udp, tls != nil {
       throw .transport(
@@ -158,7 +162,7 @@ extension ConnectionParameters {
     }
     var options = connection ?? ConnectionOptions()
     options.unixSocketPath = path
-    // They are not resolved: they only name the connection.
+    // Host and port are not resolved: they only name the connection.
     return DialRequest(
       host: "localhost", port: 80, tls: tls, connection: options, connectTimeout: connectTimeout)
   }

@@ -2,23 +2,23 @@
 
 internal import Lastro
 
-/// Where a ``Connection`` stands; Network framework's `NWConnection.State`.
+/// The state of a ``Connection``; it corresponds to `NWConnection.State` of Network framework.
 ///
-/// The order: ``setup``, ``preparing``, then ``ready`` or ``failed(_:)``, and ``cancelled`` at the end of all when it
-/// was asked for. A connection that is ready may fail later. Nothing but ``cancelled`` follows a failure: for another
-/// try, make another connection.
+/// The order is ``setup``, ``preparing``, then ``ready`` or ``failed(_:)``, and finally ``cancelled`` if the connection
+/// was cancelled. A ready connection may fail later. Only ``cancelled`` can follow a failure: make another connection
+/// to try again.
 public enum ConnectionState: Sendable, Hashable {
-  /// Made, not started. No handler is called for it.
+  /// Created, but not started. No handler is called for this state.
   case setup
-  /// Waits for the network to change. Connections of Lastro never do: what cannot be reached fails, and the application
-  /// decides. Those of Network framework do.
+  /// Waiting for the network to change. Connections of Lastro never enter this state: if a peer is unreachable they
+  /// fail, and the application decides what to do. Connections of Network framework do enter it.
   case waiting(ConnectionError)
-  /// Name resolution, connecting, proxies, TLS, and the handshakes of the framers.
+  /// Resolving names, connecting, passing proxies, or in the handshakes of TLS and framers.
   case preparing
   /// Data can flow.
   case ready
-  /// Lost, or never made. What had been received can still be received.
+  /// The connection was lost or could not be established. Content that arrived earlier can still be received.
   case failed(ConnectionError)
-  /// Cancelled, and everything under it is released.
+  /// The connection was cancelled, and all its resources are released.
   case cancelled
 }

@@ -9,10 +9,10 @@ internal import LastroSupport
   package import Foundation
 #endif
 
-/// A `ByteStream` over any ``Connection``: so WebSocket, Gemini and TLS run over transports.
+/// A `ByteStream` over any ``Connection``, so that WebSocket, Gemini and TLS can run over transports.
 ///
-/// Messages are joined to a stream; every write is a message. The stream ends where content is complete in a context
-/// that is final, or in none. Close cancels the connection, and so does dropping the stream.
+/// Messages are concatenated into a stream, and every write becomes a message. The stream ends when content is complete
+/// in a final context or without a context. Closing or dropping the stream cancels the connection.
 package final class ConnectionStream: ByteStream {
   struct State {
     var bytes = Data()
@@ -24,20 +24,20 @@ package final class ConnectionStream: ByteStream {
     var isReceiving = false
     var waiter: OneAnswer<Void>?
 
-    /// Whether a read need not wait.
+    /// Whether a read can complete without waiting.
     var hasNews: Bool { !bytes.isEmpty || error != nil || hasEnded || isClosed }
   }
 
-  /// What is known about the connection: what was given, or what a ``NetworkConnection`` knows itself.
+  /// The facts about the connection: the given ones, or those of a ``NetworkConnection``.
   package let facts: StreamFacts
   private let connection: any Connection
   let state = Lock(State())
 
-  /// Makes a stream over a connection, which must have been started and must have no other user.
+  /// Creates a stream over a connection, which must have been started and must have no other user.
   ///
   /// - Parameters:
-  ///   - connection: what carries the bytes.
-  ///   - facts: default: those of a ``NetworkConnection``, else none.
+  ///   - connection: the connection that carries the bytes.
+  ///   - facts: the facts to report. Default: those of a ``NetworkConnection``, else none.
   package init(over connection: any Connection, facts: StreamFacts? = nil) {
     self.connection = connection
     self.facts = facts ?? (connection as? NetworkConnection)?.facts ?? StreamFacts()
@@ -45,7 +45,7 @@ package final class ConnectionStream: ByteStream {
 
   deinit { connection.cancel() }
 
-  /// The next bytes; see `ByteStream`.
+  /// Returns the next bytes; see `ByteStream`.
   package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
       throw .emptyRead(maximum)
@@ -64,7 +64,7 @@ package final class ConnectionStream: ByteStream {
       if state.isClosed { return .failure(.streamClosed) }
       if !state.bytes.isEmpty {
         let piece = Data(state.bytes.prefix(maximum))
-        // An empty slice would keep what was read of it, and grow behind that.
+        // An empty slice would keep the storage of the bytes already read, and grow behind them.
         state.bytes = maximum >= state.bytes.count ? Data() : state.bytes.dropFirst(maximum)
         return .success(piece)
       }
@@ -73,13 +73,14 @@ package final class ConnectionStream: ByteStream {
     }
   }
 
-  /// One receive is under way at most; what it brings waits for the next read when this one is given up.
+  /// Waits for bytes. At most one receive is in flight; if this read is abandoned, its content is kept for the next
+  /// read.
   private func waitForBytes(_ maximum: Int, within limit: Duration?) async throws(TransportError) {
     let arrival = OneAnswer<Void>()
-    // Ends the wait that is left behind when this one is given up.
+    // Ends the inner wait if this read is abandoned.
     defer { arrival.give(()) }
     let isFirst: Bool? = state.withLock { state in
-      // What an earlier read has left under way may have come since the look before: it would not be told again.
+      // The receive of an abandoned read may have completed since the last check, and would not be reported again.
       guard !state.hasNews else { return nil }
       state.waiter = arrival
       defer { state.isReceiving = true }
@@ -102,7 +103,7 @@ package final class ConnectionStream: ByteStream {
       state.isReceiving = false
       if let data { state.bytes.append(data) }
       if let error { state.error = error }
-      // Nothing at all in no context of note: some transports tell the end so.
+      // Some transports signal the end with a completion without data and metadata.
       let isBare = data == nil && context?.protocolMetadata.isEmpty ?? true
       if isComplete, context?.isFinal ?? true || isBare { state.hasEnded = true }
       defer { state.waiter = nil }
@@ -119,7 +120,7 @@ package final class ConnectionStream: ByteStream {
     try await send(data, .defaultMessage, within: limit)
   }
 
-  /// Ends our direction with a final message; see `ByteStream`.
+  /// Ends the outgoing direction with a final message; see `ByteStream`.
   package func finishWriting(within limit: Duration?) async throws(TransportError) {
     let isFinished = state.withLock { $0.isFinished && !$0.isClosed }
     guard !isFinished else { return }

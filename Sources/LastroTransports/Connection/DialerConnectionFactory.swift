@@ -3,76 +3,77 @@
 public import Lastro
 internal import LastroSupport
 
-/// Connections to one endpoint over a `Dialer`: the innermost factory of a chain of transports, or a transport that is
-/// itself a dialer.
+/// A factory of connections to one endpoint over a `Dialer`. It is the innermost factory of a chain of transports, or a
+/// transport that is itself a dialer.
 ///
-/// Streams and datagrams, TLS and framers as the parameters say.
+/// The parameters select streams or datagrams, TLS and framers.
 public struct DialerConnectionFactory: ConnectionFactory {
   private let endpoint: ConnectionEndpoint
   private let dialer: any Dialer
 
-  /// Makes a factory.
+  /// Creates a factory.
   ///
   /// - Parameters:
-  ///   - endpoint: where every connection leads.
-  ///   - dialer: what connects.
+  ///   - endpoint: the destination of every connection.
+  ///   - dialer: the dialer that connects.
   public init(to endpoint: ConnectionEndpoint, dialer: any Dialer) {
     self.endpoint = endpoint
     self.dialer = dialer
   }
 
-  /// Makes a ``NetworkConnection``; never `nil`. What the dialer cannot do is told by state `failed`.
+  /// Creates a ``NetworkConnection``; never returns `nil`. If the dialer does not support the request, the connection
+  /// fails.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     NetworkConnection(to: endpoint, using: parameters, dialer: dialer)
   }
 }
 
 extension ConnectionFactory {
-  /// A `Dialer` whose streams are the connections of this factory: so all that is put over a dialer (TLS, WebSocket,
-  /// Gemini, proxies) runs over a transport.
+  /// Returns a `Dialer` whose streams are the connections of this factory. Everything that runs over a dialer (TLS,
+  /// WebSocket, Gemini, proxies) can thus run over a transport.
   ///
-  /// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent
-  /// anywhere. A request that asks for TLS fails with code `unsupported`: put TLS over the dialer instead.
+  /// The factory determines the destination of the streams (Swift Transport API §1.2): the host and port of a request
+  /// are not sent anywhere. A request for TLS fails with code `unsupported`: put TLS over the dialer instead.
   ///
-  /// - Parameter parameters: for the factory's innermost connections; `connectTimeout` is each request's. Default: a
-  ///   stream without TLS.
+  /// - Parameter parameters: the parameters of the factory's innermost connections; each request replaces
+  ///   `connectTimeout`. Default: a stream without TLS.
   public func dialer(using parameters: ConnectionParameters = .tcp) -> any Dialer {
     ConnectionFactoryDialer(self, using: parameters)
   }
 }
 
 extension Connection {
-  /// A `ByteStream` over this connection, which must have been started and must have no other user.
+  /// Returns a `ByteStream` over this connection, which must have been started and must have no other user.
   ///
-  /// Messages are joined to a stream; every write is a message. Closing the stream cancels the connection, and so does
-  /// dropping it.
+  /// Messages are concatenated into a stream, and every write becomes a message. Closing or dropping the stream cancels
+  /// the connection.
   ///
-  /// - Parameter facts: default: those of a ``NetworkConnection``, else none.
+  /// - Parameter facts: the facts to report. Default: those of a ``NetworkConnection``, else none.
   public func byteStream(facts: StreamFacts? = nil) -> any ByteStream { ConnectionStream(over: self, facts: facts) }
 }
 
-/// A `Dialer` whose streams are the connections of a factory: so all that is put over a dialer (TLS, WebSocket, Gemini,
-/// proxies) runs over a transport.
+/// A `Dialer` whose streams are the connections of a factory. Everything that runs over a dialer (TLS, WebSocket,
+/// Gemini, proxies) can thus run over a transport.
 ///
-/// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent
-/// anywhere.
+/// The factory determines the destination of the streams (Swift Transport API §1.2): the host and port of a request are
+/// not sent anywhere.
 package struct ConnectionFactoryDialer: Dialer {
   private let factory: any ConnectionFactory
   private let parameters: ConnectionParameters
 
-  /// Makes a dialer.
+  /// Creates a dialer.
   ///
   /// - Parameters:
-  ///   - factory: makes the connection of each dial.
-  ///   - parameters: for the factory's innermost connections. Default: a stream without TLS.
+  ///   - factory: creates the connection of each dial.
+  ///   - parameters: the parameters of the factory's innermost connections. Default: a stream without TLS.
   package init(_ factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp) {
     self.factory = factory
     self.parameters = parameters.copy()
   }
 
-  /// Opens a stream: a new connection of the factory, ready.
+  /// Opens a stream over a new, ready connection of the factory.
   ///
-  /// - Throws: `TransportError`; code `unsupported` where TLS is asked for: put TLS over this dialer instead.
+  /// - Throws: `TransportError`; code `unsupported` if the request asks for TLS: put TLS over this dialer instead.
   package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     try request.refuseTLS()
     let parameters = parameters.copy()
@@ -85,24 +86,24 @@ package struct ConnectionFactoryDialer: Dialer {
   }
 }
 
-/// A `Dialer` over one connection: the first dial gets it, every other fails. A transport over it reports the loss of
-/// the connection and cannot make another (Swift Transport API §1.2).
+/// A `Dialer` over a single connection: the first dial gets it, and every other dial fails. A transport over it reports
+/// the loss of the connection and cannot make another (Swift Transport API §1.2).
 package final class SingleConnectionDialer: Dialer {
   private let connection: Lock<(any Connection)?>
 
-  /// Makes a dialer.
+  /// Creates a dialer.
   ///
-  /// - Parameter connection: established, or not even started: then it is started by the dial. It must have no other
-  ///   user.
+  /// - Parameter connection: an established connection, or one that was not started, which the dial then starts. It
+  ///   must have no other user.
   package init(_ connection: any Connection) { self.connection = Lock(connection) }
 
-  /// Gives the connection out, the first time.
+  /// Returns a stream over the connection on the first call.
   ///
-  /// It is waited for until it is ready where its state can be read (``NetworkConnection``); of others what is sent and
-  /// received waits in the connection.
+  /// The call waits until a ``NetworkConnection`` is ready. The state of other connections cannot be read; their sends
+  /// and receives wait in the connection.
   ///
-  /// - Throws: `TransportError`; code `connection_lost` the second time; `unsupported` where TLS is asked for: put TLS
-  ///   over this dialer instead.
+  /// - Throws: `TransportError`; code `connection_lost` on the second call; `unsupported` if the request asks for TLS:
+  ///   put TLS over this dialer instead.
   package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     try request.refuseTLS()
     let connection = connection.withLock { connection in

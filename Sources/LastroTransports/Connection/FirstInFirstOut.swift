@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A queue that gives out in constant time.
+/// A queue that removes elements in constant time.
 struct FirstInFirstOut<Element> {
   private var elements: [Element?] = []
   private var first = 0

@@ -12,15 +12,16 @@ internal import Lastro
     public import Foundation
   #endif
 
-  /// Network framework's own connections, where a ``Connection`` is wanted.
+  /// Conformance of Network framework's own connections to ``Connection``.
   ///
-  /// Metadata does not cross: contexts keep their identifier and whether they are final.
+  /// Metadata is not converted: contexts keep only their identifier and whether they are final.
   extension NWConnection: Connection {
     private static var states: ReferenceWritableKeyPath<NWConnection, (@Sendable (NWConnection.State) -> Void)?> {
       \.stateUpdateHandler
     }
 
-    /// See ``Connection/stateUpdateHandler``. Only a handler that was set can be read: `nil` always.
+    /// The handler for state changes; see ``Connection/stateUpdateHandler``. It cannot be read back: the getter returns
+    /// `nil`.
     public var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? {
       get { nil }
       set {
@@ -28,7 +29,7 @@ internal import Lastro
       }
     }
 
-    /// See ``Connection/send(content:contentContext:isComplete:completion:)``.
+    /// Sends content; see ``Connection/send(content:contentContext:isComplete:completion:)``.
     public func send(
       content: Data?, contentContext: ConnectionContentContext, isComplete: Bool, completion: ConnectionSendCompletion
     ) {
@@ -44,7 +45,7 @@ internal import Lastro
       send(content: content, contentContext: context, isComplete: isComplete, completion: own)
     }
 
-    /// See ``Connection/receive(minimumIncompleteLength:maxLength:completion:)``.
+    /// Receives content; see ``Connection/receive(minimumIncompleteLength:maxLength:completion:)``.
     public func receive(
       minimumIncompleteLength: Int, maxLength: Int,
       completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void

@@ -3,19 +3,18 @@
 internal import Lastro
 
 extension NetworkConnection {
-  /// Puts framers around any other connection, which becomes this one's own: it is started with this one, where it was
-  /// not, and cancelled with it.
+  /// Creates a connection that runs framers over another connection, and owns the other one: it starts it if necessary,
+  /// and cancels it when it is cancelled itself.
   ///
-  /// Framers in the parameters of a transport's factory run at the innermost connection; those put here run on what the
-  /// transport carries.
+  /// Framers in the parameters of a transport's factory run at the innermost connection. The framers passed here run on
+  /// the bytes that the transport carries.
   ///
   /// - Parameters:
-  ///   - connection: carries the bytes. It must have no other user.
-  ///   - framers: the one nearest to the application first.
-  ///   - parameters: limits, logger and path monitor; where they have no monitor, that of a ``NetworkConnection`` is
-  ///     taken. Default: those of a stream. The connection exists already: TLS is refused with code `unsupported`.
-  ///   - endpoint: what framers are told as the remote end. Default: that of a ``NetworkConnection``, else none that
-  ///     exists.
+  ///   - connection: the connection that carries the bytes. It must have no other user.
+  ///   - framers: the framers, starting with the one nearest to the application.
+  ///   - parameters: limits, logger and path monitor; without a monitor, that of a ``NetworkConnection`` is used.
+  ///     Default: those of a stream. Because the connection already exists, TLS is refused with code `unsupported`.
+  ///   - endpoint: the remote endpoint that framers see. Default: that of a ``NetworkConnection``, else a placeholder.
   public convenience init(
     over connection: any Connection, framers: [any ProtocolOptions], using parameters: ConnectionParameters = .tcp,
     endpoint: ConnectionEndpoint? = nil

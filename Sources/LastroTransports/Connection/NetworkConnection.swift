@@ -10,8 +10,8 @@ internal import LastroSupport
   public import Foundation
 #endif
 
-/// A connection to the network, or over anything else that a `Dialer` reaches; the counterpart of Network framework's
-/// `NWConnection`.
+/// A connection to the network, or over any other carrier that a `Dialer` reaches. It corresponds to `NWConnection` of
+/// Network framework.
 ///
 /// ```swift
 /// let connection = NetworkConnection(to: .hostPort(host: "example.com", port: 443), using: .tls, dialer: dialer)
@@ -20,36 +20,36 @@ internal import LastroSupport
 /// connection.send(content: Data("GET / HTTP/1.0\r\n\r\n".utf8), completion: .contentProcessed { error in })
 /// ```
 ///
-/// The parameters choose: a stream or datagrams, TLS or none, and the framers, which turn the stream into messages.
-/// Every datagram is a message. Without framers a stream is one endless message in
-/// ``ConnectionContentContext/defaultStream``.
+/// The parameters select a stream or datagrams, TLS, and the framers that turn the stream into messages. Every datagram
+/// is a message. Without framers, a stream is a single endless message in ``ConnectionContentContext/defaultStream``.
 ///
-/// It keeps every promise of ``Connection``, and these:
+/// In addition to the guarantees of ``Connection``:
 ///
-/// - The states are `preparing`, then `ready` or `failed`, then, after a cancel, `cancelled`. It never waits for a
-///   better network, and never dials twice.
-/// - It reads ahead 64 KiB at most; what is not received stays with the server. Sends beyond
+/// - The states are `preparing`, then `ready` or `failed`, and `cancelled` after a cancel. The connection never waits
+///   for a better network, and never dials twice.
+/// - It reads ahead at most 64 KiB; flow control holds back the rest at the server. Sends beyond
 ///   ``ConnectionParameters/maximumQueuedBytes`` fail with `ENOBUFS`.
-/// - What came before a failure can be received after it.
-/// - Viability is `true` at ready, then follows ``ConnectionParameters/pathMonitor``, and is `false` right before a
-///   failure of a connection that was viable.
-/// - Sends after the end of our direction fail with `EPIPE`.
+/// - Content that arrived before a failure can be received after it.
+/// - Viability is `true` at ready, then follows ``ConnectionParameters/pathMonitor``. It becomes `false` right before a
+///   viable connection fails.
+/// - Sends after the end of the outgoing direction fail with `EPIPE`.
 /// - The queue may be concurrent: handlers still run one at a time.
-/// - Dropping the last reference cancels it. Handlers that hold it keep it until it is cancelled.
+/// - Dropping the last reference cancels the connection. A handler that retains the connection keeps it alive until it
+///   is cancelled.
 ///
-/// Hosts are IPv4 and IPv6 addresses and names. Beyond what transports take, ``ConnectionEndpoint/unix(path:)`` and
-/// ``ConnectionEndpoint/url(_:)`` are allowed; a service fails with code `unsupported`.
+/// Hosts are IPv4 addresses, IPv6 addresses and names. ``ConnectionEndpoint/unix(path:)`` and
+/// ``ConnectionEndpoint/url(_:)`` are also allowed; a service fails with code `unsupported`.
 public final class NetworkConnection: Connection {
-  /// The endpoint that it leads to.
+  /// The endpoint of the connection.
   public let endpoint: ConnectionEndpoint
   private let core: ConnectionCore
 
-  /// Makes a connection, without starting it.
+  /// Creates a connection without starting it.
   ///
   /// - Parameters:
-  ///   - endpoint: where it shall lead. A bad one is told by state `failed`.
-  ///   - parameters: how; copied.
-  ///   - dialer: what connects.
+  ///   - endpoint: the destination. An invalid one makes the connection fail when it is started.
+  ///   - parameters: the parameters, which are copied.
+  ///   - dialer: the dialer that connects.
   public init(to endpoint: ConnectionEndpoint, using parameters: ConnectionParameters, dialer: any Dialer) {
     self.endpoint = endpoint
     core = ConnectionCore(endpoint, parameters.copy(), dialer)
@@ -57,11 +57,11 @@ public final class NetworkConnection: Connection {
 
   deinit { core.cancel() }
 
-  /// What it was made with; changes have no effect any more.
+  /// A copy of the parameters; changes to it have no effect on the connection.
   public var parameters: ConnectionParameters { core.parameters.copy() }
-  /// How far the connection has come. Any thread may ask.
+  /// The current state. It may be read from any thread.
   public var state: ConnectionState { core.shared.withLock { $0.state } }
-  /// What became of the start; `nil` before anything did.
+  /// The outcome of the start; `nil` while it is open.
   var outcome: Result<Void, ConnectionError>? {
     let (state, isCancelled) = core.shared.withLock { ($0.state, $0.isCancelled) }
     if isCancelled { return .failure(.posix(.ECANCELED)) }
@@ -72,29 +72,29 @@ public final class NetworkConnection: Connection {
     case .setup, .waiting, .preparing: return nil
     }
   }
-  /// What is known about the stream below; `nil` before it is ready.
+  /// The facts about the stream below; `nil` before it is connected.
   public var facts: StreamFacts? { core.shared.withLock { $0.facts } }
-  /// The queue it was started on; `nil` before.
+  /// The queue passed to `start(queue:)`; `nil` before the start.
   public var queue: DispatchQueue? { core.shared.withLock { $0.userQueue } }
 
-  /// See ``Connection/stateUpdateHandler``.
+  /// A closure that is called with each new state; see ``Connection/stateUpdateHandler``.
   public var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? {
     get { core.shared.withLock { $0.stateHandler } }
     set { core.setStateHandler(newValue) }
   }
 
-  /// See ``Connection/viabilityUpdateHandler``.
+  /// A closure that is called when viability changes; see ``Connection/viabilityUpdateHandler``.
   public var viabilityUpdateHandler: (@Sendable (Bool) -> Void)? {
     get { core.shared.withLock { $0.viabilityHandler } }
     set { core.setViabilityHandler(newValue) }
   }
 
-  /// Begins to connect; handlers and completions are called on this queue.
+  /// Starts connecting; handlers and completions are called on this queue.
   public func start(queue: DispatchQueue) { core.start(queue) }
 
-  /// Ends the connection, at once and for good.
+  /// Closes the connection permanently.
   ///
-  /// Open receives and sends fail with `ECANCELED`. Framers are stopped and may write their last
+  /// Pending receives and sends fail with `ECANCELED`. Framers are stopped and may write their last bytes
   /// (``ConnectionParameters/stopTimeout``) before the state becomes `cancelled`.
   public func cancel() { core.cancel() }
 

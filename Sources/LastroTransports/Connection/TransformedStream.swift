@@ -9,13 +9,13 @@ internal import LastroSupport
   package import Foundation
 #endif
 
-/// A stream whose bytes a ``StreamTransform`` changes in both directions. For dialers of one's own;
-/// ``TransformingConnectionFactory`` makes whole transports out of it.
+/// A stream whose bytes a ``StreamTransform`` changes in both directions. It is meant for custom dialers;
+/// ``TransformingConnectionFactory`` builds whole transports from it.
 package final class TransformedStream: ByteStream {
   private struct State {
     var bytes = Data()
     var hasEnded = false
-    /// Why nothing more can be read: told again by every read.
+    /// The error that ended reading, which every later read throws again.
     var error: TransportError?
     var isClosed = false
     var turns = Turns()
@@ -23,26 +23,26 @@ package final class TransformedStream: ByteStream {
 
   private let base: any ByteStream
   private let state = Lock(State())
-  /// Held while the application's transform runs, and for nothing else: what a transform asks of its stream takes the
+  /// A lock held only while the application's transform runs, so that a transform can use its stream, which takes the
   /// other lock.
   private let transform: Lock<any StreamTransform>
 
-  /// Puts a transform around a stream.
+  /// Wraps a stream in a transform.
   package init(_ base: any ByteStream, _ transform: any StreamTransform) {
     self.base = base
     self.transform = Lock(transform)
   }
 
-  /// Those of the stream below.
+  /// The facts of the stream below.
   package var facts: StreamFacts { base.facts }
 
-  /// Sends what the transform begins with.
+  /// Sends the opening bytes of the transform.
   func open(within limit: Duration?) async throws(TransportError) {
     let bytes = try transformed { try $0.opening() }
     if !bytes.isEmpty { try await base.write(bytes, within: limit) }
   }
 
-  /// The next bytes; see `ByteStream`.
+  /// Returns the next bytes; see `ByteStream`.
   package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
       throw .emptyRead(maximum)
@@ -84,7 +84,7 @@ package final class TransformedStream: ByteStream {
     try await base.write(bytes, within: limit)
   }
 
-  /// Ends our direction; see `ByteStream`.
+  /// Ends the outgoing direction; see `ByteStream`.
   package func finishWriting(within limit: Duration?) async throws(TransportError) {
     try await base.finishWriting(within: limit)
   }

@@ -8,46 +8,47 @@ public import Lastro
   public import Foundation
 #endif
 
-/// What a transport does to the bytes of one connection, in both directions.
+/// A transform that a transport applies to the bytes of one connection, in both directions.
 ///
-/// One is made for each connection, so it may count and remember. `outgoing` and `incoming` are called each by one at a
-/// time, never both at once.
+/// Each connection gets its own transform, so it may keep state. `outgoing` and `incoming` are never called
+/// concurrently.
 public protocol StreamTransform: Sendable {
-  /// What is sent when the connection begins, before anything else. Default: nothing.
+  /// Returns the bytes that are sent first on a new connection. Default: none.
   ///
-  /// - Throws: why the connection cannot begin; it fails with that.
+  /// - Throws: the reason why the connection cannot begin; the connection fails with that error.
   mutating func opening() throws -> Data
 
-  /// Bytes of the application, as they shall go over the wire.
+  /// Returns the wire format of the application's bytes.
   ///
-  /// - Throws: why the bytes cannot be sent; the connection fails with that.
+  /// - Throws: the reason why the bytes cannot be sent; the connection fails with that error.
   mutating func outgoing(_ data: Data) throws -> Data
 
-  /// Bytes from the wire, in pieces of any length, as the application shall see them: perhaps none, when more have to
-  /// come first.
+  /// Returns the application's bytes for bytes from the wire, which arrive in pieces of any length. The result may be
+  /// empty if more bytes are needed.
   ///
-  /// - Throws: why the bytes are not the transport's; the connection fails with that.
+  /// - Throws: the reason why the bytes are invalid; the connection fails with that error.
   mutating func incoming(_ data: Data) throws -> Data
 
-  /// The wire has ended: what is left for the application. Default: nothing. Throw where it ended within something.
+  /// Returns the remaining bytes for the application when the wire has ended. Default: none. Throw an error if the wire
+  /// ended within a unit of the protocol.
   ///
-  /// - Throws: that the wire ended within something; the connection fails with that.
+  /// - Throws: an error if the wire ended within a unit of the protocol; the connection fails with that error.
   mutating func ending() throws -> Data
 }
 
 extension StreamTransform {
-  /// The default: the transport sends nothing of its own first.
+  /// The default returns no bytes: the transport sends nothing first.
   public mutating func opening() throws -> Data { Data() }
-  /// The default: nothing is left at the end.
+  /// The default returns no bytes: nothing remains at the end.
   public mutating func ending() throws -> Data { Data() }
 
-  /// A stream whose bytes this transform changes in both directions: for dialers of one's own.
-  /// ``TransformingConnectionFactory`` makes whole transports.
+  /// Returns a stream whose bytes this transform changes in both directions, for custom dialers.
+  /// ``TransformingConnectionFactory`` builds whole transports.
   public func over(_ stream: any ByteStream) -> any ByteStream { TransformedStream(stream, self) }
 }
 
-/// A whole transport out of a ``StreamTransform``: a factory with the three ways of construction that the Swift
-/// Transport API knows (§1.2).
+/// A transport built from a ``StreamTransform``: a factory with the three initialisers that the Swift Transport API
+/// defines (§1.2).
 ///
 /// ```swift
 /// struct Inverted: StreamTransform {
@@ -57,7 +58,7 @@ extension StreamTransform {
 /// let factory = TransformingConnectionFactory(to: server, dialer: dialer) { Inverted() }
 /// ```
 ///
-/// Streams only: for parameters that ask for datagrams it returns `nil`, as the document says.
+/// It supports streams only: for parameters that ask for datagrams it returns `nil`, as the specification requires.
 public struct TransformingConnectionFactory: ConnectionFactory {
   private enum Base: Sendable {
     case factory(any ConnectionFactory)
@@ -68,13 +69,13 @@ public struct TransformingConnectionFactory: ConnectionFactory {
   private let endpoint: ConnectionEndpoint
   private let makeTransform: @Sendable () -> any StreamTransform
 
-  /// Makes a factory that connects to its server itself.
+  /// Creates a factory that connects to its server itself.
   ///
   /// - Parameters:
-  ///   - serverAddress: IPv4 address, IPv6 address or name; anything else fails with code `unsupported` when a
-  ///     connection is started.
-  ///   - dialer: what connects.
-  ///   - transform: makes the transform of one connection.
+  ///   - serverAddress: an IPv4 address, an IPv6 address or a name; any other endpoint fails with code `unsupported`
+  ///     when a connection is started.
+  ///   - dialer: the dialer that connects.
+  ///   - transform: creates the transform of one connection.
   public init(
     to serverAddress: ConnectionEndpoint, dialer: any Dialer,
     transform: @escaping @Sendable () -> any StreamTransform
@@ -84,29 +85,30 @@ public struct TransformingConnectionFactory: ConnectionFactory {
     makeTransform = transform
   }
 
-  /// Makes a factory over the connections of another, one for each of its own. The other gets the parameters as they
-  /// are.
+  /// Creates a factory over the connections of another factory. Each of its connections uses one of the other's, which
+  /// gets the parameters unchanged.
   public init(over factory: any ConnectionFactory, transform: @escaping @Sendable () -> any StreamTransform) {
     base = .factory(factory)
     endpoint = .somewhere
     makeTransform = transform
   }
 
-  /// Makes a factory over one connection. Its first connection uses it; every other fails with code
+  /// Creates a factory over a single connection. Its first connection uses that one; every other fails with code
   /// `connection_lost`.
   ///
-  /// The connection exists already: TLS in the parameters of ``connect(using:)`` is refused with code `unsupported`,
-  /// and the framers in them run on what the transport carries.
+  /// Because the connection already exists, TLS in the parameters of ``connect(using:)`` is refused with code
+  /// `unsupported`. Framers in them run on the bytes that the transport carries.
   public init(over connection: any Connection, transform: @escaping @Sendable () -> any StreamTransform) {
     base = .single(SingleConnectionDialer(connection))
     endpoint = .somewhere
     makeTransform = transform
   }
 
-  /// Makes a connection; `nil` for datagrams.
+  /// Creates a connection; returns `nil` for datagrams.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     guard !parameters.isDatagrams else { return nil }
-    // What the layer underneath can no longer do stays here: TLS is refused by the dialer, not left out.
+    // A single connection already exists, so its parameters stay complete: the dialer refuses TLS instead of ignoring
+    // it.
     let (dialer, own): (any Dialer, ConnectionParameters) =
       switch base {
       case .factory(let factory): (ConnectionFactoryDialer(factory, using: parameters), parameters.withoutInnermost())
@@ -118,7 +120,7 @@ public struct TransformingConnectionFactory: ConnectionFactory {
 }
 
 extension ConnectionParameters {
-  /// For an outer connection: all but what the innermost one alone is to do.
+  /// Returns the parameters of an outer connection, without those that only the innermost connection applies.
   func withoutInnermost() -> ConnectionParameters {
     let outer = copy()
     outer.tls = nil
@@ -127,7 +129,7 @@ extension ConnectionParameters {
   }
 }
 
-/// Connections to a transport's server, whose address is checked as the Swift Transport API wants it.
+/// A factory of connections to a transport's server, which checks the address as the Swift Transport API requires.
 private struct ServerFactory: ConnectionFactory {
   let serverAddress: ConnectionEndpoint
   let dialer: any Dialer

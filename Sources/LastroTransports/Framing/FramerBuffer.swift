@@ -8,7 +8,7 @@ internal import Lastro
   internal import Foundation
 #endif
 
-/// Bytes in one piece, taken from the front.
+/// A contiguous buffer whose bytes are removed from the front.
 struct FramerBuffer {
   enum Parsed {
     case tooFew
@@ -60,25 +60,25 @@ struct FramerBuffer {
   }
 }
 
-/// What a framer hands upwards.
+/// Content that a framer passes to the layer above.
 struct FramerDelivery {
   var data: Data
   var metadata: [any ProtocolMetadata]
   var isComplete: Bool
 }
 
-/// What a framer writes, and the piece of a message it is asked to write.
+/// The output of a framer, and the piece of a message that it is asked to write.
 struct FramerOutput {
   var message = FramerBuffer()
   var isComplete = false
   var written = Data()
 }
 
-/// What has come for a framer.
+/// The input of a framer.
 struct FramerInput {
-  /// A hand-over that waits for bytes.
+  /// A delivery that waits for more bytes.
   struct Passing {
-    /// `nil`: all up to the end of the stream.
+    /// The number of bytes left; `nil`: all bytes up to the end of the stream.
     var remaining: Int?
     var metadata: any ProtocolMetadata
     var isComplete: Bool
@@ -86,33 +86,33 @@ struct FramerInput {
 
   let limit: Int
   var bytes = FramerBuffer()
-  /// That of the protocol below, of the message that came last.
+  /// The metadata of the latest message of the protocol below.
   var metadata: [any ProtocolMetadata] = []
   var deliveries: [FramerDelivery] = []
   var passing: Passing?
-  /// Bytes that must be there before the framer is asked again.
+  /// The number of bytes that must be available before the framer is called again.
   var needed = 0
-  /// Whether no more will come.
+  /// Whether the input has ended.
   var hasEnded = false
-  /// Whether the framer was asked for the last time.
+  /// Whether the framer will not be called again.
   var isSpent = false
-  /// Whether the layer above knows that no more will come.
+  /// Whether the layer above was informed of the end.
   var hasToldEnd = false
-  /// Whether the message that was passed through last is not complete.
+  /// Whether the last message that was passed through is incomplete.
   var isPassedOpen = false
 
   var isDelivering: Bool { passing != nil }
 
   init(limit: Int) { self.limit = limit }
 
-  /// Returns whether all of it was there.
+  /// Starts a delivery; returns whether all of its bytes were available.
   mutating func deliver(_ length: Int, _ message: any ProtocolMetadata, _ isComplete: Bool) -> Bool {
     passing = Passing(remaining: length == .max ? nil : length, metadata: message, isComplete: isComplete)
     pass(deliversEmpty: true)
     return passing == nil
   }
 
-  /// Hands on what is there; `deliversEmpty` says whether the metadata goes up though no byte is there.
+  /// Delivers the available bytes; `deliversEmpty` determines whether metadata is delivered without any byte.
   mutating func pass(deliversEmpty: Bool = false) {
     guard let passing else { return }
     let length = min(passing.remaining ?? .max, bytes.count)

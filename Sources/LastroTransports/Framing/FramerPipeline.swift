@@ -9,29 +9,29 @@ internal import Logging
   internal import Foundation
 #endif
 
-/// A stack of framers: bytes and messages go in, events come out. It neither waits nor reads a clock; its driver calls
-/// one method at a time, and takes the events after each.
+/// A stack of framers: bytes and messages go in, events come out. It neither waits nor reads a clock. Its driver calls
+/// one method at a time, and takes the events after each call.
 final class FramerPipeline {
   enum Event {
     /// Bytes for the stream below.
     case write(Data)
-    /// Every framer is ready; once.
+    /// Every framer is ready. Sent once.
     case ready
     /// Content for the application.
     case deliver(FramerDelivery)
-    /// The stream has ended, and everything was delivered; once.
+    /// The stream has ended, and everything was delivered. Sent once.
     case end
-    /// Call ``FramerPipeline/wakeup(_:)`` after the time; `nil` takes an earlier request back.
+    /// Call ``FramerPipeline/wakeup(_:)`` after the time; `nil` cancels an earlier request.
     case wakeup(ObjectIdentifier, Duration?)
-    /// A framer asks for a clean end, or is through with stopping.
+    /// A framer requests a clean end, or has finished stopping.
     case finished
-    /// The end of all; once, last but for cleaning up.
+    /// The pipeline failed. Sent once; only the cleanup may follow.
     case failed(ConnectionError)
   }
 
   typealias Layer = ProtocolFramer.Instance
 
-  /// The one nearest to the application first.
+  /// The framers, starting with the one nearest to the application.
   private var layers: [Layer] = []
   private var events: [Event] = []
   private let remote: ConnectionEndpoint?
@@ -40,14 +40,14 @@ final class FramerPipeline {
   private var isReady = false
   private var isDead = false
   private var isStopping = false
-  /// Whether not every framer has been asked yet.
+  /// Whether some framers have not been asked to stop yet.
   private var isAskingToStop = false
   private var hasEnded = false
   private var isMessageOpen = false
-  /// The framers that said that stopping takes a while.
+  /// The framers that need time to stop.
   private var stopping: Set<ObjectIdentifier> = []
 
-  /// Makes the framers; nothing is written yet.
+  /// Creates the framers; nothing is written yet.
   init(_ protocols: [any ProtocolOptions], remote: ConnectionEndpoint?, parameters: ConnectionParameters)
     throws(ConnectionError)
   {
@@ -67,7 +67,7 @@ final class FramerPipeline {
     return layer
   }
 
-  /// What has happened since the last call.
+  /// Returns the events since the last call.
   func takeEvents() -> [Event] {
     defer { events = [] }
     return events
@@ -75,7 +75,7 @@ final class FramerPipeline {
 
   // MARK: start and end
 
-  /// The stream below is ready.
+  /// Starts the framers: the stream below is ready.
   func start() {
     startNext()
     pump()
@@ -95,7 +95,7 @@ final class FramerPipeline {
     }
   }
 
-  /// The time asked for by ``Event/wakeup(_:_:)`` has come.
+  /// Wakes a framer at the time requested by ``Event/wakeup(_:_:)``.
   func wakeup(_ id: ObjectIdentifier) {
     guard !isDead, let layer = layers.first(where: { ObjectIdentifier($0) == id }), let framer = layer.framer else {
       return
@@ -106,8 +106,8 @@ final class FramerPipeline {
     pump()
   }
 
-  /// Asks every framer to stop, from the application downwards. Returns whether all are through; else
-  /// ``Event/finished`` tells.
+  /// Asks every framer to stop, starting with the one nearest to the application. Returns whether all have stopped;
+  /// otherwise ``Event/finished`` reports it later.
   func stop() -> Bool {
     guard !isStopping, !isDead else { return true }
     isStopping = true
@@ -121,7 +121,7 @@ final class FramerPipeline {
     return stopping.isEmpty
   }
 
-  /// Lets go of every framer, once; nothing else has an effect any more.
+  /// Cleans up every framer, once; later calls of other methods have no effect.
   func cleanUp() {
     isDead = true
     let gone = layers
@@ -139,7 +139,7 @@ final class FramerPipeline {
     events.append(.failed(error))
   }
 
-  /// Takes up what a framer did in one of its methods.
+  /// Handles the effects of a call to a framer.
   private func absorb(_ layer: Layer, metadata: [any ProtocolMetadata] = [], isComplete: Bool = true) {
     if !layer.output.written.isEmpty {
       let written = layer.output.written
@@ -153,7 +153,7 @@ final class FramerPipeline {
     prepend(above: layer)
     let isFinished = layer.isFinished
     layer.isFinished = false
-    // What was delivered before the end is handed on before it.
+    // Pass on earlier deliveries before the end.
     if isFinished || layer.failure != nil { drain(layer) }
     if let failure = layer.failure { return fail(failure) }
     guard isFinished else { return }
@@ -176,7 +176,7 @@ final class FramerPipeline {
 
   // MARK: output
 
-  /// Sends content of the application. Returns what failed the send alone.
+  /// Sends content of the application. Returns an error that fails only this send.
   func send(_ data: Data, _ context: ConnectionContentContext, isComplete: Bool) -> ConnectionError? {
     guard !isDead, let top = layers.first else { return .posix(.ENOTCONN) }
     let failure = output(top, data, context.protocolMetadata, isComplete)
@@ -224,14 +224,14 @@ final class FramerPipeline {
 
   // MARK: input
 
-  /// Bytes came from the stream below.
+  /// Processes bytes from the stream below.
   func receive(_ data: Data) {
     guard !isDead, let bottom = layers.last else { return }
     feed(bottom, FramerDelivery(data: data, metadata: [], isComplete: false))
     pump()
   }
 
-  /// The stream below has ended.
+  /// Processes the end of the stream below.
   func receiveEnd() {
     guard !isDead, let bottom = layers.last else { return }
     bottom.input.hasEnded = true
@@ -251,18 +251,18 @@ final class FramerPipeline {
     }
   }
 
-  /// Runs framers until none has anything to do, the one nearest to the application first: what is delivered is looked
-  /// at before more is.
+  /// Runs framers until none can make progress, starting with the one nearest to the application, so that delivered
+  /// content is processed before more is read.
   private func pump() {
     var didSomething = true
     while !isDead, didSomething {
-      // A copy: a framer may put another above itself.
+      // Iterate over a copy: a framer may insert another above itself.
       let all = layers
       didSomething = all.contains { step($0) }
     }
   }
 
-  /// Returns whether something was done.
+  /// Runs one layer; returns whether it made progress.
   private func step(_ layer: Layer) -> Bool {
     if moveUp(layer) { return true }
     guard !isDead, layer.phase == .starting || layer.phase == .ready else { return false }
@@ -335,7 +335,7 @@ final class FramerPipeline {
     return true
   }
 
-  /// Hands on what a layer has delivered, and its end. Returns whether there was something.
+  /// Passes on the deliveries of a layer, and its end. Returns whether there was anything to pass on.
   private func moveUp(_ layer: Layer) -> Bool {
     guard let index = layers.firstIndex(where: { $0 === layer }) else { return false }
     let deliveries = layer.input.deliveries

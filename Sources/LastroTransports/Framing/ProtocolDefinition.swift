@@ -2,21 +2,23 @@
 
 internal import Lastro
 
-/// Names a protocol: the key under which its metadata is found; Network framework's `NWProtocolDefinition`.
+/// The identity of a protocol, which is the key of its metadata; it corresponds to `NWProtocolDefinition` of Network
+/// framework.
 ///
-/// Two are equal only when they are one and the same object. Keep one for each protocol, in a `static let`.
+/// Two definitions are equal only if they are the same object. Keep one per protocol in a `static let`.
 public final class ProtocolDefinition: Sendable, Hashable, CustomStringConvertible {
   /// The protocol's name, for logs and errors.
   public let name: String
   let implementation: (any ProtocolFramerImplementation.Type)?
 
-  /// Names a protocol whose framer is `implementation`.
+  /// Creates the definition of a protocol whose framer is `implementation`.
   public init(implementation: any ProtocolFramerImplementation.Type) {
     name = implementation.label
     self.implementation = implementation
   }
 
-  /// Names a protocol that is not a framer. Its options are refused in a stack of application protocols.
+  /// Creates the definition of a protocol that is not a framer. Its options are refused in a stack of application
+  /// protocols.
   public init(name: String) {
     self.name = name
     implementation = nil
@@ -30,21 +32,21 @@ public final class ProtocolDefinition: Sendable, Hashable, CustomStringConvertib
   public var description: String { name }
 }
 
-/// How a protocol is to behave on one connection; Network framework's `NWProtocolOptions`. They go into
-/// ``ConnectionParameters/ProtocolStack/applicationProtocols``.
+/// The options of a protocol for one connection; they correspond to `NWProtocolOptions` of Network framework. They are
+/// added to ``ConnectionParameters/ProtocolStack/applicationProtocols``.
 ///
-/// They may be a class, so that they can be changed after they were put into parameters; connections read them when
-/// started.
+/// They may be a class, so that they can change after they were added to parameters; connections read them when they
+/// are started.
 public protocol ProtocolOptions: Sendable {
   /// The protocol that the options are for.
   var definition: ProtocolDefinition { get }
 }
 
-/// What a protocol has to say about one message; Network framework's `NWProtocolMetadata`.
+/// The metadata of a protocol for one message; it corresponds to `NWProtocolMetadata` of Network framework.
 ///
-/// ``ProtocolFramer/Message`` is one, with keys and values. A protocol may have its own type, which a framer finds at
-/// ``ProtocolFramer/Message/attachment``.
+/// ``ProtocolFramer/Message`` is an implementation with keys and values. A protocol may define its own type, which a
+/// framer gets from ``ProtocolFramer/Message/attachment``.
 public protocol ProtocolMetadata: AnyObject, Sendable {
-  /// The protocol that the metadata belong to.
+  /// The protocol that the metadata belongs to.
   var definition: ProtocolDefinition { get }
 }

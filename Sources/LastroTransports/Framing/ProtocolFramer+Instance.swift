@@ -9,35 +9,35 @@ internal import Lastro
 #endif
 
 extension ProtocolFramer {
-  /// What a framer sees of its connection; Network framework's `NWProtocolFramer.Instance`.
+  /// A framer's view of its connection; it corresponds to `NWProtocolFramer.Instance` of Network framework.
   ///
   /// It may be used only within the methods of its ``ProtocolFramerImplementation``.
   public final class Instance {
     /// The protocol that this framer implements.
     public var definition: ProtocolDefinition { options.definition }
-    /// The options that stand for this framer in the parameters.
+    /// The options of this framer in the parameters.
     public let options: any ProtocolOptions
-    /// Where the connection leads; `nil` where it is unknown.
+    /// The destination of the connection; `nil` if it is unknown.
     public let remote: ConnectionEndpoint?
     /// The connection's parameters.
     public let parameters: ConnectionParameters
 
     let implementation: any ProtocolFramerImplementation.Type
-    /// Made by the pipeline, right after the instance, which it is given.
+    /// The framer, which the pipeline creates right after the instance.
     var framer: (any ProtocolFramerImplementation)?
     var phase = Phase.made
     var input: FramerInput
     var output = FramerOutput()
     var wakeup: WakeupTime?
-    /// Options of framers to be put between this one and the application.
+    /// The options of framers to insert between this one and the application.
     var prepended: [any ProtocolOptions] = []
     var passesInput = false
     var passesOutput = false
-    /// What went wrong in one of the methods; the first counts.
+    /// The first error that occurred in one of the methods.
     var failure: ConnectionError?
-    /// Whether the framer has asked for a clean end.
+    /// Whether the framer requested a clean end.
     var isFinished = false
-    /// Whether a parse closure runs.
+    /// Whether a parse closure is running.
     var isParsing = false
 
     enum Phase {
@@ -69,15 +69,15 @@ extension ProtocolFramer {
 extension ProtocolFramer.Instance {
   // MARK: input
 
-  /// Looks at what has come: all that is buffered, in one piece, up to `maximumLength` bytes.
+  /// Parses the input: all buffered bytes, contiguously, up to `maximumLength`.
   ///
   /// - Parameters:
-  ///   - minimumIncompleteLength: fewest bytes to look at, unless the stream has ended.
-  ///   - maximumLength: most bytes to look at.
-  ///   - parse: gets the bytes, `nil` where there are none; and whether the stream ends with them. It returns how many
-  ///     it consumed, 0 to all: those are not seen again. It runs before this method returns, and may write and
-  ///     deliver, but not parse.
-  /// - Returns: `true` when `parse` was called; `false` when there are too few bytes.
+  ///   - minimumIncompleteLength: the minimum number of bytes, unless the stream has ended.
+  ///   - maximumLength: the maximum number of bytes.
+  ///   - parse: called with the bytes, `nil` if there are none, and whether the stream ends with them. It returns the
+  ///     number of bytes that it consumed, from 0 to all; those are removed from the input. It runs before this method
+  ///     returns, and may write and deliver, but not parse.
+  /// - Returns: `true` if `parse` was called; `false` if there are too few bytes.
   public func parseInput(
     minimumIncompleteLength: Int, maximumLength: Int,
     parse: (_ buffer: UnsafeMutableRawBufferPointer?, _ isComplete: Bool) -> Int
@@ -86,28 +86,29 @@ extension ProtocolFramer.Instance {
     return parsePiece(\.input.bytes, isComplete: input.hasEnded, minimumIncompleteLength, maximumLength, parse)
   }
 
-  /// Hands bytes of the framer's own making to the protocol above, or to the application.
+  /// Delivers bytes that the framer created to the protocol above, or to the application.
   ///
   /// - Parameters:
-  ///   - data: bytes; may be empty.
-  ///   - message: found by its definition in the context that the application gets.
+  ///   - data: the bytes; may be empty.
+  ///   - message: the metadata, which the application finds in the context by its definition.
   ///   - isComplete: whether the message ends with these bytes.
   public func deliverInput(data: Data, message: ProtocolFramer.Message, isComplete: Bool) {
     input.deliveries.append(
       FramerDelivery(data: data, metadata: [message.metadata] + input.metadata, isComplete: isComplete))
   }
 
-  /// Hands the next `length` bytes of the input on as they are, those that have not come yet too.
+  /// Delivers the next `length` bytes of the input unchanged, including bytes that have not arrived yet.
   ///
-  /// Until they have come, ``ProtocolFramerImplementation/handleInput(framer:)`` is not called. A stream that ends
-  /// before fails with ``ProtocolFramer/Failure/Reason/incompleteMessage(missing:)``, but for a length of `Int.max`:
-  /// that is all up to the end of the stream, whatever there is; the framer is not asked again then.
+  /// Until they have arrived, ``ProtocolFramerImplementation/handleInput(framer:)`` is not called. A stream that ends
+  /// earlier fails with ``ProtocolFramer/Failure/Reason/incompleteMessage(missing:)``. A length of `Int.max` delivers
+  /// everything up to the end of the stream without such a failure; the framer is not called again in that case.
   ///
   /// - Parameters:
-  ///   - length: bytes; 0 delivers the metadata alone.
-  ///   - message: as for ``deliverInput(data:message:isComplete:)``.
+  ///   - length: the number of bytes; 0 delivers only the metadata.
+  ///   - message: the metadata, as for ``deliverInput(data:message:isComplete:)``.
   ///   - isComplete: whether the message ends with the last of the bytes.
-  /// - Returns: `true` when all of it was there and is delivered; `false` when the rest will be delivered as it comes.
+  /// - Returns: `true` if all bytes were available and are delivered; `false` if the rest will be delivered as it
+  ///   arrives.
   public func deliverInputNoCopy(length: Int, message: ProtocolFramer.Message, isComplete: Bool) -> Bool {
     guard length >= 0 else {
       fail(.invalidLength(length))
@@ -120,8 +121,7 @@ extension ProtocolFramer.Instance {
     return input.deliver(length, message.metadata, isComplete)
   }
 
-  /// From now on, whatever comes is handed on unchanged, and ``ProtocolFramerImplementation/handleInput(framer:)`` is
-  /// not called again.
+  /// Passes all further input on unchanged; ``ProtocolFramerImplementation/handleInput(framer:)`` is not called again.
   public func passThroughInput() { passesInput = true }
 
   // MARK: output
@@ -129,9 +129,9 @@ extension ProtocolFramer.Instance {
   /// Writes bytes to the protocol below.
   public func writeOutput(data: Data) { output.written.append(data) }
 
-  /// Writes the next `length` bytes of the message that is being sent, as they are.
+  /// Writes the next `length` bytes of the message being sent, unchanged.
   ///
-  /// - Throws: `ProtocolFramer.Failure`, when the message has fewer bytes left, and outside
+  /// - Throws: `ProtocolFramer.Failure` if the message has fewer bytes left, or if it is called outside
   ///   ``ProtocolFramerImplementation/handleOutput(framer:message:messageLength:isComplete:)``.
   public func writeOutputNoCopy(length: Int) throws(ProtocolFramer.Failure) {
     guard let bytes = output.message.take(length) else {
@@ -140,14 +140,14 @@ extension ProtocolFramer.Instance {
     output.written.append(bytes)
   }
 
-  /// Looks at the message that is being sent, as ``parseInput(minimumIncompleteLength:maximumLength:parse:)`` does at
-  /// what has come. Consumed bytes count as taken.
+  /// Parses the message being sent, as ``parseInput(minimumIncompleteLength:maximumLength:parse:)`` parses the input.
+  /// Consumed bytes count as written.
   ///
   /// - Parameters:
-  ///   - minimumIncompleteLength: fewest bytes to look at, unless the message ends with what there is.
-  ///   - maximumLength: most bytes to look at.
-  ///   - parse: gets the bytes, `nil` where there are none; and whether the message ends with this piece.
-  /// - Returns: `true` when `parse` was called; `false` when there are too few bytes.
+  ///   - minimumIncompleteLength: the minimum number of bytes, unless the message ends with the available ones.
+  ///   - maximumLength: the maximum number of bytes.
+  ///   - parse: called with the bytes, `nil` if there are none, and whether the message ends with this piece.
+  /// - Returns: `true` if `parse` was called; `false` if there are too few bytes.
   public func parseOutput(
     minimumIncompleteLength: Int, maximumLength: Int,
     parse: (_ buffer: UnsafeMutableRawBufferPointer?, _ isComplete: Bool) -> Int
@@ -161,7 +161,7 @@ extension ProtocolFramer.Instance {
     _ minimum: Int, _ maximum: Int,
     _ parse: (_ buffer: UnsafeMutableRawBufferPointer?, _ isComplete: Bool) -> Int
   ) -> Bool {
-    // Out of the way while user code runs, which may call back.
+    // Move the bytes out while user code runs, because it may call back.
     var bytes = self[keyPath: place]
     self[keyPath: place] = FramerBuffer()
     isParsing = true
@@ -177,22 +177,22 @@ extension ProtocolFramer.Instance {
     }
   }
 
-  /// From now on, messages go down unchanged, and
+  /// Passes all further messages down unchanged;
   /// ``ProtocolFramerImplementation/handleOutput(framer:message:messageLength:isComplete:)`` is not called again.
   public func passThroughOutput() { passesOutput = true }
 
   // MARK: life
 
-  /// Asks for a call of ``ProtocolFramerImplementation/wakeup(framer:)``, once. Another request replaces it.
+  /// Schedules one call of ``ProtocolFramerImplementation/wakeup(framer:)``. A later request replaces it.
   public func scheduleWakeup(wakeupTime: ProtocolFramer.WakeupTime) { wakeup = wakeupTime }
 
-  /// The handshake is done. Does nothing in a framer that is ready.
+  /// Marks the handshake as done. It has no effect on a framer that is ready.
   public func markReady() { if phase == .starting { phase = .ready } }
 
   /// Ends the connection.
   ///
-  /// - Parameter error: why it failed; `nil` for a clean end, and for a framer that said in
-  ///   ``ProtocolFramerImplementation/stop(framer:)`` that it would take a while.
+  /// - Parameter error: the reason for the failure; `nil` for a clean end, and when a framer has finished that
+  ///   announced in ``ProtocolFramerImplementation/stop(framer:)`` that it needs time.
   public func markFailed(error: ConnectionError?) {
     guard let error else {
       isFinished = true
@@ -201,10 +201,10 @@ extension ProtocolFramer.Instance {
     if failure == nil { failure = error }
   }
 
-  /// Puts another framer between this one and the application, such as one that was agreed on in a handshake.
+  /// Inserts another framer between this one and the application, such as one negotiated in a handshake.
   ///
-  /// - Throws: ``ConnectionError``: code `unsupported` for options of no framer; `invalid_option` in a framer that is
-  ///   ready.
+  /// - Throws: ``ConnectionError``: code `unsupported` for options without a framer; `invalid_option` if this framer is
+  ///   already ready.
   public func prependApplicationProtocol(options: any ProtocolOptions) throws(ConnectionError) {
     guard options.definition.implementation != nil else {
       throw .framer(ProtocolFramer.Failure(label: options.definition.name, reason: .notAFramer))

@@ -4,76 +4,77 @@ public import Lastro
 internal import LastroSupport
 internal import LastroWire
 
-/// Turns a stream of bytes into messages, and messages into bytes; the counterpart of Network framework's
-/// `NWProtocolFramer`.
+/// A namespace for framers, which turn a stream of bytes into messages and back. It corresponds to `NWProtocolFramer`
+/// of Network framework.
 ///
-/// Write a ``ProtocolFramerImplementation``, put its ``Options`` into the parameters of a connection, and messages go
-/// in and out by ``Connection/send(content:contentContext:isComplete:completion:)`` and
-/// ``Connection/receiveMessage(completion:)``, with a ``Message`` in their context.
+/// Write a ``ProtocolFramerImplementation`` and add its ``Options`` to the parameters of a connection. Messages are
+/// then sent with ``Connection/send(content:contentContext:isComplete:completion:)`` and received with
+/// ``Connection/receiveMessage(completion:)``, each with a ``Message`` in its context.
 public enum ProtocolFramer {
-  /// Names a protocol by its framer: `Definition(implementation: MyFramer.self)`. One for each protocol, in a
-  /// `static let`.
+  /// The identity of a protocol, created from its framer: `Definition(implementation: MyFramer.self)`. Keep one per
+  /// protocol in a `static let`.
   public typealias Definition = ProtocolDefinition
 
-  /// What ``ProtocolFramerImplementation/start(framer:)`` says.
+  /// The result of ``ProtocolFramerImplementation/start(framer:)``.
   public enum StartResult: Sendable, Hashable {
-    /// Messages can flow at once.
+    /// Messages can be sent and received at once.
     case ready
-    /// A handshake comes first: the framer calls ``Instance/markReady()`` when it is done. The connection stays in
-    /// state preparing until then, and fails with `ETIMEDOUT` after ``ConnectionParameters/connectTimeout``.
+    /// A handshake comes first: the framer calls ``Instance/markReady()`` when it is done. Until then the connection
+    /// stays in state preparing, and fails with `ETIMEDOUT` after ``ConnectionParameters/connectTimeout``.
     case willMarkReady
   }
 
-  /// When ``ProtocolFramerImplementation/wakeup(framer:)`` is to be called.
+  /// The time at which ``ProtocolFramerImplementation/wakeup(framer:)`` is called.
   public enum WakeupTime: Sendable, Hashable {
-    /// So many milliseconds from now.
+    /// The given number of milliseconds from now.
     case milliseconds(UInt64)
-    /// Never: takes back what was asked for before.
+    /// Never; cancels an earlier request.
     case forever
   }
 
-  /// A framer in a stack of application protocols, with what it is to know; Network framework's
-  /// `NWProtocolFramer.Options`.
+  /// The options of a framer in a stack of application protocols; they correspond to `NWProtocolFramer.Options` of
+  /// Network framework.
   public struct Options: ProtocolOptions {
     /// The protocol that the options are for.
     public let definition: ProtocolDefinition
     private var values: [String: any Sendable] = [:]
 
-    /// Makes options without values.
+    /// Creates options without values.
     public init(definition: ProtocolDefinition) { self.definition = definition }
 
-    /// A value for the framer, which finds it in ``ProtocolFramer/Instance/options``. `nil` where there is none.
+    /// A value for the framer, which reads it from ``ProtocolFramer/Instance/options``; `nil` if there is none.
     public subscript(key: String) -> (any Sendable)? {
       get { values[key] }
       set { values[key] = newValue }
     }
   }
 
-  /// What a framer has to say about one message, under keys of its own; Network framework's `NWProtocolFramer.Message`.
+  /// The metadata of a framer for one message, as keys and values; it corresponds to `NWProtocolFramer.Message` of
+  /// Network framework.
   public final class Message: ProtocolMetadata, CustomStringConvertible {
     /// The protocol that the message belongs to.
     public let definition: ProtocolDefinition
-    /// A protocol's own type of metadata: what the sender put into the context instead of a `Message`; what the
-    /// receiver will find there instead of this one. `nil` for none.
+    /// Metadata of a protocol's own type: the object that the sender put into the context instead of a `Message`, or
+    /// that the receiver will find there instead of this one. `nil` if there is none.
     public let attachment: (any ProtocolMetadata)?
     private let values = Lock<[String: any Sendable]>([:])
 
-    /// Makes a message without values.
+    /// Creates a message without values.
     public init(definition: ProtocolDefinition) {
       self.definition = definition
       attachment = nil
     }
 
-    /// Makes a message of a framer's protocol.
+    /// Creates a message for the protocol of a framer.
     public convenience init(instance: Instance) { self.init(definition: instance.definition) }
 
-    /// Makes a message that stands for a protocol's own type of metadata.
+    /// Creates a message that wraps metadata of a protocol's own type.
     public init(attachment: any ProtocolMetadata) {
       definition = attachment.definition
       self.attachment = attachment
     }
 
-    /// The value under a key; `nil` where there is none. Any thread may read and set it.
+    /// The value for a key; `nil` if there is none. It may be read and set from any thread.
     public subscript(key: String) -> (any Sendable)? {
       get { values.withLock { $0[key] } }
       set { values.withLock { $0[key] = newValue } }
@@ -84,47 +85,47 @@ public enum ProtocolFramer {
       "\(definition.name) message [\(values.withLock { $0.keys.sorted() }.joined(separator: ", "))]"
     }
 
-    /// What goes into a context.
+    /// The metadata that is put into a context.
     var metadata: any ProtocolMetadata { attachment ?? self }
   }
 
-  /// What a framer, or what it was fed, did wrong. It ends the connection, but for ``Reason/unconsumedOutput(bytes:)``,
-  /// which ends the send.
+  /// An error of a framer or of its input. It ends the connection, except for ``Reason/unconsumedOutput(bytes:)``,
+  /// which fails only the send.
   public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What the framer did wrong.
+    /// The kind of error.
     public enum Reason: Sendable, Hashable {
-      /// The framer consumed nothing, and asked for no more than there is: it would be asked the same for ever.
+      /// The framer consumed nothing, and asked for no more bytes than are available: it would be called forever.
       case noProgress(needed: Int, available: Int)
-      /// The framer needs more bytes at a time than are kept (``ConnectionParameters/maximumFramerBytes``).
+      /// The framer requests more bytes at a time than are buffered (``ConnectionParameters/maximumFramerBytes``).
       case needTooLarge(needed: Int, limit: Int)
-      /// The stream ended within something: the framer was asked once more, and left bytes.
+      /// The stream ended within a unit of the protocol: the framer was called once more, and left bytes.
       case incompleteInput(needed: Int, available: Int)
       /// The stream ended before the message did.
       ///
-      /// `missing` is `nil` where the number is unknown.
+      /// `missing` is `nil` if the number is unknown.
       case incompleteMessage(missing: Int?)
-      /// A length that is negative, or greater than what was offered.
+      /// A length is negative, or exceeds the bytes offered.
       case invalidLength(Int)
       /// Part of a message to send was neither parsed nor written.
       case unconsumedOutput(bytes: Int)
-      /// More was delivered to a framer than it may keep.
+      /// More bytes were delivered to a framer than it may buffer.
       case bufferFull(limit: Int)
-      /// The options in the stack belong to no framer.
+      /// The options in the stack do not belong to a framer.
       case notAFramer
     }
 
-    /// Label of the framer.
+    /// The label of the framer.
     public var label: String
-    /// What the framer did wrong.
+    /// The kind of error.
     public var reason: Reason
 
-    /// Makes a failure.
+    /// Creates a failure.
     public init(label: String, reason: Reason) {
       self.label = label
       self.reason = reason
     }
 
-    /// The stable word for it.
+    /// The stable code of the failure.
     public var code: FailureCode {
       switch reason {
       case .incompleteInput, .incompleteMessage: .truncatedStream
@@ -133,7 +134,7 @@ public enum ProtocolFramer {
       }
     }
 
-    /// Label and reason on one line.
+    /// The label and the reason on one line.
     public var description: String {
       let problem =
         switch reason {

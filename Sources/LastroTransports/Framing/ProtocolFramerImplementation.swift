@@ -2,11 +2,12 @@
 
 internal import Lastro
 
-/// A protocol that turns bytes into messages and back; Network framework's `NWProtocolFramerImplementation`.
+/// A protocol that turns bytes into messages and back; it corresponds to `NWProtocolFramerImplementation` of Network
+/// framework.
 ///
-/// One object is made for each connection. Its methods are called one at a time, never while another of them runs, on a
-/// queue of the connection's own; they must not block. It need not be `Sendable`, and must not use the
-/// ``ProtocolFramer/Instance`` outside them.
+/// Each connection creates its own object. The methods are called one at a time on a queue of the connection, and must
+/// not block. The object need not be `Sendable`, and must not use the ``ProtocolFramer/Instance`` outside these
+/// methods.
 ///
 /// ```swift
 /// final class Lines: ProtocolFramerImplementation {
@@ -42,67 +43,66 @@ public protocol ProtocolFramerImplementation: AnyObject, SendableMetatype {
   /// The protocol's name, for logs and errors.
   static var label: String { get }
 
-  /// The key under which the protocol's metadata is found. Declare it `static let`: it has to be one and the same
-  /// object always.
+  /// The key of the protocol's metadata. Declare it as `static let`: it must always be the same object.
   static var definition: ProtocolDefinition { get }
 
-  /// Makes the framer of one connection. Nothing can be written yet: that begins with ``start(framer:)``.
+  /// Creates the framer of one connection. It cannot write before ``start(framer:)``.
   init(framer: ProtocolFramer.Instance)
 
-  /// The protocol below is ready. Handshakes begin here: write, and return
+  /// Starts the framer when the protocol below is ready. To perform a handshake, write here and return
   /// ``ProtocolFramer/StartResult/willMarkReady``.
   ///
-  /// - Returns: whether messages can flow at once. Default ``ProtocolFramer/StartResult/ready``.
+  /// - Returns: whether messages can be sent and received at once. Default ``ProtocolFramer/StartResult/ready``.
   func start(framer: ProtocolFramer.Instance) -> ProtocolFramer.StartResult
 
-  /// The time given to ``ProtocolFramer/Instance/scheduleWakeup(wakeupTime:)`` has come. Default: nothing.
+  /// Called at the time passed to ``ProtocolFramer/Instance/scheduleWakeup(wakeupTime:)``. Default: does nothing.
   func wakeup(framer: ProtocolFramer.Instance)
 
-  /// The connection is to end: the last chance to write.
+  /// Called when the connection is about to end; this is the last chance to write.
   ///
-  /// - Returns: `true` when it may end now, which is the default; `false` when the framer will call
-  ///   ``ProtocolFramer/Instance/markFailed(error:)`` once it is through. It is waited for
-  ///   ``ConnectionParameters/stopTimeout`` at most.
+  /// - Returns: `true`, the default, if the connection may end now; `false` if the framer will call
+  ///   ``ProtocolFramer/Instance/markFailed(error:)`` when it has finished. The connection waits for at most
+  ///   ``ConnectionParameters/stopTimeout``.
   func stop(framer: ProtocolFramer.Instance) -> Bool
 
-  /// The connection has ended: let go of everything. Called once for every framer that was made, last. Default:
-  /// nothing.
+  /// Releases all resources after the connection has ended. It is called once for every framer that was created, and
+  /// last. Default: does nothing.
   func cleanup(framer: ProtocolFramer.Instance)
 
-  /// Bytes came, or the stream has ended. Look at them with
-  /// ``ProtocolFramer/Instance/parseInput(minimumIncompleteLength:maximumLength:parse:)``, hand them on with the two
-  /// `deliverInput` methods.
+  /// Called when bytes have arrived or the stream has ended. Read them with
+  /// ``ProtocolFramer/Instance/parseInput(minimumIncompleteLength:maximumLength:parse:)``, and pass them on with the
+  /// two `deliverInput` methods.
   ///
-  /// It is called again as soon as so many bytes are there as it returned, at once where they are; and once more at the
-  /// end of the stream, however many there are. It is not called while bytes are handed on unseen
+  /// It is called again when as many bytes are available as it returned, possibly at once. It is called once more at
+  /// the end of the stream, regardless of their number. It is not called while bytes are delivered without parsing
   /// (``ProtocolFramer/Instance/deliverInputNoCopy(length:message:isComplete:)``).
   ///
-  /// - Returns: how many bytes must be there, those not consumed included, before it is called again; 0 or less for
-  ///   any. A framer that consumed nothing has to ask for more than there is, else it fails with
+  /// - Returns: the number of bytes that must be available before the next call, including those not consumed; 0 or
+  ///   less for any number. A framer that consumed nothing must ask for more than is available, or it fails with
   ///   ``ProtocolFramer/Failure/Reason/noProgress(needed:available:)``.
   func handleInput(framer: ProtocolFramer.Instance) -> Int
 
-  /// A message, or a piece of one, is to be sent. Take its bytes with
+  /// Called when a message, or a piece of one, is to be sent. Consume its bytes with
   /// ``ProtocolFramer/Instance/writeOutputNoCopy(length:)`` or
-  /// ``ProtocolFramer/Instance/parseOutput(minimumIncompleteLength:maximumLength:parse:)``, write what goes around them
-  /// with ``ProtocolFramer/Instance/writeOutput(data:)``. Bytes that were not taken fail the send.
+  /// ``ProtocolFramer/Instance/parseOutput(minimumIncompleteLength:maximumLength:parse:)``, and write the surrounding
+  /// bytes with ``ProtocolFramer/Instance/writeOutput(data:)``. If bytes are left unconsumed, the send fails.
   ///
   /// - Parameters:
-  ///   - framer: the instance that the framer runs in.
-  ///   - message: metadata of this protocol from the content's context; an empty one where there is none.
-  ///   - messageLength: bytes of this piece.
+  ///   - framer: the instance in which the framer runs.
+  ///   - message: the metadata of this protocol in the content's context; empty if there is none.
+  ///   - messageLength: the number of bytes in this piece.
   ///   - isComplete: whether the message ends with this piece.
   func handleOutput(
     framer: ProtocolFramer.Instance, message: ProtocolFramer.Message, messageLength: Int, isComplete: Bool)
 }
 
 extension ProtocolFramerImplementation {
-  /// The default: the framer is ready at once.
+  /// Reports that the framer is ready at once.
   public func start(framer: ProtocolFramer.Instance) -> ProtocolFramer.StartResult { .ready }
-  /// The default, for framers that ask for no wake-up.
+  /// Does nothing, for framers that request no wakeup.
   public func wakeup(framer: ProtocolFramer.Instance) {}
-  /// The default: the connection may end at once.
+  /// Reports that the connection may end at once.
   public func stop(framer: ProtocolFramer.Instance) -> Bool { true }
-  /// The default, for framers that hold nothing to be freed.
+  /// Does nothing, for framers without resources to release.
   public func cleanup(framer: ProtocolFramer.Instance) {}
 }

@@ -4,7 +4,7 @@ public import Lastro
 public import LastroGemini
 internal import LastroWire
 
-/// Gemini as a framer: one request goes out as a message without content, one response comes in as a message whose
+/// Gemini as a framer. One request is sent as a message without content. One response is received as a message whose
 /// metadata has the header and whose content is the body.
 ///
 /// ```swift
@@ -18,11 +18,11 @@ internal import LastroWire
 /// }
 /// ```
 ///
-/// It knows headers and nothing else: redirects, prompts, limits and trust on first use are `GeminiClient`'s. A header
-/// that breaks the protocol, or an end before its CRLF, fails the connection. What follows a header that is not 2x is
-/// thrown away.
+/// It handles only headers: `GeminiClient` provides redirects, prompts, limits and trust on first use. An invalid
+/// header, or an end of the stream before its CRLF, fails the connection. Bytes after a header with a status other than
+/// 2x are discarded.
 public final class GeminiProtocol: ProtocolFramerImplementation {
-  /// `Gemini`.
+  /// The label, `Gemini`.
   public static let label = "Gemini"
   /// The key of the metadata.
   public static let definition = ProtocolDefinition(implementation: GeminiProtocol.self)
@@ -30,10 +30,10 @@ public final class GeminiProtocol: ProtocolFramerImplementation {
   private var machine = GeminiHeaderMachine()
   private var hasSent = false
 
-  /// Makes one for a connection.
+  /// Creates the framer of a connection.
   public init(framer: ProtocolFramer.Instance) {}
 
-  /// Reads the header as it comes: nothing of it is ever looked at twice.
+  /// Reads the header incrementally: no byte of it is examined twice.
   public func handleInput(framer: ProtocolFramer.Instance) -> Int {
     if machine.isComplete { return drop(framer) }
     var header: GeminiResponseHeader?
@@ -62,7 +62,7 @@ public final class GeminiProtocol: ProtocolFramerImplementation {
     return 1
   }
 
-  /// Writes the request that stands in the message's metadata. A message without one, and a second one, fail.
+  /// Writes the request from the message's metadata. A message without a request fails, and so does a second request.
   public func handleOutput(
     framer: ProtocolFramer.Instance, message: ProtocolFramer.Message, messageLength: Int, isComplete: Bool
   ) {
@@ -111,31 +111,32 @@ private let requestKey = "gemini_request"
 private let responseHeaderKey = "gemini_response_header"
 
 extension ProtocolFramer.Message {
-  /// A message that stands for a request.
+  /// Creates a message with a request in its metadata.
   public convenience init(geminiRequest request: GeminiRequest) {
     self.init(definition: GeminiProtocol.definition)
     self[requestKey] = request
   }
 
-  /// A message that stands for a response.
+  /// Creates a message with the header of a response in its metadata.
   public convenience init(geminiResponseHeader header: GeminiResponseHeader) {
     self.init(definition: GeminiProtocol.definition)
     self[responseHeaderKey] = header
   }
 
-  /// The request; `nil` where there is none.
+  /// The request; `nil` if there is none.
   public var geminiRequest: GeminiRequest? { self[requestKey] as? GeminiRequest }
-  /// The header of the response; `nil` where there is none.
+  /// The header of the response; `nil` if there is none.
   public var geminiResponseHeader: GeminiResponseHeader? { self[responseHeaderKey] as? GeminiResponseHeader }
 }
 
 extension ConnectionParameters {
-  /// Gemini over TLS 1.2 at least, certificates checked as for a fetch. Every call makes new ones.
+  /// Parameters for Gemini over TLS 1.2 or later, with certificates checked as for a fetch. Each access creates new
+  /// ones.
   public static var gemini: ConnectionParameters { gemini(certificates: .standard) }
 
-  /// Gemini over TLS 1.2 at least.
+  /// Returns parameters for Gemini over TLS 1.2 or later.
   ///
-  /// - Parameter certificates: how the server's certificate is checked. Trust on first use is `GeminiClient`'s.
+  /// - Parameter certificates: the check of the server's certificate. `GeminiClient` provides trust on first use.
   public static func gemini(certificates: DialRequest.CertificateCheck) -> ConnectionParameters {
     let parameters = ConnectionParameters(tls: DialRequest.TLS(certificates: certificates))
     parameters.defaultProtocolStack.applicationProtocols.insert(

@@ -3,21 +3,21 @@
 public import Lastro
 public import LastroTunnels
 
-/// An HTTP proxy as a pluggable transport (`HTTPConnectDialer`), without TLS of its own, constructed as the Swift
-/// Transport API wants it (§1.2).
+/// An HTTP proxy as a pluggable transport (`HTTPConnectDialer`), without TLS of its own, with the initialisers that the
+/// Swift Transport API defines (§1.2).
 ///
-/// For parameters that ask for UDP, ``connect(using:)`` gives `nil`. What parameters ask for beyond (TLS, application
-/// protocols), the innermost connection does.
+/// For parameters that ask for UDP, ``connect(using:)`` returns `nil`. The innermost connection applies all other
+/// parameters (TLS, application protocols).
 public struct HTTPConnectConnectionFactory: ConnectionFactory {
   private let nested: NestedConnectionFactory
 
-  /// Makes a factory that reaches its server through a dialer.
+  /// Creates a factory that reaches its proxy through a dialer.
   ///
   /// - Parameters:
-  ///   - endpoint: where its connections lead: an IPv4 address, an IPv6 address or a name, with a port.
-  ///   - serverAddress: the HTTP proxy: likewise.
-  ///   - credentials: user and password for it. Default none.
-  ///   - dialer: reaches the HTTP proxy.
+  ///   - endpoint: the destination of its connections: an IPv4 address, an IPv6 address or a name, with a port.
+  ///   - serverAddress: the HTTP proxy, in the same form.
+  ///   - credentials: the user and password for the proxy. Default: none.
+  ///   - dialer: the dialer that reaches the HTTP proxy.
   /// - Throws: `ConfigurationError` for any other kind of endpoint, and for credentials that the protocol cannot carry.
   public init(
     to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, credentials: ProxyServer.Credentials? = nil,
@@ -28,7 +28,8 @@ public struct HTTPConnectConnectionFactory: ConnectionFactory {
       factory: DialerConnectionFactory(to: serverAddress, dialer: dialer))
   }
 
-  /// Makes a factory over the connections of another, which lead to the HTTP proxy: one for each of its own.
+  /// Creates a factory over the connections of another factory, which lead to the HTTP proxy. Each connection uses one
+  /// of them.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
@@ -38,8 +39,8 @@ public struct HTTPConnectConnectionFactory: ConnectionFactory {
     nested = try NestedConnectionFactory(to: endpoint, over: factory, Self.nest(serverAddress, credentials))
   }
 
-  /// Makes a factory over one connection, which leads to the HTTP proxy. Its loss is final: every connection but the
-  /// first fails with code `connection_lost`.
+  /// Creates a factory over a single connection to the HTTP proxy. That connection cannot be replaced: every connection
+  /// of the factory but the first fails with code `connection_lost`.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
@@ -49,7 +50,8 @@ public struct HTTPConnectConnectionFactory: ConnectionFactory {
     nested = try NestedConnectionFactory(to: endpoint, over: connection, Self.nest(serverAddress, credentials))
   }
 
-  /// Makes a connection through the HTTP proxy; `nil` for UDP, and for TLS in the parameters over one connection.
+  /// Creates a connection through the HTTP proxy; returns `nil` for UDP, and over a single connection for parameters
+  /// with TLS.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     nested.connect(using: parameters)
   }

@@ -9,9 +9,10 @@ internal import LastroTunnels
   public import Foundation
 #endif
 
-/// meek as a pluggable transport (`MeekDialer`), constructed as the Swift Transport API wants it (§1.2).
+/// meek as a pluggable transport (`MeekDialer`), with the initialisers that the Swift Transport API defines (§1.2).
 ///
-/// Its connections lead where the meek server leads. For parameters that ask for UDP, ``connect(using:)`` gives `nil`.
+/// The meek server determines the destination of its connections. For parameters that ask for UDP, ``connect(using:)``
+/// returns `nil`.
 public struct MeekConnectionFactory: ConnectionFactory {
   private enum Base: Sendable {
     case stack(any HTTPNetworkStack)
@@ -21,20 +22,20 @@ public struct MeekConnectionFactory: ConnectionFactory {
   private let server: MeekServer
   private let base: Base
 
-  /// Makes a factory whose requests a stack makes.
+  /// Creates a factory whose requests are sent by a stack.
   ///
   /// - Parameters:
-  ///   - to: the URL that is contacted: the front, or the server itself.
-  ///   - serverURL: the meek server.
-  ///   - stack: makes the requests.
-  /// - Throws: `ConfigurationError`, as `MeekServer` does.
+  ///   - to: the URL to contact: that of the front, or of the server itself.
+  ///   - serverURL: the URL of the meek server.
+  ///   - stack: the stack that sends the requests.
+  /// - Throws: `ConfigurationError`, for the same reasons as `MeekServer`.
   public init(to: URL, serverURL: URL, stack: any HTTPNetworkStack) throws(ConfigurationError) {
     server = try MeekServer(to: to, serverURL: serverURL)
     base = .stack(stack)
   }
 
-  /// Makes a factory over the connections of another, which lead to the front, and do TLS where it is `https`. Its
-  /// requests are HTTP/1.1, spoken by Lastro itself; a connection is used for several.
+  /// Creates a factory over the connections of another factory, which lead to the front, and use TLS if it is `https`.
+  /// Lastro itself sends the requests, as HTTP/1.1, and reuses a connection for several of them.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(to: URL, serverURL: URL, factory: any ConnectionFactory) throws(ConfigurationError) {
@@ -46,7 +47,7 @@ public struct MeekConnectionFactory: ConnectionFactory {
       })
   }
 
-  /// Makes a connection; `nil` for UDP.
+  /// Creates a connection; returns `nil` for UDP.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     guard parameters.defaultProtocolStack.transportProtocol == .tcp else { return nil }
     switch base {
@@ -58,7 +59,7 @@ public struct MeekConnectionFactory: ConnectionFactory {
   }
 }
 
-/// Over connections that do TLS by themselves.
+/// A dialer over connections that already use TLS.
 private struct CarriedDialer: Dialer {
   let below: any Dialer
 

@@ -3,11 +3,11 @@
 package import Lastro
 package import LastroTunnels
 
-/// A nested pluggable transport as the Swift Transport API knows one (§1.2): connections that are dialed over a
-/// factory's, or over one connection. What parameters ask for beyond that, the innermost connection does; over one
-/// connection, framers run on what the transport carries, and there is none for parameters with TLS.
+/// A nested pluggable transport as defined by the Swift Transport API (§1.2). Its connections are dialed over those of
+/// a factory, or over a single connection. The innermost connection applies all other parameters. Over a single
+/// connection, framers run on the bytes that the transport carries, and parameters with TLS are not supported.
 package struct NestedConnectionFactory: ConnectionFactory {
-  /// Puts a transport over a dialer.
+  /// A closure that puts a transport over a dialer.
   package typealias Nest = @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
 
   private enum Base: Sendable {
@@ -21,8 +21,8 @@ package struct NestedConnectionFactory: ConnectionFactory {
   private let nest: Nest
 
   /// - Parameters:
-  ///   - endpoint: where the transport's connections lead.
-  ///   - tls: what the outermost dialer is asked for.
+  ///   - endpoint: the destination of the transport's connections.
+  ///   - tls: the TLS parameters of the outermost dialer.
   ///   - nest: puts the transport over a dialer.
   package init(
     to endpoint: ConnectionEndpoint, tls: DialRequest.TLS? = nil, over factory: any ConnectionFactory,
@@ -58,7 +58,7 @@ package struct NestedConnectionFactory: ConnectionFactory {
       below = ConnectionFactoryDialer(factory, using: parameters)
       outer = parameters.withoutInnermost()
     case .connection(let dialer):
-      // It exists already: the layer underneath could not do the TLS, and it must not be left out in silence.
+      // The connection already exists and cannot add TLS. Refuse the parameters rather than ignore their TLS silently.
       guard parameters.tls == nil else { return nil }
       below = dialer
       outer = parameters.copy()
@@ -68,7 +68,7 @@ package struct NestedConnectionFactory: ConnectionFactory {
     return NetworkConnection(to: endpoint, using: outer, dialer: dialer)
   }
 
-  /// Host and port of a `serverAddress`.
+  /// Returns the host and port of a `serverAddress`.
   package static func address(of endpoint: ConnectionEndpoint) throws(ConfigurationError) -> (host: String, port: Int) {
     do throws(ConnectionError) {
       return try endpoint.serverAddress()
@@ -77,7 +77,8 @@ package struct NestedConnectionFactory: ConnectionFactory {
     }
   }
 
-  /// Puts the dialer that `dial` makes of a proxy, which is at a `serverAddress`, over another.
+  /// Returns a closure that puts the dialer of a proxy at a `serverAddress` over another dialer; `dial` creates that
+  /// dialer.
   package static func through(
     _ address: ConnectionEndpoint, _ credentials: ProxyServer.Credentials?,
     by dial: @escaping @Sendable (ProxyServer, any Dialer) throws(ConfigurationError) -> any Dialer

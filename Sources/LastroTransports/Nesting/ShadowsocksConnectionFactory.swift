@@ -3,10 +3,11 @@
 public import Lastro
 public import LastroTunnels
 
-/// Shadowsocks as a pluggable transport (`ShadowsocksDialer`), constructed as the Swift Transport API wants it (§1.2).
+/// Shadowsocks as a pluggable transport (`ShadowsocksDialer`), with the initialisers that the Swift Transport API
+/// defines (§1.2).
 ///
-/// For parameters that ask for UDP, ``connect(using:)`` gives `nil`. What parameters ask for beyond (TLS, application
-/// protocols), the innermost connection does.
+/// For parameters that ask for UDP, ``connect(using:)`` returns `nil`. The innermost connection applies all other
+/// parameters (TLS, application protocols).
 ///
 /// ```swift
 /// let factory = try ShadowsocksConnectionFactory(
@@ -16,16 +17,16 @@ public import LastroTunnels
 public struct ShadowsocksConnectionFactory: ConnectionFactory {
   private let nested: NestedConnectionFactory
 
-  /// Makes a factory that reaches its server through a dialer.
+  /// Creates a factory that reaches its server through a dialer.
   ///
   /// - Parameters:
-  ///   - endpoint: where its connections lead: an IPv4 address, an IPv6 address or a name, with a port.
-  ///   - serverAddress: the Shadowsocks server: likewise.
-  ///   - method: how bytes are sealed; the server's.
-  ///   - password: the server's.
-  ///   - dialer: reaches the Shadowsocks server.
-  /// - Throws: `ConfigurationError` for any other kind of endpoint, for an empty password, and where libcrypto refuses
-  ///   what Shadowsocks needs.
+  ///   - endpoint: the destination of its connections: an IPv4 address, an IPv6 address or a name, with a port.
+  ///   - serverAddress: the Shadowsocks server, in the same form.
+  ///   - method: the encryption method of the server.
+  ///   - password: the password of the server.
+  ///   - dialer: the dialer that reaches the Shadowsocks server.
+  /// - Throws: `ConfigurationError` for any other kind of endpoint, for an empty password, and if libcrypto does not
+  ///   support the algorithms of Shadowsocks.
   public init(
     to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, method: ShadowsocksServer.Method,
     password: Secret, dialer: any Dialer
@@ -35,7 +36,8 @@ public struct ShadowsocksConnectionFactory: ConnectionFactory {
       factory: DialerConnectionFactory(to: serverAddress, dialer: dialer))
   }
 
-  /// Makes a factory over the connections of another, which lead to the Shadowsocks server: one for each of its own.
+  /// Creates a factory over the connections of another factory, which lead to the Shadowsocks server. Each connection
+  /// uses one of them.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
@@ -45,8 +47,8 @@ public struct ShadowsocksConnectionFactory: ConnectionFactory {
     nested = try NestedConnectionFactory(to: endpoint, over: factory, Self.nest(serverAddress, method, password))
   }
 
-  /// Makes a factory over one connection, which leads to the Shadowsocks server. Its loss is final: every connection
-  /// but the first fails with code `connection_lost`.
+  /// Creates a factory over a single connection to the Shadowsocks server. That connection cannot be replaced: every
+  /// connection of the factory but the first fails with code `connection_lost`.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
@@ -56,8 +58,8 @@ public struct ShadowsocksConnectionFactory: ConnectionFactory {
     nested = try NestedConnectionFactory(to: endpoint, over: connection, Self.nest(serverAddress, method, password))
   }
 
-  /// Makes a connection through the Shadowsocks server; `nil` for UDP, and for TLS in the parameters over one
-  /// connection.
+  /// Creates a connection through the Shadowsocks server; returns `nil` for UDP, and over a single connection for
+  /// parameters with TLS.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     nested.connect(using: parameters)
   }

@@ -3,10 +3,11 @@
 public import Lastro
 public import LastroTunnels
 
-/// obfs4 as a pluggable transport (`WispDialer`), constructed as the Swift Transport API wants its Wisp (§1.2).
+/// obfs4 as a pluggable transport (`WispDialer`), with the initialisers that the Swift Transport API defines for Wisp
+/// (§1.2).
 ///
-/// Its connections lead where the obfs4 server leads. For parameters that ask for UDP, ``connect(using:)`` gives `nil`.
-/// What parameters ask for beyond (TLS, application protocols), the innermost connection does.
+/// The obfs4 server determines the destination of its connections. For parameters that ask for UDP, ``connect(using:)``
+/// returns `nil`. The innermost connection applies all other parameters (TLS, application protocols).
 ///
 /// ```swift
 /// let factory = try WispConnectionFactory(serverAddress: bridge, cert: "AQID…cg", iatMode: false, factory: tcp)
@@ -15,13 +16,13 @@ public import LastroTunnels
 public struct WispConnectionFactory: ConnectionFactory {
   private let nested: NestedConnectionFactory
 
-  /// Makes a factory that reaches its server through a dialer.
+  /// Creates a factory that reaches its server through a dialer.
   ///
   /// - Parameters:
   ///   - serverAddress: the obfs4 server: an IPv4 address, an IPv6 address or a name, with a port.
-  ///   - cert: its certificate, without or with `==` at its end.
-  ///   - iatMode: whether writes are cut and timed: true is mode 1, false is mode 0.
-  ///   - dialer: reaches the obfs4 server.
+  ///   - cert: the certificate of the server, with or without a trailing `==`.
+  ///   - iatMode: whether writes are split and delayed: true is mode 1, false is mode 0.
+  ///   - dialer: the dialer that reaches the obfs4 server.
   /// - Throws: `ConfigurationError` for any other kind of endpoint, and for a certificate that is not valid.
   public init(
     serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, dialer: any Dialer
@@ -31,7 +32,8 @@ public struct WispConnectionFactory: ConnectionFactory {
       factory: DialerConnectionFactory(to: serverAddress, dialer: dialer))
   }
 
-  /// Makes a factory over the connections of another, which lead to the obfs4 server: one for each of its own.
+  /// Creates a factory over the connections of another factory, which lead to the obfs4 server. Each connection uses
+  /// one of them.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
@@ -40,8 +42,8 @@ public struct WispConnectionFactory: ConnectionFactory {
     try self.init(to: Self.server(serverAddress, cert, iatMode), factory: factory)
   }
 
-  /// Makes a factory over one connection, which leads to the obfs4 server. Its loss is final: every connection but the
-  /// first fails with code `connection_lost`.
+  /// Creates a factory over a single connection to the obfs4 server. That connection cannot be replaced: every
+  /// connection of the factory but the first fails with code `connection_lost`.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
@@ -50,24 +52,25 @@ public struct WispConnectionFactory: ConnectionFactory {
     try self.init(to: Self.server(serverAddress, cert, iatMode), connection: connection)
   }
 
-  /// Makes a factory over the connections of another, with any mode: the document's Boolean has no word for mode 2.
+  /// Creates a factory over the connections of another factory, with any mode: the Boolean of the specification cannot
+  /// express mode 2.
   ///
   /// - Parameters:
-  ///   - server: the obfs4 server: address, certificate and mode.
-  ///   - factory: its connections lead to the obfs4 server.
+  ///   - server: the address, certificate and mode of the obfs4 server.
+  ///   - factory: the factory whose connections lead to the obfs4 server.
   /// - Throws: `ConfigurationError`, as above.
   public init(to server: WispServer, factory: any ConnectionFactory) throws(ConfigurationError) {
     nested = try NestedConnectionFactory(to: .somewhere, over: factory) { WispDialer(server, over: $0) }
   }
 
-  /// Makes a factory over one connection, with any mode.
+  /// Creates a factory over a single connection, with any mode.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(to server: WispServer, connection: any Connection) throws(ConfigurationError) {
     nested = try NestedConnectionFactory(to: .somewhere, over: connection) { WispDialer(server, over: $0) }
   }
 
-  /// Makes a factory that reaches its server through a dialer, with any mode.
+  /// Creates a factory that reaches its server through a dialer, with any mode.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(to server: WispServer, dialer: any Dialer) throws(ConfigurationError) {
@@ -76,7 +79,8 @@ public struct WispConnectionFactory: ConnectionFactory {
     try self.init(to: server, factory: DialerConnectionFactory(to: address, dialer: dialer))
   }
 
-  /// Makes a connection through the obfs4 server; `nil` for UDP, and for TLS in the parameters over one connection.
+  /// Creates a connection through the obfs4 server; returns `nil` for UDP, and over a single connection for parameters
+  /// with TLS.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     nested.connect(using: parameters)
   }

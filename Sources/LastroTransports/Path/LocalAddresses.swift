@@ -5,12 +5,12 @@ internal import Lastro
 #if os(Linux)
   internal import Glibc
 
-  /// An IPv4 or IPv6 address and a port, for the system.
+  /// An IPv4 or IPv6 address and a port, in the format of the system calls.
   struct SocketAddress {
     private var storage = sockaddr_storage()
     private let length: socklen_t
 
-    /// Reads an address, IPv6 perhaps with a zone; `nil` for a name.
+    /// Parses an address, IPv6 optionally with a zone; returns `nil` for a name.
     init?(_ text: String, port: Int) {
       var hints = addrinfo()
       hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
@@ -29,13 +29,13 @@ internal import Lastro
       }
     }
 
-    /// The address that the kernel would send from; `nil` where it has no route.
+    /// Returns the address that the kernel would send from; `nil` if it has no route.
     func sourceOfRoute() -> String? { connected(from: nil) }
 
-    /// Whether the kernel has a route from one of our addresses.
+    /// Returns whether the kernel has a route from a local address.
     func hasRoute(from local: String) -> Bool { connected(from: local) != nil }
 
-    /// Connects a UDP socket, which makes the kernel look for a route, and sends nothing.
+    /// Connects a UDP socket, which makes the kernel look up a route without sending a packet.
     private func connected(from local: String?) -> String? {
       let descriptor = socket(
         Int32(storage.ss_family), Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -67,7 +67,7 @@ internal import Lastro
 
   /// The addresses of this machine.
   enum LocalAddresses {
-    /// Those on interfaces that are up and running (`IFF_UP`, `IFF_RUNNING`).
+    /// Returns the addresses of interfaces that are up and running (`IFF_UP`, `IFF_RUNNING`).
     static func running() -> Set<String> {
       var list: UnsafeMutablePointer<ifaddrs>?
       guard getifaddrs(&list) == 0 else { return [] }
@@ -86,7 +86,7 @@ internal import Lastro
       return addresses
     }
 
-    /// The address without its port; a link-local one with its zone.
+    /// Returns the address without its port; a link-local address includes its zone.
     static func text(of address: UnsafePointer<sockaddr>, _ size: socklen_t) -> String? {
       withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer in
         guard let start = buffer.baseAddress,

@@ -8,16 +8,16 @@ internal import LastroSupport
 
   internal import Glibc
 
-  /// Watches the ways of open connections with the kernel's help (netlink(7), rtnetlink(7)): it tells of every change
-  /// of links, addresses and routes, and after each the ways are looked at again.
+  /// Monitors the paths of open connections through the kernel (netlink(7), rtnetlink(7)). The kernel reports every
+  /// change of links, addresses and routes, and each report triggers a check of the paths.
   ///
-  /// A way is open while the connection's own address is on an interface that is up and running (getifaddrs(3)), and
-  /// the kernel has a route from it to the peer: asked for by connecting a UDP socket, which sends nothing. No
-  /// privileges are needed.
+  /// A path is available while the connection's local address is on an interface that is up and running
+  /// (getifaddrs(3)), and the kernel has a route from it to the peer. The route is looked up by connecting a UDP
+  /// socket, which sends nothing. No privileges are needed.
   ///
-  /// One socket serves all connections of the process, from the first that is watched on.
+  /// One socket, opened for the first watched connection, serves all connections of the process.
   public final class NetlinkPathMonitor: NetworkPathMonitor {
-    /// The monitor of the process.
+    /// The shared monitor of the process.
     public static let shared = NetlinkPathMonitor()
 
     private struct State {
@@ -28,7 +28,7 @@ internal import LastroSupport
 
     private struct Way {
       var peer: SocketAddress
-      /// The connection's own address, without a port.
+      /// The local address of the connection, without a port.
       var local: String
       var isOpen = true
       var handler: @Sendable (Bool) -> Void
@@ -39,7 +39,7 @@ internal import LastroSupport
 
     init() {}
 
-    /// Watches the way to a peer; `nil` where the facts have no IP address, or the kernel has no way to it.
+    /// Watches the path to a peer; returns `nil` if the facts have no IP address, or if the kernel has no route to it.
     public func watch(_ facts: StreamFacts, _ handler: @escaping @Sendable (Bool) -> Void) -> (any Cancelable)? {
       guard let text = facts.remoteAddress, let peer = SocketAddress(text, port: facts.remotePort ?? 9),
         let local = peer.sourceOfRoute()
@@ -56,7 +56,7 @@ internal import LastroSupport
 
     fileprivate func forget(_ id: UInt64) {
       let gone = state.withLock { $0.ways.removeValue(forKey: id) }
-      // Let go outside the lock.
+      // Release the handler outside the lock.
       withExtendedLifetime(gone) {}
     }
 
@@ -109,12 +109,12 @@ internal import LastroSupport
     }
   }
 
-  /// The kernel's messages about links, addresses and routes.
+  /// A socket that receives the kernel's messages about links, addresses and routes.
   private enum NetlinkSocket {
     // <linux/rtnetlink.h>: RTMGRP_LINK, _IPV4_IFADDR, _IPV4_ROUTE, _IPV6_IFADDR, _IPV6_ROUTE.
     private static let groups: UInt32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400
 
-    /// `struct sockaddr_nl` of <linux/netlink.h>, which Swift's module of the C library does not have.
+    /// A copy of `struct sockaddr_nl` of <linux/netlink.h>, which Swift's module of the C library lacks.
     private struct Address {
       var family = UInt16(AF_NETLINK)
       var padding: UInt16 = 0
@@ -139,7 +139,7 @@ internal import LastroSupport
       return descriptor
     }
 
-    /// What they say does not matter, only that there are some: so one that was lost (`ENOBUFS`) is told by the next.
+    /// Discards the messages: only their arrival matters, so a lost message (`ENOBUFS`) is covered by the next one.
     static func drain(_ descriptor: Int32) {
       withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 16) { buffer in
         while true {

@@ -2,15 +2,15 @@
 
 public import Lastro
 
-/// Watches whether the network still leads where connections go. What
-/// ``Connection/viabilityUpdateHandler`` tells comes from here.
+/// A monitor that determines whether the network still reaches the peers of connections. It drives
+/// ``Connection/viabilityUpdateHandler``.
 public protocol NetworkPathMonitor: Sendable {
-  /// Watches the way to the server of an open connection.
+  /// Watches the path to the server of an open connection.
   ///
   /// - Parameters:
-  ///   - facts: those of the connection; without an address in them there is nothing to watch.
-  ///   - handler: called with every change: `false` when the way is gone, `true` when it is back. The way counts as
-  ///     open at first. Any thread.
-  /// - Returns: what ends the watch when it is cancelled or let go; `nil` where there is nothing to watch.
+  ///   - facts: the facts of the connection; without an address there is nothing to watch.
+  ///   - handler: called on any thread with every change: `false` when the path is lost, `true` when it is restored.
+  ///     The path initially counts as available.
+  /// - Returns: a token that ends the watch when it is cancelled or released; `nil` if there is nothing to watch.
   func watch(_ facts: StreamFacts, _ handler: @escaping @Sendable (Bool) -> Void) -> (any Cancelable)?
 }

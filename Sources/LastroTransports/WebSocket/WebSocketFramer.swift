@@ -11,8 +11,8 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// The framer of ``WebSocketProtocol``: a ``WebSocketSession`` that a pipeline drives instead of tasks. The connection
-/// has limits in time of its own, so the session's clock stands still.
+/// The framer of ``WebSocketProtocol``: a ``WebSocketSession`` driven by a pipeline instead of tasks. The connection
+/// has its own time limits, so the session's clock does not advance.
 final class WebSocketFramer: ProtocolFramerImplementation {
   static let label = "WebSocket"
   static var definition: ProtocolDefinition { WebSocketProtocol.definition }
@@ -28,7 +28,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
   private var session: WebSocketSession
   private let reader: UInt64
   private var incoming = Data()
-  /// What the message that is being sent is, and how far its text was checked.
+  /// The ID and kind of the message being sent, and the UTF-8 validation of its text.
   private var outgoing: (id: UInt64, kind: WebSocketKind, utf8: UTF8Validator)?
   private var lastID: UInt64 = 0
   private var pongHandlers: [UInt64: WebSocketProtocol.Metadata.PongHandler] = [:]
@@ -39,7 +39,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
     var configuration = WebSocketSession.Configuration(
       .init(role: .client, maximumFrameBytes: size, maximumMessageBytes: size))
     configuration.maximumOutgoingFrameBytes = .max
-    // What is delivered is the connection's to hold.
+    // The connection limits the delivered content.
     configuration.receiveBufferBytes = .max
     configuration.answersPings = options.autoReplyPing
     session = WebSocketSession(configuration, now: .zero)
@@ -83,7 +83,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
     framer.markFailed(error: .transport(error))
   }
 
-  /// Takes the bytes of the answer's head off the front of `bytes`; false while it is not complete.
+  /// Removes the head of the response from the front of `bytes`; returns false while it is incomplete.
   private func readHead(_ bytes: inout [UInt8], _ framer: ProtocolFramer.Instance) -> Bool {
     var position = 0
     do throws(HeadViolation) {
@@ -134,7 +134,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
       guard readHead(&bytes, framer) else { return 1 }
     }
     bytes.withUnsafeBytes { session.receive($0) }
-    // One event at a time: messages and control frames are delivered in the order in which they came.
+    // Process one event at a time, so that messages and control frames are delivered in their order of arrival.
     while session.intake == .work {
       session.workOnce(now: .zero)
       readPieces(framer)
@@ -152,7 +152,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
     }
   }
 
-  /// Performs what the session decided, and writes what it has.
+  /// Performs the actions of the session, and writes its output.
   private func flush(_ framer: ProtocolFramer.Instance) {
     var violation = perform(framer)
     while case .bytes(let bytes) = output() {
@@ -192,7 +192,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
         let metadata = WebSocketProtocol.Metadata(opcode: .close)
         metadata.closeCode = WebSocketCloseCode(rawValue: code ?? 1005)
         deliver(metadata, Data(reason.utf8), framer)
-        // Else the server ends the connection (RFC 6455 §7.1.1).
+        // Otherwise the server closes the connection (RFC 6455 §7.1.1).
         if isStopping { framer.markFailed(error: nil) }
       case .told(.failed(.violation(let broken))): violation = broken
       case .told, .sent, .refused, .received, .closeStream: break
@@ -209,7 +209,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
 
   // MARK: output
 
-  /// What cannot be sent is left untaken, which fails the send.
+  /// Sends content. If it cannot be sent it is left unconsumed, which fails the send.
   func handleOutput(
     framer: ProtocolFramer.Instance, message: ProtocolFramer.Message, messageLength: Int, isComplete: Bool
   ) {

@@ -5,7 +5,8 @@ public import Lastro
 internal import LastroSupport
 public import LastroWebSocket
 
-/// WebSocket as an application protocol under a ``Connection``; Network framework's `NWProtocolWebSocket`.
+/// WebSocket as an application protocol of a ``Connection``; it corresponds to `NWProtocolWebSocket` of Network
+/// framework.
 ///
 /// ```swift
 /// let connection = NetworkConnection(to: .url(url), using: .webSocket, dialer: CurlDialer.shared)
@@ -13,22 +14,23 @@ public import LastroWebSocket
 /// let context = ConnectionContentContext(identifier: "text", metadata: [metadata])
 /// ```
 ///
-/// The handshake's path and `Host` come from a URL endpoint, or from ``Options/url``. It knows no interceptors,
-/// redirects and compression: for those there is `WebSocketClient`. Messages come whole, each with its ``Metadata`` in
-/// the context. When the connection is cancelled, a Close frame is sent, and the server's is waited for.
+/// The path and `Host` of the handshake come from a URL endpoint, or from ``Options/url``. Interceptors, redirects and
+/// compression are not supported; use `WebSocketClient` for those. Messages are delivered whole, each with its
+/// ``Metadata`` in the context. When the connection is cancelled, it sends a Close frame and waits for that of the
+/// server.
 public enum WebSocketProtocol {
   /// The key of the metadata.
   public static let definition = ProtocolDefinition(implementation: WebSocketFramer.self)
 
-  /// What a frame is (RFC 6455 §5.2).
+  /// The type of a frame (RFC 6455 §5.2).
   public enum Opcode: Sendable, Hashable {
-    /// The next piece of a message.
+    /// A continuation of a message.
     case cont
     /// UTF-8 text.
     case text
     /// Bytes.
     case binary
-    /// The end; its bytes are the reason.
+    /// A Close frame, whose content is the reason.
     case close
     /// A ping.
     case ping
@@ -36,27 +38,27 @@ public enum WebSocketProtocol {
     case pong
   }
 
-  /// How it behaves. A value: a connection has the options that its parameters had.
+  /// The options of the protocol. They are a value: a connection uses the options that were in its parameters.
   public struct Options: ProtocolOptions {
-    /// Names the protocol.
+    /// The definition of the protocol.
     public var definition: ProtocolDefinition { WebSocketProtocol.definition }
-    /// Whether pings are answered by themselves; then they are not delivered. Default false, as with Network framework.
+    /// Whether pings are answered automatically, and then not delivered. Default false, as in Network framework.
     public var autoReplyPing = false
-    /// Most bytes of a message that comes in. Default 1 MiB. Larger ones end the connection.
+    /// The maximum size of a received message. Default 1 MiB. Larger messages end the connection.
     public var maximumMessageSize = 1 << 20
-    /// More header fields of the handshake. Default none.
+    /// Additional header fields of the handshake. Default: none.
     public var additionalHeaders = RawHeaders()
-    /// Subprotocols to offer. Default none.
+    /// The subprotocols to offer. Default: none.
     public var subprotocols: [String] = []
-    /// What the handshake asks for, such as `ws://example.org/chat`. Default `nil`: the endpoint's URL, else `/` of its
+    /// The URL of the handshake, such as `ws://example.org/chat`. Default `nil`: the endpoint's URL, else `/` on its
     /// host.
     public var url: String?
 
-    /// Makes the default options.
+    /// Creates the default options.
     public init() {}
   }
 
-  /// What belongs to one message, in its context.
+  /// The metadata of one message, in its context.
   public final class Metadata: ProtocolMetadata {
     private struct State {
       var closeCode = WebSocketCloseCode.normal
@@ -70,22 +72,23 @@ public enum WebSocketProtocol {
       func callAsFunction(_ error: ConnectionError?) { queue.async { [handler] in handler(error) } }
     }
 
-    /// Names the protocol.
+    /// The definition of the protocol.
     public var definition: ProtocolDefinition { WebSocketProtocol.definition }
-    /// What the frame is.
+    /// The type of the frame.
     public let opcode: Opcode
     private let state = Lock(State())
 
-    /// Makes metadata for a message to send.
+    /// Creates metadata for a message to send.
     public init(opcode: Opcode) { self.opcode = opcode }
 
-    /// Code of a Close frame: the one to send, default 1000, or the one that came. One that came without is 1005.
+    /// The code of a Close frame: the one to send, default 1000, or the received one. A frame without a code reads as
+    /// 1005.
     public var closeCode: WebSocketCloseCode {
       get { state.withLock { $0.closeCode } }
       set { state.withLock { $0.closeCode = newValue } }
     }
 
-    /// Sets what is called, once, when the pong for this ping has come, or the connection has ended before.
+    /// Sets the handler that is called once, when the pong for this ping has arrived or the connection has ended.
     public func setPongHandler(_ queue: DispatchQueue, handler: @escaping @Sendable (ConnectionError?) -> Void) {
       state.withLock { $0.pongHandler = PongHandler(queue: queue, handler: handler) }
     }
@@ -100,19 +103,19 @@ public enum WebSocketProtocol {
 }
 
 extension ConnectionParameters {
-  /// WebSocket over TCP, default options. Every call makes new ones.
+  /// Parameters for WebSocket over TCP with default options. Each access creates new ones.
   public static var webSocket: ConnectionParameters { webSocket(WebSocketProtocol.Options()) }
 
-  /// WebSocket over TLS, default options. Every call makes new ones.
+  /// Parameters for WebSocket over TLS with default options. Each access creates new ones.
   public static var secureWebSocket: ConnectionParameters {
     webSocket(WebSocketProtocol.Options(), tls: DialRequest.TLS(applicationProtocols: ["http/1.1"]))
   }
 
-  /// WebSocket.
+  /// Returns parameters for WebSocket.
   ///
   /// - Parameters:
-  ///   - options: the handshake and the limits.
-  ///   - tls: default `nil`: none.
+  ///   - options: the options of the handshake, and the limits.
+  ///   - tls: the TLS parameters. Default `nil`: no TLS.
   public static func webSocket(
     _ options: WebSocketProtocol.Options, tls: DialRequest.TLS? = nil
   ) -> ConnectionParameters {

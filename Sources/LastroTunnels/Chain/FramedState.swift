@@ -9,28 +9,28 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// What a stream of frames over another stream has of its two directions.
+/// The state of both directions of a framed stream over another stream.
 struct FramedState {
-  /// Decoded, and not read yet.
+  /// The decoded bytes that were not read yet.
   private(set) var bytes = Data()
   var hasEnded = false
-  /// Why nothing more is carried: told again by every call, by a read behind the bytes before it.
+  /// The error that ended the stream, which every call throws again; a read throws it after the bytes before it.
   var failure: TransportError?
-  /// Why nothing more is written, where reading goes on.
+  /// The error that ended writing, while reading continues.
   var writeFailure: TransportError?
-  /// Our direction is over.
+  /// Whether the outgoing direction has ended.
   private(set) var isFinished = false
   private(set) var isClosed = false
   var turns = Turns()
 
-  /// Why nothing can be written.
+  /// The reason why nothing can be written; `nil` if writing is possible.
   var refusal: TransportError? { isClosed || isFinished ? .streamClosed : failure ?? writeFailure }
 
-  /// What a read is answered with; `nil` where more has to come first.
+  /// Returns the result of a read; `nil` if more bytes are needed first.
   mutating func taken(upTo maximum: Int) -> Result<Data?, TransportError>? {
     if isClosed { return .failure(.streamClosed) }
     if !bytes.isEmpty {
-      // A slice that grows may keep what was read of it.
+      // Release an empty slice: a slice that grows may keep the bytes already read.
       defer { bytes = maximum >= bytes.count ? Data() : bytes.dropFirst(maximum) }
       return .success(Data(bytes.prefix(maximum)))
     }
@@ -38,15 +38,15 @@ struct FramedState {
     return hasEnded ? .success(nil) : nil
   }
 
-  /// - Parameter failure: what is wrong behind these bytes.
+  /// - Parameter failure: the error after these bytes.
   mutating func takeIn(_ output: [UInt8], _ failure: TransportError?) {
     if !isClosed { bytes += output }
     if let failure { self.failure = failure }
   }
 
-  /// Ends our direction.
+  /// Ends the outgoing direction.
   ///
-  /// - Returns: why it was over before.
+  /// - Returns: the reason why it had already ended; `nil` if it had not.
   mutating func finish() -> TransportError? {
     isFinished = true
     return isClosed ? .streamClosed : failure ?? writeFailure

@@ -3,7 +3,7 @@
 package import Lastro
 internal import LastroHTTP
 
-// HTTP over tunnels runs on the event loop of the engine at their bottom.
+// HTTP over tunnels runs on the event loop of the bottom engine.
 
 extension SOCKS5Dialer: LayeredDialer {
   package var dialerBelow: (any Dialer)? { below }

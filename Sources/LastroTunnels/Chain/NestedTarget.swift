@@ -9,10 +9,10 @@ internal import LastroWire
   internal import Darwin
 #endif
 
-/// Where a tunnel leads to, checked: nothing in it can end a line or a length field early.
+/// The validated destination of a tunnel: no part of it can end a line or a length field early.
 struct NestedTarget: Equatable {
   let host: SOCKS5Address.Host
-  /// Canonical; IPv6 without brackets.
+  /// The canonical text of the host; IPv6 without brackets.
   let hostText: String
   let port: Int
 
@@ -37,10 +37,10 @@ struct NestedTarget: Equatable {
       ?? Self.bytes(of: name, family: AF_INET, count: 4).map(SOCKS5Address.Host.ipv4) ?? .name(name)
   }
 
-  /// As SOCKS 5 and Shadowsocks write it.
+  /// The address in the format of SOCKS 5 and Shadowsocks.
   var address: SOCKS5Address { SOCKS5Address(host: host, port: UInt16(clamping: port)) }
 
-  /// As HTTP writes it (RFC 9110 §9.3.6).
+  /// The address in the format of HTTP (RFC 9110 §9.3.6).
   var authority: String { "\(hostText.bracketedHost):\(port)" }
 
   private static func general(_ host: String) throws(TransportError) -> String {

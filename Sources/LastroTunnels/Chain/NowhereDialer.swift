@@ -2,7 +2,7 @@
 
 package import Lastro
 
-/// Stands in for a dialer where a tunnel is only checked.
+/// A placeholder for a dialer in the validation of a tunnel.
 package struct NowhereDialer: Dialer {
   package init() {}
 

@@ -2,34 +2,34 @@
 
 public import Lastro
 
-/// A proxy: where it listens, and the user and password for it.
+/// A proxy: its address, and the user and password for it.
 ///
-/// Its description shows no password.
+/// Its description contains no password.
 public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
-  /// User and password for a proxy.
+  /// The user and password for a proxy.
   public struct Credentials: Sendable, Hashable {
-    /// The user; may be seen in logs.
+    /// The user; may appear in logs.
     public var user: String
     /// The password.
     public var password: Secret
 
-    /// Makes credentials.
+    /// Creates credentials.
     public init(user: String, password: Secret) {
       self.user = user
       self.password = password
     }
   }
 
-  /// Name or address, in its canonical form; IPv6 without brackets.
+  /// The host name or IP address in its canonical form; IPv6 without brackets.
   public let host: String
-  /// Port, 1 to 65,535.
+  /// The port, 1 to 65,535.
   public let port: Int
-  /// User and password for the proxy. Default `nil`: it asks for none.
+  /// The user and password for the proxy. Default `nil`: it requires none.
   public let credentials: Credentials?
 
-  /// Makes one; `credentials` are `nil` by default.
+  /// Creates a proxy; `credentials` are `nil` by default.
   ///
-  /// - Throws: `ConfigurationError` when the host is invalid, or the port is not 1 to 65,535.
+  /// - Throws: `ConfigurationError` if the host is invalid, or if the port is not 1 to 65,535.
   public init(host: String, port: Int, credentials: Credentials? = nil) throws(ConfigurationError) {
     do throws(TransportError) {
       self.host = try NestedTarget(host: host, port: port).hostText
@@ -40,15 +40,15 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
     self.credentials = credentials
   }
 
-  /// Such as `user@proxy.example:1080`; the password is never in it.
+  /// The proxy in the form `user@proxy.example:1080`, without the password.
   public var description: String {
     credentials.map { "\($0.user)@\(address)" } ?? address
   }
 
-  /// The request that dials it on the way to another host.
+  /// Returns the request that dials the proxy on the way to another host.
   ///
-  /// The client's certificate is for the server, and so is a Unix socket in its place: neither is for a proxy. What a
-  /// dialer has by default it keeps back itself, by the role.
+  /// The client's certificate and a Unix socket are meant for the server, so neither is used for the proxy. The dialer
+  /// itself withholds its default certificate, based on the role.
   func request(
     for request: DialRequest, tls: DialRequest.TLS? = nil, within limit: Duration?
   ) throws(TransportError) -> DialRequest {

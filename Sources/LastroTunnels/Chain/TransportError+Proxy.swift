@@ -3,13 +3,13 @@
 internal import Lastro
 
 extension ProxyServer {
-  /// As failures name it: without the user.
+  /// The proxy's name in errors, without the user.
   var address: String { "\(host.bracketedHost):\(port)" }
 }
 
 extension TransportError {
-  /// A failure to reach a proxy, told as the proxy's and with its name. What failed at a proxy before it on the way, or
-  /// is a matter of trust, says so itself.
+  /// Returns the error of dialing a proxy as a proxy error with the proxy's name. An error of an earlier proxy, or one
+  /// of trust, is returned unchanged.
   func reaching(_ proxy: String) -> Self {
     var error = self
     switch stage {
@@ -25,7 +25,7 @@ extension TransportError {
     return error
   }
 
-  /// A failure in the talk with a proxy, with its name.
+  /// Returns the error of a proxy handshake with the proxy's name.
   func talking(to proxy: String) -> Self {
     var error = self
     switch stage {
@@ -38,7 +38,7 @@ extension TransportError {
     return error
   }
 
-  /// The proxy went away in the handshake.
+  /// Returns the error of a proxy that closed the connection during the handshake.
   static func proxyClosed(_ name: String) -> Self {
     Self(
       stage: .proxy, code: .proxyRefused, message: "\(name) closed the connection instead of opening a tunnel",

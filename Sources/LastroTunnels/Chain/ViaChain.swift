@@ -8,7 +8,7 @@ public import Lastro
   internal import Foundation
 #endif
 
-/// The way to a host, through one tunnel after the other, the nearest first: what `--via` means.
+/// A path to a host through a sequence of tunnels, the nearest first, as in `--via`.
 ///
 /// ```swift
 /// let chain = try ViaChain(["socks5://127.0.0.1:9050", "http://ann:secret@proxy.example:3128"])
@@ -17,22 +17,22 @@ public import Lastro
 /// | Written | Tunnel |
 /// | --- | --- |
 /// | `socks5://[USER:PASSWORD@]HOST[:PORT]` | ``SOCKS5Dialer``; port 1080 by default. Names go to the proxy, always |
-/// | `socks5h://…` | the same, as curl's users write it |
+/// | `socks5h://…` | the same, in curl's notation |
 /// | `http://[USER:PASSWORD@]HOST:PORT` | ``HTTPConnectDialer`` |
 /// | `https://[USER:PASSWORD@]HOST[:PORT]` | the same with TLS to the proxy; port 443 by default |
-/// | `meek:URL[?front=HOST[:PORT]]` | ``MeekDialer``: `URL` is the meek server's, `front` is contacted in its place |
+/// | `meek:URL[?front=HOST[:PORT]]` | ``MeekDialer``: `URL` is the meek server's, `front` is contacted instead |
 /// | `obfs4:HOST:PORT?cert=CERT[&iat-mode=0\|1\|2]`, or a bridge line | ``WispDialer``; see ``WispServer/init(_:)`` |
 /// | `ss://USER@HOST:PORT[/][?QUERY][#NAME]` | ``ShadowsocksDialer``; see ``ShadowsocksServer/init(_:)`` |
 ///
-/// In user and password of proxies, percent-encoding is undone; write `%40` for `@`, `%3A` for `:` in the user, `%2F`
-/// for `/`. Other items of a meek URL's query stay with it. Descriptions show no password.
+/// Percent-encoding in the user and password of proxies is decoded; write `%40` for `@`, `%3A` for `:` in the user,
+/// `%2F` for `/`. All other items in the query of a meek URL are preserved. Descriptions contain no password.
 public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
-  /// One tunnel of a chain.
+  /// A tunnel of a chain.
   @nonexhaustive
   public enum Hop: Sendable, Hashable, CustomStringConvertible {
     /// A SOCKS 5 proxy.
     case socks5(ProxyServer)
-    /// An HTTP proxy, by CONNECT.
+    /// An HTTP proxy with CONNECT.
     case httpConnect(ProxyServer, isTLS: Bool)
     /// A meek server.
     case meek(MeekServer)
@@ -41,7 +41,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
     /// A Shadowsocks server.
     case shadowsocks(ShadowsocksServer)
 
-    /// As it is written, without the password.
+    /// The hop in its text form, without the password.
     public var description: String {
       switch self {
       case .socks5(let proxy): "socks5://\(proxy)"
@@ -52,22 +52,22 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
       }
     }
 
-    /// Reads one.
+    /// Parses a hop.
     ///
-    /// - Throws: `ConfigurationError` for anything but the forms above. Its message holds nothing of the text but the
-    ///   scheme.
+    /// - Throws: `ConfigurationError` for any other form than those above. Its message contains no part of the text
+    ///   except the scheme.
     public init(_ text: String) throws(ConfigurationError) { self = try ViaReader.hop(text) }
   }
 
-  /// The tunnels, the one nearest to this machine first.
+  /// The tunnels, starting with the one nearest to this machine.
   public var hops: [Hop]
 
-  /// Makes a chain; without hops, it leads straight.
+  /// Creates a chain; without hops, it is a direct path.
   public init(hops: [Hop] = []) { self.hops = hops }
 
-  /// Reads a chain.
+  /// Parses a chain.
   ///
-  /// - Throws: `ConfigurationError`, which tells the number of the hop.
+  /// - Throws: `ConfigurationError` with the number of the hop.
   public init(_ texts: [String]) throws(ConfigurationError) {
     hops = []
     for (index, text) in texts.enumerated() {
@@ -79,14 +79,14 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The hops with arrows between, without passwords.
+  /// The hops separated by arrows, without passwords.
   public var description: String { hops.isEmpty ? "straight" : hops.map(\.description).joined(separator: " → ") }
 
-  /// Makes the dialer that goes this way.
+  /// Creates the dialer for this chain.
   ///
   /// - Parameters:
-  ///   - base: reaches the first hop. It has to do TLS.
-  ///   - secure: puts TLS over a dialer; `TLSDialer` of `LastroCurl` does.
+  ///   - base: the dialer that reaches the first hop. It must support TLS.
+  ///   - secure: puts TLS over a dialer, like `TLSDialer` of `LastroCurl`.
   /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
   public func dialer(
     over base: any Dialer, securing secure: (any Dialer) -> any Dialer
@@ -109,7 +109,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// Reads the texts of hops.
+/// A parser for the texts of hops.
 private enum ViaReader {
   private static let forms =
     "write socks5://HOST:PORT, http://HOST:PORT, https://HOST:PORT, meek:URL?front=HOST, "
@@ -165,7 +165,8 @@ private enum ViaReader {
     return try ProxyServer(host: authority.host, port: port, credentials: credentials)
   }
 
-  /// Host and port for an error's text. What stands where a port should may be a password that lost its host.
+  /// Returns host and port for an error text. Text in place of the port may be a password without a host, so it is
+  /// masked.
   private static func shown(_ text: Substring) -> String {
     let isPlain =
       text.utf8.first == UInt8(ascii: "[")

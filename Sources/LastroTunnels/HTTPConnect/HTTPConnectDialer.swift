@@ -12,27 +12,28 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// A tunnel through an HTTP proxy, by CONNECT (RFC 9110 §9.3.6), plain or over TLS, with Basic credentials
-/// (RFC 7617) where the proxy has some.
+/// A tunnel through an HTTP proxy by CONNECT (RFC 9110 §9.3.6), plain or over TLS, with Basic credentials (RFC 7617) if
+/// the proxy requires them.
 ///
-/// Names go to the proxy, which resolves them. It carries bytes. TLS with the host is a `TLSDialer`'s that is put over
-/// it; datagrams are refused.
+/// The proxy resolves names. The tunnel carries bytes: put a `TLSDialer` over it for TLS with the host. Datagrams are
+/// refused.
 public struct HTTPConnectDialer: Dialer {
   /// The proxy that is asked to connect.
   public let proxy: ProxyServer
-  /// TLS with the proxy itself (`https://` proxies); `nil` for none.
+  /// The TLS parameters for the proxy itself (`https://` proxies); `nil`: no TLS.
   public let tls: DialRequest.TLS?
   /// The dialer that reaches the proxy.
   public let below: any Dialer
   private let authorization: Secret?
 
-  /// Makes a tunnel; the proxy is asked at the first dial.
+  /// Creates a tunnel; the proxy is first contacted by the first dial.
   ///
   /// - Parameters:
   ///   - proxy: the proxy.
-  ///   - tls: TLS with the proxy, which the dialer below then has to do. Default `nil`: none.
-  ///   - below: how it is reached: straight, or through another tunnel.
-  /// - Throws: `ConfigurationError` for credentials that Basic cannot carry: a user with a colon, control characters.
+  ///   - tls: the TLS parameters for the proxy, which the dialer below must support. Default `nil`: no TLS.
+  ///   - below: the dialer that reaches the proxy: directly, or through another tunnel.
+  /// - Throws: `ConfigurationError` for credentials that Basic cannot carry: a user with a colon, or control
+  ///   characters.
   public init(
     proxy: ProxyServer, tls: DialRequest.TLS? = nil, over below: any Dialer
   ) throws(ConfigurationError) {
@@ -46,9 +47,10 @@ public struct HTTPConnectDialer: Dialer {
 
   /// Opens a stream through the proxy.
   ///
-  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where it cannot be
-  ///   reached, `proxy_refused` for any answer but 2xx, with its status as `engineCode`, `protocol_violation` for an
-  ///   answer that is no HTTP/1; what else the dialer below throws. Messages name the proxy by host and port.
+  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` if the proxy cannot be
+  ///   reached, `proxy_refused` for any response other than 2xx, with its status as `engineCode`, `protocol_violation`
+  ///   for a response that is not HTTP/1; otherwise the errors of the dialer below. Messages name the proxy by host and
+  ///   port.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("HTTPConnectDialer") }
     let target = try NestedTarget(host: request.host, port: request.port)
@@ -69,9 +71,9 @@ public struct HTTPConnectDialer: Dialer {
     }
   }
 
-  /// Asks the dialer below.
+  /// Checks the request with the dialer below.
   ///
-  /// - Throws: `TransportError`, as the dialer below.
+  /// - Throws: `TransportError`, like the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
   /// Returns the revisions of the dialer below.
@@ -79,7 +81,7 @@ public struct HTTPConnectDialer: Dialer {
 
   private var name: String { "the HTTP proxy \(proxy.address)" }
 
-  /// The stream behind the proxy.
+  /// Opens the stream behind the proxy.
   private func open(
     _ target: NestedTarget, over stream: any ByteStream, within countdown: Countdown
   ) async throws(TransportError) -> any ByteStream {
@@ -101,7 +103,7 @@ public struct HTTPConnectDialer: Dialer {
   ) throws(TransportError) -> TransferRequest {
     var head = HTTPRequest(method: .connect, scheme: nil, authority: target.authority, path: target.authority)
     if let authorization { head.headerFields[.proxyAuthorization] = authorization.reveal() }
-    // What a proxy says beside its status is not wanted.
+    // Only the status of the proxy's response matters.
     return TransferRequest(
       head: head, delivery: .collected(maximumBytes: 0), deadline: try countdown.remaining(),
       deadlineCode: .connectTimeout)
@@ -125,7 +127,7 @@ public struct HTTPConnectDialer: Dialer {
 }
 
 extension TransportError {
-  /// Returns the error of an answer that HTTP does not allow, as the proxy's.
+  /// Returns the error of an invalid response as a proxy error.
   fileprivate func answeringCONNECT(of proxy: String) -> Self {
     switch code {
     case .connectionLost: .proxyClosed(proxy)

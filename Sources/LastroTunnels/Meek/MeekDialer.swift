@@ -10,42 +10,41 @@ internal import LastroHTTP
   internal import Foundation
 #endif
 
-/// The meek tunnel: a stream as a sequence of HTTP requests, which a web server, or a front before it, passes on.
+/// The meek tunnel: a stream as a sequence of HTTP requests, which a web server or a front before it forwards.
 ///
-/// Every stream is a session with a random `X-Session-Id`. Bytes go up in the bodies of `POST`s and come down in the
-/// answers, 64 KiB at most each way. After a request that moved something the next follows at once; otherwise after 100
-/// ms, half as much longer each time, 5 s at most (the published meek-client's numbers).
+/// Every stream is a session with a random `X-Session-Id`. Bytes are sent in the bodies of `POST`s and received in the
+/// responses, at most 64 KiB each way. After an exchange that carried bytes, the next request follows at once.
+/// Otherwise it follows after 100 ms, increased by half each time, up to 5 s (the values of the published meek-client).
 ///
-/// A session leads where its server leads: host and port of a request to dial are for the layers above (the name for
-/// TLS).
+/// The server determines the destination of a session: host and port of a dial request are only used by the layers
+/// above (as the name for TLS).
 ///
-/// - Exactly once: a request that may have reached the server is never sent again. Its failure ends the stream.
-/// - The protocol has no end of its own. When the server is done with a session it answers with an error, and reading
-///   throws code `connection_lost`. Ending one direction waits until the server has all bytes, and nothing can be
-///   written after it; but the server does not learn of it. What has to be told is told in the protocol that meek
-///   carries.
-/// - Closing returns at once. Bytes that were written before still go out, for 5 s at most, as long as the process
-///   lives; ending one direction first makes sure of them.
-/// - Back-pressure: writing waits behind 128 KiB; while 192 KiB lie unread there are no requests, so a task that
-///   writes, or ends its direction, has to read too.
+/// - Exactly once: a request that may have reached the server is never resent. Its failure ends the stream.
+/// - The protocol cannot signal an end. When the server has finished a session it responds with an error, and reading
+///   throws code `connection_lost`. Ending the outgoing direction waits until the server has all bytes, and no write
+///   can follow. The server is not informed; use the protocol that meek carries for that.
+/// - Closing returns at once. Bytes written earlier are still sent, for at most 5 s, while the process lives. To be
+///   sure that they arrive, end the outgoing direction first.
+/// - Back-pressure: a write waits while 128 KiB are queued. While more than 192 KiB are unread, no request is sent; a
+///   task that writes, or ends its direction, must therefore also read.
 public struct MeekDialer: Dialer {
-  /// The server, and its front.
+  /// The server and its front.
   public let server: MeekServer
   private let stack: any HTTPNetworkStack
   let below: (any Dialer)?
   private let time: TimeSource
   private let random: RandomSource
 
-  /// Makes a tunnel whose requests a stack makes.
+  /// Creates a tunnel whose requests are sent by a stack.
   ///
-  /// Nothing of the stack's is bypassed: interceptors, pins, proxies. Its judges are not asked whether the host that is
-  /// dialed may be talked to in the clear; a `TLSDialer` over this dialer asks its own.
+  /// All features of the stack apply: interceptors, pins, proxies. Its judges are not asked whether the dialed host
+  /// allows plaintext; a `TLSDialer` over this dialer asks its own judges.
   ///
   /// - Parameters:
-  ///   - server: the server, and its front.
-  ///   - stack: makes the requests.
-  ///   - time: measures pauses. Default: the system's clock.
-  ///   - random: makes session ids. Default: the system's generator.
+  ///   - server: the server and its front.
+  ///   - stack: the stack that sends the requests.
+  ///   - time: the time source for pauses. Default: the system's clock.
+  ///   - random: the source of session IDs. Default: the system's generator.
   public init(
     _ server: MeekServer, through stack: any HTTPNetworkStack, time: TimeSource = .continuous,
     random: RandomSource = .system
@@ -57,21 +56,22 @@ public struct MeekDialer: Dialer {
     self.random = random
   }
 
-  /// Makes a tunnel whose requests go over streams of another dialer: HTTP/1.1, spoken by Lastro itself.
+  /// Creates a tunnel whose requests are sent over streams of another dialer, as HTTP/1.1 by Lastro itself.
   ///
-  /// For an `https` server the dialer below has to do TLS.
+  /// For an `https` server, the dialer below must support TLS.
   ///
   /// - Parameters:
-  ///   - server: the server, and its front.
-  ///   - below: opens the streams.
-  ///   - time: measures pauses. Default: the system's clock.
-  ///   - random: makes session ids. Default: the system's generator.
+  ///   - server: the server and its front.
+  ///   - below: the dialer that opens the streams.
+  ///   - time: the time source for pauses. Default: the system's clock.
+  ///   - random: the source of session IDs. Default: the system's generator.
   public init(
     _ server: MeekServer, over below: any Dialer, time: TimeSource = .continuous, random: RandomSource = .system
   ) {
     self.server = server
     var limits = DialerTransport.Configuration.bare(time, idleConnections: 1)
-    // A server that closes an idle connection, just when a request is on its way, leaves open whether it got it.
+    // If a server closes an idle connection while a request is being sent, it is unknown whether it received the
+    // request.
     limits.idleLifetime = .seconds(2)
     stack = TransportNetworkStack(transport: DialerTransport(below, role: .proxy, configuration: limits))
     self.below = below
@@ -79,9 +79,9 @@ public struct MeekDialer: Dialer {
     self.random = random
   }
 
-  /// Opens a session: makes its first request, which carries nothing.
+  /// Opens a session by sending its first request, which has no payload.
   ///
-  /// - Throws: `TransportError`, of the request; code `connection_lost` for an answer other than 200.
+  /// - Throws: `TransportError` of the request; code `connection_lost` for a response other than 200.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("MeekDialer") }
     _ = try NestedTarget(host: request.host, port: request.port)
@@ -105,12 +105,12 @@ public struct MeekDialer: Dialer {
     return stream
   }
 
-  /// Asks the dialer below, where there is one.
+  /// Checks the request with the dialer below, if there is one.
   ///
-  /// - Throws: `TransportError`, as the dialer below.
+  /// - Throws: `TransportError`, like the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below?.checkPlaintext(request) }
 
-  /// Returns the revisions of the dialer below, where there is one.
+  /// Returns the revisions of the dialer below, if there is one.
   public func trustRevisions(for request: DialRequest) -> [UInt64] { below?.trustRevisions(for: request) ?? [] }
 
   private func exchange(_ connection: ConnectionOptions?) throws(TransportError) -> MeekSession.Exchange {
@@ -119,8 +119,8 @@ public struct MeekDialer: Dialer {
     options.redirects = RedirectPolicy.none
     options.idempotency = .notIdempotent
     options.hostField = server.hostField
-    // The client's certificate is for the host, which is not the front. Over streams, the role keeps back the default
-    // one.
+    // The client's certificate is for the host, not for the front. Over streams, the role withholds the default
+    // certificate.
     options.connection = connection
     options.connection?.tls.identity = nil
     var template = try ResourceRequest(
@@ -153,7 +153,7 @@ public struct MeekDialer: Dialer {
       hint: "dial anew if the session is over, else check that it is a meek server", requestSent: true)
   }
 
-  /// 128 random bits.
+  /// Returns 128 random bits in hexadecimal.
   private func sessionID() -> String {
     [random.next(), random.next()].map { half in
       let text = String(half, radix: 16)

@@ -8,28 +8,28 @@ public import Lastro
   public import Foundation
 #endif
 
-/// A server of meek, and the front by which it is reached.
+/// A meek server, and the front through which it is reached.
 ///
-/// Requests go to the front: its name is looked up, sent in TLS (SNI), and looked for in the certificate. In the `Host`
-/// field stands the server behind it, and the path is the server's. What meek-client calls `url` is ``serverURL`` here,
-/// and what it calls `front` is the host of ``front``.
+/// Requests go to the front: its name is resolved, sent in TLS (SNI), and verified in the certificate. The `Host` field
+/// has the server behind it, and the path is the server's. The `url` of meek-client is ``serverURL`` here, and its
+/// `front` is the host of ``front``.
 public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
-  /// The URL that is really contacted: scheme, host and port.
+  /// The URL that is contacted: scheme, host and port.
   public let front: URL
-  /// The meek server: host, port, path and query.
+  /// The URL of the meek server: host, port, path and query.
   public let serverURL: URL
-  /// What is requested: the front's scheme and authority, the server's path.
+  /// The URL of the requests: the front's scheme and authority, and the server's path.
   let requestURL: String
-  /// The server's authority, where it is another than the front's.
+  /// The server's authority, if it differs from that of the front.
   let hostField: String?
 
-  /// Makes one.
+  /// Creates a server with a front.
   ///
   /// - Parameters:
-  ///   - front: the URL to contact, `http` or `https`, without path, query and user. Where there is no front, the
-  ///     server's own.
-  ///   - serverURL: the meek server, `http` or `https`. Its scheme is the front's.
-  /// - Throws: `ConfigurationError` when a URL cannot be used.
+  ///   - front: the URL to contact, `http` or `https`, without path, query and user. Without a front, pass the server's
+  ///     own URL.
+  ///   - serverURL: the URL of the meek server, with the same scheme as the front.
+  /// - Throws: `ConfigurationError` if a URL cannot be used.
   public init(to front: URL, serverURL: URL) throws(ConfigurationError) {
     self.front = front
     self.serverURL = serverURL
@@ -47,9 +47,9 @@ public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
     hostField = contact.authority == server.authority ? nil : server.authority
   }
 
-  /// Makes one that is contacted itself.
+  /// Creates a server that is contacted directly.
   ///
-  /// - Throws: `ConfigurationError` when the URL cannot be used.
+  /// - Throws: `ConfigurationError` if the URL cannot be used.
   public init(_ serverURL: URL) throws(ConfigurationError) { try self.init(to: serverURL, serverURL: serverURL) }
 
   private static func target(_ url: URL, _ name: String) throws(ConfigurationError) -> RequestTarget {
@@ -60,7 +60,7 @@ public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Front and server's host, without paths, which may be secret.
+  /// The front and the server's host, without paths, which may be secret.
   public var description: String {
     let contact = requestURL.split(separator: "/", maxSplits: 3).prefix(2).joined(separator: "//")
     return hostField.map { "\(contact) for \($0)" } ?? contact

@@ -9,12 +9,13 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// A meek session: one request after the other, bytes up in their bodies, bytes down in the answers.
+/// A meek session: sequential requests, with outgoing bytes in their bodies and incoming bytes in the responses.
 ///
-/// Order is all there is to tell the server which bytes it has: a request that may have reached it is never sent again,
-/// and its failure is the session's end.
+/// The server can only tell by their order which bytes it has received. A request that may have reached it is therefore
+/// never resent, and its failure ends the session.
 final class MeekSession: Sendable {
-  /// Sends one request's body and gives the answer's. Throws with `requestSent` where the server may have it.
+  /// Sends the body of a request and returns that of the response. Errors have `requestSent` set if the server may have
+  /// received the request.
   typealias Exchange = @Sendable (Data) async throws(TransportError) -> Data
 
   struct State {
@@ -23,26 +24,26 @@ final class MeekSession: Sendable {
     var failure: TransportError?
     var isClosed = false
     var turns = Turns()
-    /// Our direction is over.
+    /// Whether the outgoing direction has ended.
     var isFinished = false
-    /// Bytes of the request that is under way.
+    /// The number of bytes in the current request.
     var underWay = 0
     var polling: Task<Void, Never>?
 
-    /// The server has every byte that was written. After a failure it stays what it was.
+    /// Whether the server has received every written byte. After a failure the value no longer changes.
     var isFlushed: Bool { outgoing.isEmpty && underWay == 0 }
   }
 
-  /// Of one body, either way (`maxPayloadLength`).
+  /// The maximum size of a body in either direction (`maxPayloadLength`).
   static let payloadBytes = 65_536
-  /// Taken from the writer before it waits.
+  /// The number of bytes that are accepted from the writer before it has to wait.
   static let outgoingBytes = 2 * payloadBytes
-  /// Kept for the reader; there is no request unless a whole answer has room.
+  /// The number of bytes that are kept for the reader; a request is sent only if there is room for a whole response.
   static let incomingBytes = 4 * payloadBytes
   private static let firstPause = Duration.milliseconds(100)
   private static let longestPause = Duration.seconds(5)
   private static let attempts = 5
-  /// The longest that a closed session lives on to send what was written.
+  /// The longest time that a closed session continues, to send the bytes written before.
   private static let farewell = Duration.seconds(5)
 
   let state = Watched(State())
@@ -54,7 +55,7 @@ final class MeekSession: Sendable {
     self.exchange = exchange
   }
 
-  /// Makes the first request, which carries nothing: it shows that server and front are there.
+  /// Sends the first request, which has no payload: it verifies that server and front are reachable.
   func open() async throws(TransportError) {
     let answer = try await send(Data())
     state.change { $0.incoming.append(answer) }
@@ -66,7 +67,7 @@ final class MeekSession: Sendable {
     if isClosed { polling.cancel() }
   }
 
-  /// Bytes that were taken from a writer go out all the same, within limits.
+  /// Closes the session. Bytes that were accepted from a writer are still sent, within limits.
   func close() {
     let (polling, isFlushed) = state.change { state in
       state.isClosed = true
@@ -82,7 +83,7 @@ final class MeekSession: Sendable {
     }
   }
 
-  /// A pause after a request that moved nothing, longer each time; none after one that did.
+  /// Sends requests. After an exchange without bytes it pauses, longer each time; after any other it does not.
   private func poll(isQuiet: Bool) async {
     var pause = isQuiet ? Self.firstPause : .zero
     while await waitForTurn(pause), let body = take() {
@@ -98,14 +99,14 @@ final class MeekSession: Sendable {
           pause = .zero
         }
       } catch {
-        // What is not sent stays, and tells that something was lost.
+        // Keep the unsent bytes: they show that data was lost.
         state.change { $0.failure = error }
         return
       }
     }
   }
 
-  /// False when the session is closed, and has nothing left to send.
+  /// Waits until the next request is due; returns false if the session is closed and has nothing left to send.
   private func waitForTurn(_ pause: Duration) async -> Bool {
     if pause > .zero {
       let wait = await state.wait(within: pause, time: time) { $0.isClosed || !$0.outgoing.isEmpty }
@@ -128,7 +129,7 @@ final class MeekSession: Sendable {
     }
   }
 
-  /// One request, made again only where none of it was sent.
+  /// Sends one request; retries only if no part of it was sent.
   private func send(_ body: Data) async throws(TransportError) -> Data {
     var pause = Self.firstPause
     for _ in 1..<Self.attempts {
@@ -137,7 +138,7 @@ final class MeekSession: Sendable {
       } catch {
         guard !error.requestSent, error.mayPass else { throw error }
       }
-      // Closing the session cancels this wait, when it is time to.
+      // Closing the session cancels this wait when its time has passed.
       let wait = await state.wait(within: pause, time: time) { _ in false }
       guard case .failure(.limit) = wait else { throw .cancelled() }
       pause = min(pause * 2, Self.longestPause)
@@ -147,7 +148,7 @@ final class MeekSession: Sendable {
 }
 
 extension TransportError {
-  /// Whether the same may succeed a moment later.
+  /// Whether a retry may succeed a moment later.
   fileprivate var mayPass: Bool {
     switch code {
     case .connectFailed, .connectTimeout, .connectionLost, .proxyConnectFailed: true

@@ -9,14 +9,14 @@ import LastroSupport
   internal import Foundation
 #endif
 
-/// The stream's face of a ``MeekSession``.
+/// The stream interface of a ``MeekSession``.
 final class MeekStream: ByteStream {
   private let session: MeekSession
   private let time: TimeSource
 
   let facts = StreamFacts()
 
-  /// - Parameter session: open; this stream's alone.
+  /// - Parameter session: an open session, used only by this stream.
   init(_ session: MeekSession, time: TimeSource) {
     self.session = session
     self.time = time
@@ -42,7 +42,8 @@ final class MeekStream: ByteStream {
       if !state.incoming.isEmpty {
         let piece = Data(state.incoming.prefix(maximum))
         state.incoming = state.incoming.dropFirst(piece.count)
-        // A slice that grows keeps what was read of it. Copied is no more than was read since the last time.
+        // A growing slice keeps the bytes already read. Copy the slice when more bytes were read than are left, so that
+        // copying stays cheap.
         if state.incoming.startIndex >= state.incoming.count { state.incoming = Data(state.incoming) }
         return .success(piece)
       }
@@ -72,14 +73,14 @@ final class MeekStream: ByteStream {
           $0.isClosed || $0.failure != nil || $0.outgoing.count < MeekSession.outgoingBytes
         }
       } catch {
-        // The server gets an unknown part of it, and all of what was written before.
+        // The server gets an unknown part of these bytes, and all those written before.
         session.close()
         throw error
       }
     } while true
   }
 
-  /// Waits until the server has all bytes. The protocol has no word for the end itself.
+  /// Waits until the server has all bytes. The protocol cannot signal the end itself.
   func finishWriting(within limit: Duration?) async throws(TransportError) {
     try begin(.writing)
     defer { end(.writing) }

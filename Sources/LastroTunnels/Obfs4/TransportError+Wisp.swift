@@ -5,10 +5,10 @@ internal import LastroHTTP
 internal import LastroObfuscation
 
 extension TransportError {
-  /// The name in failures: without the address, which logs must not have.
+  /// The server's name in errors, without its address, which must not appear in logs.
   static let wispServer = "the obfs4 server"
 
-  /// A server that is not convinced by a hello, and one that does not speak obfs4, both say nothing.
+  /// Returns the error of a silent server: it either rejected the hello or does not speak obfs4.
   static func wispSilence(within limit: Duration?) -> Self {
     var error = dialTimedOut(within: limit)
     error.message = "\(wispServer) did not answer: \(error.message)"
@@ -18,7 +18,7 @@ extension TransportError {
     return error
   }
 
-  /// The server went away in the handshake.
+  /// Returns the error of a server that closed the connection during the handshake.
   static func wispClosed(_ cause: TransportError? = nil) -> Self {
     var error = TransportError(
       stage: .proxy, code: .proxyRefused,
@@ -28,7 +28,7 @@ extension TransportError {
     return error
   }
 
-  /// A failure in the handshake.
+  /// The error as one of the handshake.
   var talkingToWispServer: Self {
     switch stage {
     case .send, .response: return .wispClosed(self)
@@ -49,7 +49,7 @@ extension TransportError {
 }
 
 extension Obfs4Failure {
-  /// In the handshake: nothing of the application was sent.
+  /// The error of the handshake, before any data of the application was sent.
   var dialing: TransportError {
     switch self {
     case .noMark, .truncated, .replayed, .wrongFrame, .counterExhausted:

@@ -4,15 +4,15 @@ internal import Lastro
 internal import LastroObfuscation
 internal import LastroWire
 
-/// The text of obfs4's certificate: base64 (RFC 4648 §4) of 52 bytes. Errors tell lengths and places, never a
-/// character.
+/// The text format of obfs4's certificate: base64 (RFC 4648 §4) of 52 bytes. Errors contain lengths and positions, but
+/// never a character.
 enum WispCertificate {
   private static let byteCount = 52
   private static let characterCount = 70
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let hint = "copy it from the bridge line: it stands behind cert=, and has 70 characters"
 
-  /// Node id and public key. The last 4 bits of the 70th character are not read, as obfs4proxy does not.
+  /// Returns node ID and public key. The last 4 bits of the 70th character are ignored, as in obfs4proxy.
   static func bytes(of text: String) throws(ConfigurationError) -> [UInt8] {
     var characters = Array(text.utf8)
     guard !characters.isEmpty else { throw ConfigurationError("the obfs4 certificate is empty", hint: hint) }
@@ -51,7 +51,7 @@ enum WispCertificate {
     return identity
   }
 
-  /// Without `==`.
+  /// Returns the certificate without `==`.
   static func text(of bytes: [UInt8]) -> String {
     var characters: [UInt8] = []
     for start in stride(from: 0, to: bytes.count, by: 3) {
@@ -64,7 +64,7 @@ enum WispCertificate {
     return String(decoding: characters, as: UTF8.self)
   }
 
-  /// - Parameter name: "node id", "public key".
+  /// - Parameter name: the name of the value, "node id" or "public key".
   static func bytes(
     ofHexadecimal text: String, count: Int, _ name: String
   ) throws(ConfigurationError) -> [UInt8] {

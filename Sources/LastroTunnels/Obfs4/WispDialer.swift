@@ -11,43 +11,42 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// The obfs4 tunnel: a stream whose every byte looks random, to a server (a "bridge") that proves to have the key of
+/// The obfs4 tunnel: a stream in which every byte looks random, to a server (a "bridge") that proves to have the key of
 /// its certificate. The Swift Transport API calls it Wisp.
 ///
-/// The server leads its streams to the one place that its operator chose: host and port of a request to dial are for
-/// the layers above (the name for TLS), and are never sent. To choose hosts, let that place be a proxy, and put a
-/// ``SOCKS5Dialer`` over this dialer.
+/// The server forwards its streams to the single destination that its operator chose. Host and port of a dial request
+/// are only used by the layers above (as the name for TLS), and are never sent. To choose hosts, let that destination
+/// be a proxy, and put a ``SOCKS5Dialer`` over this dialer.
 ///
 /// ```swift
 /// let server = try WispServer("obfs4:192.0.2.7:443?cert=AQID…cg&iat-mode=0")
 /// let dialer = TLSDialer(over: WispDialer(server, over: engine))
 /// ```
 ///
-/// - It carries bytes. TLS is a `TLSDialer`'s that is put over it, and needed: obfs4 hides, and proves the server, but
-///   an attacker who can cut the connection can end a stream between two frames unseen. Datagrams are refused.
-/// - The protocol has no end of its own for one direction. Ending it sends nothing: the server does not learn of it,
-///   and what has to be told is told in the protocol above. Closing ends both directions.
-/// - Reading decodes what is there when the application reads, and not before: at most 64 KiB at a time. A frame that
-///   was changed on its path closes the connection; what came before it is read first, then every read throws code
-///   `protocol_violation`.
-/// - A small write costs up to 1,448 bytes and more for its padding: write much at once. Pauses of
-///   ``WispServer/Timing/paused`` and ``WispServer/Timing/paranoid`` are part of the write and of its limit, but that
-///   behind the last piece.
-/// - The clocks of both ends may differ by an hour at most.
+/// - It carries bytes. Put a `TLSDialer` over it: obfs4 hides the traffic and authenticates the server, but an attacker
+///   who can cut the connection can end a stream between two frames unnoticed. Datagrams are refused.
+/// - The protocol cannot end a single direction. Ending the outgoing direction sends nothing, so the server is not
+///   informed; use the protocol above for that. Closing ends both directions.
+/// - Bytes are decoded when the application reads, at most 64 KiB at a time. A frame that was changed in transit closes
+///   the connection. The bytes before it can still be read; after that, every read throws code `protocol_violation`.
+/// - A small write can send 1,448 bytes or more because of its padding: prefer large writes. The pauses of
+///   ``WispServer/Timing/paused`` and ``WispServer/Timing/paranoid`` are part of the write and count against its limit,
+///   except the one after the last piece.
+/// - The clocks of both ends may differ by at most an hour.
 public struct WispDialer: Dialer {
   /// The server.
   public let server: WispServer
-  /// The dialer that reaches it.
+  /// The dialer that reaches the server.
   public let below: any Dialer
   private let time: TimeSource
   private let random: any Obfs4Random
 
-  /// Makes a tunnel; the server is asked at the first dial.
+  /// Creates a tunnel; the server is first contacted by the first dial.
   ///
   /// - Parameters:
-  ///   - server: address, certificate and timing.
-  ///   - below: how it is reached: straight, or through another tunnel.
-  ///   - time: measures pauses and limits, and tells the hour. Default: the system's clock.
+  ///   - server: the address, certificate and timing of the server.
+  ///   - below: the dialer that reaches the server: directly, or through another tunnel.
+  ///   - time: the time source for pauses, limits and the current hour. Default: the system's clock.
   public init(_ server: WispServer, over below: any Dialer, time: TimeSource = .continuous) {
     self.init(server, over: below, time: time, random: Obfs4SystemRandom())
   }
@@ -61,22 +60,22 @@ public struct WispDialer: Dialer {
     self.random = random
   }
 
-  /// Opens a stream: makes a key, dials the server, and has it prove that it knows the certificate's secret, all within
-  /// the request's limit. A server says nothing to a client that it does not accept, so that a wrong certificate, a
-  /// wrong clock and a server of another kind end with the limit.
+  /// Opens a stream: creates a key, dials the server, and verifies that it knows the certificate's secret, all within
+  /// the request's limit. A server does not respond to a client that it rejects. A wrong certificate, a wrong clock and
+  /// a server of another kind are therefore only noticed when the limit passes.
   ///
-  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where the server
-  ///   cannot be reached, `proxy_refused` where it ends the connection, `handshake_failed` for a response that is not
-  ///   its own, with an `engineCode`: 1 no mark in 8,192 bytes, 2 wrong MAC, 3 wrong proof, 4 a key that gives no
-  ///   secret. Stage `timeout`, code `connect_timeout`, where it is silent. Stage `request`, code `unsupported`, for
-  ///   TLS and where libcrypto refuses what obfs4 needs. What else the dialer below throws. Nothing of the application
-  ///   was sent.
+  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` if the server cannot
+  ///   be reached, `proxy_refused` if it closes the connection, `handshake_failed` for an invalid response, with an
+  ///   `engineCode`: 1 no mark in 8,192 bytes, 2 wrong MAC, 3 wrong proof, 4 a key that gives no secret. Stage
+  ///   `timeout`, code `connect_timeout`, if it is silent. Stage `request`, code `unsupported`, for TLS, and if
+  ///   libcrypto does not support the algorithms of obfs4. Otherwise the errors of the dialer below. Nothing of the
+  ///   application was sent.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("WispDialer") }
     _ = try NestedTarget(host: request.host, port: request.port)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout, now: time.now)
-    // Made before the connection: how long it took must not be seen.
+    // Create it before the connection, so that its duration is not observable.
     let keyPair = try keyPair()
     let dialed = try server.request(for: request, within: try countdown.remaining())
     let stream: any ByteStream
@@ -93,9 +92,9 @@ public struct WispDialer: Dialer {
     }
   }
 
-  /// Asks the dialer below.
+  /// Checks the request with the dialer below.
   ///
-  /// - Throws: `TransportError`, as the dialer below.
+  /// - Throws: `TransportError`, like the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
   /// Returns the revisions of the dialer below.
@@ -110,7 +109,8 @@ public struct WispDialer: Dialer {
     }
   }
 
-  /// A handshake that the limit or a cancellation gives up is closed by the caller, which ends the waiting task.
+  /// Performs the handshake. If the limit or a cancellation interrupts it, the caller closes the stream, which ends the
+  /// waiting task.
   private func open(
     over stream: any ByteStream, _ keyPair: Obfs4KeyPair, within countdown: Countdown
   ) async throws(TransportError) -> WispStream {
@@ -131,7 +131,7 @@ public struct WispDialer: Dialer {
     var random = random
     var handshake: Obfs4ClientHandshake
     do throws(Obfs4Failure) {
-      // The server answers over this hour, also where another begins meanwhile.
+      // The server responds for this hour, even if the next one begins meanwhile.
       handshake = try Obfs4ClientHandshake(
         to: server.identity, keyPair: keyPair, hour: Int(time.sinceEpoch() / .seconds(3600)), random: &random)
     } catch {

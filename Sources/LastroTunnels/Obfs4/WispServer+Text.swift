@@ -3,27 +3,27 @@
 public import Lastro
 
 extension WispServer {
-  /// Reads one from a hop of a chain, or from a bridge line, as Tor's configuration has it.
+  /// Parses a server from a hop of a chain, or from a bridge line of Tor's configuration.
   ///
-  /// - `obfs4:HOST:PORT?cert=CERT[&iat-mode=0|1|2]`: items in any order, each once, with `&` or `;` between; IPv6 in
-  ///   brackets. `%2B`, `%2F` and `%3D` in a value are `+`, `/` and `=`, and `+` is itself.
+  /// - `obfs4:HOST:PORT?cert=CERT[&iat-mode=0|1|2]`: items in any order, each once, separated by `&` or `;`; IPv6 in
+  ///   brackets. `%2B`, `%2F` and `%3D` in a value are decoded to `+`, `/` and `=`; `+` is not decoded.
   /// - `[Bridge ]obfs4 HOST:PORT [FINGERPRINT] cert=CERT [iat-mode=…]`: the fingerprint, 40 hexadecimal digits, and
-  ///   unknown items are skipped.
+  ///   unknown items are ignored.
   ///
-  /// In place of `cert`, `node-id` and `public-key` may stand. Without `iat-mode` it is 0.
+  /// The items `node-id` and `public-key` may replace `cert`. The default of `iat-mode` is 0.
   ///
-  /// - Throws: `ConfigurationError` for anything else. Its message shows nothing of the text but a port.
+  /// - Throws: `ConfigurationError` for any other text. Its message contains no part of the text except a port.
   public init(_ text: String) throws(ConfigurationError) {
     self = try WispReader.isBridgeLine(text) ? WispReader.bridgeLine(text) : WispReader.hop(text)
   }
 
-  /// Whether a text can be meant for ``init(_:)``: of those that a chain reads, the others are not.
+  /// Whether a text is meant for ``init(_:)``, as opposed to the other forms of a chain.
   static func isWritten(_ text: String) -> Bool {
     text.prefix(6).lowercased() == "obfs4:" || WispReader.isBridgeLine(text)
   }
 }
 
-/// Reads the texts of obfs4's servers.
+/// A parser for the texts of obfs4 servers.
 private enum WispReader {
   private static let forms =
     "write obfs4:HOST:PORT?cert=CERT&iat-mode=0, or a whole bridge line in quotes: obfs4 HOST:PORT cert=CERT iat-mode=0"
@@ -81,15 +81,15 @@ private enum WispReader {
   }
 }
 
-/// The items of a server's text.
+/// The items in the text of a server.
 private struct Items {
   private static let names = ["cert", "iat-mode", "node-id", "public-key"]
 
   private var values: [String: String] = [:]
-  /// Whether the item that was taken last is one of obfs4's.
+  /// Whether the last item is one of obfs4.
   private(set) var lastIsKnown = true
 
-  /// Takes `NAME=VALUE`.
+  /// Adds an item `NAME=VALUE`.
   mutating func take(_ item: Substring, _ decoded: (Substring) -> String) throws(ConfigurationError) {
     let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])
@@ -102,7 +102,7 @@ private struct Items {
   }
 
   func server(at address: Substring, _ forms: String) throws(ConfigurationError) -> WispServer {
-    // What stands in place of the address may be the certificate: only a number is shown.
+    // The text in place of the address may be the certificate, so show only a number.
     let digits = address.utf8.lastIndex(of: UInt8(ascii: ":")).map { address[address.utf8.index(after: $0)...] } ?? ""
     if !digits.isEmpty, digits.utf8.allSatisfy(\.isDigit), !(1...65_535).contains(Int(digits) ?? .max) {
       throw ConfigurationError(
@@ -142,8 +142,8 @@ private struct Items {
 }
 
 extension Substring {
-  /// With `%2B`, `%2F` and `%3D` undone, which some programs write for `+`, `/` and `=`; nothing else of a URL's rules
-  /// holds here.
+  /// The text with `%2B`, `%2F` and `%3D` decoded, which some programs write for `+`, `/` and `=`; no other URL
+  /// decoding applies.
   fileprivate var undoingPercent: String {
     var result = "", rest = self
     while let percent = rest.firstIndex(of: "%") {

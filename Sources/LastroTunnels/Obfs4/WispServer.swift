@@ -3,58 +3,58 @@
 public import Lastro
 internal import LastroObfuscation
 
-/// A server of obfs4 (a "bridge"): where it listens, what it is known by, and how writes to it are timed.
+/// An obfs4 server (a "bridge"): its address, its certificate, and the timing of writes.
 ///
-/// The certificate is what the server's operator gives out: node id and public key in base64. A program that has it can
-/// talk to the server, and find out that it is one: descriptions and `dump` show neither it nor the address.
+/// The operator of the server publishes the certificate: node ID and public key in base64. A program that has it can
+/// talk to the server, and detect that it is one. Descriptions and `dump` therefore show neither the certificate nor
+/// the address.
 ///
 /// ```swift
 /// let server = try WispServer("obfs4 192.0.2.7:443 cert=AQID…cg iat-mode=0")
 /// ```
 public struct WispServer: Sendable, Hashable {
-  /// How writes are cut and timed: obfs4's `iat-mode`. Each end has its own; the two need not agree.
+  /// The way writes are split and delayed: obfs4's `iat-mode`. Each end has its own setting; the two need not agree.
   public enum Timing: Int, Sendable, Hashable, CaseIterable {
-    /// 0: each write is padded to a drawn length, and leaves at once.
+    /// 0: each write is padded to a random length, and sent at once.
     case immediate = 0
-    /// 1: pieces of 1,448 bytes at most, with a drawn pause of 10 ms at most behind each.
+    /// 1: pieces of at most 1,448 bytes, each followed by a random pause of at most 10 ms.
     case paused = 1
-    /// 2: pieces of drawn lengths, with a drawn pause of 10 ms at most behind each. The slowest.
+    /// 2: pieces of random lengths, each followed by a random pause of at most 10 ms. This is the slowest mode.
     case paranoid = 2
   }
 
-  /// Name or address, in its canonical form; IPv6 without brackets.
+  /// The host name or IP address in its canonical form; IPv6 without brackets.
   public let host: String
-  /// Port, 1 to 65,535.
+  /// The port, 1 to 65,535.
   public let port: Int
-  /// The certificate: 70 characters of base64, without `==`, whatever it was made from.
+  /// The certificate: always 70 characters of base64, without `==`.
   public let certificate: Secret
-  /// How writes are cut and timed. Default ``Timing/immediate``.
+  /// The way writes are split and delayed. Default ``Timing/immediate``.
   public let mode: Timing
   let identity: Obfs4Identity
 
-  /// Makes one.
+  /// Creates a server from its certificate.
   ///
   /// - Parameters:
-  ///   - host: name or address.
+  ///   - host: the host name or IP address.
   ///   - port: 1 to 65,535.
-  ///   - certificate: base64 of node id and public key, without or with `==` at its end; `cert` of a bridge line.
-  ///   - mode: how writes are cut and timed; `iat-mode` of a bridge line. Default 0.
-  /// - Throws: `ConfigurationError` for a host, a port or a certificate that is not valid. It shows nothing of the
-  ///   certificate.
+  ///   - certificate: base64 of node ID and public key, with or without a trailing `==`; `cert` of a bridge line.
+  ///   - mode: the way writes are split and delayed; `iat-mode` of a bridge line. Default 0.
+  /// - Throws: `ConfigurationError` for an invalid host, port or certificate. It contains no part of the certificate.
   public init(
     host: String, port: Int, certificate: Secret, mode: Timing = .immediate
   ) throws(ConfigurationError) {
     try self.init(host: host, port: port, identity: WispCertificate.bytes(of: certificate.reveal()), mode: mode)
   }
 
-  /// Makes one from the two halves of a certificate, as old servers gave them out.
+  /// Creates a server from the two halves of a certificate, as published by old servers.
   ///
   /// - Parameters:
-  ///   - host: name or address.
+  ///   - host: the host name or IP address.
   ///   - port: 1 to 65,535.
   ///   - nodeID: 40 hexadecimal digits; `node-id` of a bridge line.
   ///   - publicKey: 64 hexadecimal digits; `public-key` of a bridge line.
-  ///   - mode: how writes are cut and timed. Default 0.
+  ///   - mode: the way writes are split and delayed. Default 0.
   /// - Throws: `ConfigurationError`, as above.
   public init(
     host: String, port: Int, nodeID: Secret, publicKey: Secret, mode: Timing = .immediate
@@ -65,7 +65,7 @@ public struct WispServer: Sendable, Hashable {
     try self.init(host: host, port: port, identity: identity, mode: mode)
   }
 
-  /// - Parameter identity: node id and public key.
+  /// - Parameter identity: node ID and public key.
   init(host: String, port: Int, identity: [UInt8], mode: Timing) throws(ConfigurationError) {
     do throws(TransportError) {
       self.host = try NestedTarget(host: host, port: port).hostText
@@ -78,7 +78,7 @@ public struct WispServer: Sendable, Hashable {
     certificate = Secret(WispCertificate.text(of: identity))
   }
 
-  /// The request that dials it, for a stream to another host.
+  /// Returns the request that dials this server, for a stream to another host.
   func request(
     for request: DialRequest, within limit: Duration?
   ) throws(TransportError) -> DialRequest {
@@ -87,7 +87,7 @@ public struct WispServer: Sendable, Hashable {
         .invalidOption, "an obfs4 server cannot be asked for a Unix socket",
         hint: "leave unixSocketPath out, or dial without the obfs4 server")
     }
-    // The client's certificate is for the server behind it.
+    // The client's certificate is for the server behind this one.
     var connection = request.connection
     connection?.tls.identity = nil
     return DialRequest(host: host, port: port, role: .proxy, connection: connection, connectTimeout: limit)
@@ -95,10 +95,11 @@ public struct WispServer: Sendable, Hashable {
 }
 
 extension WispServer: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Such as `obfs4:*** iat-mode=0`: without address and certificate, for both name a server that hides.
+  /// The server in the form `obfs4:*** iat-mode=0`, without address and certificate, which would reveal a hidden
+  /// server.
   public var description: String { "obfs4:\(Redaction.mask) iat-mode=\(mode.rawValue)" }
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
-  /// The mode alone.
+  /// A mirror with only the mode.
   public var customMirror: Mirror { Mirror(self, children: ["mode": mode]) }
 }

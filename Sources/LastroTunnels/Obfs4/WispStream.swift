@@ -10,17 +10,17 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// A stream of obfs4 behind its handshake: frames over the stream below.
+/// An obfs4 stream after its handshake: frames over the stream below.
 final class WispStream: LoopStream {
   private struct State {
     var framed = FramedState()
-    /// The server's, for the tables of the next write.
+    /// The seed from the server, for the tables of the next write.
     var seed: [UInt8]?
-    /// Number of pauses that are over.
+    /// The number of pauses that have ended.
     var pauses = 0
   }
 
-  /// Not copyable, and a lock's state has to be.
+  /// A class, because the reader is not copyable and the state of a lock must be.
   private final class Reading {
     var frames: Obfs4FrameReader
 
@@ -33,7 +33,7 @@ final class WispStream: LoopStream {
     init(_ traffic: consuming Obfs4Traffic) { self.traffic = traffic }
   }
 
-  /// Most bytes of a handshake.
+  /// The maximum number of bytes of a handshake.
   static let handshakeBytes = 8192
   private static let readBytes = 65_536
   private static let seedBytes = 24
@@ -45,11 +45,11 @@ final class WispStream: LoopStream {
   var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
   private let time: TimeSource
   private let state = Watched(State())
-  /// Held while frames are opened or sealed, so that neither direction waits for the other.
+  /// Held while frames are opened, with a separate lock for sealing, so that neither direction waits for the other.
   private let reading: Lock<Reading>
   private let writing: Lock<Writing>
 
-  /// - Parameter below: is read and written from now on by this stream alone.
+  /// - Parameter below: the stream below, which only this stream may read and write from now on.
   init(
     _ session: consuming Obfs4Session, over below: any ByteStream, mode: WispServer.Timing, time: TimeSource,
     random: any Obfs4Random
@@ -80,7 +80,7 @@ final class WispStream: LoopStream {
     let countdown = Countdown(limit, now: time.now)
     while true {
       if let step = state.change({ $0.framed.taken(upTo: maximum) }) { return try step.get() }
-      // A server that sends padding alone must not keep a task that is cancelled.
+      // A server that sends only padding must not prevent cancellation.
       if Task.isCancelled { throw .cancelled(requestSent: true) }
       if let bytes = try await below.read(upTo: Self.readBytes, within: countdown.left) {
         takeIn([UInt8](bytes))
@@ -90,7 +90,7 @@ final class WispStream: LoopStream {
     }
   }
 
-  /// Opens frames. What was whole before a bad one is there to be read, and the connection is closed.
+  /// Opens frames. If a frame is invalid, the bytes before it can still be read, and the connection is closed.
   private func takeIn(_ bytes: [UInt8]) {
     var output: [UInt8] = []
     let (seed, failure) = reading.withLock { reading -> ([UInt8]?, Obfs4Failure?) in
@@ -132,7 +132,7 @@ final class WispStream: LoopStream {
         try await write(pieces: plan(part), isLast: rest.isEmpty, within: countdown)
       }
     } catch {
-      // The server has an unknown part of it.
+      // The server may have received any part of these bytes.
       switch error.stage {
       case .timeout, .cancelled: close()
       default: state.change { $0.framed.writeFailure = error }
@@ -150,7 +150,7 @@ final class WispStream: LoopStream {
       do throws(TransportError) {
         try await pause(Self.delayUnit * piece.delay, within: countdown)
       } catch {
-        // Given up where all is written.
+        // The pause after the last piece was interrupted, when everything had been written.
         if isLast, index == pieces.count - 1, !state.read(\.framed.isClosed) { return }
         throw error
       }
@@ -169,7 +169,7 @@ final class WispStream: LoopStream {
     }
   }
 
-  /// Ends early when the stream is closed, or is cut.
+  /// Pauses. The pause ends early when the stream is closed or fails.
   private func pause(_ duration: Duration, within countdown: Countdown) async throws(TransportError) {
     let number = state.read(\.pauses) + 1
     let sleeper = Task { [state, time] in
@@ -184,7 +184,8 @@ final class WispStream: LoopStream {
     if let refusal = state.read(\.framed.refusal) { throw refusal }
   }
 
-  /// All is written already, and the protocol has no word for the end: FIN would end both directions.
+  /// Ends the outgoing direction. All bytes were already written, and the protocol cannot signal the end: FIN would end
+  /// both directions.
   func finishWriting(within limit: Duration?) async throws(TransportError) {
     try begin(.writing)
     defer { end(.writing) }

@@ -13,10 +13,10 @@ internal import LastroWire
 
 /// A tunnel through a SOCKS 5 proxy (RFC 1928), without authentication or with user and password (RFC 1929).
 ///
-/// Names go to the proxy, which resolves them (what curl calls `socks5h`): nothing about the host is asked of the DNS
-/// here. IPv4 and IPv6 addresses go as such. Fixed resolutions of a request are for the proxy's own name alone.
+/// The proxy resolves names (curl calls this `socks5h`), so the host does not appear in local DNS queries. IPv4 and
+/// IPv6 addresses are sent as addresses. Fixed resolutions of a request apply only to the proxy's own name.
 ///
-/// It carries bytes. TLS with the host is a `TLSDialer`'s that is put over it; datagrams are refused.
+/// The tunnel carries bytes: put a `TLSDialer` over it for TLS with the host. Datagrams are refused.
 ///
 /// ```swift
 /// let proxy = try ProxyServer(host: "proxy.example.org", port: 1080)
@@ -28,11 +28,11 @@ public struct SOCKS5Dialer: Dialer {
   /// The dialer that reaches the proxy.
   public let below: any Dialer
 
-  /// Makes a tunnel; the proxy is asked at the first dial.
+  /// Creates a tunnel; the proxy is first contacted by the first dial.
   ///
   /// - Parameters:
   ///   - proxy: the proxy.
-  ///   - below: how it is reached: straight, or through another tunnel.
+  ///   - below: the dialer that reaches the proxy: directly, or through another tunnel.
   /// - Throws: `ConfigurationError` for a user or password that is empty or longer than 255 bytes.
   public init(proxy: ProxyServer, over below: any Dialer) throws(ConfigurationError) {
     self.proxy = proxy
@@ -46,9 +46,10 @@ public struct SOCKS5Dialer: Dialer {
 
   /// Opens a stream through the proxy.
   ///
-  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where it cannot be
-  ///   reached, `proxy_refused` for a refusal, with the ``SOCKS5Reply`` as `engineCode`, `protocol_violation` for an
-  ///   answer that is no SOCKS 5; what else the dialer below throws. Messages name the proxy by host and port.
+  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` if the proxy cannot be
+  ///   reached, `proxy_refused` for a refusal, with the ``SOCKS5Reply`` as `engineCode`, `protocol_violation` for a
+  ///   response that is not SOCKS 5; otherwise the errors of the dialer below. Messages name the proxy by host and
+  ///   port.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("SOCKS5Dialer") }
     let target = try NestedTarget(host: request.host, port: request.port)
@@ -71,9 +72,9 @@ public struct SOCKS5Dialer: Dialer {
     return TunnelStream(stream)
   }
 
-  /// Asks the dialer below.
+  /// Checks the request with the dialer below.
   ///
-  /// - Throws: `TransportError`, as the dialer below.
+  /// - Throws: `TransportError`, like the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
   /// Returns the revisions of the dialer below.
@@ -113,7 +114,7 @@ public struct SOCKS5Dialer: Dialer {
 }
 
 extension SOCKS5Failure {
-  /// The error of a request that a proxy cannot be asked.
+  /// The error of a request that cannot be sent to a proxy.
   var refused: TransportError {
     .refused(
       .invalidOption, message,
@@ -121,9 +122,9 @@ extension SOCKS5Failure {
   }
 
   /// - Parameters:
-  ///   - proxy: its name.
-  ///   - target: where it was to connect to.
-  ///   - hasLogin: whether user and password were there to be given.
+  ///   - proxy: the name of the proxy.
+  ///   - target: the requested destination.
+  ///   - hasLogin: whether user and password were available.
   fileprivate func transportError(of proxy: String, connecting target: String, hasLogin: Bool) -> TransportError {
     func refusal(_ message: String, code: UInt8? = nil, hint: String?) -> TransportError {
       TransportError(

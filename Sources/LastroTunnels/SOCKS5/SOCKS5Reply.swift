@@ -2,28 +2,29 @@
 
 internal import Lastro
 
-/// What a SOCKS 5 proxy answers to a request (RFC 1928 §6). `TransportError.engineCode` of a refusal is its raw value.
+/// The reply of a SOCKS 5 proxy to a request (RFC 1928 §6). Its raw value is the `TransportError.engineCode` of a
+/// refusal.
 public enum SOCKS5Reply: UInt8, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-  /// The connection stands.
+  /// The connection is established.
   case succeeded = 0
-  /// The proxy gives no reason.
+  /// The proxy reports no reason.
   case generalFailure = 1
-  /// The proxy's rules forbid it.
+  /// The proxy's rules forbid the connection.
   case notAllowed = 2
-  /// There is no way to the network.
+  /// The network cannot be reached.
   case networkUnreachable = 3
-  /// There is no way to the host, or its name has no address.
+  /// The host cannot be reached, or its name has no address.
   case hostUnreachable = 4
   /// No server listens at the port.
   case connectionRefused = 5
-  /// The way was too long, or took too long.
+  /// The TTL expired, or the attempt took too long.
   case expired = 6
-  /// The proxy does not do CONNECT.
+  /// The proxy does not support CONNECT.
   case commandNotSupported = 7
-  /// The proxy does not take this kind of address.
+  /// The proxy does not support this kind of address.
   case addressTypeNotSupported = 8
 
-  /// The words of RFC 1928 §6.
+  /// The text of RFC 1928 §6.
   public var description: String {
     switch self {
     case .succeeded: "succeeded"

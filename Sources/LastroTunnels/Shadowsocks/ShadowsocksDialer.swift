@@ -5,39 +5,40 @@ internal import LastroHTTP
 internal import LastroObfuscation
 internal import LastroWire
 
-/// The Shadowsocks tunnel: a stream whose every byte looks random, to a server that connects to the host of each
-/// request (SIP004, SIP007). Names go to the server, which resolves them.
+/// The Shadowsocks tunnel: a stream in which every byte looks random, to a server that connects to the host of each
+/// request (SIP004, SIP007). The server resolves names.
 ///
 /// ```swift
 /// let server = try ShadowsocksServer("ss://YWVzLTI1Ni1nY206dGVzdC1wYXNzd29yZA@192.0.2.1:8388")
 /// let dialer = TLSDialer(over: ShadowsocksDialer(server, over: engine))
 /// ```
 ///
-/// - **Dialing proves nothing**: the server does not answer before the target does. With a wrong password or method it
-///   is silent, and the first read ends with its own limit; where the target is not reached, the server ends the
-///   stream, and the first read throws code `proxy_refused`.
-/// - Everybody who has the password can play the server, or a recorded answer of it. TLS decides who the host is: put a
-///   `TLSDialer` over this dialer, as chains do.
-/// - The target's address leaves with the first bytes that are written, because a packet of an address alone is told by
-///   its length. Where a read comes first, or nothing is written for 10 ms, it leaves alone.
-/// - Ending our direction sends nothing: servers drop the answer when they see it. Closing ends both directions.
-/// - A chunk that was changed on its path closes the connection; what came before it is read first, then every read
-///   throws code `protocol_violation`.
+/// - **A successful dial proves nothing**: the server does not respond before the target does. With a wrong password or
+///   method it is silent, and the first read ends with its own limit. If the target cannot be reached, the server ends
+///   the stream, and the first read throws code `proxy_refused`.
+/// - Anyone who has the password can impersonate the server, or replay a recorded response. TLS authenticates the
+///   host: put a `TLSDialer` over this dialer, as chains do.
+/// - The target's address is sent with the first bytes that are written, because the length of a packet with only an
+///   address is recognisable. If a read comes first, or if nothing is written for 10 ms, the address is sent alone.
+/// - Ending the outgoing direction sends nothing, because servers would drop the response. Closing ends both
+///   directions.
+/// - A chunk that was changed in transit closes the connection. The bytes before it can still be read; after that,
+///   every read throws code `protocol_violation`.
 /// - It carries bytes. TLS and datagrams are refused.
 public struct ShadowsocksDialer: Dialer {
   /// The server.
   public let server: ShadowsocksServer
-  /// The dialer that reaches it.
+  /// The dialer that reaches the server.
   public let below: any Dialer
   private let time: TimeSource
   private let random: RandomSource
 
-  /// Makes a tunnel; the server is asked at the first dial.
+  /// Creates a tunnel; the server is first contacted by the first dial.
   ///
   /// - Parameters:
-  ///   - server: address, method and password.
-  ///   - below: how it is reached: straight, or through another tunnel.
-  ///   - time: measures how long the address is held. Default: the system's clock.
+  ///   - server: the address, method and password of the server.
+  ///   - below: the dialer that reaches the server: directly, or through another tunnel.
+  ///   - time: the time source for the delay of the address. Default: the system's clock.
   public init(_ server: ShadowsocksServer, over below: any Dialer, time: TimeSource = .continuous) {
     self.init(server, over: below, time: time, random: .system)
   }
@@ -53,9 +54,9 @@ public struct ShadowsocksDialer: Dialer {
 
   /// Opens a stream: dials the server, within the request's limit. Nothing is sent yet.
   ///
-  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where the server
-  ///   cannot be reached. Stage `request`: code `invalid_option` for a host or a port that the server cannot be asked
-  ///   for, `unsupported` for TLS and where libcrypto refuses the cipher. What else the dialer below throws.
+  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` if the server cannot
+  ///   be reached. Stage `request`: code `invalid_option` for a host or port that the protocol cannot carry,
+  ///   `unsupported` for TLS, and if libcrypto does not support the cipher. Otherwise the errors of the dialer below.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("ShadowsocksDialer") }
     let target = try NestedTarget(host: request.host, port: request.port)
@@ -77,9 +78,9 @@ public struct ShadowsocksDialer: Dialer {
     return ShadowsocksStream(to: address, server, writer, over: stream, time: time)
   }
 
-  /// Asks the dialer below.
+  /// Checks the request with the dialer below.
   ///
-  /// - Throws: `TransportError`, as the dialer below.
+  /// - Throws: `TransportError`, like the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
   /// Returns the revisions of the dialer below.

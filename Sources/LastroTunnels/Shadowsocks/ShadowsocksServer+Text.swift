@@ -9,15 +9,15 @@ public import Lastro
 #endif
 
 extension ShadowsocksServer {
-  /// Reads one from a URI, as servers' operators and the QR codes of other programs give it out (SIP002):
+  /// Parses a server from a URI, as published by operators and in the QR codes of other programs (SIP002):
   /// `ss://USER@HOST:PORT[/][?QUERY][#NAME]`, IPv6 in brackets.
   ///
-  /// `USER` is `METHOD:PASSWORD` in base64 (with the alphabet for URLs or the usual one, padded or not) or
-  /// percent-encoded; the first colon divides. The query and the name are skipped, but `plugin` is refused, because
-  /// without its plugin a server is not reached.
+  /// `USER` is `METHOD:PASSWORD`, in base64 (standard or URL-safe alphabet, with or without padding) or
+  /// percent-encoded, split at the first colon. The query and the name are ignored, except that `plugin` is refused,
+  /// because a server cannot be reached without its plugin.
   ///
-  /// - Throws: `ConfigurationError` for anything else, for stream ciphers, and for the methods of 2022 (SIP022). Its
-  ///   message shows nothing of the text but host, port and the names of known methods.
+  /// - Throws: `ConfigurationError` for any other text, for stream ciphers, and for the methods of 2022 (SIP022). Its
+  ///   message contains no part of the text except host, port and the names of known methods.
   public init(_ uri: String) throws(ConfigurationError) {
     guard Self.isWritten(uri) else {
       throw ConfigurationError("the text does not begin with ss://", hint: ShadowsocksReader.forms)
@@ -25,14 +25,14 @@ extension ShadowsocksServer {
     self = try ShadowsocksReader.server(uri.dropFirst(5))
   }
 
-  /// Whether a text can be meant for ``init(_:)``.
+  /// Whether a text is meant for ``init(_:)``.
   static func isWritten(_ text: String) -> Bool { text.prefix(5).lowercased() == "ss://" }
 }
 
-/// Reads the URIs of Shadowsocks servers.
+/// A parser for the URIs of Shadowsocks servers.
 private enum ShadowsocksReader {
   static let forms = "write ss://USER@HOST:PORT, with METHOD:PASSWORD in base64 or percent-encoded for USER"
-  /// What servers had before AEAD: known to be broken (SIP004).
+  /// The methods before AEAD, which are known to be broken (SIP004).
   private static let streamCiphers: Set<String> = [
     "rc4", "rc4-md5", "rc4-md5-6", "aes-128-cfb", "aes-192-cfb", "aes-256-cfb", "aes-128-ctr", "aes-192-ctr",
     "aes-256-ctr", "bf-cfb", "camellia-128-cfb", "camellia-192-cfb", "camellia-256-cfb", "cast5-cfb", "des-cfb",
@@ -49,7 +49,7 @@ private enum ShadowsocksReader {
         hint: "\(forms); a URI that is base64 as a whole is the form before SIP002: ask for the newer one")
     }
     let (method, password) = try user(parts[0][..<at])
-    // A plugin is told of first: the address may be the plugin's own.
+    // Report a plugin first, because the address may be that of the plugin.
     try refusePlugin(in: query)
     let (host, port) = try address(parts[0][parts[0].utf8.index(after: at)...])
     return try ShadowsocksServer(host: host, port: port, method: method, password: password)
@@ -73,7 +73,7 @@ private enum ShadowsocksReader {
         "the Shadowsocks URI's user is neither METHOD:PASSWORD nor base64 of it", hint: forms)
     }
     let parts = plain.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-    // A method without a colon tells what is missing better than a password that may be a method.
+    // Check the method first: without a colon, the text may be the password alone.
     let method = try method(parts[0].lowercased())
     guard parts.count > 1, !parts[1].isEmpty else {
       throw ConfigurationError(
@@ -100,7 +100,7 @@ private enum ShadowsocksReader {
       throw ConfigurationError(
         "the Shadowsocks methods of 2022 (SIP022) are not supported", hint: "ask for a server with one of \(known)")
     }
-    // It may be part of the password: it is not shown.
+    // The text may be part of the password, so it is not shown.
     throw ConfigurationError("the Shadowsocks method is unknown", hint: "use one of \(known)")
   }
 

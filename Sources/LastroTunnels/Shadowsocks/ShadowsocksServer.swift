@@ -3,23 +3,23 @@
 public import Lastro
 internal import LastroObfuscation
 
-/// A server of Shadowsocks: where it listens, its method and its password.
+/// A Shadowsocks server: its address, its method and its password.
 ///
-/// Its description, and what `dump` shows, have no password.
+/// Its description and its `dump` contain no password.
 ///
 /// ```swift
 /// let server = try ShadowsocksServer("ss://YWVzLTI1Ni1nY206dGVzdC1wYXNzd29yZA@192.0.2.1:8388")
 /// ```
 public struct ShadowsocksServer: Sendable, Hashable {
-  /// How bytes are sealed: the AEAD ciphers of SIP004. Stream ciphers such as `rc4-md5` and `aes-256-cfb` are broken,
+  /// The encryption method: the AEAD ciphers of SIP004. Stream ciphers such as `rc4-md5` and `aes-256-cfb` are broken,
   /// and refused; those of 2022 (SIP022) are not supported.
   @nonexhaustive
   public enum Method: String, Sendable, Hashable, CaseIterable {
-    /// AES-128 in GCM.
+    /// AES-128-GCM.
     case aes128GCM = "aes-128-gcm"
-    /// AES-256 in GCM.
+    /// AES-256-GCM.
     case aes256GCM = "aes-256-gcm"
-    /// ChaCha20 with Poly1305, which every server has.
+    /// ChaCha20-Poly1305, which every server supports.
     case chaCha20Poly1305 = "chacha20-ietf-poly1305"
 
     var cipher: ShadowsocksCipher {
@@ -31,27 +31,27 @@ public struct ShadowsocksServer: Sendable, Hashable {
     }
   }
 
-  /// How bytes are sealed.
+  /// The encryption method.
   public let method: Method
-  /// The password, which every user of the server has.
+  /// The password, which all users of the server share.
   public let password: Secret
   let proxy: ProxyServer
   let key: ShadowsocksKey
 
-  /// Name or address, in its canonical form; IPv6 without brackets.
+  /// The host name or IP address in its canonical form; IPv6 without brackets.
   public var host: String { proxy.host }
-  /// Port, 1 to 65,535.
+  /// The port, 1 to 65,535.
   public var port: Int { proxy.port }
 
-  /// Makes one.
+  /// Creates a server.
   ///
   /// - Parameters:
-  ///   - host: name or address.
+  ///   - host: the host name or IP address.
   ///   - port: 1 to 65,535.
-  ///   - method: how bytes are sealed; the server's.
-  ///   - password: one byte of UTF-8 at least.
-  /// - Throws: `ConfigurationError` for a host or a port that is not valid, for an empty password, and where libcrypto
-  ///   refuses MD5, of which Shadowsocks makes its keys, as FIPS does. It shows nothing of the password.
+  ///   - method: the encryption method of the server.
+  ///   - password: at least one byte of UTF-8.
+  /// - Throws: `ConfigurationError` for an invalid host or port, for an empty password, and if libcrypto does not allow
+  ///   MD5, which Shadowsocks needs to derive its keys, as under FIPS. It contains no part of the password.
   public init(host: String, port: Int, method: Method, password: Secret) throws(ConfigurationError) {
     guard !password.isEmpty else {
       throw ConfigurationError("the Shadowsocks server has no password", hint: "give the password of the server")
@@ -73,10 +73,10 @@ public struct ShadowsocksServer: Sendable, Hashable {
 }
 
 extension ShadowsocksServer: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Such as `ss://aes-256-gcm@192.0.2.1:8388`; the password is never in it.
+  /// The server in the form `ss://aes-256-gcm@192.0.2.1:8388`, without the password.
   public var description: String { "ss://\(method.rawValue)@\(proxy)" }
-  /// As ``description``.
+  /// The same text as ``description``.
   public var debugDescription: String { description }
-  /// Address and method, without the password.
+  /// A mirror with address and method, without the password.
   public var customMirror: Mirror { Mirror(self, children: ["address": "\(proxy)", "method": method.rawValue]) }
 }

@@ -10,15 +10,15 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// A stream of Shadowsocks: salt and chunks over the stream below.
+/// A Shadowsocks stream: salt and chunks over the stream below.
 final class ShadowsocksStream: LoopStream {
-  /// The state of salt and address.
+  /// The sending state of salt and address.
   private enum Beginning {
     /// They wait for the first bytes of the application.
     case held
-    /// They are to leave alone.
+    /// They are to be sent alone.
     case wanted
-    /// They leave alone.
+    /// They are being sent alone.
     case leaving
     case gone
   }
@@ -29,27 +29,27 @@ final class ShadowsocksStream: LoopStream {
     /// Whether bytes of the application were sent.
     var isUsed = false
 
-    /// - Returns: whether salt and address are the caller's to send.
+    /// - Returns: whether the caller must send salt and address.
     mutating func claim(_ next: Beginning) -> Bool {
       guard beginning == .held || beginning == .wanted, !framed.isClosed, framed.failure == nil else { return false }
       beginning = next
       return true
     }
 
-    /// Does not let salt and address wait any longer.
+    /// Ends the wait of salt and address for the application's bytes.
     mutating func hurry() {
       if beginning == .held { beginning = .wanted }
     }
   }
 
-  /// Not copyable, and a lock's state has to be.
+  /// A class, because the reader is not copyable and the state of a lock must be.
   private final class Reading {
     var chunks: ShadowsocksReader
 
     init(_ chunks: consuming ShadowsocksReader) { self.chunks = chunks }
   }
 
-  /// The chunks that are sent, with a salt of their own.
+  /// The outgoing chunks, with their own salt.
   final class Writing: Sendable {
     private final class Chunks {
       var writer: ShadowsocksWriter
@@ -83,7 +83,7 @@ final class ShadowsocksStream: LoopStream {
   }
 
   private static let readBytes = 65_536
-  /// The bytes that are sealed at a time: whole chunks.
+  /// The number of bytes that are sealed at a time, in whole chunks.
   private static let writtenBytes = 16 * ShadowsocksChunk.maximumPayload
   /// The time that salt and address wait for the application.
   private static let heldTime = Duration.milliseconds(10)
@@ -100,8 +100,8 @@ final class ShadowsocksStream: LoopStream {
   private let writing: Writing
 
   /// - Parameters:
-  ///   - address: the target's, as it is sent.
-  ///   - below: is read and written from now on by this stream alone.
+  ///   - address: the target's address in its wire format.
+  ///   - below: the stream below, which only this stream may read and write from now on.
   init(
     to address: [UInt8], _ server: ShadowsocksServer, _ writing: Writing, over below: any ByteStream, time: TimeSource
   ) {
@@ -113,7 +113,7 @@ final class ShadowsocksStream: LoopStream {
     reading = Lock(Reading(ShadowsocksReader(server.key, refusing: writing.salt)))
     facts = StreamFacts(
       remoteAddress: below.facts.remoteAddress, remotePort: below.facts.remotePort, localPort: below.facts.localPort)
-    // Not of the stream: it ends when nothing else holds it.
+    // The task does not retain this stream, so that the stream ends when nothing else holds it.
     Task { [state, below, name] in
       _ = await state.wait(within: Self.heldTime, time: time) { $0.beginning != .held || $0.framed.isClosed }
       await Self.begin(with: address, state, writing, below, name)
@@ -122,7 +122,7 @@ final class ShadowsocksStream: LoopStream {
 
   deinit { close() }
 
-  /// Sends salt and address, unless the application's first bytes have taken them along.
+  /// Sends salt and address, unless they were sent with the application's first bytes.
   private static func begin(
     with address: [UInt8], _ state: Watched<State>, _ writing: Writing, _ below: any ByteStream, _ name: String
   ) async {
@@ -149,7 +149,7 @@ final class ShadowsocksStream: LoopStream {
     let countdown = Countdown(limit, now: time.now)
     while true {
       if let step = state.change({ $0.framed.taken(upTo: maximum) }) { return try step.get() }
-      // A server of many empty reads must not keep a task that is cancelled.
+      // A server that causes many empty reads must not prevent cancellation.
       if Task.isCancelled { throw .cancelled(requestSent: true) }
       state.change { $0.hurry() }
       if let bytes = try await next(within: countdown.left) { takeIn(bytes) } else { takeEnd() }
@@ -173,7 +173,7 @@ final class ShadowsocksStream: LoopStream {
     }
   }
 
-  /// Opens chunks. What was whole before a bad one is there to be read, and the connection is closed.
+  /// Opens chunks. If a chunk is invalid, the bytes before it can still be read, and the connection is closed.
   private func takeIn(_ bytes: Data) {
     var output: [UInt8] = []
     let failure = reading.withLock { reading -> ShadowsocksFailure? in
@@ -221,7 +221,7 @@ final class ShadowsocksStream: LoopStream {
         start = []
       }
     } catch {
-      // The server has an unknown part of it.
+      // The server may have received any part of these bytes.
       switch error.stage {
       case .timeout, .cancelled: close()
       default: state.change { $0.framed.writeFailure = error }
@@ -230,7 +230,7 @@ final class ShadowsocksStream: LoopStream {
     }
   }
 
-  /// The address, where it goes with the first bytes; nothing where it goes, or went, alone.
+  /// Returns the address if it is sent with the first bytes; an empty array if it is sent, or was sent, alone.
   private func beginning(within countdown: Countdown) async throws(TransportError) -> [UInt8] {
     let isOurs = state.change { state in
       state.isUsed = true
@@ -245,7 +245,8 @@ final class ShadowsocksStream: LoopStream {
     return []
   }
 
-  /// All is written already, but for the address, and a server drops the answer when it sees FIN.
+  /// Ends the outgoing direction. Apart from the address all bytes were already written, and no FIN is sent, because a
+  /// server drops the response when it receives one.
   func finishWriting(within limit: Duration?) async throws(TransportError) {
     try begin(.writing)
     defer { end(.writing) }

@@ -4,12 +4,13 @@ internal import Lastro
 internal import LastroObfuscation
 
 extension ShadowsocksServer {
-  /// As failures name it.
+  /// The server's name in errors.
   var name: String { "the Shadowsocks server \(proxy.address)" }
 }
 
 extension TransportError {
-  /// A server that ends before it said anything has not led on what it was sent, as far as can be known.
+  /// Returns the error of a server that ended the stream before its first byte. As far as is known, it did not forward
+  /// the data.
   static func shadowsocksRefused(
     by name: String, isUsed: Bool, _ cause: TransportError? = nil
   ) -> Self {
@@ -23,7 +24,7 @@ extension TransportError {
     return error
   }
 
-  /// A failure of the stream below, where the server has said nothing yet.
+  /// Returns the error of the stream below, if the server has not responded yet.
   func beforeShadowsocksAnswer(of name: String, isUsed: Bool) -> Self {
     switch stage {
     case .send, .response: return .shadowsocksRefused(by: name, isUsed: isUsed, self)
@@ -40,7 +41,7 @@ extension TransportError {
 }
 
 extension ShadowsocksFailure {
-  /// Of a server that is described.
+  /// The error in creating a server.
   var configuring: ConfigurationError {
     self == .noMD5
       ? ConfigurationError(
@@ -49,17 +50,17 @@ extension ShadowsocksFailure {
       : ConfigurationError("libcrypto refuses what Shadowsocks needs", hint: "check OpenSSL's configuration")
   }
 
-  /// Before anything is dialed.
+  /// The error before anything is dialed.
   var dialing: TransportError {
     .refused(
       .unsupported, "libcrypto refuses what Shadowsocks needs: AES-GCM, ChaCha20-Poly1305 or HKDF with SHA-1",
       hint: "allow them in OpenSSL's configuration, or ask for a server with another method")
   }
 
-  /// Of an open stream.
+  /// Returns the error of an open stream.
   ///
   /// - Parameters:
-  ///   - name: the server's.
+  ///   - name: the name of the server.
   ///   - isUsed: whether bytes of the application were sent.
   func carrying(of name: String, isUsed: Bool) -> TransportError {
     switch self {

@@ -18,23 +18,22 @@ internal import LastroWire
 /// for try await message in socket.messages { print(message) }
 /// ```
 ///
-/// Any thread may use it; senders take turns, and each observer of ``messages`` or ``fragments`` gets everything.
-/// Dropping the last reference (sequences of messages hold one) cuts the connection; ``close(_:reason:)`` says goodbye
-/// first.
+/// It may be used from any thread. Concurrent senders take turns, and each observer of ``messages`` or ``fragments``
+/// gets every message. Dropping the last reference (sequences of messages hold one) cuts the connection;
+/// ``close(_:reason:)`` closes it properly.
 ///
-/// Back-pressure: a send returns when the layer below has taken the message. What comes in is kept, up to
-/// ``WebSocketConfiguration/receiveBufferBytes``, until the slowest observer has read it; without observers it waits
-/// for the first. When the limit is reached nothing more is read, not even control frames, until the observers go on;
-/// the keep-alive does not count that time, nor a time in which the frame that would have to come first is still
-/// coming.
+/// Back-pressure: a send returns when the layer below has accepted the message. Received data is kept, up to
+/// ``WebSocketConfiguration/receiveBufferBytes``, until the slowest observer has read it; without observers it is kept
+/// for the first one. When the limit is reached nothing more is read, not even control frames, until the observers
+/// continue. The keep-alive does not count that time, nor the time in which an earlier frame is still being received.
 public final class WebSocket: Sendable {
-  /// The subprotocol that the server chose; `nil` for none.
+  /// The subprotocol that the server chose; `nil` if none.
   public let subprotocol: String?
-  /// Whether messages may be compressed: the server agreed to permessage-deflate.
+  /// Whether messages may be compressed, because the server accepted permessage-deflate.
   public let isCompressing: Bool
-  /// The answer to the handshake, with the account of its attempts.
+  /// The response to the handshake, with the records of its attempts.
   public let response: ResourceResponse
-  /// What is known about the connection.
+  /// The facts about the connection.
   public var facts: StreamFacts { core.stream.facts }
 
   let core: WebSocketCore
@@ -46,49 +45,49 @@ public final class WebSocket: Sendable {
     isCompressing = core.isCompressing
   }
 
-  // One that has ended is left to say so to the server.
+  // Unlike a cut, this lets a session that has already ended send its Close frame.
   deinit { core.shared.change { $0.session.drop(now: $1) } }
 
-  /// Keeps the socket until a call has ended: the caller's reference may be gone as soon as the call has begun.
+  /// Keeps the socket alive until a call has ended: the caller may drop its reference once the call has begun.
   private func stay() { withExtendedLifetime(self) {} }
 
   // MARK: state
 
-  /// The current state.
+  /// The current state of the socket.
   public var state: WebSocketState { core.shared.change { state, _ in state.current } }
 
-  /// The current state, then each that follows, for every observer.
+  /// The current state, followed by each later state, for every observer.
   public var states: WebSocketStates { WebSocketStates(core: core) }
 
   // MARK: receiving
 
-  /// Messages, whole, for every observer.
+  /// The whole messages, for every observer.
   public var messages: WebSocketMessages { WebSocketMessages(socket: self) }
 
-  /// Messages in pieces, as they come in, for every observer.
+  /// The messages in pieces as they arrive, for every observer.
   public var fragments: WebSocketFragments { WebSocketFragments(socket: self) }
 
-  /// Payloads of the server's pings, for every observer.
+  /// The payloads of the server's pings, for every observer.
   public var pings: WebSocketPingPayloads { WebSocketPingPayloads(core: core) }
 
   // MARK: sending
 
-  /// Sends a text message; returns when the layer below has taken it.
+  /// Sends a text message; returns when the layer below has accepted it.
   ///
-  /// A call that is cancelled before its first frame went out sends nothing; later, the message goes out in the
-  /// background, so that the socket can still be used.
+  /// A call that is cancelled before its first frame was sent sends nothing. If it is cancelled later, the rest of the
+  /// message is sent in the background, so that the socket remains usable.
   ///
-  /// - Throws: `closed`, `cancelled`, or why the socket failed.
+  /// - Throws: `closed`, `cancelled`, or the error that made the socket fail.
   public func send(_ text: String) async throws(WebSocketError) { try await send(.text(text)) }
 
-  /// Sends a binary message; as ``send(_:)-(String)``.
+  /// Sends a binary message, like ``send(_:)-(String)``.
   ///
-  /// - Throws: `closed`, `cancelled`, or why the socket failed.
+  /// - Throws: `closed`, `cancelled`, or the error that made the socket fail.
   public func send(_ data: Data) async throws(WebSocketError) { try await send(.binary(data)) }
 
-  /// Sends a message; as ``send(_:)-(String)``.
+  /// Sends a message, like ``send(_:)-(String)``.
   ///
-  /// - Throws: `closed`, `cancelled`, or why the socket failed.
+  /// - Throws: `closed`, `cancelled`, or the error that made the socket fail.
   public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
     defer { stay() }
     let id = core.shared.makeID()
@@ -98,16 +97,17 @@ public final class WebSocket: Sendable {
     }
   }
 
-  /// Sends one message piece by piece, for what is too large for memory or not known yet. Other messages wait
-  /// meanwhile; pings and pongs do not.
+  /// Sends one message piece by piece, for content that is too large for memory or not yet complete. Other messages
+  /// wait meanwhile; pings and pongs do not.
   ///
-  /// When `body` throws after a fragment went out, or is cancelled, the message cannot be ended and the socket fails
-  /// with `messageAbandoned`, telling the server code 1011: nothing else could tell it.
+  /// If `body` throws, or is cancelled, after a fragment was sent, the message cannot be completed. The socket then
+  /// fails with `messageAbandoned` and sends the server code 1011, because the protocol has no other way to abandon a
+  /// message.
   ///
   /// - Parameters:
-  ///   - kind: what the message is.
+  ///   - kind: the kind of the message.
   ///   - body: writes the fragments. The message ends when it returns.
-  /// - Throws: what `body` throws; ``WebSocketError``.
+  /// - Throws: the error that `body` throws; ``WebSocketError``.
   public func sendFragments(
     _ kind: WebSocketMessage.Kind, _ body: (borrowing WebSocketFragmentWriter) async throws -> Void
   ) async throws {
@@ -124,7 +124,7 @@ public final class WebSocket: Sendable {
 
   /// Sends one text message whose pieces come from a sequence; see ``sendFragments(_:_:)``.
   ///
-  /// - Throws: what the sequence throws; ``WebSocketError``.
+  /// - Throws: the error that the sequence throws; ``WebSocketError``.
   public func send<Pieces: AsyncSequence>(
     fragments: Pieces
   ) async throws where Pieces.Element == String {
@@ -135,7 +135,7 @@ public final class WebSocket: Sendable {
 
   /// Sends one binary message whose pieces come from a sequence; see ``sendFragments(_:_:)``.
   ///
-  /// - Throws: what the sequence throws; ``WebSocketError``.
+  /// - Throws: the error that the sequence throws; ``WebSocketError``.
   public func send<Pieces: AsyncSequence>(
     fragments: Pieces
   ) async throws where Pieces.Element == Data {
@@ -148,13 +148,13 @@ public final class WebSocket: Sendable {
 
   /// Sends a ping and waits for its pong.
   ///
-  /// A pong with the payload of a later ping ends the wait too, for a server need answer only the latest (RFC 6455
-  /// §5.5.3).
+  /// A pong with the payload of a later ping ends the wait too, because a server may answer only the latest ping (RFC
+  /// 6455 §5.5.3).
   ///
   /// - Parameters:
-  ///   - payload: at most 125 bytes. Default: one of its own, so that no other pong can be taken for the answer.
-  ///   - limit: longest wait. Default 10 s; `nil` for none. The socket goes on when it passes.
-  /// - Throws: `timedOut`, `cancelled`, `invalidArgument`, `closed`, or why the socket failed.
+  ///   - payload: at most 125 bytes. Default: a unique payload, so that no other pong can be mistaken for the response.
+  ///   - limit: the longest wait. Default 10 s; `nil`: no limit. The socket stays open when it passes.
+  /// - Throws: `timedOut`, `cancelled`, `invalidArgument`, `closed`, or the error that made the socket fail.
   @discardableResult
   public func ping(
     _ payload: Data? = nil, within limit: Duration? = .seconds(10)
@@ -164,11 +164,11 @@ public final class WebSocket: Sendable {
     return try await core.ping(payload, within: limit)
   }
 
-  /// Sends a pong: the answer to a ping when ``WebSocketConfiguration/answersPings`` is false, or an unsolicited
-  /// heartbeat (RFC 6455 §5.5.3). Does not wait; of those that wait to be sent the latest 64 are.
+  /// Sends a pong: the response to a ping if ``WebSocketConfiguration/answersPings`` is false, or an unsolicited
+  /// heartbeat (RFC 6455 §5.5.3). It does not wait. At most 64 pongs are queued; older ones are dropped.
   ///
-  /// - Parameter payload: that of the ping; at most 125 bytes.
-  /// - Throws: `invalidArgument`, `closed`, or why the socket failed.
+  /// - Parameter payload: the payload of the ping; at most 125 bytes.
+  /// - Throws: `invalidArgument`, `closed`, or the error that made the socket fail.
   public func pong(_ payload: Data) throws(WebSocketError) {
     try Self.check(payload)
     let refusal = core.shared.change { state, _ in state.session.pong(Array(payload)) ? nil : state.refusal }
@@ -184,17 +184,17 @@ public final class WebSocket: Sendable {
 
   // MARK: closing
 
-  /// Closes the socket: messages that wait to be sent go out, then a Close frame; then the server's is waited for.
+  /// Closes the socket: sends the queued messages and a Close frame, then waits for that of the server.
   ///
-  /// What comes in meanwhile is delivered, unless the observers are too slow for it. After
-  /// ``WebSocketConfiguration/closeTimeout`` the connection is cut. A second call waits for the same end; a cancelled
-  /// one leaves the closing going on.
+  /// Messages that arrive meanwhile are delivered, unless the observers are too slow. After
+  /// ``WebSocketConfiguration/closeTimeout`` the connection is cut. A second call waits for the same end. Cancelling a
+  /// call does not stop the closing.
   ///
   /// - Parameters:
-  ///   - code: default 1000. `nil` for a frame without a code.
-  ///   - reason: at most 123 bytes; only with a code.
-  /// - Returns: how it ended, whichever side began.
-  /// - Throws: `invalidArgument`; `cancelled`; why the socket had failed.
+  ///   - code: the close code. Default 1000; `nil` sends a frame without a code.
+  ///   - reason: at most 123 bytes; requires a code.
+  /// - Returns: the result of the closing, regardless of which side began it.
+  /// - Throws: `invalidArgument`; `cancelled`; the error that made the socket fail.
   @discardableResult
   public func close(
     _ code: WebSocketCloseCode? = .normal, reason: String = ""
@@ -212,11 +212,12 @@ public final class WebSocket: Sendable {
     return try await core.close(code, reason)
   }
 
-  /// Cuts the connection at once, without a word. Idempotent.
+  /// Cuts the connection immediately, without a Close frame. Idempotent.
   public func cut() { core.shared.change { $0.session.cut(now: $1) } }
 }
 
-/// Writes the fragments of one message; see ``WebSocket/sendFragments(_:_:)``. For one task at a time.
+/// A writer for the fragments of one message; see ``WebSocket/sendFragments(_:_:)``. It may be used by one task at a
+/// time.
 public struct WebSocketFragmentWriter: ~Copyable {
   private let core: WebSocketCore
   private let kind: WebSocketMessage.Kind
@@ -229,17 +230,17 @@ public struct WebSocketFragmentWriter: ~Copyable {
     message = core.shared.makeID()
   }
 
-  /// Sends a piece of a text; returns when the layer below has taken it.
+  /// Sends a piece of a text message; returns when the layer below has accepted it.
   ///
-  /// - Throws: `invalidArgument` for a binary message; else as ``WebSocket/send(_:)-(String)``.
+  /// - Throws: `invalidArgument` for a binary message; otherwise like ``WebSocket/send(_:)-(String)``.
   public func write(_ text: String) async throws(WebSocketError) {
     guard kind == .text else { throw .invalid("text was written to a binary message", hint: "write Data") }
     if !text.isEmpty { try await send(Array(text.utf8), isFinal: false) }
   }
 
-  /// Sends a piece of a binary message; returns when the layer below has taken it.
+  /// Sends a piece of a binary message; returns when the layer below has accepted it.
   ///
-  /// - Throws: `invalidArgument` for a text message, whose pieces must be text; else as
+  /// - Throws: `invalidArgument` for a text message, whose pieces must be text; otherwise like
   ///   ``WebSocket/send(_:)-(String)``.
   public func write(_ data: Data) async throws(WebSocketError) {
     guard kind == .binary else { throw .invalid("bytes were written to a text message", hint: "write a String") }
@@ -248,7 +249,8 @@ public struct WebSocketFragmentWriter: ~Copyable {
 
   private func send(_ bytes: [UInt8], isFinal: Bool) async throws(WebSocketError) {
     let isFirst = isBegun.withLock { !$0 }
-    // Whether a fragment that was taken and failed went out is unknown: then only the whole message will do.
+    // A fragment that was queued and then failed may have been sent, so the message counts as begun once one was
+    // queued.
     try await core.send(
       .init(
         id: core.shared.makeID(), message: message, kind: kind == .text ? .text : .binary, bytes: bytes,

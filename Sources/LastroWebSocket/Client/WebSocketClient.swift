@@ -3,11 +3,11 @@
 public import Lastro
 internal import LastroWire
 
-/// Opens WebSockets over a `Dialer`.
+/// A client that opens WebSockets over a `Dialer`.
 ///
-/// The handshake is a fetch: it goes through the interceptors, the redirect policy, the time limits and the observers
-/// of ``stack`` and of the resource, and secrets are masked as in a fetch. A 401 is retried where an authenticator says
-/// so.
+/// The handshake is a fetch: it uses the interceptors, the redirect policy, the time limits and the observers of
+/// ``stack`` and of the resource, and secrets are masked as in a fetch. A 401 is retried if an authenticator requests
+/// it.
 ///
 /// ```swift
 /// let client = WebSocketClient(dialer: stack.dialer)
@@ -16,18 +16,19 @@ internal import LastroWire
 public struct WebSocketClient: Sendable {
   /// The dialer that opens the streams.
   public let dialer: any Dialer
-  /// How the sockets speak.
+  /// The configuration of the sockets.
   public var configuration: WebSocketConfiguration
-  /// How the handshakes are made. Of its timeouts, `StackConfiguration.timeouts` hold, for the handshake alone; its
-  /// clock and its randomness are the sockets' too.
+  /// The configuration of the handshakes. Only its `StackConfiguration.timeouts` apply, and only to the handshake; the
+  /// sockets also use its clock and its source of randomness.
   public var stack: StackConfiguration
 
-  /// Makes a client.
+  /// Creates a client.
   ///
   /// - Parameters:
-  ///   - dialer: opens the streams.
-  ///   - configuration: default: ``WebSocketConfiguration/init()``.
-  ///   - stack: default: `StackConfiguration.init()`, which follows redirects, never from `wss` to `ws`.
+  ///   - dialer: the dialer that opens the streams.
+  ///   - configuration: the configuration of the sockets. Default: ``WebSocketConfiguration/init()``.
+  ///   - stack: the configuration of the handshakes. Default: `StackConfiguration.init()`, which follows redirects, but
+  ///     never from `wss` to `ws`.
   public init(
     dialer: any Dialer, configuration: WebSocketConfiguration = WebSocketConfiguration(),
     stack: StackConfiguration = StackConfiguration()
@@ -40,10 +41,10 @@ public struct WebSocketClient: Sendable {
   /// Opens a WebSocket.
   ///
   /// - Parameters:
-  ///   - url: `ws`, `wss`, `http` or `https`, without a fragment.
-  ///   - headers: more header fields of the handshake, such as `Origin`. Default none.
-  /// - Throws: ``WebSocketError``: `handshake` with all that is known of it, `invalidArgument` for a configuration that
-  ///   cannot be. A cancelled task gives the attempt up at once.
+  ///   - url: a `ws`, `wss`, `http` or `https` URL without a fragment.
+  ///   - headers: additional header fields of the handshake, such as `Origin`. Default: none.
+  /// - Throws: ``WebSocketError``: `handshake` with all details; `invalidArgument` for an invalid configuration.
+  ///   Cancelling the task abandons the attempt at once.
   @concurrent
   public func connect(_ url: String, headers: RawHeaders = [:]) async throws(WebSocketError) -> WebSocket {
     try await connect(
@@ -52,9 +53,9 @@ public struct WebSocketClient: Sendable {
 
   /// Opens a WebSocket with the request of a resource, through its interceptors.
   ///
-  /// - Parameter resource: its request is a GET without a body, to `http` for `ws` and `https` for `wss`. Its
-  ///   decodings: that of errors reads what a refusing server says.
-  /// - Throws: as ``connect(_:headers:)``.
+  /// - Parameter resource: its request must be a GET without a body, to `http` for `ws` and `https` for `wss`. Its
+  ///   error decoding reads the response of a server that refuses.
+  /// - Throws: the same errors as ``connect(_:headers:)``.
   @concurrent
   public func connect<Model, APIError>(
     to resource: HTTPResource<Model, APIError>

@@ -3,66 +3,66 @@
 internal import Lastro
 internal import LastroWire
 
-/// Why a WebSocket is closed, as a number (RFC 6455 §7.4). An open set.
+/// The reason for closing a WebSocket, as a number (RFC 6455 §7.4). Unknown numbers are valid.
 public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
   /// The number.
   public let rawValue: UInt16
 
-  /// Wraps a number.
+  /// Creates a code from a number.
   public init(rawValue: UInt16) { self.rawValue = rawValue }
 
   /// 1000: the purpose is fulfilled.
   public static let normal = Self(rawValue: 1000)
-  /// 1001: a server goes down, or a client leaves.
+  /// 1001: the server is shutting down, or the client is leaving.
   public static let goingAway = Self(rawValue: 1001)
-  /// 1002: the peer broke the protocol.
+  /// 1002: the peer violated the protocol.
   public static let protocolError = Self(rawValue: 1002)
-  /// 1003: a kind of message that is not accepted.
+  /// 1003: the kind of message is not supported.
   public static let unsupportedData = Self(rawValue: 1003)
-  /// 1007: data that does not fit its kind, such as text that is no UTF-8.
+  /// 1007: the data does not match its kind, such as text that is not UTF-8.
   public static let invalidPayload = Self(rawValue: 1007)
-  /// 1008: a message that breaks a policy.
+  /// 1008: the message violates a policy.
   public static let policyViolation = Self(rawValue: 1008)
-  /// 1009: a message that is too large.
+  /// 1009: the message is too large.
   public static let messageTooBig = Self(rawValue: 1009)
-  /// 1010: an extension that the client needs was not agreed on.
+  /// 1010: the server did not accept an extension that the client requires.
   public static let mandatoryExtension = Self(rawValue: 1010)
-  /// 1011: an unexpected condition prevented an answer.
+  /// 1011: an unexpected condition prevented the request from being served.
   public static let internalError = Self(rawValue: 1011)
-  /// 1012: the service restarts.
+  /// 1012: the service is restarting.
   public static let serviceRestart = Self(rawValue: 1012)
   /// 1013: try again later.
   public static let tryAgainLater = Self(rawValue: 1013)
-  /// 1014: a gateway got an invalid answer.
+  /// 1014: a gateway received an invalid response.
   public static let badGateway = Self(rawValue: 1014)
 
-  /// Whether it may be sent: 1000 to 1003, 1007 to 1014, 3000 to 4999. 1005, 1006 and 1015 never are.
+  /// Whether the code may be sent: 1000 to 1003, 1007 to 1014, 3000 to 4999. 1005, 1006 and 1015 are never sent.
   public var maySend: Bool { WebSocketCloseRules.isValid(rawValue) }
 
   /// The number.
   public var description: String { "\(rawValue)" }
 }
 
-/// How a WebSocket came to its end.
+/// The result of closing a WebSocket.
 public struct WebSocketClose: Sendable, Hashable {
   /// The side that sent its Close first.
   public enum Initiator: Sendable, Hashable {
-    /// We did.
+    /// The local side.
     case local
-    /// The server did.
+    /// The server.
     case remote
   }
 
-  /// The code in the server's Close frame; `nil` where it had none, or none came.
+  /// The code in the server's Close frame; `nil` if it had none, or if no Close frame was received.
   public var code: WebSocketCloseCode?
-  /// The reason in the server's Close frame; empty where it had none.
+  /// The reason in the server's Close frame; empty if it had none.
   public var reason: String
-  /// Whether both sides sent a Close frame. False when the server did not answer ours in time, or cut the connection.
+  /// Whether both sides sent a Close frame. False if the server did not answer ours in time, or cut the connection.
   public var isClean: Bool
   /// The side that sent its Close first.
   public var initiator: Initiator
 
-  /// Makes a close, for tests.
+  /// Creates a result, for tests.
   public init(code: WebSocketCloseCode?, reason: String, isClean: Bool, initiator: Initiator) {
     self.code = code
     self.reason = reason
@@ -77,18 +77,18 @@ public struct WebSocketClose: Sendable, Hashable {
   }
 }
 
-/// Where a ``WebSocket`` is in its life. There is no way back.
+/// The state of a ``WebSocket``. Transitions only go forward.
 public enum WebSocketState: Sendable {
-  /// Messages flow.
+  /// Messages can be sent and received.
   case open
-  /// One side has begun to close it.
+  /// The closing has begun, on either side.
   case closing
-  /// Closed by a Close frame of one side at least; see ``WebSocketClose/isClean``. The last state.
+  /// The socket was closed by a Close frame of at least one side; see ``WebSocketClose/isClean``. A final state.
   case closed(WebSocketClose)
-  /// Ended without one. The last state.
+  /// The socket ended without a Close frame. A final state.
   case failed(WebSocketError)
 
-  /// Whether it is one of the last.
+  /// Whether the state is final.
   public var isTerminal: Bool {
     switch self {
     case .open, .closing: false

@@ -3,88 +3,90 @@
 internal import Lastro
 internal import LastroWire
 
-/// How a ``WebSocketClient`` speaks.
+/// The configuration of the sockets of a ``WebSocketClient``.
 public struct WebSocketConfiguration: Sendable {
-  /// permessage-deflate (RFC 7692), as it is offered to servers. A server need not accept it.
+  /// The parameters of permessage-deflate (RFC 7692) that are offered to servers. A server need not accept the offer.
   ///
-  /// Do not compress what has secrets and text of an attacker's choice in one message: sizes tell about contents.
+  /// Do not compress messages that combine secrets with text that an attacker controls: compressed sizes reveal
+  /// content.
   public struct Compression: Sendable, Hashable {
-    /// Messages that have fewer bytes are sent as they are. Default 1 KiB.
+    /// The size in bytes below which messages are not compressed. Default 1 KiB.
     public var minimumBytes = 1024
-    /// Whether the server shall forget its window after each message, which saves us memory. Default false. A server
-    /// that does not agree is refused.
+    /// Whether the server must reset its window after each message, which saves memory on the client. Default false. A
+    /// server that does not agree is refused.
     public var serverNoContextTakeover = false
-    /// Whether we forget ours after each message. Default false; a server may ask for it in any case.
+    /// Whether the client resets its window after each message. Default false; a server may request it in any case.
     public var clientNoContextTakeover = false
-    /// The largest window of the server, 8 to 15 (bits). Default `nil`: the server's choice. A server that does not
+    /// The largest window of the server, 8 to 15 (bits). Default `nil`: the server decides. A server that does not
     /// agree is refused.
     public var serverMaximumWindowBits: Int?
-    /// Our own largest window, 8 to 15 (bits). Default `nil`: 15, or what the server asks for. With 8 we send
-    /// uncompressed, for zlib knows no such window.
+    /// The largest window of the client, 8 to 15 (bits). Default `nil`: 15, or the size that the server requests. With
+    /// 8, the client sends uncompressed messages, because zlib does not support that window.
     public var clientMaximumWindowBits: Int?
 
-    /// Makes the default options.
+    /// Creates the default options.
     public init() {}
   }
 
-  /// Where to connect to instead of the URL's host.
+  /// An address to connect to instead of the URL's host.
   public struct Address: Sendable, Hashable {
-    /// Name or address; IPv6 without brackets.
+    /// A host name or IP address; IPv6 without brackets.
     public var host: String
-    /// Port; `nil` for the URL's.
+    /// The port; `nil`: that of the URL.
     public var port: Int?
 
-    /// Makes an address. Without a port, that of the URL's scheme is taken.
+    /// Creates an address. Without a port, that of the URL is used.
     public init(host: String, port: Int? = nil) {
       self.host = host
       self.port = port
     }
   }
 
-  /// Subprotocols to offer, best first; each a token. Default none.
+  /// The subprotocols to offer, in order of preference; each is a token. Default: none.
   public var subprotocols: [String] = []
-  /// Default `nil`: none is offered.
+  /// The compression to offer. Default `nil`: none.
   public var compression: Compression?
-  /// Where to connect to instead of the URL's host, whose name then stands in `Host` and, unless ``serverName`` says
-  /// otherwise, in TLS. Not used for where redirects lead to. Default `nil`.
+  /// The address to connect to instead of the URL's host. The host's name is still sent in `Host` and, unless
+  /// ``serverName`` is set, in TLS. It does not apply to the targets of redirects. Default `nil`.
   public var address: Address?
-  /// Name to send (SNI) and to check the certificate for, with `wss`. Default `nil`: the URL's host. Not used for where
-  /// redirects lead to.
+  /// The name to send (SNI) and to verify in the certificate, with `wss`. It does not apply to the targets of
+  /// redirects. Default `nil`: the URL's host.
   public var serverName: String?
-  /// Most bytes of a message that comes in, decompressed. Default 1 MiB, at least 1. The server is told code 1009 and
-  /// the socket fails.
+  /// The maximum size in bytes of a received message, after decompression. Default 1 MiB, at least 1. For a larger
+  /// message, code 1009 is sent to the server and the socket fails.
   public var maximumMessageBytes = 1 << 20
-  /// Most bytes of a message that comes in and is read in fragments, at least 1. Default `nil`:
-  /// ``maximumMessageBytes``. Where it is larger, readers of whole messages are still held to the other. It may not be
-  /// smaller.
+  /// The maximum size in bytes of a received message that is read in fragments, at least 1. Default `nil`:
+  /// ``maximumMessageBytes``. It may not be smaller than that. If it is larger, readers of whole messages are still
+  /// limited to the other value.
   public var maximumFragmentedMessageBytes: Int?
-  /// Most bytes of a data frame that comes in, as sent; at least 1. Default `nil`: what the message may have, and where
-  /// compression is agreed on, what it may grow by when it does not compress.
+  /// The maximum size in bytes of a received data frame, as sent; at least 1. Default `nil`: the maximum size of a
+  /// message, plus the overhead of incompressible data if compression was accepted.
   public var maximumFrameBytes: Int?
-  /// Messages that have more bytes are sent in frames of so many, so that a ping never waits for long. Default 256 KiB;
-  /// at least 1, at most 1 GiB.
+  /// The maximum size in bytes of an outgoing frame. Larger messages are split, so that a ping never waits for long.
+  /// Default 256 KiB; at least 1, at most 1 GiB.
   public var maximumOutgoingFrameBytes = 256 * 1024
-  /// Bytes of messages that are kept for observers who have not read them; then nothing more is read from the server.
-  /// Default 256 KiB, at least 1.
+  /// The number of bytes that are kept for observers that have not read them; beyond that nothing more is read from the
+  /// server. Default 256 KiB, at least 1.
   public var receiveBufferBytes = 256 * 1024
-  /// The interval at which the server is pinged; positive. Default 25 s, at most 1,000,000,000 s; `nil` for never.
+  /// The interval between pings to the server; positive. Default 25 s, at most 1,000,000,000 s; `nil`: no pings.
   ///
-  /// The socket fails when the next ping is due and nothing has come from the server since the last one was sent. One
-  /// that still waits behind messages of the socket's own has not been sent, and messages that the server takes show
-  /// that it is there: more than 256 KiB in an interval, for the layers below may buffer fewer. See ``WebSocket`` for
-  /// what does not count.
+  /// The socket fails if the next ping is due and nothing has arrived from the server since the last ping was sent. A
+  /// ping that is still queued behind the socket's own messages does not count as sent. Progress in sending also shows
+  /// that the server is alive, if it exceeds 256 KiB per interval, because the layers below may buffer less than that.
+  /// See ``WebSocket`` for the times that do not count.
   public var keepAlive: Duration? = .seconds(25)
-  /// Whether pings are answered by themselves. Default true. When false, answer ``WebSocket/pings``.
+  /// Whether pings are answered automatically. Default true. If false, respond to ``WebSocket/pings``.
   public var answersPings = true
-  /// How long closing may take; positive. Default 10 s, at most 1,000,000,000 s. Then the connection is cut.
+  /// The time limit for closing; positive. Default 10 s, at most 1,000,000,000 s. When it passes, the connection is
+  /// cut.
   public var closeTimeout: Duration = .seconds(10)
 
-  /// Makes the default configuration.
+  /// Creates the default configuration.
   public init() {}
 }
 
 extension WebSocketConfiguration {
-  /// - Throws: `invalidArgument`.
+  /// - Throws: `invalidArgument` for the first invalid value.
   package func check() throws(WebSocketError) {
     for name in subprotocols {
       guard !name.isEmpty, name.utf8.allSatisfy(FieldSyntax.isToken) else {
@@ -163,7 +165,7 @@ extension WebSocketConfiguration {
     }
   }
 
-  /// - Parameter deflate: what was agreed on.
+  /// - Parameter deflate: the negotiated compression.
   func session(_ deflate: WebSocketDeflate?) -> WebSocketSession.Configuration {
     var session = WebSocketSession.Configuration(decoding(deflate))
     session.minimumCompressedBytes = compression?.minimumBytes ?? 1024
@@ -177,7 +179,7 @@ extension WebSocketConfiguration {
 
   private func decoding(_ deflate: WebSocketDeflate?) -> WebSocketDecoder.Configuration {
     let message = max(maximumMessageBytes, maximumFragmentedMessageBytes ?? 0)
-    // What does not compress grows: by five bytes for each block that is stored, and those of the flush.
+    // Incompressible data grows by five bytes per stored block, and by those of the flush.
     let growth = deflate == nil ? 0 : message >> 8 + 64
     let (frame, isTooMuch) = message.addingReportingOverflow(growth)
     return WebSocketDecoder.Configuration(

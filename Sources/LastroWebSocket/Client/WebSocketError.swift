@@ -3,47 +3,46 @@
 public import Lastro
 internal import LastroWire
 
-/// Why something asked of a ``WebSocket`` did not happen, or why it ended.
+/// The reason why an operation of a ``WebSocket`` failed, or why the socket ended.
 public struct WebSocketError: Error, Sendable, CustomStringConvertible, CancellationTelling {
-  /// The failure by kind. Other kinds may come: a `switch` needs an `@unknown default`.
+  /// The kind of failure. Cases may be added: a `switch` needs an `@unknown default`.
   @nonexhaustive
   public enum Reason: Sendable {
-    /// There is no WebSocket: the request could not be made, no server answered, or the answer was not 101. Status,
-    /// body and attempts are in the error.
+    /// The socket was not opened: the request could not be made, no server responded, or the response was not 101. The
+    /// error has status, body and attempts.
     case handshake(HTTPFetchError<any Error>)
-    /// A value that cannot be honoured; nothing was sent.
+    /// A value is invalid; nothing was sent.
     case invalidArgument
-    /// It is closed, or about to be; the ending where it is known. Of a message that already waited when the closing
-    /// began, a part may have been sent; of a later one nothing was.
+    /// The socket is closed or closing; the associated value has the result if it is known. Of a message that was
+    /// already queued when the closing began, a part may have been sent; of a later message, nothing was.
     case closed(WebSocketClose?)
-    /// The connection ended without a Close frame, or takes nothing more. In the second case what the server had sent
-    /// is still read, and the socket may come to be closed by its Close frame.
+    /// The connection ended without a Close frame, or can no longer send. In the second case data from the server is
+    /// still read, and the socket may still be closed by its Close frame.
     case connectionLost(TransportError?)
-    /// The server broke the protocol, and was told so with this code.
+    /// The server violated the protocol; this code was sent to it.
     case protocolViolation(WebSocketCloseCode)
-    /// The server sent a message or a frame beyond the limits; it was told so with code 1009.
+    /// The server sent a message or a frame beyond the limits; code 1009 was sent to it.
     case messageTooLarge
-    /// ``WebSocketReconnection/onReopen`` threw this; the socket that was opened anew is cut.
+    /// ``WebSocketReconnection/onReopen`` threw this error; the reopened socket was cut.
     case reopeningRefused(any Error)
     /// No pong came for a keep-alive ping.
     case keepAliveFailed
-    /// A limit in time passed; the socket goes on.
+    /// A time limit passed; the socket stays open.
     case timedOut
-    /// The task was cancelled; the socket goes on, unless a message that was being sent in fragments was left
-    /// unfinished.
+    /// The task was cancelled. The socket stays open, unless a message in fragments was left incomplete.
     case cancelled
-    /// A message that was sent in fragments was given up midway, which nothing but the end of the socket can tell the
-    /// server.
+    /// A message in fragments was abandoned midway. Only the end of the socket can signal that to the server.
     case messageAbandoned
-    /// We cut the connection: ``WebSocket/cut()`` was called, or the last reference to the socket was dropped.
+    /// The application cut the connection: ``WebSocket/cut()`` was called, or the last reference to the socket was
+    /// dropped.
     case dropped
   }
 
-  /// The failure by kind.
+  /// The kind of failure.
   public let reason: Reason
-  /// One readable sentence, free of secrets and of what messages held.
+  /// A readable sentence, without secrets and message contents.
   public let message: String
-  /// How to fix it, where there is a usual remedy.
+  /// A remedy, if there is a usual one.
   public let hint: String?
 
   init(_ reason: Reason, _ message: String, hint: String? = nil) {
@@ -52,7 +51,7 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     self.hint = hint
   }
 
-  /// The step at which it failed, as the command line tells it.
+  /// The stage at which the operation failed, as the command line reports it.
   public var stage: FailureStage {
     switch reason {
     case .handshake(let error): error.stage
@@ -65,7 +64,7 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     }
   }
 
-  /// Why, as a stable word.
+  /// The stable code of the failure.
   public var code: FailureCode {
     switch reason {
     case .handshake(let error): error.code
@@ -81,7 +80,7 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     }
   }
 
-  /// Whether the caller's cancellation is the reason.
+  /// Whether the failure results from the caller's cancellation.
   public var isCancelled: Bool {
     switch reason {
     case .cancelled: true
@@ -90,14 +89,14 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     }
   }
 
-  /// One line: stage, code and message.
+  /// Stage, code and message on one line.
   public var description: String {
     "\(stage.rawValue)/\(code): \(message)" + (hint.map { " (\($0))" } ?? "")
   }
 }
 
 extension WebSocketViolation {
-  /// The remedy, which the server's owner has.
+  /// The remedy, which only the server's owner can apply.
   package var hint: String { "the server does not follow RFC 6455: report it to its owner" }
 }
 

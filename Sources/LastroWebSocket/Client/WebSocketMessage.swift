@@ -8,14 +8,14 @@ internal import Lastro
   public import Foundation
 #endif
 
-/// A message of a ``WebSocket``, whole.
+/// A whole message of a ``WebSocket``.
 public enum WebSocketMessage: Sendable, Hashable {
-  /// UTF-8 text. What comes in was checked.
+  /// UTF-8 text. Received text has been validated.
   case text(String)
   /// Bytes.
   case binary(Data)
 
-  /// Which of the two.
+  /// The kind of a message.
   public enum Kind: Sendable, Hashable {
     /// UTF-8 text.
     case text
@@ -23,7 +23,7 @@ public enum WebSocketMessage: Sendable, Hashable {
     case binary
   }
 
-  /// Which of the two.
+  /// The kind of the message.
   public var kind: Kind {
     switch self {
     case .text: .text
@@ -31,7 +31,7 @@ public enum WebSocketMessage: Sendable, Hashable {
     }
   }
 
-  /// Its bytes; of a text, in UTF-8.
+  /// The bytes of the message; text is encoded as UTF-8.
   public var data: Data {
     switch self {
     case .text(let text): Data(text.utf8)
@@ -40,18 +40,18 @@ public enum WebSocketMessage: Sendable, Hashable {
   }
 }
 
-/// A piece of a message that is coming in, as it came off the wire: for messages too large for memory.
+/// A piece of a message as it arrived, for messages that are too large for memory.
 public struct WebSocketFragment: Sendable, Hashable {
-  /// What the message is.
+  /// The kind of the message.
   public var kind: WebSocketMessage.Kind
-  /// At most 64 KiB, decompressed. Text was checked, but a piece may end within a character.
+  /// The decompressed bytes, at most 64 KiB. Text has been validated, but a piece may end within a character.
   public var data: Data
-  /// Whether it begins a message.
+  /// Whether the piece begins a message.
   public var isFirst: Bool
-  /// Whether it ends the message. Such a piece may be empty.
+  /// Whether the piece ends the message. Such a piece may be empty.
   public var isFinal: Bool
 
-  /// Makes a fragment, for tests.
+  /// Creates a fragment, for tests.
   public init(kind: WebSocketMessage.Kind, data: Data, isFirst: Bool, isFinal: Bool) {
     self.kind = kind
     self.data = data
@@ -60,14 +60,14 @@ public struct WebSocketFragment: Sendable, Hashable {
   }
 }
 
-/// What a server sent back for a ping.
+/// The server's response to a ping.
 public struct WebSocketPong: Sendable, Hashable {
-  /// The payload, that of the ping.
+  /// The payload, which equals that of the ping.
   public var payload: Data
-  /// From the moment the ping was handed over until the pong came.
+  /// The time from the call until the pong arrived.
   public var roundTrip: Duration
 
-  /// Makes a pong, for tests.
+  /// Creates a pong, for tests.
   public init(payload: Data, roundTrip: Duration) {
     self.payload = payload
     self.roundTrip = roundTrip

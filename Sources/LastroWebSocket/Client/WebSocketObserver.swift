@@ -10,7 +10,7 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// One reader of what comes in. It holds the socket, and frees its place when it is dropped.
+/// A reader of received messages. It retains the socket, and unregisters itself when it is dropped.
 final class WebSocketObserver: Sendable {
   fileprivate struct Assembly {
     var kind: WebSocketKind?
@@ -19,7 +19,7 @@ final class WebSocketObserver: Sendable {
 
   private let socket: WebSocket
   private let id: UInt64
-  /// The message that is being put together; kept over a cancelled wait.
+  /// The message that is being assembled; it survives a cancelled wait.
   private let assembly = Lock(Assembly())
 
   init(_ socket: WebSocket) {
@@ -36,7 +36,7 @@ final class WebSocketObserver: Sendable {
       switch state.session.state {
       case .open, .closing: return nil
       case .closed: return .success(nil)
-      // To come back may have been what the end waited for: it is not in the history yet.
+      // This read may itself complete the end of the session, which is then not in the history yet.
       case .failed(let failure): return .failure(state.error(failure))
       }
     }
@@ -62,13 +62,13 @@ final class WebSocketObserver: Sendable {
 }
 
 extension WebSocketObserver.Assembly {
-  /// The message, when the piece ends it.
+  /// Adds a piece; returns the message if the piece ends it.
   fileprivate mutating func add(_ piece: WebSocketPiece, limit: Int) -> Result<WebSocketMessage?, WebSocketError> {
     if piece.isFirst {
       kind = piece.kind
       bytes = []
     }
-    // Of a message that had begun before the observer came, the rest is nothing.
+    // Skip the rest of a message that began before the observer joined.
     guard kind != nil else { return .success(nil) }
     guard piece.bytes.count <= limit - bytes.count else {
       self = .init()

@@ -8,90 +8,90 @@ internal import Lastro
   public import Foundation
 #endif
 
-/// The messages of a ``WebSocket``. Each iterator is an observer of its own, from the moment it is made.
+/// The messages of a ``WebSocket``. Each iterator is a separate observer, from the moment it is created.
 ///
-/// It ends when the socket is closed, whichever side began and with whatever code, and throws when it failed. What came
-/// before the end is delivered first. It keeps the socket open.
+/// The sequence ends when the socket is closed, by either side and with any code, and throws when it failed. Messages
+/// that arrived before the end are delivered first. The sequence keeps the socket open.
 public struct WebSocketMessages: AsyncSequence, Sendable {
   /// A message.
   public typealias Element = WebSocketMessage
-  /// Why no more come.
+  /// The error that ended the sequence.
   public typealias Failure = WebSocketError
 
   let socket: WebSocket
 
-  /// Reads messages; for one task at a time.
+  /// An iterator over messages; it may be used by one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let observer: WebSocketObserver
 
-    /// The next message; `nil` at the end. A cancelled wait throws `cancelled`, and loses nothing.
+    /// Returns the next message; `nil` at the end. A cancelled wait throws `cancelled` and loses no message.
     ///
-    /// - Throws: ``WebSocketError``: why the socket failed; `cancelled`.
+    /// - Throws: ``WebSocketError``: the error that made the socket fail; `cancelled`.
     public mutating func next() async throws(WebSocketError) -> WebSocketMessage? { try await observer.nextMessage() }
 
-    /// The next message; `nil` at the end.
+    /// Returns the next message; `nil` at the end.
     ///
-    /// - Throws: ``WebSocketError``: why the socket failed; `cancelled`.
+    /// - Throws: ``WebSocketError``: the error that made the socket fail; `cancelled`.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(WebSocketError) -> WebSocketMessage? { try await observer.nextMessage() }
   }
 
-  /// Joins the observers.
+  /// Creates an iterator, which is a new observer.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(observer: WebSocketObserver(socket)) }
 }
 
-/// The messages of a ``WebSocket`` in pieces, as they come in; else as ``WebSocketMessages``.
+/// The messages of a ``WebSocket`` in pieces as they arrive; otherwise like ``WebSocketMessages``.
 public struct WebSocketFragments: AsyncSequence, Sendable {
   /// A piece of a message.
   public typealias Element = WebSocketFragment
-  /// Why no more come.
+  /// The error that ended the sequence.
   public typealias Failure = WebSocketError
 
   let socket: WebSocket
 
-  /// Reads pieces; for one task at a time.
+  /// An iterator over pieces; it may be used by one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let observer: WebSocketObserver
 
-    /// The next piece; `nil` at the end.
+    /// Returns the next piece; `nil` at the end.
     ///
-    /// - Throws: ``WebSocketError``: why the socket failed; `cancelled`.
+    /// - Throws: ``WebSocketError``: the error that made the socket fail; `cancelled`.
     public mutating func next() async throws(WebSocketError) -> WebSocketFragment? {
       try await observer.nextFragment()
     }
 
-    /// The next piece; `nil` at the end.
+    /// Returns the next piece; `nil` at the end.
     ///
-    /// - Throws: ``WebSocketError``: why the socket failed; `cancelled`.
+    /// - Throws: ``WebSocketError``: the error that made the socket fail; `cancelled`.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(WebSocketError) -> WebSocketFragment? { try await observer.nextFragment() }
   }
 
-  /// Joins the observers.
+  /// Creates an iterator, which is a new observer.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(observer: WebSocketObserver(socket)) }
 }
 
-/// The states of a ``WebSocket``: the current one, then each that follows; it ends after the last. It does not keep the
-/// socket open.
+/// The states of a ``WebSocket``: the current one, followed by each later one, up to the final one. The sequence does
+/// not keep the socket open.
 public struct WebSocketStates: AsyncSequence, Sendable {
   /// A state.
   public typealias Element = WebSocketState
-  /// It does not fail, but ends early in a cancelled task.
+  /// The sequence never fails, but ends early in a cancelled task.
   public typealias Failure = Never
 
   let core: WebSocketCore
 
-  /// Reads states; for one task at a time.
+  /// An iterator over states; it may be used by one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let core: WebSocketCore
     var index: Int
 
-    /// The next state; `nil` after the last.
+    /// Returns the next state; `nil` after the final one.
     public mutating func next() async -> WebSocketState? { await next(isolation: nil) }
 
-    /// The next state; `nil` after the last.
+    /// Returns the next state; `nil` after the final one.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> WebSocketState? {
       let index = index
       let next = await core.shared.wait(for: .news) { state, _ -> WebSocketState?? in
@@ -103,31 +103,31 @@ public struct WebSocketStates: AsyncSequence, Sendable {
     }
   }
 
-  /// Begins with the current state.
+  /// Creates an iterator that begins with the current state.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(core: core, index: core.shared.change { state, _ in state.history.count - 1 })
   }
 }
 
-/// The payloads of the pings that a server sends to a ``WebSocket``. A slow reader gets the latest 16. It does not keep
-/// the socket open.
+/// The payloads of the pings that a server sends to a ``WebSocket``. A slow reader gets the latest 16. The sequence
+/// does not keep the socket open.
 public struct WebSocketPingPayloads: AsyncSequence, Sendable {
   /// A payload.
   public typealias Element = Data
-  /// It does not fail, but ends early in a cancelled task.
+  /// The sequence never fails, but ends early in a cancelled task.
   public typealias Failure = Never
 
   let core: WebSocketCore
 
-  /// Reads payloads; for one task at a time.
+  /// An iterator over payloads; it may be used by one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let core: WebSocketCore
     var number: UInt64
 
-    /// The next payload; `nil` when the socket has ended.
+    /// Returns the next payload; `nil` when the socket has ended.
     public mutating func next() async -> Data? { await next(isolation: nil) }
 
-    /// The next payload; `nil` when the socket has ended.
+    /// Returns the next payload; `nil` when the socket has ended.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> Data? {
       let number = number
       let next = await core.shared.wait(for: .news) { state, _ -> (element: Data, number: UInt64)?? in
@@ -140,7 +140,7 @@ public struct WebSocketPingPayloads: AsyncSequence, Sendable {
     }
   }
 
-  /// Begins with the next ping.
+  /// Creates an iterator that begins with the next ping.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(core: core, number: core.shared.change { state, _ in state.receivedPings.end })
   }

@@ -12,9 +12,9 @@ package import LastroWire
 #endif
 
 extension WebSocketHandshake {
-  /// The request as it goes out.
+  /// Returns the bytes of the request.
   ///
-  /// - Throws: code `invalid_header` for a field that is the handshake's own.
+  /// - Throws: code `invalid_header` for a field that the handshake itself sets.
   package func request(_ head: HTTPRequest) throws(TransportError) -> Data {
     var none = CommonFields(userAgent: nil, sendsAccept: false, decompresses: false)
     var writer = RequestWriter()
@@ -22,9 +22,9 @@ extension WebSocketHandshake {
     return writer.withBytes { Data($0) }
   }
 
-  /// The request: the handshake's fields, then the caller's own.
+  /// Returns the request with the handshake's fields, followed by the caller's.
   ///
-  /// - Throws: code `invalid_header` for a field that is the handshake's own.
+  /// - Throws: code `invalid_header` for a field that the handshake itself sets.
   package func asked(_ head: HTTPRequest) throws(TransportError) -> HTTPRequest {
     if let field = head.headerFields.first(where: { $0.name.canonicalName.hasPrefix("sec-websocket-") }) {
       throw .refused(
@@ -44,7 +44,7 @@ extension WebSocketHandshake {
 }
 
 extension ResponseHead {
-  /// A head in the shared vocabulary as the machines have it.
+  /// Creates the head that the state machines use from an `HTTPResponse`.
   init(_ response: HTTPResponse) {
     self.init(
       version: (1, 1), status: response.status.code, reason: response.status.reasonPhrase,
@@ -53,7 +53,8 @@ extension ResponseHead {
 }
 
 extension HTTPResponse {
-  /// With a `Location` whose scheme is WebSocket's own read as that of HTTP, for the pipeline to follow.
+  /// The response with the WebSocket scheme of its `Location` replaced by that of HTTP, so that the pipeline can follow
+  /// it.
   var withLocationForHTTP: HTTPResponse {
     guard let location = headerFields[.location] else { return self }
     var response = self

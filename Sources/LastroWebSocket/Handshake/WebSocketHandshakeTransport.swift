@@ -6,12 +6,12 @@ internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
 
-/// Performs an exchange that asks for a WebSocket, over a `Dialer`: HTTP/1.1, one connection for each (RFC 6455 §4.1).
+/// Performs a WebSocket handshake over a `Dialer`: HTTP/1.1, with a separate connection for each (RFC 6455 §4.1).
 ///
-/// As a `Transport` it is below the pipeline, so that interceptors, redirects, retries and masking hold for a
-/// handshake as for any fetch. A stream that was upgraded is the answer's body, as a ``WebSocketStream``.
+/// As a `Transport` it is below the pipeline, so that interceptors, redirects, retries and masking apply to a handshake
+/// as to any fetch. The body of the response is the upgraded stream, as a ``WebSocketStream``.
 struct WebSocketHandshakeTransport: Transport {
-  /// Longest time spent on the body of a refusal. What matters is the status.
+  /// The longest time spent reading the body of a refusal, whose status is what matters.
   private static let patience = Duration.seconds(2)
 
   private let carrier: DialerTransport
@@ -80,11 +80,11 @@ struct WebSocketHandshakeTransport: Transport {
   }
 }
 
-/// Dials for handshakes: the first origin at the address, and under the name, that the configuration has.
+/// A dialer for handshakes: it dials the first origin at the address and with the server name of the configuration.
 struct WebSocketDialer: Dialer {
   private let below: any Dialer
   private let configuration: WebSocketConfiguration
-  /// Scheme and authority of the first request: address and server name are for no other.
+  /// Scheme and authority of the first request; address and server name apply to no other.
   private let firstOrigin = Lock<String?>(nil)
 
   init(_ below: any Dialer, configuration: WebSocketConfiguration) {
@@ -109,7 +109,7 @@ struct WebSocketDialer: Dialer {
     guard isFirst else { return request }
     var led = request
     if let address = configuration.address {
-      // Pins are for the host that the URL names, of which the dialer else learns nothing.
+      // Pins apply to the host of the URL, which the dialer would not learn otherwise.
       if request.tls == nil { try below.checkPlaintext(request) }
       led.host = address.host
       led.port = address.port ?? request.port
@@ -124,7 +124,7 @@ extension WebSocketDialer: LayeredDialer {
 }
 
 extension TransferRequest {
-  /// Most bytes of the body of a refusal.
+  /// The maximum size in bytes of the body of a refusal.
   fileprivate var errorBytes: Int {
     let limit =
       switch delivery {

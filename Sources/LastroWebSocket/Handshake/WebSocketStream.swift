@@ -9,7 +9,7 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// A stream that speaks WebSocket from here on, and what both sides agreed on in the handshake.
+/// A stream that has switched to WebSocket, with the agreement of the handshake.
 final class WebSocketStream: ByteStream {
   let agreement: WebSocketHandshake.Agreement
   private let below: any ByteStream

@@ -2,9 +2,9 @@
 
 package import Lastro
 
-/// `ws` and `wss` (RFC 6455 §3).
+/// Conversion of `ws` and `wss` URLs (RFC 6455 §3).
 package enum WebSocketURL {
-  /// The same URL with the scheme that its handshake uses.
+  /// Returns the same URL with the scheme that its handshake uses.
   static func asHTTP(_ url: String) -> String {
     for (own, http) in [("wss:", "https:"), ("ws:", "http:")] where url.lowercased().hasPrefix(own) {
       return http + url.dropFirst(own.count)
@@ -12,7 +12,7 @@ package enum WebSocketURL {
     return url
   }
 
-  /// - Throws: code `invalid_url` for a fragment, which a WebSocket's URL may not have.
+  /// - Throws: code `invalid_url` for a fragment, which the URL of a WebSocket may not have.
   package static func request(_ url: String, headers: RawHeaders) throws(TransportError) -> ResourceRequest {
     guard !url.utf8.contains(UInt8(ascii: "#")) else {
       throw .invalidURL("the URL of a WebSocket has a fragment", hint: "write # as %23, or leave it out")

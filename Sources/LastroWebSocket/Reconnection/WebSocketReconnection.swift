@@ -3,18 +3,18 @@
 public import Lastro
 internal import LastroSupport
 
-/// When a ``ReconnectingWebSocket`` connects anew, and what is done then.
+/// The rules by which a ``ReconnectingWebSocket`` reconnects.
 public struct WebSocketReconnection: Sendable {
-  /// What a policy is told besides the error.
+  /// Information about a loss, which a policy gets besides the error.
   public struct Loss: Sendable {
-    /// Whether there was an open socket; false when connecting failed.
+    /// Whether there was an open socket; false if connecting failed.
     public var wasOpen: Bool
-    /// How long it was open.
+    /// The time for which the socket was open.
     public var openFor: Duration
-    /// How it was closed, where it was.
+    /// The result of the closing; `nil` if the socket was not closed by a Close frame.
     public var close: WebSocketClose?
 
-    /// Makes a loss, for tests of policies.
+    /// Creates a loss, for tests of policies.
     public init(wasOpen: Bool, openFor: Duration, close: WebSocketClose?) {
       self.wasOpen = wasOpen
       self.openFor = openFor
@@ -22,17 +22,18 @@ public struct WebSocketReconnection: Sendable {
     }
   }
 
-  /// Whether, and after which delay, to connect anew. Default: a random delay of up to 0.5 s, which doubles to 30 s
-  /// (full jitter), for 20 losses in a row. Not asked where an egress policy denies the server's address: that ends it.
-  /// The state has the latest 1,000 errors, and counts all.
+  /// The policy that decides whether to reconnect, and after which delay. Default: a random delay of up to 0.5 s, which
+  /// doubles up to 30 s (full jitter), for 20 consecutive losses. If an egress policy denies the server's address,
+  /// reconnecting ends without consulting the policy. The state contains the latest 1,000 errors, and counts all of
+  /// them.
   public var policy: Retry.Policy<Loss>
-  /// A socket that was open for so long counts as stable: the policy begins anew after it. Default 30 s.
+  /// The time after which an open socket counts as stable, so that the policy starts over. Default 30 s.
   public var stableAfter: Duration
-  /// Called with every socket but the first, before it is handed out: to subscribe again, or to ask for what was
-  /// missed. When it throws, the socket is cut, and that counts as a loss. Default: nothing.
+  /// A closure that is called with every socket but the first, before it is returned, for example to subscribe again or
+  /// to request missed messages. If it throws, the socket is cut, which counts as a loss. Default: does nothing.
   public var onReopen: @Sendable (WebSocket) async throws -> Void
 
-  /// Makes rules of reconnecting; the defaults are those of ``standard``.
+  /// Creates rules for reconnecting; the defaults are those of ``standard``.
   public init(
     policy: Retry.Policy<Loss> = .backoff(
       .exponential(
@@ -44,14 +45,14 @@ public struct WebSocketReconnection: Sendable {
     self.onReopen = onReopen
   }
 
-  /// Full jitter up to half a second, doubling to 30 s; 20 retries in a row.
+  /// The default rules: full jitter up to half a second, doubling to 30 s; 20 consecutive retries.
   public static let standard = WebSocketReconnection()
 }
 
-/// Keeps a WebSocket open by connecting anew, by a policy: a client in front of ``WebSocketClient``.
+/// A WebSocket that reconnects according to a policy; a client in front of ``WebSocketClient``.
 ///
-/// It hands out one socket after another, and tells each gap between them. What was sent or received around a gap is
-/// the application's business: nothing is ever sent again by itself.
+/// It returns one socket after another, and reports each gap between them. The application must handle messages lost or
+/// sent around a gap: nothing is resent automatically.
 ///
 /// ```swift
 /// for try await event in ReconnectingWebSocket(client, to: "wss://example.org/feed").events {
@@ -66,19 +67,19 @@ public struct ReconnectingWebSocket: Sendable {
   public enum Event: Sendable {
     /// A socket is open; the next event comes when it has ended.
     case opened(WebSocket)
-    /// There is no attempt for a while.
+    /// The next attempt is delayed.
     case gap(Gap)
   }
 
-  /// A time without a socket.
+  /// A period without a socket.
   public struct Gap: Sendable {
-    /// Why the socket was lost, or could not be opened.
+    /// The error that ended the socket, or prevented it from being opened.
     public var error: WebSocketError
-    /// How the socket was closed, where it was.
+    /// The result of the closing; `nil` if the socket was not closed by a Close frame.
     public var close: WebSocketClose?
     /// The wait before the next attempt.
     public var delay: Duration
-    /// Number of the attempt that follows, 1 for the first since the latest stable socket.
+    /// The number of the next attempt; 1 for the first since the latest stable socket.
     public var attempt: Int
   }
 
@@ -86,13 +87,13 @@ public struct ReconnectingWebSocket: Sendable {
   private let resource: RawHTTPResource
   private let reconnection: WebSocketReconnection
 
-  /// Makes one; nothing is connected yet.
+  /// Creates a reconnecting WebSocket; nothing is connected yet.
   ///
   /// - Parameters:
-  ///   - client: connects.
-  ///   - url: as for ``WebSocketClient/connect(_:headers:)``.
-  ///   - headers: more header fields of every handshake. Default none.
-  ///   - reconnection: default ``WebSocketReconnection/standard``.
+  ///   - client: the client that connects.
+  ///   - url: the URL, as for ``WebSocketClient/connect(_:headers:)``.
+  ///   - headers: additional header fields of every handshake. Default: none.
+  ///   - reconnection: the rules for reconnecting. Default ``WebSocketReconnection/standard``.
   public init(
     _ client: WebSocketClient, to url: String, headers: RawHeaders = [:],
     reconnection: WebSocketReconnection = .standard
@@ -102,8 +103,8 @@ public struct ReconnectingWebSocket: Sendable {
       reconnection: reconnection)
   }
 
-  /// Makes one with the request of a resource, made anew for every handshake. Default `reconnection`:
-  /// ``WebSocketReconnection/standard``.
+  /// Creates a reconnecting WebSocket with the request of a resource, which is made again for every handshake. Default
+  /// `reconnection`: ``WebSocketReconnection/standard``.
   public init<Model, APIError>(
     _ client: WebSocketClient, to resource: HTTPResource<Model, APIError>,
     reconnection: WebSocketReconnection = .standard
@@ -113,28 +114,29 @@ public struct ReconnectingWebSocket: Sendable {
     self.reconnection = reconnection
   }
 
-  /// Sockets and the gaps between them. Each iterator connects for itself.
+  /// The sockets and the gaps between them. Each iterator connects separately.
   public var events: Events { Events(client: client, resource: resource, reconnection: reconnection) }
 
-  /// See ``ReconnectingWebSocket/events``. It ends when a socket was closed by us, or by the server with code 1000; it
-  /// throws why the policy gave up, which is the last loss.
+  /// A sequence of sockets and gaps; see ``ReconnectingWebSocket/events``. It ends when a socket was closed by this
+  /// side, or by the server with code 1000. It throws the last loss when the policy gives up.
   public struct Events: AsyncSequence, Sendable {
     /// A socket, or the gap before the next one.
     public typealias Element = Event
-    /// Why there is no other attempt.
+    /// The error that ended reconnecting.
     public typealias Failure = WebSocketError
 
     fileprivate let client: WebSocketClient
     fileprivate let resource: RawHTTPResource
     fileprivate let reconnection: WebSocketReconnection
 
-    /// Begins with the first attempt to connect, at the first call of `next()`.
+    /// Creates an iterator that connects for the first time when `next()` is called.
     public func makeAsyncIterator() -> AsyncIterator {
       AsyncIterator(client: client, resource: resource, reconnection: reconnection)
     }
   }
 
-  /// Connects, waits for the end of each socket, and asks the policy; for one task at a time.
+  /// An iterator that connects, waits for the end of each socket, and consults the policy; it may be used by one task
+  /// at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let client: WebSocketClient
     fileprivate let resource: RawHTTPResource
@@ -157,16 +159,17 @@ extension ReconnectingWebSocket.AsyncIterator {
   private static var keptErrors: Int { 1000 }
   private var time: TimeSource { client.stack.timeSource }
 
-  /// The next event; `nil` at the proper end. A cancelled wait throws `cancelled`, and goes on where it was.
+  /// Returns the next event; `nil` when the socket was closed properly. A cancelled wait throws `cancelled`; the next
+  /// call continues it.
   ///
-  /// - Throws: ``WebSocketError``: the last loss, when the policy gives up; `cancelled`.
+  /// - Throws: ``WebSocketError``: the last loss when the policy gives up; `cancelled`.
   public mutating func next() async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
     try await next(isolation: nil)
   }
 
-  /// The next event; `nil` at the proper end.
+  /// Returns the next event; `nil` when the socket was closed properly.
   ///
-  /// - Throws: ``WebSocketError``: the last loss, when the policy gives up; `cancelled`.
+  /// - Throws: ``WebSocketError``: the last loss when the policy gives up; `cancelled`.
   public mutating func next(
     isolation actor: isolated (any Actor)?
   ) async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
@@ -221,7 +224,7 @@ extension ReconnectingWebSocket.AsyncIterator {
   private mutating func gap(
     _ error: WebSocketError, _ loss: WebSocketReconnection.Loss
   ) throws(WebSocketError) -> ReconnectingWebSocket.Event {
-    // Nor does a stack retry it (`RetryVeto`): it does not pass by itself.
+    // A denied address is permanent; a stack does not retry it either (`RetryVeto`).
     if error.code == .egressDenied { throw error }
     let wait: Retry.Delay
     switch reconnection.policy.shouldRetry(with: error, state: state, metadata: loss) {
@@ -229,7 +232,7 @@ extension ReconnectingWebSocket.AsyncIterator {
     case .retry: wait = .zero
     case .retryAfter(let delay): wait = max(delay, .zero).countable
     }
-    // Without a limit of retries they would fill the memory. A policy looks at their number, and at the latest.
+    // Bound the number of kept errors, because retries may be unlimited. A policy uses their count and the latest ones.
     if state.errors.count >= Self.keptErrors {
       state.errors.removeFirst()
       state.forgotten += 1

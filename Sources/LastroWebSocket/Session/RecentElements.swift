@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The latest elements of a sequence, by number.
+/// A buffer of the latest elements of a sequence, by number.
 struct RecentElements<Element> {
   private let capacity: Int
   private var elements: [Element] = []
@@ -14,7 +14,7 @@ struct RecentElements<Element> {
     end += 1
   }
 
-  /// The element with this number, or the oldest that is left after it, and its number.
+  /// Returns the element with this number, or the oldest remaining one after it, together with its number.
   func element(from number: UInt64) -> (element: Element, number: UInt64)? {
     let number = max(number, end - UInt64(elements.count))
     guard number < end else { return nil }

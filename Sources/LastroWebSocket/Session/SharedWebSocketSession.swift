@@ -5,12 +5,12 @@ internal import LastroSupport
 internal import LastroWire
 internal import Synchronization
 
-/// A ``WebSocketSession`` that tasks share: behind a lock, with waiting for it, and with the clock that it needs.
+/// A ``WebSocketSession`` that tasks share. It adds a lock, waiting, and the clock that the session needs.
 ///
-/// A call takes the lock once. What follows from it is done when the lock is free: requests are answered, waiting tasks
-/// are woken, and the stream is closed at the end.
+/// A call takes the lock once. The consequences are handled after the lock is released: requests are answered, waiting
+/// tasks are resumed, and the stream is closed at the end.
 final class SharedWebSocketSession: Sendable {
-  /// The state in an object, because a ``Lock`` holds what can be copied.
+  /// The state in an object, because a ``Lock`` requires a copyable value.
   private final class Contents {
     var state: SharedWebSocketState
 
@@ -35,7 +35,7 @@ final class SharedWebSocketSession: Sendable {
     contents = Lock(Contents(state: SharedWebSocketState(configuration, deflate, now: time.now())))
   }
 
-  /// A number for a message, a ping or a task that waits.
+  /// Returns a unique number for a message, a ping or a waiting task.
   func makeID() -> UInt64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
 
   /// Runs a task that is cancelled when the stream is closed.
@@ -45,11 +45,11 @@ final class SharedWebSocketSession: Sendable {
       state.tasks.append(task)
       return state.session.phase == .done
     }
-    // The call that closed the stream did not see the task.
+    // The call that closed the stream did not know this task.
     if isLate { task.cancel() }
   }
 
-  /// Changes the state, and does what follows from it. `body` runs with the lock held, and is told the time.
+  /// Changes the state and handles the consequences. `body` runs with the lock held and gets the current time.
   @discardableResult
   func change<Value>(_ body: Body<Value>) -> Value {
     let now = time.now()
@@ -67,8 +67,8 @@ final class SharedWebSocketSession: Sendable {
     return value
   }
 
-  /// Waits until `body` has a value: it is asked, and then again after each of the signals. `nil` when the task is
-  /// cancelled first.
+  /// Waits until `body` returns a value. It is called at once, and again after each of the signals. Returns `nil` if
+  /// the task is cancelled first.
   func wait<Value>(for signals: SharedWebSocketState.Signals, _ body: Body<Value?>) async -> Value? {
     var value = change(body)
     let id = makeID()
@@ -91,7 +91,7 @@ final class SharedWebSocketSession: Sendable {
     return value
   }
 
-  /// Makes a request, and waits for its answer. When the task is cancelled, the request is given up.
+  /// Makes a request and waits for its answer. When the task is cancelled, the request is abandoned.
   func answer(to id: UInt64, _ request: Body<Void>) async -> SharedWebSocketState.Answer {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -108,7 +108,7 @@ final class SharedWebSocketSession: Sendable {
     }
   }
 
-  /// Waits for the end; `nil` when the task is cancelled.
+  /// Waits for the final state; returns `nil` when the task is cancelled.
   func lastState() async -> WebSocketState? {
     await wait(for: .news) { state, _ in state.current.isTerminal ? state.current : nil }
   }
@@ -122,7 +122,7 @@ final class SharedWebSocketSession: Sendable {
     }
   }
 
-  /// Watches the limit that is next, and another when that has changed.
+  /// Waits for the next deadline, or for a change of the deadline.
   private func limitLoop() async {
     while let deadline = change({ state, _ in state.session.deadline }) {
       let rest = max(.zero, deadline - time.now())
@@ -137,7 +137,7 @@ final class SharedWebSocketSession: Sendable {
     }
   }
 
-  /// - Parameter due: what has come, whatever the clock says.
+  /// - Parameter due: the time that has been reached, even if the clock reads less.
   private func tick(_ due: Duration) {
     let nonce = random.next()
     change { $0.session.tick(now: max($1, due), nonce: nonce) }

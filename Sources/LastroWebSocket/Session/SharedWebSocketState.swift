@@ -9,27 +9,27 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// What a ``SharedWebSocketSession`` has behind its lock: the session, and the tasks that wait for it.
+/// The state behind the lock of a ``SharedWebSocketSession``: the session, and the tasks that wait for it.
 struct SharedWebSocketState: ~Copyable {
   typealias Answer = Result<WebSocketPong?, WebSocketError>
 
-  /// What tasks wait for.
+  /// The signals that tasks wait for.
   struct Signals: OptionSet, Sendable {
     var rawValue: UInt8
 
-    /// Something is to be written.
+    /// There is output to write.
     static let output = Self(rawValue: 1)
-    /// The reader has something to do.
+    /// The reader has work to do.
     static let intake = Self(rawValue: 2)
-    /// Observers have another piece, or the end.
+    /// Observers have another piece, or the end was reached.
     static let pieces = Self(rawValue: 4)
-    /// Another state, or a ping of the server.
+    /// The state changed, or the server sent a ping.
     static let news = Self(rawValue: 8)
-    /// Another limit in time.
+    /// The deadline changed.
     static let deadline = Self(rawValue: 16)
   }
 
-  /// What is to be done when the lock is free.
+  /// The actions to perform after the lock is released.
   struct Consequences {
     var answers: [(CheckedContinuation<Answer, Never>, Answer)] = []
     var woken: [CheckedContinuation<Void, Never>] = []
@@ -45,7 +45,7 @@ struct SharedWebSocketState: ~Copyable {
   private(set) var history: [WebSocketState] = [.open]
   private(set) var receivedPings = RecentElements<Data>(capacity: 16)
   private let keepAlive: Duration?
-  /// Why the stream broke, writing before reading.
+  /// The error that broke the stream; an error in writing takes precedence over one in reading.
   private var broken: TransportError?
   private var knownDeadline: Duration?
 
@@ -56,7 +56,7 @@ struct SharedWebSocketState: ~Copyable {
 
   var current: WebSocketState { history[history.count - 1] }
 
-  /// What a request is told that comes too late.
+  /// The error for a request that arrives too late.
   var refusal: WebSocketError {
     switch current {
     case .failed(let error): error
@@ -95,13 +95,13 @@ struct SharedWebSocketState: ~Copyable {
     }
   }
 
-  /// Works some of the input off, and says how the reader goes on; `nil` where it waits.
+  /// Processes some input, and returns the reader's next step; `nil` if it has to wait.
   mutating func nextIntake(_ now: Duration) -> WebSocketSession.Intake? {
     session.work(now: now)
     return session.intake == .wait ? nil : session.intake
   }
 
-  /// The request that is not to be answered any more.
+  /// Removes a request that no longer needs an answer, and returns its continuation.
   mutating func giveUp(_ id: UInt64) -> CheckedContinuation<Answer, Never>? {
     guard let request = requests.removeValue(forKey: id) else { return nil }
     session.giveUp(id)
@@ -115,7 +115,7 @@ struct SharedWebSocketState: ~Copyable {
     if session.hasOutput { signals.insert(.output) }
     if session.intake != .wait { signals.insert(.intake) }
     if session.deadline != knownDeadline {
-      // Once there is a limit there always is one, to the end.
+      // Once there is a deadline, there is one until the end.
       result.beginsLimits = knownDeadline == nil
       knownDeadline = session.deadline
       signals.insert(.deadline)

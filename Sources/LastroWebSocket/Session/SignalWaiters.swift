@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Tasks that wait for signals of a state behind a lock. A task that is woken looks at the state itself, so that a
-/// change costs only the tasks that it concerns.
+/// A set of tasks that wait for signals of a state behind a lock. A resumed task checks the state itself, so a change
+/// resumes only the tasks that it concerns.
 struct SignalWaiters<Signal: OptionSet & Sendable> where Signal.Element == Signal {
   typealias Continuation = CheckedContinuation<Void, Never>
 
@@ -11,7 +11,7 @@ struct SignalWaiters<Signal: OptionSet & Sendable> where Signal.Element == Signa
     waiting.append((id, signal, continuation))
   }
 
-  /// The tasks that wait for one of these signals. They wait no more.
+  /// Removes and returns the tasks that wait for one of these signals.
   mutating func take(_ signals: Signal) -> [Continuation] {
     guard !waiting.isEmpty else { return [] }
     var taken: [Continuation] = []

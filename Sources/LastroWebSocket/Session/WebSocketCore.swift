@@ -10,10 +10,10 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// Performs over a stream what a ``WebSocketSession`` decides: a task that reads, one that writes, and requests of the
-/// application's. No rule of WebSocket's stands here.
+/// The driver of a ``WebSocketSession`` over a stream: a task that reads, a task that writes, and the requests of the
+/// application. The rules of WebSocket are all in the session.
 ///
-/// The tasks hold it; the ``WebSocket`` in front of it ends them when it is dropped.
+/// The tasks retain it; the ``WebSocket`` in front of it ends them when it is dropped.
 final class WebSocketCore: Sendable {
   let shared: SharedWebSocketSession
   let configuration: WebSocketConfiguration
@@ -34,7 +34,7 @@ final class WebSocketCore: Sendable {
     shared = SharedWebSocketSession(stream, configuration, deflate, random: random, time: time)
   }
 
-  /// - Parameter leftover: bytes that came right behind the handshake.
+  /// - Parameter leftover: bytes that arrived right after the handshake.
   func start(leftover: [UInt8]) {
     shared.run { await self.readLoop(leftover) }
     shared.run { await self.writeLoop() }
@@ -64,11 +64,12 @@ final class WebSocketCore: Sendable {
     }
   }
 
-  /// The only task that writes, so that a frame that has begun is always ended while the socket lives.
+  /// Writes the output. It is the only task that writes, so that a frame that was begun is always completed while the
+  /// socket lives.
   func writeLoop() async {
     var keys: [UInt32] = [], written = 0
     while true {
-      // Drawn here and not with the lock held: a source of randomness may be the application's code.
+      // Draw the masking keys without the lock: a source of randomness may be the application's code.
       while keys.count < 32 {
         let bits = random.next()
         keys += [UInt32(truncatingIfNeeded: bits), UInt32(truncatingIfNeeded: bits >> 32)]
@@ -89,8 +90,8 @@ final class WebSocketCore: Sendable {
     }
   }
 
-  /// In pieces, so that the keep-alive sees a slow line move. Returns the length of the last, of which the session is
-  /// not told.
+  /// Writes the bytes in pieces, so that the keep-alive notices progress on a slow connection. Returns the length of
+  /// the last piece, which was not reported to the session.
   private func write(_ bytes: [UInt8]) async throws(TransportError) -> Int {
     var rest = bytes[...]
     while rest.count > WebSocketSession.batchBytes {
@@ -104,14 +105,14 @@ final class WebSocketCore: Sendable {
 
   // MARK: requests
 
-  /// - Parameter taken: becomes true when the message is among those to be sent.
+  /// - Parameter taken: set to true when the message was queued.
   func send(_ message: WebSocketSession.Outgoing, taken: Lock<Bool>? = nil) async throws(WebSocketError) {
     _ = try await shared.answer(to: message.id) { state, _ in
       if state.session.send(message) { taken?.withLock { $0 = true } }
     }.get()
   }
 
-  /// - Parameter payload: `nil` for one of our own, which no other ping has.
+  /// - Parameter payload: the payload; `nil` for a unique one.
   func ping(_ payload: Data?, within limit: Duration?) async throws(WebSocketError) -> WebSocketPong {
     let id = shared.makeID()
     let payload = payload.map(Array.init) ?? withUnsafeBytes(of: random.next().bigEndian) { Array($0) }
