@@ -6,7 +6,7 @@ import Testing
 @testable import LastroHTTP
 
 @Suite("Idle closes raced against reuse", .ownThread)
-struct IdleCloseRaceTests {
+struct VirtualIdleCloseTests {
   @Test("At whatever moment a server closes idle connections, no POST is processed twice, and no GET is lost")
   func race() {
     // Together 100,000 closes, which take a minute in a debug build. Where not every case is asked for, the stride is
