@@ -54,18 +54,10 @@ public struct TimeSource: Sendable {
 /// Returns the time of `ContinuousClock` in nanoseconds. Reading and comparing the clock's own instants costs twice as
 /// much.
 private func bootTime() -> Int64 {
-  #if canImport(Glibc)
-    var time = timespec()
-    clock_gettime(CLOCK_BOOTTIME, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-  #else
-    Int64(clamping: originOfTime.duration(to: .now).attoseconds / 1_000_000_000)
-  #endif
+  var time = timespec()
+  clock_gettime(CLOCK_BOOTTIME, &time)
+  return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
-
-#if !canImport(Glibc)
-  private let originOfTime = ContinuousClock.now
-#endif
 
 /// An object that uses the clock of its stack, unless it was made with another.
 package protocol ClockUser {
