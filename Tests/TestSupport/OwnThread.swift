@@ -6,9 +6,9 @@ package import Testing
 
 /// Runs each case of a test on a thread of its own.
 ///
-/// The pool that tests share has as many threads as the machine has processors. Tests that compute for a second without
-/// a pause hold all of them, and a connection that another test opens meanwhile exceeds its limit although nothing is
-/// wrong with it. Such tests get a thread, and the kernel shares the processors out.
+/// The pool that tests share has as many threads as the machine has processors. A few tests that compute for seconds
+/// without suspending block all of them, and connections of other tests exceed their time limits. On a thread of its
+/// own, such a test competes for the processors like any other thread.
 package struct OwnThread: TestTrait, SuiteTrait, TestScoping {
   package var isRecursive: Bool { true }
 
@@ -40,7 +40,7 @@ private final class ThreadExecutor: TaskExecutor {
   init() {
     let thread = Thread { [self] in run() }
     thread.name = "own-thread"
-    // As the pool's threads in debug builds, whose frames are large.
+    // Frames are large in debug builds.
     thread.stackSize = 8 << 20
     thread.start()
   }

@@ -14,7 +14,7 @@
 ///   includeSubdomains: true,
 ///   pinnedHashes: [
 ///     "sha256/r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=",
-///     "sha256/YLh1dUR9y6Kja30RrAn7JKnbQG/uEtLMkBgFF2Fuihg=",  // the backup, whose private key lies in a safe
+///     "sha256/YLh1dUR9y6Kja30RrAn7JKnbQG/uEtLMkBgFF2Fuihg=",  // the backup, whose private key is kept in a safe
 ///   ])
 /// ```
 ///

@@ -47,7 +47,7 @@ package struct BodyRoute {
 
   /// Notes the final head.
   ///
-  /// - Parameter status: the response's, which would have to be parsed.
+  /// - Parameter status: the status of the response, which is costly to read from it.
   package mutating func note(
     _ response: HTTPResponse, status: Int, _ framing: ResponseFraming, toHead isHead: Bool
   ) {

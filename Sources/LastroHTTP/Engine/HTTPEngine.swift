@@ -346,7 +346,7 @@ final class HTTPEngine {
     for host in allHosts { host.tearDown() }
     for connection in connections.all { connection.close() }
     connector.tearDown()
-    // Hosts, connections and exchanges refer to the engine.
+    // Hosts, connections and exchanges refer to the engine: forgetting them breaks the cycles.
     partitions = [:]
     defaultPartition = nil
     http2Hosts = [:]

@@ -251,7 +251,7 @@ final class Exchange {
   /// Returns the facts of the exchange so far.
   func facts() -> TransferFacts {
     let now = now
-    // Asked part by part: a copy of a link's facts costs more than the rest.
+    // The link's facts are read one by one, because a copy of all costs more than the rest of this function.
     let connection = connection
     var timings = isOnReused ? TransferFacts.Timings() : connection?.facts.timings ?? TransferFacts.Timings()
     timings.requestStart = sentAt.map { .nanoseconds(max(1, $0 - startedAt)) }

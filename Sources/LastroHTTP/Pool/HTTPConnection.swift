@@ -5,7 +5,7 @@ internal import Lastro
 /// A connection over a ``Link`` that exchanges use: one after the other, or where it speaks HTTP/2 many at a time.
 ///
 /// Owner: ``HTTPEngine``, until it is closed. Thread: the loop's. Its link is watched for reading until it closes, so
-/// that a request costs no call for it; what comes on an idle one ends it.
+/// that a request costs no call for it. An idle connection ends when bytes arrive on it.
 final class HTTPConnection: LinkUser {
   /// Maximum plaintext of one TLS record.
   static let recordBytes = 16 * 1024

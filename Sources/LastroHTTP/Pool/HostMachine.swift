@@ -447,7 +447,8 @@ extension HostMachine {
     if session.open == 0 { steps.append(.close(connection)) } else { retired.append(session) }
   }
 
-  /// Closes connections that no request uses or waits for, as one is that opens when its request was served elsewhere.
+  /// Closes connections that no request uses or waits for, such as one that opens after its request was served on
+  /// another.
   private mutating func closeUnwanted(_ steps: inout [Step]) {
     guard waiting.isEmpty else { return }
     for session in sessions where session.open == 0 { retire(session.id, &steps) }

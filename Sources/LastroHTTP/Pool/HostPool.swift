@@ -7,8 +7,8 @@ internal import LastroWire
 
 /// The exchanges and connections of an engine for one host (scheme, name, port) under one set of options.
 ///
-/// A ``HostMachine`` decides; this performs its steps, and reports to it what becomes of them. Owner: ``HTTPEngine``,
-/// which forgets it at its end. Thread: the loop's.
+/// A ``HostMachine`` decides. The pool performs its steps and reports their results to it. Owner: ``HTTPEngine``, which
+/// forgets the pool at its own end. Thread: the loop's.
 final class HostPool: DialOwner {
   /// The number of times that a request is restarted because its trust rules had changed. Rules do not change so often
   /// on purpose.

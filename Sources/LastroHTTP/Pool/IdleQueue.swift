@@ -39,7 +39,7 @@ struct IdleQueue {
       entries.removeAll(keepingCapacity: entries.count <= Self.leastToTidy)
       next = 0
     } else if entries.count > 2 * count + Self.leastToTidy {
-      // In place: it happens often.
+      // Tidied in place, because this happens often.
       entries.removeSubrange(..<next)
       entries.removeAll { turn($0.number) != $0.turn }
       next = 0

@@ -50,8 +50,8 @@
 ///     }
 ///   case .flushing: …  // when the queue is empty, also if it was all along: exchange.wroteAll()
 ///   case .awaitContinue: …  // as .flushing, once; then wait for what comes, or the timer
-///   case .stopped, .broken: …  // drop the queue and the source; go on reading
-///   case .head, .sent: …  // go on reading
+///   case .stopped, .broken: …  // drop the queue and the source; continue reading
+///   case .head, .sent: …  // continue reading
 ///   }
 /// }
 /// ```

@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// What Alicerce tests with a trust object, over handshakes; and chains of every kind of key and fault.
+/// The cases that Alicerce tests with a trust object, over real handshakes, and chains with each kind of key and fault.
 @Suite("Trust: handshakes", .ownThread, .timeLimit(.minutes(5)))
 struct HandshakeTrustTests {
   private static let domain = "alicerce.test"

@@ -12,9 +12,9 @@ struct DownloadKillTests {
   private static let syncBytes: Int64 = 2_048
   private static let chunk = 512
 
-  /// One download, killed again and again at random operations of the files, until a process comes to the end.
+  /// Runs a download that is killed at random file operations, again and again, until a process completes it.
   ///
-  /// - Returns: how often it was killed, and what is wrong, where anything is.
+  /// - Returns: the number of kills, and the problem that was found, if any.
   private static func run(seed: UInt64) async -> (kills: Int, problem: String?) {
     var generator = SeededGenerator(seed: seed)
     let replaces = Bool.random(using: &generator)
@@ -89,7 +89,7 @@ struct DownloadKillTests {
     }
   }
 
-  /// What a process leaves that is killed between the name of its file and its end.
+  /// Returns the files of a process that was killed after it named its file and before it ended.
   private static func placed(by origin: RangeOrigin) async throws -> SimulatedFiles {
     let plain = SimulatedFiles()
     try await origin.download(to: "/d/file", in: plain)

@@ -46,7 +46,7 @@ struct DownloadMachineTests {
     ("waited", .waited), ("placed", .placed),
   ]
 
-  /// What follows on each event in each phase, where anything does.
+  /// The actions and the next phase for each event in each phase. Events that change nothing are left out.
   static let table: [Machine.Phase: [String: (actions: [Machine.Action], phase: Machine.Phase)]] = [
     .idle: [
       "found": ([.forget, .cut(to: 0), .ask(nil)], .asking), "segments failed": ([.drop, .ask(nil)], .asking),
@@ -294,7 +294,7 @@ struct DownloadMachineTests {
   }
 }
 
-/// What decides about transfers: a value that is told events, and says what to do.
+/// A machine for transfers: a value that receives events and returns actions.
 protocol TransferMachine {
   associatedtype Phase: Hashable
   associatedtype Event

@@ -34,7 +34,7 @@ struct BodyDecoderTests {
 
   private static let limits = DecodingLimits(ratio: 250, floor: 1 << 25)
 
-  /// Passes bytes in pieces. Those that were refused come again, first, with what came meanwhile, and cut anew.
+  /// Passes bytes in pieces. Refused bytes are passed again, in front of the next ones, and split differently.
   private static func feed(
     _ bytes: [UInt8], to decoder: inout BodyDecoder, _ sink: some PausingSink, piece: () -> Int
   ) throws(TransportError) {

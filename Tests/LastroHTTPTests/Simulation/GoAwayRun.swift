@@ -26,7 +26,8 @@ final class GoAwayRun {
     case latest
     /// The highest stream that there can be, and at once the latest that is known: a graceful shutdown.
     case highest
-    /// As `current`, and the connection ends without a response to the streams that are not excluded.
+    /// The stream of the latest frame. The connection then ends without a response to the streams that are not
+    /// excluded.
     case cut
   }
 

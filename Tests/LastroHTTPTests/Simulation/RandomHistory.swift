@@ -197,7 +197,7 @@ final class RandomHistory {
         server.reset(request, .refusedStream)
       case ..<84: server.reset(request, .internalError)
       case ..<90:
-        // What lies above the announced stream was not processed.
+        // Streams above the announced one were not processed.
         for (stream, other) in server.open where stream > request.stream {
           if let other = number(of: other) { entries[other].served -= 1 }
         }

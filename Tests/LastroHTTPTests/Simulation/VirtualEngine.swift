@@ -113,7 +113,7 @@ final class VirtualEngine {
     /// The open descriptors of the reactor.
     var descriptors = 0
 
-    /// Those of an engine that is at rest, with a number of idle connections.
+    /// Returns the holdings of an engine at rest that keeps a number of idle connections.
     static func atRest(connections: Int) -> Self { Self(connections: connections, descriptors: connections) }
   }
 

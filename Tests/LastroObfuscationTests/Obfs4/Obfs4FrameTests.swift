@@ -234,7 +234,7 @@ struct Obfs4FrameTests {
     }
   }
 
-  /// What stands before the event, of two frames with one byte each, or of a length that cannot be.
+  /// The part of two frames of one byte each, or of an invalid length, that was read before the event.
   fileprivate enum ReaderState: CaseIterable {
     case start, withinLength, behindLength, withinBox, nonsense, failed
   }

@@ -244,7 +244,7 @@ struct ShadowsocksStreamTests {
 
   // MARK: state × event
 
-  /// What stands before the event, of a salt and two chunks of one byte each.
+  /// The part of a salt and two chunks of one byte each that was read before the event.
   fileprivate enum ReaderState: CaseIterable {
     case start, withinSalt, behindSalt, withinLength, behindLength, withinPayload, behindChunk, withinNextLength, failed
   }
@@ -306,7 +306,7 @@ struct ShadowsocksStreamTests {
 }
 
 extension ShadowsocksStreamTests.ReaderState {
-  /// How many bytes have come, of a salt of `n`.
+  /// Returns the number of bytes received, for a salt of `n` bytes.
   fileprivate func given(_ n: Int) -> Int {
     switch self {
     case .start, .failed: 0

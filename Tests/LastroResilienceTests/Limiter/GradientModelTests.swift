@@ -18,11 +18,11 @@ private struct GradientModel {
   static let range = 2.0...8.0
 
   var limit = 6.0
-  /// Those of the window that is gathered; its beginning is the first sample after the last window.
+  /// The samples of the current window, which begins with the first sample after the last window.
   private var samples: [Sample] = []
   private var lastWindow: Int?
   private var means: [Double] = []
-  /// What came to pass.
+  /// The steps that were taken, in order.
   private(set) var steps: [String] = []
 
   mutating func learn(_ sample: Sample) {
@@ -60,7 +60,7 @@ private struct GradientModel {
 
 @Suite("Gradient model", .ownThread)
 struct GradientModelTests {
-  /// One that waits for its end.
+  /// A call that has begun and has not ended.
   private struct Out {
     var grant: LimiterMachine.Grant
     var began: Int

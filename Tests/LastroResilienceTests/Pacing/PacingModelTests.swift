@@ -13,7 +13,8 @@ private struct PaceModel {
 
   var places: [Int] = []
 
-  /// As if each place that was taken had used up an interval, from its time or from the end of the one before it.
+  /// Reserves the next place. Each place that was taken uses up an interval, from its time or from the end of the place
+  /// before it.
   mutating func reserve(_ now: Int) -> Int {
     let used = places.indices.map { places[$0] + (places.count - $0) * Self.interval }.max() ?? 0
     let place = max(now, used - (Self.burst - 1) * Self.interval)

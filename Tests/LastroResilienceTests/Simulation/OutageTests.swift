@@ -44,14 +44,14 @@ enum Outage {
     var outcome: Outcome
     /// Requests that were sent while the server was down.
     var wasted = 0
-    /// Of those, the ones after the circuit had opened for the first time.
+    /// The wasted requests that were sent after the circuit had opened for the first time.
     var wastedOpen = 0
     var breaks = 0
     /// Seconds from the server's return to the first success.
     var recovery = Double.infinity
   }
 
-  /// What the outages have in common: means, and the longest recovery.
+  /// A summary of the outages: means, and the longest recovery.
   struct Summary {
     var wasted = 0.0
     var wastedOpen = 0.0
@@ -74,7 +74,7 @@ enum Outage {
     return summary
   }
 
-  /// Of each setting; for the page, too.
+  /// The summary of each setting, for the tests and for the page.
   static let summaries = Swift.Result { try settings().map { (setting: $0, summary: runAll($0.policy)) } }
 
   static func run(_ policy: CircuitBreakerPolicy?, length: Double = drawn) -> Result {

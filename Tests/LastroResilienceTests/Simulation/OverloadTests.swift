@@ -50,7 +50,7 @@ enum Overload {
   }
 }
 
-/// What came of a simulation.
+/// The outcome of a simulation.
 struct Outcome {
   var load: [Int] = []
   /// Calls that succeeded in each second.

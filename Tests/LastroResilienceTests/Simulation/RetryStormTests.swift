@@ -18,7 +18,7 @@ enum RetryStorm {
   static let lossy = 20.0..<60.0
   static let seconds = 100
 
-  /// How a client tries again.
+  /// The way in which a client retries.
   struct Setting {
     var name: String
     /// Further attempts at most.

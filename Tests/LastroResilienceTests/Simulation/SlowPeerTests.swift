@@ -73,7 +73,7 @@ enum SlowPeer {
     return result.withLock { $0 }
   }
 
-  /// Of all settings, made once.
+  /// The results of all settings, computed once.
   static let results = Swift.Result { try settings().map { (name: $0.name, result: run($0.policy)) } }
 }
 

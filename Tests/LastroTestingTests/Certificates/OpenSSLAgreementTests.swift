@@ -12,7 +12,7 @@ import Testing
   import Foundation
 #endif
 
-/// What we read from certificates is what the `openssl` program reads.
+/// The certificates are read as the `openssl` program reads them.
 @Suite("Certificates: the openssl program agrees", .ownThread, .timeLimit(.minutes(5)))
 struct OpenSSLAgreementTests {
   private func directory(_ minted: MintedCertificate) throws -> PeerDirectory {

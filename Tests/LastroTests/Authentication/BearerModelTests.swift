@@ -17,7 +17,7 @@ struct BearerModelTests {
     case cancelled
   }
 
-  /// One that waits for the refresh.
+  /// A task that waits for the refresh.
   struct Waiter {
     var task: Task<End, Never>
     /// Whether it waits in order to send a request; else because one was refused.
@@ -32,7 +32,7 @@ struct BearerModelTests {
     let ends = EventRecorder<Int>()
     var waiters: [Waiter] = []
     var started = 0
-    /// What the authenticator should have.
+    /// The token that the authenticator should have.
     var token: String?
     var expiry: Duration?
     var due: Duration?

@@ -32,13 +32,14 @@ struct SecretMatcherTests {
       let around = Self.randomText(0...12, using: &random)
       for (name, written) in SecretNotation.all(of: text) {
         let masked = redaction.text(around + "\n" + written + "\n" + around)
-        // Where the text around it has the secret by itself, it is masked as well.
+        // If the surrounding text contains the secret by chance, it is masked there, too.
         #expect(!masked.hasBytes(of: written), "\(name) of \(text.debugDescription): \(masked)")
       }
     }
   }
 
-  /// Of what is hard: quotes, escapes, blanks, delimiters, combining marks, what is beyond 16 bits.
+  /// Returns random text of difficult characters: quotes, escapes, blanks, delimiters, combining marks, and scalars
+  /// beyond 16 bits.
   static func randomText(_ length: ClosedRange<Int>, using random: inout SeededGenerator) -> String {
     let alphabet = Array("abcXYZ0189 %%%+&=?#/\\\\\"'<>{}[];:@,.~_-éüß漢字🔑👩‍💻\u{301}\u{200B}\n\t".unicodeScalars)
     var text = ""

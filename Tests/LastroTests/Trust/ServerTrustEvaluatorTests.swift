@@ -230,7 +230,7 @@ extension SPKIHash {
 }
 
 extension PinningPolicy {
-  /// As Alicerce's tests make them: one pin is enough.
+  /// Makes a policy as Alicerce's tests do: a single pin is enough.
   static func test(
     _ domain: String = TrustChain.domain, includeSubdomains: Bool = false, expiration: Expiration = .never,
     pins: [String] = [SPKIHash.made(of: 1), SPKIHash.made(of: 2)], mode: Mode = .enforce

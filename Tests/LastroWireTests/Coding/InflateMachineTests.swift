@@ -8,11 +8,11 @@ import Testing
 
 @Suite("Content codings", .ownThread)
 struct InflateMachineTests {
-  /// What a decoder makes of bytes that come in parts, with so much room at a time.
+  /// The result of feeding a decoder with bytes in parts, with limited room for its output.
   struct Feeding: Equatable {
     var data: [UInt8] = []
     var violation: CodingViolation.Kind?
-    /// What the end of the input was.
+    /// The violation reported at the end of the input.
     var end: CodingViolation.Kind?
     var mostHeld = 0
 

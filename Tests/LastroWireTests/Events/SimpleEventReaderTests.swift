@@ -85,7 +85,7 @@ struct SimpleEventReader {
     return String(text)
   }
 
-  /// Those that have an end.
+  /// Returns the lines that are terminated.
   private static func lines(_ text: [Unicode.Scalar]) -> [[Unicode.Scalar]] {
     var normal: [Unicode.Scalar] = []
     for (index, scalar) in text.enumerated() {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Chunks", .ownThread)
 struct ChunkMachineTests {
-  /// What a machine makes of bytes that come in parts.
+  /// The result of feeding a machine with bytes in parts.
   struct Feeding: Equatable {
     var data: [UInt8] = []
     var violation: HeadViolation?

@@ -5,10 +5,10 @@ import Testing
 
 @testable import LastroWire
 
-/// What an exchange tells is the same, however the bytes of its answer are split.
+/// The events of an exchange are the same, however the bytes of its response are split.
 @Suite("Exchanges over HTTP/1.1, in every split", .ownThread)
 struct HTTP1ExchangeSplitTests {
-  /// What an exchange told.
+  /// The events and the body that an exchange reported.
   struct Record: Equatable {
     var events: [String] = []
     var body: [UInt8] = []

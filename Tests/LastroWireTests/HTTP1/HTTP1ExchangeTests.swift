@@ -334,8 +334,8 @@ struct HTTP1ExchangeTests {
   }
 }
 
-/// What an exchange should do, told by facts instead of states: what was sent, what was said, and who stopped. It knows
-/// events, not bytes.
+/// A model of an exchange that is written in facts instead of states: the bytes sent, the messages received, and the
+/// side that stopped. It knows events, not bytes.
 struct HTTP1ExchangeModel {
   enum Answer { case nothing, begun, head, whole }
 
@@ -450,7 +450,7 @@ struct HTTP1ExchangeModel {
     return nil
   }
 
-  /// What the server says.
+  /// Handles an event of the server.
   private mutating func hear(_ event: ExchangeEvent) -> String? {
     if !hasStarted, !broke { return "!early" }
     switch event {

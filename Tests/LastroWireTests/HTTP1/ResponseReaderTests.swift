@@ -209,7 +209,7 @@ struct ResponseReaderTests {
   }
 }
 
-/// What a reader makes of an answer that comes in parts.
+/// The result of feeding a reader with a response in parts.
 struct AnswerFeeding: Equatable {
   var interim: [Int] = []
   var head: ResponseHead?
@@ -217,7 +217,7 @@ struct AnswerFeeding: Equatable {
   var trailers: [ResponseHead.Field] = []
   var hasEnded = false
   var keepsConnection = false
-  /// What lies behind the answer.
+  /// The bytes behind the response.
   var leftover: [UInt8] = []
   var violation: HeadViolation?
 
@@ -242,7 +242,7 @@ struct AnswerFeeding: Equatable {
     keepsConnection = reader.keepsConnection
   }
 
-  /// What is kept of the head of an answer.
+  /// Returns the part of a response's head that is kept.
   static func known(_ bytes: [UInt8], resembling known: KnownHead? = nil) -> KnownHead? {
     var reader = ResponseReader(resembling: known)
     var position = 0

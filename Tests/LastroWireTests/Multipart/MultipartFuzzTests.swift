@@ -10,7 +10,7 @@ import Testing
 struct MultipartFuzzTests {
   private typealias Outcome = MultipartMachineTests.Outcome
 
-  /// What messages are put together from.
+  /// The fragments that messages are built from.
   private static let fragments = [
     "--b\r\n", "--b--", "\r\n--b\r\n", "\r\n--b--", "\r\n--b--\r\n", "\r\n--b \r\n", "--bX", "\r\n--bX\r\n", "\r\n",
     "\r",
@@ -104,7 +104,7 @@ private struct SecondReader {
     }
   }
 
-  /// Where the text before the next delimiter ends, and which that is.
+  /// Returns the end of the text before the next delimiter, and the kind of that delimiter.
   private func nextDelimiter(from start: Int) -> (Int, Line)? {
     var lines = [(start, start)]
     for index in bytes.indices.dropLast() where index >= start && bytes[index] == 13 && bytes[index + 1] == 10 {

@@ -241,7 +241,7 @@ struct UTF8ValidatorTests {
   }
 }
 
-/// What a decoder made of bytes, with the pieces of each message joined.
+/// The result of decoding bytes, with the pieces of each message joined.
 struct FrameFeeding {
   enum Event: Equatable {
     case text([UInt8])
@@ -279,7 +279,7 @@ struct FrameFeeding {
     }
   }
 
-  /// One byte at a time.
+  /// Decodes one byte at a time.
   static func byteByByte(_ bytes: [UInt8], role: WebSocketRole = .client, deflate: WebSocketDeflate? = nil) -> Self {
     Self(bytes, cuts: Array(1..<max(1, bytes.count)), role: role, deflate: deflate)
   }
