@@ -20,9 +20,9 @@ struct Runner: Sendable {
   ///   - heads: prints the head before each body.
   ///   - progress: called once per chunk with the bytes so far and the announced length.
   func run(
-    _ specification: RequestSpecification, into sink: BodySink, heads: HeadPrinter? = nil,
+    _ specification: RequestSpecification, into sink: ResponseOutput, heads: HeadPrinter? = nil,
     progress: ((Int64, Int64?) -> Void)? = nil
-  ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
+  ) async throws(ResponseOutput.WriteFailure) -> (report: Report, hint: String?) {
     var report = Report(url: Self.withoutUserInformation(specification.url))
     let resource: RawHTTPResource
     var pageOptions = PageOptions()
@@ -43,9 +43,9 @@ struct Runner: Sendable {
   }
 
   private func fetch(
-    _ resource: RawHTTPResource, _ report: inout Report, _ sink: BodySink, _ heads: HeadPrinter?,
+    _ resource: RawHTTPResource, _ report: inout Report, _ sink: ResponseOutput, _ heads: HeadPrinter?,
     _ progress: ((Int64, Int64?) -> Void)?
-  ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
+  ) async throws(ResponseOutput.WriteFailure) -> (report: Report, hint: String?) {
     var hint: String?
     let answer: Network.Value<ResponseBody, ResourceResponse>
     do {
@@ -62,7 +62,7 @@ struct Runner: Sendable {
     do {
       try heads?.print(answer.response, in: sink)
       try await copy(answer, into: sink, progress)
-    } catch let error as BodySink.WriteFailure {
+    } catch let error as ResponseOutput.WriteFailure {
       answer.value.cancel()
       throw error
     } catch let error as TransportError {
@@ -84,10 +84,10 @@ struct Runner: Sendable {
 
   /// Prints the bodies of pages, and reports the last page.
   private func fetchPages(
-    _ resource: RawHTTPResource, _ options: PageOptions, _ report: inout Report, _ sink: BodySink,
+    _ resource: RawHTTPResource, _ options: PageOptions, _ report: inout Report, _ sink: ResponseOutput,
     _ heads: HeadPrinter?,
     _ progress: ((Int64, Int64?) -> Void)?
-  ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
+  ) async throws(ResponseOutput.WriteFailure) -> (report: Report, hint: String?) {
     var pages = stack.pages(resource, by: .link, options: options).makeAsyncIterator()
     var last: ResourceResponse?
     while true {
@@ -115,8 +115,8 @@ struct Runner: Sendable {
 
   /// - Returns: the hint of the error.
   private func fail(
-    _ report: inout Report, _ error: HTTPFetchError<any Error>, _ sink: BodySink, _ heads: HeadPrinter?
-  ) throws(BodySink.WriteFailure) -> String? {
+    _ report: inout Report, _ error: HTTPFetchError<any Error>, _ sink: ResponseOutput, _ heads: HeadPrinter?
+  ) throws(ResponseOutput.WriteFailure) -> String? {
     if let response = error.response { report.add(response, facts: nil) }
     report.add(error.ledger)
     report.fail(error)
@@ -138,7 +138,8 @@ struct Runner: Sendable {
   }
 
   private func copy(
-    _ answer: Network.Value<ResponseBody, ResourceResponse>, into sink: BodySink, _ progress: ((Int64, Int64?) -> Void)?
+    _ answer: Network.Value<ResponseBody, ResourceResponse>, into sink: ResponseOutput,
+    _ progress: ((Int64, Int64?) -> Void)?
   ) async throws {
     let length = answer.response.headerFields[.contentLength].flatMap { Int64($0) }
     for try await chunk in answer.value {

@@ -11,7 +11,7 @@ import HTTPTypes
 // The stages after the transport's response, in the order in which they run.
 
 /// The result of an attempt's last transfer.
-struct Exchange: Sendable {
+struct ReceivedResponse: Sendable {
   let request: ResourceRequest
   let status: Int
   var response: ResourceResponse
@@ -50,11 +50,11 @@ extension AttemptRun {
     }
   }
 
-  func receive(_ answer: TransferResponse, to request: ResourceRequest) -> Exchange {
+  func receive(_ answer: TransferResponse, to request: ResourceRequest) -> ReceivedResponse {
     requestSent = requestSent || !answer.facts.isFromCache
     let response = self.response(answer.head, to: request, facts: answer.facts)
     call.emit(.transferEnded(.success(.init(response: response, body: answer.body.bytes))), of: self)
-    return Exchange(request: request, status: answer.statusCode, response: response, body: answer.body)
+    return ReceivedResponse(request: request, status: answer.statusCode, response: response, body: answer.body)
   }
 
   private func response(_ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts) -> ResourceResponse {
@@ -74,7 +74,7 @@ extension AttemptRun {
   }
 
   /// Returns the request for the redirect if the response is one.
-  func redirect(_ exchange: Exchange) throws(AttemptFailure) -> ResourceRequest? {
+  func redirect(_ exchange: ReceivedResponse) throws(AttemptFailure) -> ResourceRequest? {
     guard (300...308).contains(exchange.status) else { return nil }
     var tracker = redirects ?? RedirectTracker()
     do throws(TransportError) {
@@ -96,12 +96,14 @@ extension AttemptRun {
   }
 
   /// Returns whether the response is a success. A 304 is a success if the request was conditional.
-  func isSuccess(_ exchange: Exchange) -> Bool {
+  func isSuccess(_ exchange: ReceivedResponse) -> Bool {
     (200...299).contains(exchange.status) || plan.acceptance == .upgrade && exchange.status == 101
       || exchange.status == 304 && exchange.request.isConditional
   }
 
-  private func isEmpty(_ exchange: Exchange) -> Bool { Self.isEmpty(exchange.status, exchange.request.head.method) }
+  private func isEmpty(_ exchange: ReceivedResponse) -> Bool {
+    Self.isEmpty(exchange.status, exchange.request.head.method)
+  }
 
   private static func isEmpty(_ status: Int, _ method: HTTPRequest.Method) -> Bool {
     [204, 205, 304].contains(status) || method == .head
@@ -109,7 +111,7 @@ extension AttemptRun {
 
   /// Makes the value from a successful response, and records the attempt.
   func finish(
-    _ exchange: inout Exchange, _ decode: FetchCall.Decode, _ decodeError: FetchCall.DecodeError
+    _ exchange: inout ReceivedResponse, _ decode: FetchCall.Decode, _ decodeError: FetchCall.DecodeError
   ) throws(AttemptFailure) {
     if isEmpty(exchange) {
       exchange.body.cancel()
@@ -137,7 +139,7 @@ extension AttemptRun {
     call.emit(.attemptEnded(exchange.response.attempts.last ?? Attempt(outcome: .succeeded)), of: self)
   }
 
-  private func account(for exchange: inout Exchange) {
+  private func account(for exchange: inout ReceivedResponse) {
     let now = now()
     exchange.response.account(
       for: SuccessAccount(
@@ -160,7 +162,7 @@ extension AttemptRun {
 
   /// Returns the failure for a response that becomes the value of the call if no interceptor asks for another attempt.
   /// Its body is complete, or is streamed.
-  func unsettled(_ exchange: Exchange) -> AttemptFailure {
+  func unsettled(_ exchange: ReceivedResponse) -> AttemptFailure {
     var exchange = exchange
     if isEmpty(exchange) {
       exchange.body.cancel()
@@ -172,7 +174,7 @@ extension AttemptRun {
   }
 
   /// Returns the response with which the call ended, and reports the end of the call.
-  func settle(_ answer: Exchange, _ error: HTTPFetchError<any Error>) -> Exchange {
+  func settle(_ answer: ReceivedResponse, _ error: HTTPFetchError<any Error>) -> ReceivedResponse {
     var answer = answer
     answer.response.ledger = error.ledger
     if plan.isStream { answer.body = observed(answer.body) }
@@ -181,7 +183,7 @@ extension AttemptRun {
     return answer
   }
 
-  func badStatus(_ exchange: Exchange, _ decodeError: FetchCall.DecodeError) async -> AttemptFailure {
+  func badStatus(_ exchange: ReceivedResponse, _ decodeError: FetchCall.DecodeError) async -> AttemptFailure {
     var exchange = exchange
     let (body, cut) = await errorBody(of: exchange)
     if let cut { exchange.response.facts.bodyCut = cut }
@@ -199,7 +201,7 @@ extension AttemptRun {
 
   /// Returns the body of a response outside 200–299 and, if the body is incomplete, the reason. A body that cannot be
   /// read does not hide the status, which is more important.
-  private func errorBody(of exchange: Exchange) async -> (body: Data, cut: BodyCut?) {
+  private func errorBody(of exchange: ReceivedResponse) async -> (body: Data, cut: BodyCut?) {
     if exchange.request.head.method == .head {
       exchange.body.cancel()
       return (Data(), nil)
@@ -224,7 +226,7 @@ extension AttemptRun {
   }
 
   private func undecodable(
-    _ error: any Error, _ exchange: Exchange, _ decodeError: FetchCall.DecodeError
+    _ error: any Error, _ exchange: ReceivedResponse, _ decodeError: FetchCall.DecodeError
   ) -> AttemptFailure {
     let body = exchange.body.bytes ?? Data()
     let decodeFailure = DecodeFailure(

@@ -117,7 +117,7 @@ extension AttemptRun {
   }
 
   /// Calls the `succeeded` hooks of interceptors. They cannot change the success.
-  func tellSucceeded(_ exchange: Exchange) async {
+  func tellSucceeded(_ exchange: ReceivedResponse) async {
     let interceptors = plan.interceptors
     let context = context
     let request = exchange.request

@@ -117,7 +117,7 @@ final class AttemptRun {
   func failure(
     _ kind: FailureRecord.Kind, _ request: ResourceRequest? = nil, _ response: ResourceResponse? = nil,
     body: Data? = nil, apiError: (any Error)? = nil, decodingFailure: (any Error)? = nil, facts: TransferFacts? = nil,
-    answer: Exchange? = nil
+    answer: ReceivedResponse? = nil
   ) -> AttemptFailure {
     let kind = Task.isCancelled ? .cancelled(.cancelled(requestSent: requestSent)) : kind
     let record = FailureRecord(
@@ -157,9 +157,10 @@ final class AttemptFailure: Error, Sendable {
   let body: Data?
   let facts: TransferFacts?
   /// The response, if it becomes the value of the call unless there is another attempt.
-  let answer: Exchange?
+  let answer: ReceivedResponse?
 
-  init(record: FailureRecord, request: ResourceRequest?, body: Data?, facts: TransferFacts?, answer: Exchange?) {
+  init(record: FailureRecord, request: ResourceRequest?, body: Data?, facts: TransferFacts?, answer: ReceivedResponse?)
+  {
     self.record = record
     self.request = request
     self.body = body

@@ -10,7 +10,7 @@ extension FetchCall {
   /// returns the response.
   func recover(
     from failure: AttemptFailure, of attempt: inout AttemptRun
-  ) async throws(HTTPFetchError<any Error>) -> Exchange? {
+  ) async throws(HTTPFetchError<any Error>) -> ReceivedResponse? {
     do throws(HTTPFetchError<any Error>) {
       let error = account(for: failure, of: attempt)
       let opinion = await attempt.opinion(on: failure, error, attempt.context)

@@ -44,7 +44,7 @@ extension AttemptRun {
     try begin()
     var base =
       if let make = plan.baseRequestMaking.makeAtOnce { makeBase(by: make) } else { try await makeBaseInTime() }
-    var exchange: Exchange
+    var exchange: ReceivedResponse
     while true {
       var request = plan.hooks.contains(.makeRequest) ? try await adapt(base) : try made(base)
       try complete(&request)

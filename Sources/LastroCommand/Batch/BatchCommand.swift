@@ -70,7 +70,7 @@ struct BatchCommand: AsyncParsableCommand {
       }
       var request = try JSONDecoder().decode(BatchRequest.self, from: Data(line))
       request.specification.maxBody = request.specification.maxBody ?? defaultMaximumBody
-      let sink = BodySink(request.includesBody ? .memory : .nowhere)
+      let sink = ResponseOutput(request.includesBody ? .memory : .nowhere)
       var (report, _) = try await runner.run(request.specification, into: sink)
       report.id = request.id
       if request.includesBody { report.body = sink.kept }
@@ -100,7 +100,7 @@ struct BatchCommand: AsyncParsableCommand {
 /// Writes one line at a time, in the order in which requests finish.
 private actor ResultWriter {
   /// The failure after which nothing more is written.
-  private(set) var failure: BodySink.WriteFailure?
+  private(set) var failure: ResponseOutput.WriteFailure?
 
   func write(_ line: String) {
     guard failure == nil else { return }

@@ -52,7 +52,7 @@ struct EventsCommand: FetchingCommand {
       failure = try await print(events(of: try resource(specification), on: stack))
     } catch let error as TransportError {
       failure = HTTPFetchError(.noRequest(error))
-    } catch let error as BodySink.WriteFailure {
+    } catch let error as ResponseOutput.WriteFailure {
       await judge?.finish()
       throw Console.give(up: error)
     }
@@ -82,7 +82,7 @@ struct EventsCommand: FetchingCommand {
   /// Prints events until they end. Returns the failure that ended them, if any.
   private func print(
     _ events: EventStream<any Error>
-  ) async throws(BodySink.WriteFailure) -> HTTPFetchError<any Error>? {
+  ) async throws(ResponseOutput.WriteFailure) -> HTTPFetchError<any Error>? {
     var iterator = events.makeAsyncIterator()
     var left = count ?? .max
     while left > 0 {

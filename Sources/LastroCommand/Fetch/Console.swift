@@ -8,12 +8,12 @@ import Lastro
 /// Writes text to the standard streams, whole lines at a time.
 enum Console {
   /// - Throws: an error if the line cannot be written, for example to a full disk or a closed pipe.
-  static func out(_ line: String) throws(BodySink.WriteFailure) {
-    try BodySink.writeAll(Data((line + "\n").utf8), to: STDOUT_FILENO)
+  static func out(_ line: String) throws(ResponseOutput.WriteFailure) {
+    try ResponseOutput.writeAll(Data((line + "\n").utf8), to: STDOUT_FILENO)
   }
 
   /// Reports a failure of standard output, and returns the exit status.
-  static func give(up error: BodySink.WriteFailure) -> ExitCode {
+  static func give(up error: ResponseOutput.WriteFailure) -> ExitCode {
     Self.error("lastro: \(error)")
     return error.isTimeout ? ExitStatus.of(.timeout) : ExitCode(1)
   }
@@ -54,7 +54,7 @@ enum Console {
     }
   }
 
-  static func error(_ line: String) { try? BodySink.writeAll(Data((line + "\n").utf8), to: STDERR_FILENO) }
+  static func error(_ line: String) { try? ResponseOutput.writeAll(Data((line + "\n").utf8), to: STDERR_FILENO) }
   static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
   /// Whether standard output and standard error are the same file: a terminal, or through `2>&1`.

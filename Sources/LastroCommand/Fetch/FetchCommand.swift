@@ -145,7 +145,7 @@ struct FetchCommand: FetchingCommand {
       if told.report.error == nil, told.report.status != 304 { try file?.commit() }
       try dump?.commit()
       return told
-    } catch let error as BodySink.WriteFailure {
+    } catch let error as ResponseOutput.WriteFailure {
       await parts.judge?.finish()
       throw Console.give(up: error)
     } catch let error as OutputFile.Failure {
@@ -154,7 +154,7 @@ struct FetchCommand: FetchingCommand {
   }
 
   private func fetch(_ work: Work, into file: OutputFile?, _ dump: OutputFile?) async throws -> Told {
-    let sink = BodySink(
+    let sink = ResponseOutput(
       file.map { .descriptor($0.descriptor) } ?? (output.reports ? .nowhere : .descriptor(STDOUT_FILENO)))
     var interceptors: [any HTTPResourceInterceptor] = work.parts.verbose.map { [$0] } ?? []
     var heads: HeadPrinter?
@@ -205,9 +205,9 @@ struct FetchCommand: FetchingCommand {
   private func write(_ format: WriteOut?, _ report: Report, to path: String?) throws {
     guard let format else { return }
     let text = format.text(of: report, url: Runner.withoutUserInformation(url), path: path)
-    do throws(BodySink.WriteFailure) {
-      try BodySink.writeAll(Data(text.output.utf8), to: STDOUT_FILENO)
-      try BodySink.writeAll(Data(text.errors.utf8), to: STDERR_FILENO)
+    do throws(ResponseOutput.WriteFailure) {
+      try ResponseOutput.writeAll(Data(text.output.utf8), to: STDOUT_FILENO)
+      try ResponseOutput.writeAll(Data(text.errors.utf8), to: STDERR_FILENO)
     } catch {
       throw Console.give(up: error)
     }

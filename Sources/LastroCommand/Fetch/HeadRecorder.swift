@@ -47,10 +47,10 @@ struct HeadPrinter {
   /// The descriptor to which the heads are also written.
   let dump: Int32?
 
-  func print(_ response: ResourceResponse, in front: BodySink) throws(BodySink.WriteFailure) {
+  func print(_ response: ResourceResponse, in front: ResponseOutput) throws(ResponseOutput.WriteFailure) {
     let text = Data(recorder.text(with: response).utf8)
     if isIncluded { try front.writeHead(text) }
-    if let dump { try BodySink.writeAll(text, to: dump) }
+    if let dump { try ResponseOutput.writeAll(text, to: dump) }
   }
 }
 

@@ -28,7 +28,7 @@ struct ProgressBar {
 
   func finish() {
     guard drawnAt != nil else { return }
-    try? BodySink.writeAll(Data("\r\u{1B}[K".utf8), to: STDERR_FILENO)
+    try? ResponseOutput.writeAll(Data("\r\u{1B}[K".utf8), to: STDERR_FILENO)
   }
 
   private func draw(_ count: Int64, elapsed: Duration) {
@@ -41,7 +41,7 @@ struct ProgressBar {
       text += "\(Int(share * 100)) %  "
     }
     text += "\(Self.size(count))  \(Self.size(rate))/s"
-    try? BodySink.writeAll(Data(text.utf8), to: STDERR_FILENO)
+    try? ResponseOutput.writeAll(Data(text.utf8), to: STDERR_FILENO)
   }
 
   private static func size(_ bytes: Int64) -> String {

@@ -31,14 +31,14 @@ enum WriteDeadline {
   /// Waits until a descriptor is writable, and returns the number of bytes that may be written to it at once.
   ///
   /// - Throws: a failure if the deadline passes first.
-  static func wait(for descriptor: Int32) throws(BodySink.WriteFailure) -> Int {
+  static func wait(for descriptor: Int32) throws(ResponseOutput.WriteFailure) -> Int {
     guard secondsLeft != nil, !isRegularFile(descriptor) else { return .max }
     guard try isWritable(descriptor) else { throw failure("the output took no more bytes") }
     return pieceWithoutBlocking
   }
 
   /// Waits until a non-blocking descriptor is writable again.
-  static func waitAfterRefusal(of descriptor: Int32) throws(BodySink.WriteFailure) {
+  static func waitAfterRefusal(of descriptor: Int32) throws(ResponseOutput.WriteFailure) {
     guard try isWritable(descriptor) else { throw failure("the output took no more bytes") }
   }
 
@@ -65,10 +65,10 @@ enum WriteDeadline {
   }
 
   /// Returns the failure of an output that missed the deadline.
-  static func failure(_ event: String) -> BodySink.WriteFailure {
+  static func failure(_ event: String) -> ResponseOutput.WriteFailure {
     let seconds = limit.withLock { $0?.seconds } ?? 0
     let text = seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
-    return BodySink.WriteFailure(
+    return ResponseOutput.WriteFailure(
       description: """
         timeout/total_timeout: \(event) before the limit of \(text) s passed
           hint: have another program read the output, or raise -m
@@ -82,7 +82,7 @@ enum WriteDeadline {
   }
 
   /// - Returns: false if the deadline passes first.
-  private static func isWritable(_ descriptor: Int32) throws(BodySink.WriteFailure) -> Bool {
+  private static func isWritable(_ descriptor: Int32) throws(ResponseOutput.WriteFailure) -> Bool {
     while true {
       var watched = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
       // Rounded up, so that less than a millisecond left does not cause a busy loop.

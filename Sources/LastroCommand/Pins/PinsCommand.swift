@@ -111,7 +111,7 @@ extension PinsCommand {
   private func print(_ report: some Encodable, _ text: String) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    do throws(BodySink.WriteFailure) {
+    do throws(ResponseOutput.WriteFailure) {
       guard json else { return try Console.out(text) }
       // The report contains only texts, numbers and Booleans, which always encode.
       let data = try? encoder.encode(report)

@@ -32,7 +32,7 @@ struct ServeCommand: AsyncParsableCommand {
       server.stop()
       if cacert == nil { unlink(roots) }
     }
-    do throws(BodySink.WriteFailure) {
+    do throws(ResponseOutput.WriteFailure) {
       try Console.out("export GITHUB_API=\(server.baseURL) SSL_CERT_FILE=\(roots)")
       try Console.out("# Enter that in another terminal. The server runs until you press Ctrl-C here.")
     } catch {

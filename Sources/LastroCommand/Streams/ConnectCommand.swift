@@ -7,7 +7,7 @@ import Lastro
 import LastroCurl
 import Synchronization
 
-struct ConnectCommand: StreamCommand {
+struct ConnectCommand: StreamingCommand {
   static let configuration = CommandConfiguration(
     commandName: "connect",
     abstract: "Joins standard input and output to a stream.",
@@ -61,7 +61,7 @@ struct ConnectCommand: StreamCommand {
   }
 
   func run() async throws {
-    let session = try StreamSession(flags)
+    let session = try CommandSession(flags)
     let address = try ServerAddress(server)
     var request = DialRequest(
       host: address.host.text, port: address.port, tls: tls ? .init(serverName: serverName) : nil)
@@ -99,7 +99,7 @@ struct ConnectCommand: StreamCommand {
     do {
       while let piece = try await stream.read() {
         silence.isBroken()
-        try BodySink.writeAll(piece, to: STDOUT_FILENO)
+        try ResponseOutput.writeAll(piece, to: STDOUT_FILENO)
       }
     } catch let error as TransportError where error.code == .streamClosed {
       try await sending.value
@@ -182,7 +182,7 @@ struct ConnectCommand: StreamCommand {
       do {
         let answer = try await datagrams.receive(within: isLast ? .seconds(udpWait) : .milliseconds(100))
         answers += 1
-        try BodySink.writeAll(answer, to: STDOUT_FILENO)
+        try ResponseOutput.writeAll(answer, to: STDOUT_FILENO)
       } catch let error as TransportError {
         switch error.code {
         // A server may still begin to listen there.

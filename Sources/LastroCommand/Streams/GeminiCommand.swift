@@ -7,7 +7,7 @@ import Lastro
 import LastroCurl
 internal import LastroGemini
 
-struct GeminiCommand: StreamCommand {
+struct GeminiCommand: StreamingCommand {
   static let configuration = CommandConfiguration(
     commandName: "gemini",
     abstract: "Fetches one Gemini URL.",
@@ -69,9 +69,9 @@ struct GeminiCommand: StreamCommand {
   }
 
   func run() async throws {
-    let session = try StreamSession(flags, presentsIdentity: false)
+    let session = try CommandSession(flags, presentsIdentity: false)
     var report = GeminiReport(url: url)
-    let sink = BodySink(reports ? .nowhere : .descriptor(STDOUT_FILENO))
+    let sink = ResponseOutput(reports ? .nowhere : .descriptor(STDOUT_FILENO))
     var hint: String?
     do {
       let target = try GeminiURL(url)
@@ -81,7 +81,7 @@ struct GeminiCommand: StreamCommand {
       report.add(response)
       try await copy(response, into: sink)
       if !response.status.isSuccess { (report.error, hint) = (.init(response), nil) }
-    } catch let error as BodySink.WriteFailure {
+    } catch let error as ResponseOutput.WriteFailure {
       await session.finish()
       throw Console.give(up: error)
     } catch let error as GeminiError {
@@ -96,7 +96,7 @@ struct GeminiCommand: StreamCommand {
     try finish(report, hint: hint)
   }
 
-  private func copy(_ response: GeminiResponse, into sink: BodySink) async throws {
+  private func copy(_ response: GeminiResponse, into sink: ResponseOutput) async throws {
     for try await piece in response.body {
       if let maxBody, sink.count + Int64(piece.count) > Int64(maxBody) {
         try sink.write(piece.prefix(maxBody - Int(sink.count)))
@@ -146,7 +146,7 @@ struct GeminiCommand: StreamCommand {
 
   private func finish(_ report: GeminiReport, hint: String?) throws {
     if reports {
-      do throws(BodySink.WriteFailure) { try Console.out(report.line) } catch { throw Console.give(up: error) }
+      do throws(ResponseOutput.WriteFailure) { try Console.out(report.line) } catch { throw Console.give(up: error) }
     }
     guard let error = report.error else { return }
     if !reports { Console.tell(error, hint: hint) }

@@ -7,14 +7,14 @@ internal import LastroCurlTransports
 internal import LastroTunnels
 
 /// A command on a stream. As in a `FetchingCommand`, its groups are not nested.
-protocol StreamCommand: AsyncParsableCommand {
+protocol StreamingCommand: AsyncParsableCommand {
   var connection: ConnectionFlags { get }
   var pins: PinFlags { get }
   var identity: IdentityFlags { get }
   var way: ViaFlags { get }
 }
 
-extension StreamCommand {
+extension StreamingCommand {
   var flags: StreamFlags { StreamFlags(connection: connection, pins: pins, identity: identity, way: way) }
 }
 

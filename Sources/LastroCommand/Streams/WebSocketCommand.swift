@@ -8,7 +8,7 @@ import LastroCurl
 internal import LastroWebSocket
 import Synchronization
 
-struct WebSocketCommand: StreamCommand {
+struct WebSocketCommand: StreamingCommand {
   static let configuration = CommandConfiguration(
     commandName: "ws",
     abstract: "Speaks WebSocket: lines of standard input are messages, messages go to standard output.",
@@ -68,7 +68,7 @@ struct WebSocketCommand: StreamCommand {
 
   func run() async throws {
     let fields = try headers.map(RequestFlags.header)
-    let session = try StreamSession(flags)
+    let session = try CommandSession(flags)
     let client = try Console.checked { try self.client(session.dialer) }
     try await session.run { _ in
       let socket = try await client.connect(url, headers: RawHeaders(fields))
@@ -133,7 +133,7 @@ struct WebSocketCommand: StreamCommand {
     defer { watching.cancel() }
     do {
       for try await message in socket.messages {
-        try BodySink.writeAll(message.data + Data([0x0A]), to: STDOUT_FILENO)
+        try ResponseOutput.writeAll(message.data + Data([0x0A]), to: STDOUT_FILENO)
         received.add(1, ordering: .relaxed)
       }
     } catch let error as WebSocketError {

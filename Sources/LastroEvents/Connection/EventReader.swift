@@ -13,7 +13,7 @@ struct EventReader<APIError: Error>: Sendable {
   /// The end mark, as an error names it; a stream that ends without its mark is a failure.
   private let endMark: String?
   private let lease: EventLease
-  private let facts = Lock<StreamFacts?>(nil)
+  private let facts = Lock<EventRequestFacts?>(nil)
   /// The time at which the first connection was begun.
   private var start: Duration?
   /// The connection that is open, or was open last.

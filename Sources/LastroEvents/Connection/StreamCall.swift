@@ -28,7 +28,7 @@ struct StreamCall<APIError: Error>: Sendable {
   ///   - facts: receives the request's method and timeouts, even if opening fails.
   ///   - prepare: completes the request.
   func open(
-    firstByte: Duration, left: Duration?, facts: Lock<StreamFacts?>,
+    firstByte: Duration, left: Duration?, facts: Lock<EventRequestFacts?>,
     prepare: @escaping @Sendable (inout ResourceRequest) -> Void
   ) async throws(HTTPFetchError<APIError>) -> OpenStream<APIError> {
     var resource = resource
@@ -40,7 +40,7 @@ struct StreamCall<APIError: Error>: Sendable {
     resource.baseRequestMaking = BaseRequestMaking {
       var request = try await making.make()
       var timeouts = given ?? request.options.timeouts ?? standard
-      facts.withLock { $0 = StreamFacts(method: request.head.method, timeouts: timeouts) }
+      facts.withLock { $0 = EventRequestFacts(method: request.head.method, timeouts: timeouts) }
       // An idle timeout that is not positive is left unchanged, because it will be refused.
       if let idle = timeouts.idle, idle > .zero { timeouts.idle = max(idle, firstByte) }
       if let left { timeouts.total = left }
@@ -58,7 +58,7 @@ struct StreamCall<APIError: Error>: Sendable {
 }
 
 /// The properties of a request on which the handling of its response depends.
-struct StreamFacts: Sendable {
+struct EventRequestFacts: Sendable {
   var method: HTTPRequest.Method
   /// The timeouts as given.
   var timeouts: Timeouts

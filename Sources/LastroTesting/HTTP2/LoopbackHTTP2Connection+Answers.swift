@@ -29,7 +29,9 @@ extension LoopbackHTTP2Connection {
 
   // MARK: pieces
 
-  private func pieces(of response: LoopbackResponse, to method: String, stream id: UInt32) -> [HTTP2Stream.Piece] {
+  private func pieces(of response: LoopbackResponse, to method: String, stream id: UInt32) -> [LoopbackHTTP2Stream
+    .Piece]
+  {
     let body = response.sentBody(to: method)
     let interim = response.interimResponses.flatMap { headers($0.http2Fields, stream: id, ends: false) }
     guard let (fault, point) = response.fault.map(Self.http2) else {
@@ -38,7 +40,7 @@ extension LoopbackHTTP2Connection {
       return head + (ends ? [.ended] : [.body(body[...]), .end(trailers: response.trailers)])
     }
     let head = interim + headers(response.http2Fields, stream: id, ends: false)
-    let rest: (ArraySlice<UInt8>) -> [HTTP2Stream.Piece] = { [.body($0), .end(trailers: response.trailers)] }
+    let rest: (ArraySlice<UInt8>) -> [LoopbackHTTP2Stream.Piece] = { [.body($0), .end(trailers: response.trailers)] }
     switch point {
     case .beforeHeaders: return [.fault(fault)] + head + rest(body[...])
     case .afterHeaders: return head + [.fault(fault)] + rest(body[...])
@@ -65,7 +67,7 @@ extension LoopbackHTTP2Connection {
   /// Returns HEADERS, and CONTINUATION for fields that do not fit into one frame.
   private func headers(
     _ fields: [RawRequestHead.Field], stream id: UInt32, ends: Bool
-  ) -> [HTTP2Stream.Piece] {
+  ) -> [LoopbackHTTP2Stream.Piece] {
     var frames: [LoopbackHTTP2Frame] = []
     var rest = HeaderBlock.encoded(fields)[...]
     repeat {

@@ -10,7 +10,7 @@ public final class LoopbackHTTP2Connection {
   public let connection: LoopbackConnection
 
   let settings: LoopbackHTTP2Settings
-  var streams: [UInt32: HTTP2Stream] = [:]
+  var streams: [UInt32: LoopbackHTTP2Stream] = [:]
   /// The number of body bytes that the client's connection window allows, for all streams together.
   var window = 65_535
   /// The last stream of a GOAWAY that this side sent.
@@ -146,7 +146,7 @@ public final class LoopbackHTTP2Connection {
     let head = try RawRequestHead(http2: fields, bytes: bytes)
     let request = LoopbackRequest(
       head: head, body: [], isComplete: ends, connection: connection.number, stream: id)
-    streams[id] = HTTP2Stream(request: request, window: initialWindow)
+    streams[id] = LoopbackHTTP2Stream(request: request, window: initialWindow)
     connection.core.record(request)
     if ends || settings.answersEarly { arrived.append(id) }
   }

@@ -5,7 +5,7 @@ import Glibc
 import Lastro
 
 /// Counts and hashes a body, and writes it to a descriptor or keeps it in memory.
-final class BodySink {
+final class ResponseOutput {
   struct WriteFailure: Error, CustomStringConvertible {
     var description: String
     /// Whether the limit of `-m` passed during the write.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A stream of a ``LoopbackHTTP2Connection``.
-struct HTTP2Stream {
+struct LoopbackHTTP2Stream {
   /// A part of a response.
   enum Piece {
     /// Frames that are sent together: nothing may come between HEADERS and its CONTINUATION (RFC 9113 §6.10).

@@ -6,7 +6,7 @@ import LastroCurl
 internal import LastroWebSocket
 
 /// The engine of one command, from the flags to the exit status.
-struct StreamSession {
+struct CommandSession {
   let dialer: any Dialer
   private let transport: CurlTransport
   private let judge: PinJudge?
@@ -56,7 +56,7 @@ struct StreamSession {
         .init(error.stage, error.code, error.message), hint: error.hint, trust: handshake?.trustFailure,
         ledger: handshake?.ledger, body: handshake?.bodySnippet)
       return ExitStatus.of(error.stage)
-    case let error as BodySink.WriteFailure: return Console.give(up: error)
+    case let error as ResponseOutput.WriteFailure: return Console.give(up: error)
     case let error as StandardInputReader.ReadFailure:
       Console.error("lastro: \(error)")
       return ExitCode(1)
