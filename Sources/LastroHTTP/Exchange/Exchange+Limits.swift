@@ -69,7 +69,7 @@ extension Exchange {
   private func timeOutError(now: Int64) -> TransportError {
     if now < job.expiresAt, !requestSent, now >= connectExpiresAt { return .connectTimedOut(job.request) }
     let isIdle = now < job.expiresAt
-    let place: TransferPlace =
+    let place: ExchangeStage =
       awaitsUpload
       ? .sourceOpen : receiver.response != nil ? .body : requestSent ? .response : .unsent
     return .late(isIdle: isIdle, place, of: job.request)

@@ -148,7 +148,7 @@ extension ErrorTexts {
       .sourceTooShort(2, of: 3), .sourceTooLong(3), .connectTimedOut("a.example:443", within: .seconds(10)),
       .noMemoryForBody, .endlessTunnelAnswer, .cannotTrail("content-type"), .tooManyContentCodings(9, limit: 1),
       .unknownContentCoding("br"))
-    for place in TransferPlace.allCases {
+    for place in ExchangeStage.allCases {
       for code in [FailureCode.totalTimeout, .attemptTimeout] {
         request.deadlineCode = code
         texts.add(TransportError.late(isIdle: false, place, of: request))

@@ -88,7 +88,7 @@ extension TransportError {
   ///   - isIdle: whether the wait for the next byte was too long, and not the whole.
   ///   - place: the stage that the transfer had reached.
   ///   - request: what it was for.
-  package static func late(isIdle: Bool, _ place: TransferPlace, of request: TransferRequest) -> TransportError {
+  package static func late(isIdle: Bool, _ place: ExchangeStage, of request: TransferRequest) -> TransportError {
     let words = place.words(with: request.head.authority)
     guard isIdle else {
       return deadlinePassed(
@@ -130,14 +130,14 @@ extension TransportError {
     hint: cutHint)
 }
 
-/// The stage that a transfer had reached when its time was over.
-package enum TransferPlace: String, CaseIterable {
+/// The stage that an exchange had reached when its time was over.
+package enum ExchangeStage: String, CaseIterable {
   case sourceOpen = "while the body's source did not end after the last byte announced"
   case body = "while receiving the body"
   case response = "while waiting for the response"
   case unsent = "before the request was sent"
 
-  /// With the server, where it is the one to act.
+  /// Returns the text, with the server's name if the server was to act next.
   fileprivate func words(with authority: String?) -> String {
     guard let authority else { return rawValue }
     return switch self {
