@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Logging
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// Environment settings of earlier versions.
 enum RetiredSettings {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import Lastro
 internal import LastroCurl
 public import LastroTransports
 public import LastroTunnels
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 extension SOCKS5ConnectionFactory {
   /// Makes a factory that reaches its proxy by the shared engine.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 public import Lastro
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 extension HTTPNetworkStack {
   /// Downloads a resource to a file, which gets its name once it is complete.

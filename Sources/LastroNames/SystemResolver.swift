@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 public import Lastro
 internal import LastroSupport
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// Resolves names by the system (`getaddrinfo`: `/etc/hosts`, DNS, and any other configured source), in the system's
 /// order.
@@ -49,11 +44,7 @@ public struct SystemResolver: NameResolver {
   private static func lookUp(_ name: HostName) throws(TransportError) -> ResolvedName {
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
-    #if canImport(Glibc)
-      hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    #else
-      hints.ai_socktype = SOCK_STREAM
-    #endif
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     var list: UnsafeMutablePointer<addrinfo>?
     let code = getaddrinfo(name.text, nil, &hints, &list)
     defer { if let list { freeaddrinfo(list) } }

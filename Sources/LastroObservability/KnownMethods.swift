@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import FoundationEssentials
 
 /// The methods that appear under their own name in metrics and spans; any other is `_OTHER`. This bounds the number of
 /// attribute sets, even if a server or a caller invents methods.

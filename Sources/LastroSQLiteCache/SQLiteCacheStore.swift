@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import HTTPTypes
 public import Lastro
 public import LastroCache
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A store in a folder, based on SQLite. Its responses survive a restart of the program.
 ///

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLastroSQLite
+import FoundationEssentials
 import Lastro
 import LastroCache
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The contents of the folder, for one thread at a time, which is the queue's.
 final class SQLiteContents {

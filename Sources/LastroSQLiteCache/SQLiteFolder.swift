@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Lastro
 import LastroCache
 import LastroSupport
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 /// The folder of a store, with its handling of failures.
 final class SQLiteFolder: Sendable {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
+internal import Glibc
 
 /// Detached threads that end when their function returns, for work that blocks or runs for a long time.
 package enum DetachedThread {
@@ -17,11 +13,7 @@ package enum DetachedThread {
     guard problem == 0 else { return problem }
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    #if canImport(Glibc)
-      var thread = pthread_t()
-    #else
-      var thread: pthread_t?
-    #endif
+    var thread = pthread_t()
     // The new thread takes ownership of the work.
     let work = Unmanaged.passRetained(Work(body))
     let code = pthread_create(

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-  public import Glibc
-#else
-  public import Darwin
-#endif
+public import Glibc
 
 /// A value protected by a `pthread_mutex_t`. It is used instead of `Synchronization.Mutex`, for which ThreadSanitizer
 /// reports false races on Linux.

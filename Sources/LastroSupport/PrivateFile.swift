@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
+internal import Glibc
 
 /// A small text file that only its owner may read, and that is always replaced as a whole.
 package struct PrivateFile: Sendable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -7,12 +8,6 @@ import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 typealias RawFailure = HTTPFetchError<any Error>
 typealias RawAnswer = Network.Value<Data, ResourceResponse>

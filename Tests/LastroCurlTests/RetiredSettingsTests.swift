@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import LastroCurl
 import LastroSupport
 import Logging
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 @Suite("Retired settings of the environment", .timeLimit(.minutes(5)))
 struct RetiredSettingsTests {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroCurlTransports
@@ -8,12 +9,6 @@ import LastroTesting
 import LastroTransports
 import PeerSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Connections over the engine", .timeLimit(.minutes(5)))
 struct EngineConnectionTests {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import HTTPTypes
 import InMemoryTracing
 import LastroSupport
@@ -12,10 +13,6 @@ import Tracing
 
 @testable import Lastro
 @testable import LastroObservability
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 /// Fetches through one scenario and keeps everything that can be printed, logged or rendered of it, by where it came
 /// from.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroObservability
@@ -8,12 +9,6 @@ import MetricsTestKit
 import Testing
 
 @testable import LastroResilience
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Resilience in metrics", .timeLimit(.minutes(5)))
 struct ResilienceMetricsTests {

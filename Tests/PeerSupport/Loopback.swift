@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Glibc
 import Synchronization
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Plain blocking sockets on 127.0.0.1, for starting peers and for checking them without an HTTP client.
 package enum Loopback {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Glibc
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// nginx with one listener for each way of reaching it. What it answers stands in ``NginxConfiguration``.
 package final class NginxPeer: Sendable {

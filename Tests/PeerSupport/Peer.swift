@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 package import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A server of another project, started for tests and ended with them. `SquidPeer.start()` and its like start one.
 package final class Peer: Sendable {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import Glibc
 import Synchronization
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
 
 /// A server program in the foreground, in a process group of its own, that ends with us at the latest.
 package final class PeerProcess: Sendable {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Glibc
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// squid as a forward proxy that caches nothing: over HTTP, over HTTPS, and over HTTP with a password.
 ///

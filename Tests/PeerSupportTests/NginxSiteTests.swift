@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import PeerSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Sites of nginx with certificates that change, that ask for the client's, and that staple.
 @Suite("Peers: sites of nginx", .timeLimit(.minutes(5)))

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
+package import FoundationEssentials
 
 /// The content of a peer's file: byte `i` is `i % 251`.
 package func pattern(_ count: Int) -> Data {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
+internal import FoundationEssentials
 
 /// An authenticator that sends a user name and a password with every request to the given origins (RFC 7617), without
 /// waiting for a challenge.

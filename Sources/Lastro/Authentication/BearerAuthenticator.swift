@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 import HTTPTypes
 internal import LastroSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// An authenticator that adds a bearer token to requests (RFC 6750 §2.1), and gets a new token when the current one
 /// expires or is refused.

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
+internal import FoundationEssentials
+internal import Glibc
 
 extension BodyDigest {
   /// Reads a body and computes its hash. A file is read in blocks on the concurrent pool. A stream that can be reopened

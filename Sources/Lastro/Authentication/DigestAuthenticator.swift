@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 internal import HTTPTypes
 internal import LastroSupport
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// An authenticator that answers Digest challenges (RFC 7616, and the older form of RFC 2069).
 ///

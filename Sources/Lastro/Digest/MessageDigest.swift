@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroCrypto
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 /// The digest of a message, such as its SHA-256 hash or HMAC, for signers of requests.
 public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroCrypto
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
+package import FoundationEssentials
 
 /// An incremental hash function, computed with OpenSSL's `EVP_Digest` functions. It must not be used by several threads
 /// at the same time.

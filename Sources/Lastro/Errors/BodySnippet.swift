@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The beginning of a body, safe to show in an error: bounded in size, with the values of secret-looking fields masked.
 public struct BodySnippet: Sendable, Hashable, CustomStringConvertible {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 /// A configuration value that cannot work. It is reported when the configuration is made, not when it is used.
 public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {

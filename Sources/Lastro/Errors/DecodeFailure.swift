@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 public import HTTPTypes
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A payload that does not decode into the model, with the place of the first fault.
 public struct DecodeFailure: Error, CustomStringConvertible {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The details of a failed fetch. ``HTTPFetchError`` is a typed wrapper around a reference to it, so the error is one
 /// word in size.

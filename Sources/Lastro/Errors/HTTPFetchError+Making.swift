@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 extension HTTPFetchError {
   /// Creates an error, for other implementations of ``HTTPNetworkStack`` and for tests of interceptors and features.

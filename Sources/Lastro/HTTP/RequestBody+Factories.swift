@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
+public import FoundationEssentials
+internal import Glibc
 
 extension RequestBody {
   /// Returns a body that is `value` as JSON, of type `application/json`.

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 /// The source of a streamed ``ResponseBody``, implemented by transports.
 public protocol ResponseBodySource: AnyObject, Sendable {

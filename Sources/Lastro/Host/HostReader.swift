@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import LastroSupport
 package import LastroWire
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// The parser of hosts, for requests and policies alike. It returns the canonical form that is compared, logged and
 /// sent.

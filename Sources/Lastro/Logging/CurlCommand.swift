@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Renders a request as a `curl` command line, for logs and for manual tests.
 public enum CurlCommand {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 import HTTPTypes
 public import Logging
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// Logs requests and their results with swift-log. Secrets are masked unless that is switched off.
 ///

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The body of a stream whose end is reported to observers: once, and not before ``begin()``.
 final class ObservedBody: ResponseBodySource {

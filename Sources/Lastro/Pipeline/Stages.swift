@@ -4,11 +4,7 @@
 // here, and in `FetchCall+Recovery.swift`. Only functions that may wait are `async`, and they are called only if there
 // is a reason to wait: a fetch without hooks that wait suspends once, for the transport.
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import FoundationEssentials
 
 extension FetchCall {
   /// A closure that makes the value of the call from the body of a successful response.

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import FoundationEssentials
 
 /// Makes the base request of a resource. Each attempt makes a new request, which interceptors then adapt.
 public struct BaseRequestMaking<Request: Sendable>: Sendable {

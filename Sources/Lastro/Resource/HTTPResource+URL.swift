@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 extension HTTPResource where Model: Decodable, APIError: Decodable {
   /// Returns a resource that gets a URL. Its model and errors are JSON.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// An endpoint of an API, usually a case of an enum. It provides the parts of the endpoint's request.
 ///

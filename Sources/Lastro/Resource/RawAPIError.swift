@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 /// The error of an API as undecoded bytes; see ``ErrorDecoding/raw``.
 public struct RawAPIError: Error, Sendable, Hashable, CustomStringConvertible {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 /// A resource whose model is the body itself. ``NetworkStack/fetch(_:)`` of an HTTP stack accepts it.
 public typealias RawHTTPResource = HTTPResource<Data, any Error>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 /// The data about a failed attempt that a retry policy for HTTP is passed.
 public struct HTTPRetryMetadata: Sendable {

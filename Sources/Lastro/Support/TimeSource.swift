@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#endif
+import FoundationEssentials
+import Glibc
 
 /// The source of the pipeline's time: a monotonic clock, a cancellable wait, and the date.
 public struct TimeSource: Sendable {

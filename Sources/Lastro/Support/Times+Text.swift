@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
+package import FoundationEssentials
 
 extension Date {
   /// The date as in RFC 3339, in UTC, to the second.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroCrypto
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 /// An X.509 certificate as a peer presented it: its DER form and its pin. ``facts`` parses the rest on demand.
 public struct PeerCertificate: Sendable, Hashable {

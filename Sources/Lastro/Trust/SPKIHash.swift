@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroCrypto
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
+internal import FoundationEssentials
 
 /// A pin: the SHA-256 hash of a certificate's DER SubjectPublicKeyInfo (RFC 7469 §2.4), for keys of any type.
 ///

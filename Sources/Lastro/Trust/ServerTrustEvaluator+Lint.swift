@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 extension ServerTrustEvaluator.Configuration {
   /// Reports present and future faults of the configuration, and facts that are worth knowing. It opens no connection.

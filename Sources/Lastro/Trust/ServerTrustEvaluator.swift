@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// Checks servers against the keys that are pinned for them (modelled on RFC 7469). It is Lastro's implementation of
 /// `ServerTrustJudge`.

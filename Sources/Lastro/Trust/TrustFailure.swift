@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
+public import FoundationEssentials
 
 /// The refusal of a server that ordinary validation accepted. It has all details needed to find the cause, and to
 /// correct the configuration if that is at fault.

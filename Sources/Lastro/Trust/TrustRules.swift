@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
+internal import FoundationEssentials
 
 /// The rules of a configuration. They are immutable: a handshake may continue with them while another configuration
 /// replaces them.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Everything needed to store a response once its body is complete.
 struct BodyKeeping: Sendable {

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroWire
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 extension CacheExchange {
   /// Builds the response from a stored one. Returns `nil` if the stored body is gone.

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Lastro
 import LastroWire
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 /// The connection options of a request as a text, which is part of the keys of stored responses.
 ///
@@ -72,11 +67,7 @@ enum ConnectionWay {
   private static func version(ofFile path: String) -> String {
     var facts = stat()
     guard stat(path, &facts) == 0 else { return "missing \(path)" }
-    #if canImport(Glibc)
-      let time = facts.st_mtim
-    #else
-      let time = facts.st_mtimespec
-    #endif
+    let time = facts.st_mtim
     return "file \(facts.st_dev) \(facts.st_ino) \(facts.st_size) \(time.tv_sec).\(time.tv_nsec)"
   }
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import HTTPTypes
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The responses in memory, in the order of their last use.
 struct MemoryCacheContents {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroWire
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Decides which cookies a jar accepts, as far as that does not depend on the cookies in it
 /// (draft-ietf-httpbis-rfc6265bis §5.7).

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The format of Netscape's `cookies.txt`: one line per cookie, with seven fields separated by tabs. The fields are the
 /// domain, `TRUE` if the cookie is also for hosts below it, the path, `TRUE` if the cookie is secure, the expiry in

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import Glibc
 internal import LastroHTTP
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 extension Poller {
   /// Opens a socket for a connection of libcurl, or returns an invalid one.

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroHTTP
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A proxy that receives plain `http` requests with their whole URLs (RFC 9112 §3.2.2), so that requests for many hosts
 /// share its connections. All other traffic through a proxy uses a tunnel or SOCKS, which libcurl opens.

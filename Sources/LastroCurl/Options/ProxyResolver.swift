@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Lastro
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// Selects the proxy of a request. Lastro decides this itself, so that libcurl never reads the environment: libcurl
 /// would do so for every transfer, in a race with `setenv`.

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import FoundationEssentials
+internal import Glibc
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// The loop's end of a datagram stream: a connected UDP socket.
 ///

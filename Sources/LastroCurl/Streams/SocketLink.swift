@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import FoundationEssentials
+internal import Glibc
 internal import Lastro
 internal import LastroHTTP
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// A link over a socket that libcurl connected: plain, TLS, or TLS within TLS.
 ///

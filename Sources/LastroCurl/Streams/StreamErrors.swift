@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import Glibc
 internal import Lastro
 internal import LastroHTTP
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 extension TransportError {
   static let writingFinished = TransportError(

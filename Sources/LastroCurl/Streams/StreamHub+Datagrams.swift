@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import Glibc
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 extension StreamHub {
   /// A look-up of the addresses of a name.

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The answer to a request to a stream. It is given once: by the loop, or by the task that gives the request up. A
 /// second answer is rejected, which tells the loop to keep bytes that no task took.

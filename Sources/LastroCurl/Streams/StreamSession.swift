@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The loop's end of a byte stream, from the dial to the end.
 ///

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroHTTP
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A TLS connection of OpenSSL that reads from and writes to memory. It does no I/O, and is used by one thread at a
 /// time.

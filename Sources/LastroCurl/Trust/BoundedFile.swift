@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import Glibc
 internal import Lastro
 internal import LastroHTTP
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// Reads whole files of limited size. Calls may block for as long as the file system does.
 enum BoundedFile {

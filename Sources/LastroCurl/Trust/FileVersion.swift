@@ -2,10 +2,7 @@
 
 // If the standard library is linked statically, `timespec` is imported through it.
 internal import CLastro
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
+internal import Glibc
 
 /// The state of a set of files. While it stays equal, the contents are assumed to be unchanged.
 struct FileVersion: Hashable, Sendable {

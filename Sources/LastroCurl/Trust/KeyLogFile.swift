@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import Glibc
 internal import Lastro
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// The file that TLS secrets are appended to, in the format of `SSLKEYLOGFILE`.
 ///

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// Writes the lines of one ``KeyLogFile`` on a thread that starts with the first line and ends with the last.
 final class KeyLogWriter: Sendable {

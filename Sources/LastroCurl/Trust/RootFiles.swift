@@ -2,11 +2,8 @@
 
 // If the standard library is linked statically, `timespec` is imported through it.
 internal import CLastro
+internal import Glibc
 internal import Lastro
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// The files that roots are read from.
 enum RootFiles {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 internal import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Reads a body, and ends it if it is silent for too long: the engine's idle timeout is raised to the limit for the
 /// first byte, so it is too long for the rest.

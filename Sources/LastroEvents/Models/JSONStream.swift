@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 public import Lastro
 internal import LastroSupport
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The models of JSON Lines, or of a JSON text sequence, as a stack's `jsonLines` returns them.
 ///

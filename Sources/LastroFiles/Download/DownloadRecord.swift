@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import FoundationEssentials
 
 /// The state file next to a file that is being downloaded, by which another process can resume the download. It
 /// contains no credentials, and never claims more bytes than are on disk.

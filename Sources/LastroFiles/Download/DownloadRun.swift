@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Performs the actions that a download's machine decides.
 struct DownloadRun<Model: Sendable, APIError: Error> {

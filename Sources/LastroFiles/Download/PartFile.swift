@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import Glibc
 import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 /// The files of one download: the bytes received so far, and the state file that describes them. A lock ensures that
 /// only one download at a time uses them.

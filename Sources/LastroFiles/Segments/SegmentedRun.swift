@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroSupport
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Downloads segments of one representation at the same time. Each segment is requested on the condition that the
 /// representation's strong validator still matches.

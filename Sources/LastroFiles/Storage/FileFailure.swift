@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 public import Lastro
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// A failed operation on the file system.
 struct FileFailure: Error, Hashable {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import FoundationEssentials
 
 /// The file system operations of transfers. Tests replace them to fill the disk, drop bytes that were not synced, and
 /// end the process at any operation.

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
+import FoundationEssentials
+import Glibc
 
 /// A file of the operating system.
 final class SystemFile: OpenFile {
@@ -82,22 +74,16 @@ final class SystemFile: OpenFile {
 
   func reserve(_ length: Int64) throws(FileFailure) {
     guard length > 0 else { return try resize(to: 0) }
-    #if canImport(Glibc)
-      while case let code = posix_fallocate(descriptor, 0, off_t(length)), code != 0 {
-        if code == EINTR { continue }
-        guard code == EINVAL || code == EOPNOTSUPP else { throw failure("make room in", code) }
-        break
-      }
-    #endif
+    while case let code = posix_fallocate(descriptor, 0, off_t(length)), code != 0 {
+      if code == EINTR { continue }
+      guard code == EINVAL || code == EOPNOTSUPP else { throw failure("make room in", code) }
+      break
+    }
     try resize(to: length)
   }
 
   func sync() throws(FileFailure) {
     // Do not retry a failed sync: the kernel may have dropped the data that it could not write.
-    #if canImport(Glibc)
-      guard fdatasync(descriptor) == 0 else { throw failure("sync") }
-    #else
-      guard fcntl(descriptor, F_FULLFSYNC) == 0 || fsync(descriptor) == 0 else { throw failure("sync") }
-    #endif
+    guard fdatasync(descriptor) == 0 else { throw failure("sync") }
   }
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
+import Glibc
 
 /// The file system of the operating system.
 struct SystemFiles: FileLayer {
@@ -25,11 +21,7 @@ struct SystemFiles: FileLayer {
 
   private func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 {
     while true {
-      #if canImport(Glibc)
-        let descriptor = Glibc.open(path, flags, mode)
-      #else
-        let descriptor = Darwin.open(path, flags, mode)
-      #endif
+      let descriptor = Glibc.open(path, flags, mode)
       if descriptor >= 0 || errno != EINTR { return descriptor }
     }
   }
@@ -79,11 +71,7 @@ extension FileStatus {
     isLink = status.st_mode & S_IFMT == S_IFLNK
     names = Int(status.st_nlink)
     length = Int64(status.st_size)
-    #if canImport(Glibc)
-      let time = status.st_mtim
-    #else
-      let time = status.st_mtimespec
-    #endif
+    let time = status.st_mtim
     modified = Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 }

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroSupport
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Performs the actions that an upload's machine decides.
 struct UploadRun<Model: Sendable, APIError: Error> {

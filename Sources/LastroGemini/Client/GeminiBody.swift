@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// The body of a Gemini response: bytes in memory, or a stream with back-pressure that a single reader consumes once.
 ///

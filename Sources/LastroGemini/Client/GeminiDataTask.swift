@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// A Gemini request as a task that is resumed, may be cancelled, and completes once; for code in callback style.
 ///

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// The known key of a host, from the certificate that it presented, and the expiry of that certificate.
 public struct GeminiKnownHost: Sendable, Hashable {

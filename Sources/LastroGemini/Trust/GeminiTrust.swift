@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The way a Gemini client decides whether to trust a server. With every policy, no part of a request is sent before
 /// that decision.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import LastroSupport
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// A lock between processes, and between its users in one process. The kernel releases it when the process ends.
 final class KnownHostsLock: Sendable {

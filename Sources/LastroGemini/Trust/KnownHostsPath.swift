@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import LastroSupport
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// Resolution of the path of a known-hosts file.
 enum KnownHostsPath {

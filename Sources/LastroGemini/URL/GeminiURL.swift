@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import Lastro
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// A Gemini URL in the form that is sent: absolute, ASCII, without user information and fragment, at most 1,024 bytes.
 ///

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+internal import Glibc
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// The memory of one large body. It goes back to its store with the last reference to the body.
 final class BodyBlock {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
 
 /// A bounded hand-over of body bytes from the loop thread to one asynchronous reader.
 ///

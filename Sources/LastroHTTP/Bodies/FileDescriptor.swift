@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
+internal import Glibc
 package import Lastro
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// Owns an open file; closes it with the object.
 package final class FileDescriptor {

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import Lastro
 internal import LastroSupport
 package import LastroWire
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
 
 /// A bounded hand-over of upload bytes from a pump task to the loop thread.
 package final class UploadChannel: Sendable {

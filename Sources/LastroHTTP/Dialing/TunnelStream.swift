@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
 
 /// A stream behind a handshake: it yields what was read beyond the handshake first, then the rest.
 package final class TunnelStream: LoopStream {

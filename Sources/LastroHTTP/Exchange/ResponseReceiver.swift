@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// Takes the response to one job: decides by its head where the body goes, undoes content codings, and delivers the
 /// body to the caller's memory or stream.

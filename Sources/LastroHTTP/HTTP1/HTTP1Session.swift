@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// HTTP/1.1 on one connection, which runs one exchange after the other: an ``HTTP1Exchange`` decides, and this moves
 /// the bytes.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import LastroSupport
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// The file descriptors of libdispatch, on which Swift runs tasks and timers. It opens them at its first use, and ends
 /// the process if there are none left by then.
@@ -43,10 +38,6 @@ enum DispatchDescriptors {
   }
 
   private static func systemOpen(_ path: String, _ flags: Int32) -> Int32 {
-    #if canImport(Glibc)
-      Glibc.open(path, flags)
-    #else
-      Darwin.open(path, flags)
-    #endif
+    Glibc.open(path, flags)
   }
 }

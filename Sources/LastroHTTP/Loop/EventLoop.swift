@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 package import Lastro
 internal import LastroSupport
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// The face of an event loop, which any thread may use. A driver turns the loop: a thread of its own (``LoopThread``),
 /// or the caller of a ``ManualLoop``. The loop ends when the last reference to this object is gone and its exchanges

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroHTTP2
+internal import Glibc
 internal import Lastro
 internal import LastroSupport
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// A command of another thread for the loop thread.
 enum LoopCommand: Sendable {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroHTTP2
+internal import Glibc
 internal import LastroSupport
 internal import Synchronization
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
 
 /// The driver of loops in production: a thread that waits for descriptors and turns the loop until it ends.
 ///

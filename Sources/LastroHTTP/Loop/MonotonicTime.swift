@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-  internal import Glibc
-#endif
+internal import Glibc
 
 /// Nanoseconds of the monotonic clock. `Int64` and not `ContinuousClock.Instant`: it is read several times a turn.
 package func monotonicNow() -> Int64 {

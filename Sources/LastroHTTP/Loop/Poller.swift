@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroHTTP2
-
-#if canImport(Glibc)
-  internal import Glibc
-#endif
+internal import Glibc
 
 /// The system's event queue: the one room that knows epoll. Used by the loop thread alone.
 package final class Poller {

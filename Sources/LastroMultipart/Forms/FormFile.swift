@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+internal import Glibc
 internal import Lastro
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// An open file of a form. Only the bytes that the file had when the form was made are read. The file is closed with
 /// the object.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The content of a form on the wire, in order: bytes, and sources that are opened while the form is sent.
 struct FormLayout: Sendable {

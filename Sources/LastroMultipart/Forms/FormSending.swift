@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A transmission of a form, which opens one segment at a time and returns its bytes. For one task at a time.
 final class FormSending {

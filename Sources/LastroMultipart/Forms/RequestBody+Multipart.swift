@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 extension RequestBody {
   /// Returns the body for a form, of type `multipart/form-data` with the form's boundary.

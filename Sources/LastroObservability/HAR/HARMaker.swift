@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 internal import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A builder of archive entries from the events of observers, with secrets masked.
 struct HARMaker {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A recorded exchange that is replayed as the result of a transport.
 struct HARReplay {

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 public import HTTPTypes
 public import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A transport without a network: it responds from an HTTP archive of a ``HARRecorder`` or a browser.
 ///

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 internal import HTTPTypes
 public import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 extension HTTPNetworkStack {
   /// Sends a request that the server may process for a long time, and returns a handle or the result. A 202, or a 201

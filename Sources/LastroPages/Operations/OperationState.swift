@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import Lastro
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// The state of an operation, as a status response describes it.
 public enum OperationState<Value: Sendable>: Sendable {

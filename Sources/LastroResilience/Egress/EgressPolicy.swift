@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 public import Lastro
 internal import LastroWire
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// A policy on the addresses that a service may connect to when it fetches URLs that its users supply.
 ///

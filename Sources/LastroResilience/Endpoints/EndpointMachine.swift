@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Lastro
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 /// The choice among several endpoints, and their ejection, as a pure state machine.
 struct EndpointMachine: Sendable {

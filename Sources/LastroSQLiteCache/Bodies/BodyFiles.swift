@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import Glibc
 import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 /// The large bodies, one file each. A file gets its final name once it is complete and synced.
 package struct BodyFiles {

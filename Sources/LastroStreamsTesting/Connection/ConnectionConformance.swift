@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
 internal import LastroTesting
 public import LastroTransports
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A suite that checks whether the connections of a factory keep the promises of `Connection`. It is meant for authors
 /// of transports, and needs no test framework.

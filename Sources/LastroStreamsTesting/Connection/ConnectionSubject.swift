@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
 internal import LastroTesting
 internal import LastroTransports
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A connection under test, with a record of its calls.
 final class ConnectionSubject: Sendable {

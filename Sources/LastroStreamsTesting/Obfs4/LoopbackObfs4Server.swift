@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
 internal import LastroObfuscation
 public import LastroTesting
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// An obfs4 server on 127.0.0.1, or in memory, that follows its ``LoopbackObfs4Behavior``: it behaves like obfs4proxy,
 /// or violates the protocol.

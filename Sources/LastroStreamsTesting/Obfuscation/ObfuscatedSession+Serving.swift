@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLoopback
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroTesting
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 extension ObfuscatedSession {
   /// Serves a connection to its end on the calling thread.

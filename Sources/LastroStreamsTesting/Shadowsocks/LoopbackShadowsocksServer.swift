@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import LastroObfuscation
 public import LastroTesting
 internal import LastroTunnels
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A Shadowsocks server on 127.0.0.1, or in memory, that follows its ``LoopbackShadowsocksBehavior``: it behaves like
 /// shadowsocks-libev, or violates the protocol.

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
 public import LastroTesting
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A WebSocket server on 127.0.0.1, plaintext or TLS, that follows its ``LoopbackWebSocketBehavior``.
 ///

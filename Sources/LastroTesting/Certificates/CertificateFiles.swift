@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import FoundationEssentials
 
 /// A certificate as PEM files in a temporary directory, which is removed with this object. It is meant for programs,
 /// and for options that require paths.

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
+import Glibc
 
 /// The period of validity of a certificate, to the second.
 public struct CertificateValidity: Sendable, Hashable {

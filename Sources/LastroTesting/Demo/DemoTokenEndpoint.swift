@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import FoundationEssentials
 
 /// The route `POST /oauth/token` of ``DemoAPI`` (RFC 6749 §3.2).
 struct DemoTokenEndpoint: Sendable {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A direction of a ``MemoryStream``.
 final class MemoryPipe: Sendable {

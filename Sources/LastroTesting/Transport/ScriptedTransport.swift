@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import HTTPTypes
 public import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// A transport without a network: it responds according to a script, and records the requests.
 ///

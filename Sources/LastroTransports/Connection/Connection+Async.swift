@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+public import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// Content received from a connection.
 public struct ReceivedContent: Sendable {

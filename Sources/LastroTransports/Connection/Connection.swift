@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Dispatch
+public import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// A connection as defined by the Swift Transport API (Pluggable Transports, version 2.0, §1.3). Transports return
 /// connections and wrap them. Its interface matches `NWConnection` of Network framework, so code can be ported by

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+internal import FoundationEssentials
 internal import Lastro
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// Sending and receiving; all of it runs on `work`.
 extension ConnectionCore {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
 internal import Logging
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The implementation behind a ``NetworkConnection``. All work happens on its own serial queue; the only user code that
 /// runs there is that of framers.

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
+internal import Glibc
 internal import Lastro
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// The destination of a connection; it corresponds to `NWEndpoint` of Network framework.
 ///

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 public import Lastro
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// The reason for the failure of a ``Connection``. It corresponds to `NWError` of Network framework; the Swift
 /// Transport API uses `NSError`.

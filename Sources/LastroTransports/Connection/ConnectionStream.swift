@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
 
 /// A `ByteStream` over any ``Connection``, so that WebSocket, Gemini and TLS can run over transports.
 ///

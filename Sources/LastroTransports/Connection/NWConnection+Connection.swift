@@ -6,11 +6,7 @@ internal import Lastro
   public import Dispatch
   public import Network
 
-  #if canImport(FoundationEssentials)
-    public import FoundationEssentials
-  #else
-    public import Foundation
-  #endif
+  public import Foundation
 
   /// Conformance of Network framework's own connections to ``Connection``.
   ///

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Dispatch
+public import FoundationEssentials
 public import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// A connection to the network, or over any other carrier that a `Dialer` reaches. It corresponds to `NWConnection` of
 /// Network framework.

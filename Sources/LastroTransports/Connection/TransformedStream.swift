@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
 
 /// A stream whose bytes a ``StreamTransform`` changes in both directions. It is meant for custom dialers;
 /// ``TransformingConnectionFactory`` builds whole transports from it.

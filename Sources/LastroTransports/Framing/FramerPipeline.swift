@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
 internal import Logging
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A stack of framers: bytes and messages go in, events come out. It neither waits nor reads a clock. Its driver calls
 /// one method at a time, and takes the events after each call.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 internal import Lastro
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 extension ProtocolFramer {
   /// A framer's view of its connection; it corresponds to `NWProtocolFramer.Instance` of Network framework.

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import Lastro
 internal import LastroTunnels
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// meek as a pluggable transport (`MeekDialer`), with the initialisers that the Swift Transport API defines (§1.2).
 ///

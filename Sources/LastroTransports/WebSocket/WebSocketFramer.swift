@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import HTTPTypes
 internal import Lastro
 internal import LastroWebSocket
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The framer of ``WebSocketProtocol``: a ``WebSocketSession`` driven by a pipeline instead of tasks. The connection
 /// has its own time limits, so the session's clock does not advance.

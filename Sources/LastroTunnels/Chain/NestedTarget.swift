@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Lastro
 internal import LastroWire
-
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
 
 /// The validated destination of a tunnel: no part of it can end a line or a length field early.
 struct NestedTarget: Equatable {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A path to a host through a sequence of tunnels, the nearest first, as in `--via`.
 ///

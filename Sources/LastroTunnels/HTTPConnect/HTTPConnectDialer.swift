@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import HTTPTypes
 public import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A tunnel through an HTTP proxy by CONNECT (RFC 9110 §9.3.6), plain or over TLS, with Basic credentials (RFC 7617) if
 /// the proxy requires them.

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import HTTPTypes
 public import Lastro
 internal import LastroHTTP
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The meek tunnel: a stream as a sequence of HTTP requests, which a web server or a front before it forwards.
 ///

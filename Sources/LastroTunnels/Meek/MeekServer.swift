@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import Lastro
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// A meek server, and the front through which it is reached.
 ///

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A meek session: sequential requests, with outgoing bytes in their bodies and incoming bytes in the responses.
 ///

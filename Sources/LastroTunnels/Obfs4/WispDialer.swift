@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
 internal import LastroHTTP
 package import LastroObfuscation
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The obfs4 tunnel: a stream in which every byte looks random, to a server (a "bridge") that proves to have the key of
 /// its certificate. The Swift Transport API calls it Wisp.

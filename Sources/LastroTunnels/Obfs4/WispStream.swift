@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroObfuscation
 internal import LastroSupport
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// An obfs4 stream after its handshake: frames over the stream below.
 final class WispStream: LoopStream {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// A tunnel through a SOCKS 5 proxy (RFC 1928), without authentication or with user and password (RFC 1929).
 ///

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 extension ShadowsocksServer {
   /// Parses a server from a URI, as published by operators and in the QR codes of other programs (SIP002):

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import Lastro
 internal import LastroSupport
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// An open WebSocket (RFC 6455), from ``WebSocketClient``.
 ///

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import HTTPTypes
 package import Lastro
 internal import LastroHTTP
 package import LastroWire
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
 
 extension WebSocketHandshake {
   /// Returns the bytes of the request.

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
 internal import LastroWire
-
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
 
 /// The driver of a ``WebSocketSession`` over a stream: a task that reads, a task that writes, and the requests of the
 /// application. The rules of WebSocket are all in the session.

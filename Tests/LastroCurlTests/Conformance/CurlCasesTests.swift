@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConformanceData
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// curl's tests of plain HTTP: responses are accepted and refused as curl does. The exceptions are in `differences.txt`
 /// beside the cases, each with its reason, and that table is exact.

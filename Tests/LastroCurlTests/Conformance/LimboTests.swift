@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConformanceData
+import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroTesting
 import PeerSupport
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The chains of x509-limbo, each over a connection of its own. Where we differ stands in ``LimboDifferences``, each
 /// with its reason, and the table is exact: a change to either side fails.

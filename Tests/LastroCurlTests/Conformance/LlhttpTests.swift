@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConformanceData
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The strict response cases of llhttp's tests, over sockets. What we read otherwise stands in a table, each with its
 /// reason, and the table is exact: a change to either side fails.

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Bodies that say in their heads that they are too long.
 @Suite("Faults: announced lengths", .timeLimit(.minutes(5)))

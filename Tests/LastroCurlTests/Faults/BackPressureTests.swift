@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroHTTP
@@ -9,12 +10,6 @@ import TestSupport
 import Testing
 
 @testable import LastroCurl
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Who is slow holds up the other side, and memory stays bounded.
 @Suite("Faults: back-pressure", .timeLimit(.minutes(5)))

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Bodies that end too early, too late, or nowhere in particular.
 @Suite("Faults: body framing", .timeLimit(.minutes(5)))

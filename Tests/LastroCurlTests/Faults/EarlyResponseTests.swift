@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -7,12 +8,6 @@ import LastroHTTP
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Responses that begin before the request's body is whole (RFC 9110 §10.1.1, RFC 9113 §8.1).
 @Suite("Faults: early responses", .timeLimit(.minutes(5)))

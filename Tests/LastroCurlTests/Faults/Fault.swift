@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -7,16 +9,6 @@ import LastroTesting
 import PeerSupport
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 /// What became of an exchange, in a form that tables can hold.
 enum Outcome: Equatable, Sendable, CustomStringConvertible {

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A head that begins with a folded line, wherever an engine may meet one that has served answers before. libcurl 7.88
 /// adds such a line to the last field of the handle's transfer before, which is freed memory. Each in a process of its

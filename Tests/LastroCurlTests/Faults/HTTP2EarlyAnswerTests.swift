@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Answers over HTTP/2 that are whole before the request's body is (RFC 9113 §8.1).
 @Suite("Faults: HTTP/2 early answers", .timeLimit(.minutes(5)))

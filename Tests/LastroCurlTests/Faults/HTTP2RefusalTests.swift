@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Requests a server of HTTP/2 says it did not act on, and streams that share a connection.
 @Suite("Faults: HTTP/2 refusals and streams", .timeLimit(.minutes(5)))

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Lastro
 import LastroCurl
 import LastroTesting
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 /// A process may end while loops still run: they must find OpenSSL whole until the last moment.
 @Suite("Process exit", .timeLimit(.minutes(5)))

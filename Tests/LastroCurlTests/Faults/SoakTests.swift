@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -7,16 +9,6 @@ import LastroTesting
 import PeerSupport
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#endif
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 private enum SoakTime {
   static let minutes = ProcessInfo.processInfo.environment["LASTRO_SOAK"].flatMap { Int($0) } ?? 0

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import Glibc
 import Lastro
 import LastroTesting
 import TestSupport
 import Testing
 
 @testable import LastroCurl
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A server slips in an unsolicited answer: it must not be taken for that of the next request, wherever it lies.
 @Suite("Faults: answers that nobody asked for", .timeLimit(.minutes(5)))

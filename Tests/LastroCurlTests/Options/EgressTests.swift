@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -7,12 +8,6 @@ import LastroResilience
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// What no byte may go out to, seen from there: listeners that are denied hear of no connection.
 @Suite("Egress", .timeLimit(.minutes(5)))

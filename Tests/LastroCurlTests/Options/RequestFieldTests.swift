@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Header fields that the wire wants otherwise than they were set.
 @Suite("Request fields on the wire", .timeLimit(.minutes(5)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import TestSupport
@@ -7,12 +8,6 @@ import Testing
 
 @testable import LastroCurl
 @testable import LastroTesting
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Exchanges of HTTP/1.1, as servers and callers see them.
 @Suite("HTTP/1.1 exchanges", .timeLimit(.minutes(5)))

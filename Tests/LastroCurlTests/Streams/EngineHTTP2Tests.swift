@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroTesting
@@ -7,12 +8,6 @@ import TestSupport
 import Testing
 
 @testable import LastroCurl
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The connection that takes a request over HTTP/2, and many requests on one connection.
 @Suite("HTTP/2 exchanges", .timeLimit(.minutes(5)))

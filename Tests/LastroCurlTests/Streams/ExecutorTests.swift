@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroTesting
 import TestSupport
 import Testing
 
 @testable import LastroCurl
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Tasks that run on the loop's thread, and jobs that are begun beside it.
 @Suite("The loop's executor", .timeLimit(.minutes(5)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -9,12 +10,6 @@ import TestSupport
 import Testing
 
 @testable import LastroTesting
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// What speaks HTTP/2 by Lastro's own machine.
 enum HTTP2Shell: String, CaseIterable, Sendable {

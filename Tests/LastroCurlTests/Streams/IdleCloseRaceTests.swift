@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroSupport
@@ -8,12 +9,6 @@ import TestSupport
 import Testing
 
 @testable import LastroCurl
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A server closes connections behind its answers, without a word, while the next request may be on its way
 /// (RFC 9112 §9.3.1).

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroSupport
 import TestSupport
 import Testing
 
 @testable import LastroTesting
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("HTTP/2: ten thousand streams", .serialized, .timeLimit(.minutes(5)))
 struct ManyHTTP2StreamsTests {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Streams: many, and none left", .timeLimit(.minutes(5)))
 struct ManyStreamsTests {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroHTTP
@@ -7,12 +8,6 @@ import LastroTesting
 import Testing
 
 @testable import LastroCurl
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Progress", .timeLimit(.minutes(5)))
 struct ProgressTests {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -9,12 +10,6 @@ import TestSupport
 import Testing
 
 @testable import LastroTesting
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Frames of HTTP/2 within records of TLS: some servers read a frame that two records share wrongly.
 @Suite("HTTP/2: frames and TLS records", .timeLimit(.minutes(5)))

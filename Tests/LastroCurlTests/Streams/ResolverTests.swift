@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import FoundationEssentials
 import Glibc
 import Lastro
 import LastroCurl
@@ -10,12 +11,6 @@ import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Answers as it is told, and counts.
 private final class Table: NameResolver {

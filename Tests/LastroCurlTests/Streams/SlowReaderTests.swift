@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Streams that are full after each piece, so that the engine is held up in the middle of what libcurl hands over.
 @Suite("Slow readers of compressed bodies", .timeLimit(.minutes(5)))

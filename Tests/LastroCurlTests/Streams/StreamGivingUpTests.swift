@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import Glibc
 import Lastro
 import LastroCurl
 import LastroTesting
 import PeerSupport
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#endif
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Streams: limits and cancellation", .timeLimit(.minutes(5)))
 struct StreamGivingUpTests {

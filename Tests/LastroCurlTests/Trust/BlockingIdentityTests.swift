@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Lastro
 import LastroTesting
@@ -8,15 +10,6 @@ import TestSupport
 import Testing
 
 @testable import LastroCurl
-
-#if canImport(Glibc)
-  import Glibc
-#endif
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Files of client certificates that block, or that cannot be read.
 @Suite("Trust: client certificates that do not come", .timeLimit(.minutes(5)))

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Every bypass over every path to a server: ``BypassTests`` tries them over HTTP alone. The server's record decides.
 @Suite("Trust: path × bypass", .timeLimit(.minutes(5)))

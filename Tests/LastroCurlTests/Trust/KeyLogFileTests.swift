@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Lastro
 import LastroSupport
 import Testing
 
 @testable import LastroCurl
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 /// Lines of the key log, written to pipes that are not read for a while.
 @Suite("Trust: writing the key log", .timeLimit(.minutes(5)))

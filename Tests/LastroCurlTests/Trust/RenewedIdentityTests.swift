@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -8,12 +9,6 @@ import LastroTesting
 import PeerSupport
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Files of client certificates that change while a stack is in use.
 @Suite("Trust: renewed client certificates", .timeLimit(.minutes(5)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -8,10 +9,6 @@ import LastroTesting
 import PeerSupport
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 /// TLS beyond pins: roots, client certificates, ciphers, stapled status, the key log.
 @Suite("Trust: TLS options", .timeLimit(.minutes(5)))

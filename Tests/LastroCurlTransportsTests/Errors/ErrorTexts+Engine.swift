@@ -2,6 +2,7 @@
 
 import CLastro
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import LastroHTTP2
 import LastroTesting
@@ -11,10 +12,6 @@ import Testing
 @testable import LastroCurl
 @testable import LastroHTTP
 @testable import LastroWire
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 extension ErrorTexts {
   static func engineConfiguration() throws -> Self {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import LastroHTTP
 import LastroTesting
@@ -14,10 +15,6 @@ import Testing
 @testable import LastroTransports
 @testable import LastroTunnels
 @testable import LastroWire
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 extension ErrorTexts {
   /// What replays of an archive say that lacks something.

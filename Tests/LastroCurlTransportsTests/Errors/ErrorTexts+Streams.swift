@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import LastroSupport
 import LastroTesting
 import LastroWire
@@ -9,10 +10,6 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 @testable import LastroTransports
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 extension ErrorTexts {
   static func geminiURLs() throws -> Self {

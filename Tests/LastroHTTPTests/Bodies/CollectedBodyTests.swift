@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroTesting
 import TestSupport
 import Testing
 
 @testable import LastroHTTP
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The memory of large bodies goes round: what a caller has must stay his.
 @Suite("Collected bodies", .timeLimit(.minutes(5)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroTesting
 import TestSupport
@@ -7,12 +8,6 @@ import Testing
 
 @testable import LastroCurl
 @testable import LastroHTTP
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// HTTP/2 over streams of the engine, with a clock that the test moves.
 @Suite("Dialer transport, HTTP/2: limits in time", .timeLimit(.minutes(5)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -7,10 +8,6 @@ import LastroTesting
 import Testing
 
 @testable import LastroHTTP
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 /// What epoll is spared must not be missed: readiness, and the end of a number and its next life.
 @Suite("The poller", .timeLimit(.minutes(5)))

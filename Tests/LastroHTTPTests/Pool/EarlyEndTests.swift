@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import Glibc
 import Lastro
 import LastroCurl
 import LastroSupport
@@ -8,16 +10,6 @@ import TestSupport
 import Testing
 
 @testable import LastroHTTP
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 /// Connections of HTTP/2 that end before what is asked on them goes out.
 @Suite("Dialer transport, connections that end early", .timeLimit(.minutes(5)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroSupport
 import LastroTesting
@@ -7,12 +8,6 @@ import TestSupport
 import Testing
 
 @testable import LastroNames
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 extension TransferRequest {
   /// The answer that is to be written to it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import LastroTesting
 import MetricsTestKit
@@ -8,12 +9,6 @@ import Testing
 
 @testable import Lastro
 @testable import LastroObservability
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Metrics of calls", .timeLimit(.minutes(5)))
 struct MetricsObserverTests {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import InMemoryTracing
 import LastroTesting
@@ -9,12 +10,6 @@ import Tracing
 
 @testable import Lastro
 @testable import LastroObservability
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Traces of calls", .timeLimit(.minutes(5)))
 struct TracingObserverTests {

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import HTTPTypes
 import Lastro
 import LastroCache
 import LastroSQLiteCache
 import LastroSupport
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 @Suite("A process that is killed while it keeps answers leaves no half of one", .timeLimit(.minutes(5)))
 struct KilledWriterTests {

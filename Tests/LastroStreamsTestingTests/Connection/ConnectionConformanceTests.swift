@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import FoundationEssentials
 import Lastro
 import LastroStreamsTesting
 import LastroSupport
 import LastroTesting
 import LastroTransports
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Conformance of connections that break a promise", .timeLimit(.minutes(5)))
 struct ConnectionConformanceTests {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroObfuscation
 import LastroStreamsTesting
@@ -7,12 +8,6 @@ import LastroTesting
 import LastroTunnels
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Loopback obfs4 server", .timeLimit(.minutes(5)))
 struct LoopbackObfs4Tests {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroStreamsTesting
 import LastroTesting
@@ -7,12 +8,6 @@ import LastroTunnels
 import PeerSupport
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("obfs4proxy and ss-local: clients of the loopback servers", .ownThread, .timeLimit(.minutes(5)))
 struct ForeignClientTests {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroStreamsTesting
 import LastroTesting
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Loopback WebSocket server", .timeLimit(.minutes(5)))
 struct LoopbackWebSocketTests {

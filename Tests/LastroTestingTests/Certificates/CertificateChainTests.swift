@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Chains as tests of trust need them: constrained, cross-signed, incomplete, out of order.
 @Suite("Certificate chains", .ownThread)

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroTesting
 import PeerSupport
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The certificates are read as the `openssl` program reads them.
 @Suite("Certificates: the openssl program agrees", .ownThread, .timeLimit(.minutes(5)))

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import LastroTesting
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 @Suite("Loopback server leaks nothing", .timeLimit(.minutes(5)))
 struct LoopbackLeakTests {

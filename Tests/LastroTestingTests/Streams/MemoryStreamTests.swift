@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroSupport
 import TestSupport
 import Testing
 
 @testable import LastroTesting
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Streams in memory", .timeLimit(.minutes(5)))
 struct MemoryStreamTests {

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroObservability
 import LastroTesting
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Scripted transport", .timeLimit(.minutes(5)))
 struct ScriptedTransportTests {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Lastro
 import Testing
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 @Suite("curl commands")
 struct CurlCommandTests {

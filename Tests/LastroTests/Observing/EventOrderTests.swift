@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import LastroSupport
 import LastroTesting
@@ -7,12 +8,6 @@ import TestSupport
 import Testing
 
 @testable import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Order of events", .timeLimit(.minutes(5)))
 struct EventOrderTests {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Observed bodies", .timeLimit(.minutes(5)))
 struct ObservedBodyTests {

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Progress of transfers", .timeLimit(.minutes(5)))
 struct TransferProgressTests {

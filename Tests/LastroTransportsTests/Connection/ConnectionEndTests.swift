@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import FoundationEssentials
 import Lastro
 import LastroSupport
 import LastroTesting
 import Testing
 
 @testable import LastroTransports
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Connections and streams at their ends", .timeLimit(.minutes(5)))
 struct ConnectionEndTests {

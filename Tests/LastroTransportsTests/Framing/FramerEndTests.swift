@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import FoundationEssentials
 import Lastro
 import LastroSupport
 import LastroTesting
 import LastroTransports
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Framers at the end of a connection", .timeLimit(.minutes(5)))
 struct FramerEndTests {

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import FoundationEssentials
 import Lastro
 import LastroSupport
 import LastroTesting
 import LastroTransports
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Every input in one piece, in every split in two, and one byte at a time: the results are the same.
 @Suite("Framers, however their input is fed", .timeLimit(.minutes(5)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import FoundationEssentials
 import Lastro
 import LastroGemini
 import LastroStreamsTesting
@@ -10,12 +11,6 @@ import LastroTransports
 import Logging
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Framers under a connection", .timeLimit(.minutes(5)))
 struct FramerTests {

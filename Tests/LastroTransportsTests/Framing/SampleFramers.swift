@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroGemini
 import LastroSupport
 import LastroTransports
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The example of `ProtocolFramerImplementation`: lines of 1,024 bytes at most; what is behind the last LF is a line
 /// too.

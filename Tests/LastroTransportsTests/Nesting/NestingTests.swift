@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroStreamsTesting
 import LastroSupport
@@ -7,12 +8,6 @@ import LastroTesting
 import LastroTransports
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Transports over connections, dialers over transports", .timeLimit(.minutes(5)))
 struct NestingTests {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroStreamsTesting
@@ -8,12 +9,6 @@ import LastroTesting
 import LastroTunnels
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Nested tunnels: none left", .timeLimit(.minutes(5)))
 struct NestedLeakTests {

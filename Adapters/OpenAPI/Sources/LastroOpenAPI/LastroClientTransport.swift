@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import HTTPTypes
 public import Lastro
 public import OpenAPIRuntime
-
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
 
 /// Sends what a client of swift-openapi-generator asks for by a Lastro stack.
 ///
