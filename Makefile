@@ -40,7 +40,7 @@ install: program ## Install lastro, its man page and completions: make install [
 package: program ## Build .build-release/lastro_VERSION_ARCHITECTURE.deb, which needs no Swift
 	.ci/deb .build-release/release/lastro .build-release
 
-lint: ## Check format, licence lines, imports and the edges between rooms
+lint: ## Check format, imports, lengths and the shape of types
 	.ci/lint
 
 format: ## Format the sources
@@ -49,10 +49,9 @@ format: ## Format the sources
 docs: setup ## Build the site of all guides and references, .build/documentation/site
 	.ci/docs
 
-api: setup ## Renew Docs/API, the text of the public declarations and of those that targets share
+api: setup ## Renew Docs/API, the text of the public declarations
 	.ci/symbols
 	python3 .ci/api.py update
-	python3 .ci/package.py update
 
 pages: setup ## Run the guides' pages against a server on this machine, and the first one's package
 	swift run -j $(JOBS) --package-path Playgrounds Pages

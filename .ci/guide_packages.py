@@ -26,7 +26,7 @@ def packages(document):
 def disagreements(guide):
     """Places that name other packages than the guide."""
     setup = (ROOT / ".ci/setup").read_text(encoding="utf-8")
-    doctor = (ROOT / "Sources/LastroCommand/Doctor/Checkup+Headers.swift").read_text(encoding="utf-8")
+    doctor = (ROOT / "Sources/Tools/LastroCommand/Doctor/Checkup+Headers.swift").read_text(encoding="utf-8")
     named = {
         "README.md": packages("README.md"),
         ".ci/setup": re.findall(r"^need_library (?!libc6-dev)(\S+)", setup, re.MULTILINE),

@@ -29,7 +29,7 @@ def modules(package):
     offered = {name for product in package["products"] if "library" in product["type"] for name in product["targets"]}
     for name in sorted(offered):
         visit(name)
-    return [name for name in ordered if name in offered and any((ROOT / "Sources" / name).rglob("*.swift"))]
+    return [name for name in ordered if name in offered and any((ROOT / "Sources").glob(f"*/{name}/**/*.swift"))]
 
 
 if __name__ == "__main__":

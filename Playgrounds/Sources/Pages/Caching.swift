@@ -3,7 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
-import LastroCache
+import LastroEveryday
 import LastroCurl
 import LastroSQLiteCache
 import LastroTesting

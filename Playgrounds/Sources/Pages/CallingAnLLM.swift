@@ -4,7 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
-import LastroEvents
+import LastroEveryday
 import LastroTesting
 
 private func ask(_ stack: any HTTPNetworkStack, _ url: String) async throws -> String {

@@ -3,9 +3,8 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroCurlTransports
-import LastroTesting
 import LastroTransports
+import LastroTesting
 import LastroTunnels
 
 private func connected(_ echo: ConnectionEndpoint) async throws {

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
-import LastroFiles
+import LastroEveryday
 import LastroTesting
 
 /// A server of ten bytes, whose first answer is cut after six.

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroEvents
+import LastroEveryday
 import LastroTesting
 
 private func follow(stack: any HTTPNetworkStack, url: String) async throws {

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
-import LastroMultipart
+import LastroEveryday
 import LastroTesting
 
 private func form(_ stack: TransportNetworkStack, _ path: String) async throws {

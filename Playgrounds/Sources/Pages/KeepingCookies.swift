@@ -3,7 +3,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
-import LastroCookies
+import LastroEveryday
 import LastroCurl
 import LastroTesting
 

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
-import LastroPages
+import LastroEveryday
 import LastroTesting
 
 private struct Listing: Codable, Sendable {

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroNames
+import LastroEveryday
 import LastroTesting
 
 // sample: registry

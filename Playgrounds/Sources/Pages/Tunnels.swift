@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroCurlTransports
+import LastroTransports
 import LastroStreamsTesting
 import LastroTesting
 import LastroTunnels

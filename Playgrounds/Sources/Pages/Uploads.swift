@@ -3,7 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
-import LastroFiles
+import LastroEveryday
 import LastroTesting
 
 /// A server of tus that takes all that is sent, and has as much as `held` when it is asked.

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 import Lastro
-import LastroCache
+import LastroEveryday
 import LastroResilience
 
 /// Answers users. It knows stacks and resources, and no engine.

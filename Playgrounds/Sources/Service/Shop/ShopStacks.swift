@@ -3,7 +3,7 @@
 import CoreMetrics
 import FoundationEssentials
 import Lastro
-import LastroCache
+import LastroEveryday
 import LastroCurl
 import LastroObservability
 import LastroResilience

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what the compiler does not: who imports whom, licence lines, length, words that need a reason, names of tests."""
+import pathlib
+import re
+import subprocess
+import sys
+
+# A target uses its own floor and those in front of it.
+FLOORS = ["Core", "Everyday", "Streams", "Testing", "Tools"]
+# Modules that only these targets may import.
+ONLY = {
+    "CLastro": "LastroCurl", "CLastroHTTP2": "LastroHTTP", "CLastroSQLite": "LastroSQLiteCache",
+    "CLastroPrimitives": "Lastro LastroTunnels LastroWire", "CLoopback": "LastroTesting LastroStreamsTesting",
+    # The engine is chosen where a program is put together, and features do not know of it.
+    "LastroCurl": "LastroLifecycle LastroTransports LastroCommand",
+    "LastroHTTP": "LastroCurl LastroWebSocket LastroTunnels LastroTransports LastroCommand",
+    "LastroEveryday": "LastroSQLiteCache LastroCommand",
+    "CoreMetrics": "LastroObservability", "Tracing": "LastroObservability",
+    "ServiceLifecycle": "LastroLifecycle", "ArgumentParser": "LastroCommand",
+    "Dispatch": "LastroCurl LastroTransports LastroStreamsTesting LastroCommand",
+    "Foundation": "LastroTransports LastroCommand", "Testing": "", "XCTest": "",
+}
+# Targets that import nothing else.
+PURE = {"LastroSupport": {"Glibc"}, "LastroWire": {"CLastroPrimitives"}}
+NOWHERE = {"FoundationNetworking", "CCurl", "curl"}
+# What Lastro is measured against, and what the guide "Migrating" begins with.
+URLSESSION = ("Benchmarks/Sources/URLSessionBench/", "Playgrounds/Sources/Pages/Migrating/Before.swift")
+IMPORT = re.compile(r"\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+"
+                    r"(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)")
+UNCHECKED = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
+TRAP = re.compile(r"\btry!|\bfatalError\(|\bpreconditionFailure\(|\bassertionFailure\(|\bas!\s")
+UNCOUNTED = re.compile(r"\.disabled\(|XCTSkip|withKnownIssue")
+SUITE = re.compile(r"^@Suite(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?(?=\s)", re.MULTILINE)
+LIMITED = re.compile(r"\.timeLimit\(\.minutes\((?:SoakTime\.minutes \+ )?[1-5]\)\)")
+UNTITLED = re.compile(r'@(Test|Suite)\b(?!\(\s*#*")')
+BODY = re.compile(r"( *)(?:@\S+ )*(?:[a-z]+(?:\([a-z]+\))? )*"
+                  r"(?:func|init|deinit|subscript|var|get|set|_modify|_read|didSet|willSet)\b")
+SIGNATURE_GOES_ON = (" ", ")", "]", "{", "->", "throws", "async", "where")
+FILE_LINES, BODY_LINES = 600, 40
+# Folders of tests that go through many folders of sources. CONTRIBUTING.md explains them.
+KINDS_OF_TESTS = {"Conformance", "Errors", "Faults", "Peers", "Simulation"}
+
+
+def tracked():
+    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True,
+                           capture_output=True, text=True).stdout.split("\0")
+    # README's example is copied to Tests/Consumer word for word.
+    return sorted(pathlib.Path(name) for name in set(names) if name and pathlib.Path(name).is_file()
+                  and not name.startswith("Tests/Consumer/Sources"))
+
+
+def code_of(line):
+    return re.sub(r"(?<!:)//.*", "", line)
+
+
+def is_foreign(path, module, modules):
+    """Says why a file may not import a module; nothing where it may."""
+    if module in NOWHERE and not str(path).startswith(URLSESSION):
+        return f"nothing may import {module}"
+    if path.parts[0] != "Sources" or len(path.parts) < 4:
+        return None
+    floor, target = path.parts[1:3]
+    if target in PURE and module not in PURE[target]:
+        return f"{target} may not import {module}"
+    if target not in ONLY.get(module, target).split():
+        return f"only {ONLY[module] or 'tests'} may import {module}"
+    if module in modules and FLOORS.index(modules[module]) > FLOORS.index(floor):
+        return f"{floor} is below {modules[module]}, which has {module}"
+    return None
+
+
+def has_reason(lines, index):
+    """Whether a comment on the line, the next line or directly above says because."""
+    above = index
+    while above and lines[above - 1].strip().startswith(("//", "@")):
+        above -= 1
+    return any(re.search(r"\bbecause\b", line.partition("//")[2], re.IGNORECASE) for line in lines[above:index + 2])
+
+
+def long_bodies(lines):
+    """`swift format` puts the brace that ends a body under the start of its declaration."""
+    for index, line in enumerate(lines):
+        if not (found := BODY.match(line)):
+            continue
+        start = index
+        while not lines[start].endswith("{") and start + 1 < len(lines) and lines[start + 1].startswith(
+                tuple(found[1] + sign for sign in SIGNATURE_GOES_ON)):
+            start += 1
+        length = next((at for at, end in enumerate(lines[start + 1:]) if end.startswith(found[1] + "}")), 0)
+        if lines[start].endswith("{") and length > BODY_LINES:
+            yield index + 1, f"a body of {length} lines, {BODY_LINES} are allowed: name its parts, as functions"
+
+
+def swift_findings(path, lines, modules):
+    text, folder = "\n".join(map(code_of, lines)), path.parts[0]
+    if path.name != "Package.swift" and len(lines) > FILE_LINES:
+        yield len(lines), f"{len(lines)} lines, {FILE_LINES} are allowed"
+    for index, code in enumerate(text.split("\n")):
+        if (found := IMPORT.match(code)) and (reason := is_foreign(path, found[1], modules)):
+            yield index + 1, reason
+        if UNCHECKED.search(code) and not has_reason(lines, index):
+            yield index + 1, "does not say why it is safe, on the line or beside it (write: because …)"
+        if folder == "Sources" and TRAP.search(code):
+            yield index + 1, "a trap: throw a typed error"
+        if folder == "Tests" and UNCOUNTED.search(code):
+            yield index + 1, "a test that does not count"
+    if folder == "Sources":
+        yield from long_bodies(lines)
+    elif folder == "Tests":
+        for found in UNTITLED.finditer(text):
+            yield text.count("\n", 0, found.start()) + 1, f"@{found[1]} has no sentence for its name"
+        for found in SUITE.finditer(text) if " async" in text else []:
+            if not LIMITED.search(found[0]):
+                yield text.count("\n", 0, found.start()) + 1, "a suite that waits has .timeLimit(.minutes(5)), or less"
+        folders = path.parts[3:-1]
+        source = pathlib.Path("Sources", path.parts[1], path.parts[2].removesuffix("Tests"))
+        if source.is_dir() and folders and not KINDS_OF_TESTS & set(folders) and not source.joinpath(*folders).is_dir():
+            yield 1, f"{'/'.join(folders)} is no folder of {source}, nor one of {', '.join(sorted(KINDS_OF_TESTS))}"
+
+
+def stale_skips(paths):
+    """Yields suites that a sanitizer is told to leave out and that are not there."""
+    tests = [path for path in paths if path.parts[0] == "Tests" and path.suffix == ".swift"]
+    known = {path.parts[2] for path in tests if len(path.parts) > 3} | {
+        name for path in tests for name in re.findall(r"\b(?:struct|class|enum|actor) (\w+Tests)\b", path.read_text("utf-8"))}
+    for path in sorted(pathlib.Path(".ci").glob("skips.*")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            for name in set(re.findall(r"\w+Tests\b", line) if line[:1] != "#" else []) - known:
+                yield path, number, f"no suite or target is named {name}"
+
+
+def main():
+    paths = tracked()
+    modules = {path.parts[2]: path.parts[1] for path in paths if path.parts[0] == "Sources" and len(path.parts) > 3}
+    findings = list(stale_skips(paths))
+    for path in paths:
+        if not (path.suffix in {".swift", ".c", ".h", ".py", ".sh"} or path.name == "Makefile" or path.parts[0] == ".ci"):
+            continue
+        lines = path.read_text("utf-8").splitlines()
+        if "SPDX-License-Identifier: Apache-2.0" not in "\n".join(lines[:3]) and path.parts[1] != "suppressions":
+            findings.append((path, 1, "no SPDX line"))
+        if path.suffix == ".swift":
+            findings += [(path, *finding) for finding in swift_findings(path, lines, modules)]
+    for path, number, message in findings:
+        print(f"{path}:{number}: {message}")
+    return 1 if findings else 0
+
+
+sys.exit(main())

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LastroWire
+
+/// The options of connections: HTTP version, TLS, proxy, name resolution and local address.
+///
+/// ```swift
+/// var configuration = CurlConfiguration()
+/// configuration.connection.proxy = .url("http://proxy.example:3128", bypass: ["internal.example"])
+/// configuration.connection.tls.minimumVersion = .v1_3
+/// ```
+///
+/// Connections are shared only between requests with equal options.
+public struct ConnectionOptions: Sendable, Hashable {
+  /// An HTTP version to use.
+  public enum HTTPVersion: Sendable, Hashable {
+    /// HTTP/2 over TLS if the server offers it (ALPN), else HTTP/1.1. Plain `http` uses HTTP/1.1.
+    case automatic
+    /// HTTP/1.1 only.
+    case http1
+    /// Like `automatic`, but plain `http` uses HTTP/2 with prior knowledge (h2c, RFC 9113 §3.3). With libcurl's own
+    /// transfers before 8.0.0, h2c uses a connection for each request (curl/curl#10643).
+    case http2
+  }
+
+  /// The fixed addresses of a name, like curl's `--resolve HOST:PORT:ADDRESS`.
+  public struct Resolution: Sendable, Hashable {
+    /// The host in the URL.
+    public var host: String
+    /// The port of the URL.
+    public var port: Int
+    /// The IPv4 or IPv6 addresses, without brackets.
+    public var addresses: [String]
+
+    /// Makes a fixed resolution.
+    public init(host: String, port: Int, addresses: [String]) {
+      self.host = host
+      self.port = port
+      self.addresses = addresses
+    }
+  }
+
+  private struct Parts: Sendable, Hashable {
+    var httpVersion = HTTPVersion.automatic
+    var tls = TLSOptions()
+    var proxy = ProxyOptions.environment
+    var resolutions: [Resolution] = []
+    var unixSocketPath: String?
+    var localInterface: String?
+    var reach = ConnectionReach()
+  }
+
+  private static let standard = CopyOnWrite(Parts())
+  private var parts = Self.standard
+
+  /// The HTTP version. Default ``HTTPVersion/automatic``.
+  public var httpVersion: HTTPVersion {
+    get { parts.value.httpVersion }
+    _modify { yield &parts.value.httpVersion }
+  }
+  /// The TLS options. Default: system roots, TLS 1.2 at least, no client certificate.
+  public var tls: TLSOptions {
+    get { parts.value.tls }
+    _modify { yield &parts.value.tls }
+  }
+  /// The proxy options. Default: from the environment, which is read once when the stack is made.
+  public var proxy: ProxyOptions {
+    get { parts.value.proxy }
+    _modify { yield &parts.value.proxy }
+  }
+  /// The fixed resolutions, which take precedence over DNS. Default none.
+  public var resolutions: [Resolution] {
+    get { parts.value.resolutions }
+    _modify { yield &parts.value.resolutions }
+  }
+  /// The path of a Unix socket to connect to instead of the URL's host. Default `nil`.
+  public var unixSocketPath: String? {
+    get { parts.value.unixSocketPath }
+    _modify { yield &parts.value.unixSocketPath }
+  }
+  /// The interface name, local address or host name to bind to (`CURLOPT_INTERFACE`). For datagrams, a host name is not
+  /// allowed. Default `nil`.
+  public var localInterface: String? {
+    get { parts.value.localInterface }
+    _modify { yield &parts.value.localInterface }
+  }
+
+  /// The rules that restrict the addresses of connections, and the source of addresses. LastroResilience and
+  /// LastroEveryday set it.
+  package var reach: ConnectionReach {
+    get { parts.value.reach }
+    _modify { yield &parts.value.reach }
+  }
+
+  /// Makes the default options.
+  public init() {}
+}
+
+extension ConnectionOptions: CustomReflectable {
+  /// The options as a mirror's children.
+  public var customMirror: Mirror {
+    Mirror(self, children: Mirror(reflecting: parts.value).children, displayStyle: .struct)
+  }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroPrimitives
+public import FoundationEssentials
+
+/// An X.509 certificate as a peer presented it: its DER form and its pin. ``facts`` parses the rest on demand.
+public struct PeerCertificate: Sendable, Hashable {
+  /// The fields of a certificate. None of them is verified.
+  public struct Facts: Sendable, Hashable {
+    /// The subject, such as `C=PT, O=Example, CN=api.example.com`.
+    public var subject: String
+    /// The issuer, in the same form.
+    public var issuer: String
+    /// The first moment of the validity period.
+    public var notBefore: Date
+    /// The last moment of the validity period.
+    public var notAfter: Date
+    /// The kind of the certificate's key.
+    public var key: PublicKeyKind
+    /// Whether the certificate may issue certificates (`basicConstraints`).
+    public var isAuthority: Bool
+    /// Whether subject and issuer are the same, as in root certificates.
+    public var isSelfIssued: Bool
+  }
+
+  /// The certificate (RFC 5280 §4.1) in DER.
+  public let der: [UInt8]
+  /// The pin of the certificate's key.
+  public let pin: SPKIHash
+
+  /// Wraps a certificate that the engine has already read.
+  package init(der: [UInt8], pin: SPKIHash) {
+    self.der = der
+    self.pin = pin
+  }
+
+  /// Reads a certificate. Returns `nil` if the bytes are not a certificate.
+  public init?(der: [UInt8]) {
+    var bytes = [UInt8](repeating: 0, count: SPKIHash.length)
+    guard clastro_certificate_pin(der, der.count, &bytes), let pin = SPKIHash(bytes) else { return nil }
+    self.init(der: der, pin: pin)
+  }
+
+  /// Reads every `CERTIFICATE` block of a PEM text, in order. Lines may be indented.
+  ///
+  /// - Throws: ``ConfigurationError`` if there is no certificate, one is broken or encrypted, or a line with `BEGIN
+  ///   CERTIFICATE` does not have the dashes that begin a block.
+  public static func certificates(pem: String) throws(ConfigurationError) -> [PeerCertificate] {
+    var found: [[UInt8]] = []
+    let text = pem.withoutIndentation
+    let count = withUnsafeMutablePointer(to: &found) { found in
+      clastro_pem_certificates(text, text.count, found) { context, der, length in
+        context?.assumingMemoryBound(to: [[UInt8]].self).pointee.append(
+          [UInt8](UnsafeBufferPointer(start: der, count: length)))
+      }
+    }
+    guard Int(count) != CLASTRO_PEM_SKIPPED else {
+      throw ConfigurationError(
+        "the PEM text has a line with BEGIN CERTIFICATE that begins no block",
+        hint: "write -----BEGIN CERTIFICATE----- on a line of its own, with five dashes on each side")
+    }
+    let certificates = found.compactMap { PeerCertificate(der: $0) }
+    guard count > 0, certificates.count == Int(count) else {
+      throw ConfigurationError(
+        count == 0 ? "the PEM text holds no certificate" : "a block of the PEM text is not a certificate",
+        hint: "put a certificate between -----BEGIN CERTIFICATE----- and -----END CERTIFICATE-----, unencrypted")
+    }
+    return certificates
+  }
+
+  /// The fields of the certificate; `nil` if it cannot be read. The certificate is parsed on every access, which takes
+  /// microseconds.
+  public var facts: Facts? {
+    var facts = clastro_certificate_facts()
+    guard clastro_certificate_read(der, der.count, &facts) else { return nil }
+    defer { clastro_certificate_facts_free(&facts) }
+    return Facts(
+      subject: facts.subject.map { String(cString: $0) } ?? "",
+      issuer: facts.issuer.map { String(cString: $0) } ?? "",
+      notBefore: Date(timeIntervalSince1970: TimeInterval(facts.not_before)),
+      notAfter: Date(timeIntervalSince1970: TimeInterval(facts.not_after)),
+      key: PublicKeyKind(
+        algorithm: facts.key_algorithm.map { String(cString: $0) } ?? "unknown",
+        curve: facts.key_curve.map { String(cString: $0) }, bits: Int(facts.key_bits)),
+      isAuthority: facts.is_authority, isSelfIssued: facts.is_self_issued)
+  }
+}
+
+extension PeerCertificate {
+  /// The subject alternative names of the certificate (RFC 5280 §4.2.1.6): host names as they are written in it, and IP
+  /// addresses in numeric form. None of them is verified, and a host name may have any character. The certificate is
+  /// parsed on every access.
+  public var names: [String] {
+    var names: [String] = []
+    withUnsafeMutablePointer(to: &names) { names in
+      clastro_certificate_names(der, der.count, names) { context, text, length in
+        let text = String(decoding: UnsafeBufferPointer(start: text, count: length), as: UTF8.self)
+        context?.assumingMemoryBound(to: [String].self).pointee.append(text)
+      }
+    }
+    return names
+  }
+
+  /// Whether the certificate is valid for a host (RFC 6125). The common name counts only if there are no alternative
+  /// names.
+  package func isFor(_ host: HostName) -> Bool {
+    clastro_certificate_is_for(der, der.count, host.text, host.isIPAddress)
+  }
+}

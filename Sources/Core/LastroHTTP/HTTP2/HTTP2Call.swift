@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Lastro
+internal import LastroWire
+
+/// An exchange on an HTTP/2 stream.
+///
+/// Owner: its ``HTTP2Multiplexer`` while the stream is open, and the exchange. Thread: the loop's.
+final class HTTP2Call: ExchangeRunner {
+  /// The longest time for which a server may take nothing of a request whose response is complete.
+  private static let restTime = Duration.seconds(1)
+  private static let mostRestLooks = 5
+
+  let exchange: Exchange
+  let multiplexer: HTTP2Multiplexer
+  /// `nil` once it is over: what is left is handed on without it.
+  private(set) var stream: HTTP2Stream?
+  private let headBytes: Int64
+  /// The bytes of a coded body that a slow reader has not taken; at most the stream's window.
+  private var held: [UInt8] = []
+  /// Bytes that lie with the reader, and that the server may not send again before they are read.
+  private var unread = 0
+  /// Whether the response is whole, but for what is held.
+  private var isWhole = false
+  /// The time at which the rest of the request is looked at, once the response is complete; `.max` before.
+  private var restDueAt = Int64.max
+  /// Bytes of the body that had gone out when the rest was looked at last.
+  private var restSentBytes: Int64 = 0
+  /// The number of looks since then. On a slow line the bytes that have gone out may take a while to arrive.
+  private var restLooks = 0
+
+  init(_ exchange: Exchange, on multiplexer: HTTP2Multiplexer, _ stream: HTTP2Stream, headBytes: Int64) {
+    self.exchange = exchange
+    self.multiplexer = multiplexer
+    self.stream = stream
+    self.headBytes = headBytes
+    exchange.receiver.isBounded = true
+  }
+
+  var connection: HTTPConnection { multiplexer.connection }
+  private var session: HTTP2Session { multiplexer.session }
+  private var receiver: ResponseReceiver { exchange.receiver }
+
+  /// Notes whether the head has gone out.
+  ///
+  /// - Returns: whether nothing more is to be noted.
+  func noteSentHead() -> Bool {
+    guard let stream, session.requestPhase(of: stream) != .queued else { return stream == nil }
+    exchange.requestBytesLeft()
+    exchange.headWasSent()
+    exchange.sentBytes = headBytes
+    exchange.wasActive()
+    return true
+  }
+
+  // MARK: Receiving
+
+  func received(interim head: ResponseHead) {
+    exchange.receivedBytes()
+    exchange.received(interim: head)
+  }
+
+  /// The final head came.
+  func received(_ head: ResponseHead) {
+    exchange.receivedBytes()
+    exchange.version = "2"
+    do throws(TransportError) {
+      let (response, framing) = try multiplexer.heads.response(head)
+      if try !exchange.take(response, of: head, framing) { exchange.stopReading() }
+    } catch {
+      exchange.fail(error)
+    }
+  }
+
+  /// A piece of the body came.
+  func received(_ bytes: UnsafeRawBufferPointer) {
+    exchange.receivedBytes()
+    if !held.isEmpty || receiver.isPaused && receiver.isDecoded || !hand(bytes) { held += bytes }
+  }
+
+  /// False: the reader is slow, and the bytes are handed over again.
+  private func hand(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    do throws(TransportError) {
+      switch try receiver.take(body: bytes) {
+      case .taken:
+        receiver.wireBytes += Int64(bytes.count)
+        unread += bytes.count
+        if !receiver.isPaused { giveCredit() }
+      case .full: return false
+      case .refused: exchange.stopReading()
+      }
+    } catch {
+      exchange.fail(error)
+    }
+    return true
+  }
+
+  /// The server may send again as much as the reader took.
+  private func giveCredit() {
+    if let stream { session.consumed(unread, on: stream) }
+    unread = 0
+  }
+
+  func resumeReceiving() {
+    giveCredit()
+    let bytes = held
+    held = []
+    if !bytes.isEmpty, !bytes.withUnsafeBytes(hand) { held = bytes }
+    multiplexer.noteOutput()
+    if isWhole, exchange.isRunning, !receiver.isPaused { endResponse() }
+  }
+
+  func answeredAtHead() {}
+
+  // MARK: The end
+
+  /// The response is complete, and the request is not. The rest of it goes out, as over HTTP/1.1, until the server
+  /// resets the stream (RFC 9113 §8.1) or takes no more of it.
+  func answered() {
+    guard let stream else { return }
+    restSentBytes = session.sentBytes(on: stream) ?? 0
+    waitForRest()
+  }
+
+  private func waitForRest() {
+    restDueAt = exchange.now.adding(Self.restTime)
+    exchange.engine.noteExpiry(of: exchange)
+  }
+
+  /// Ends the exchange if the server has taken nothing of the rest since the last look, though there was something.
+  private func lookAtRest() {
+    guard let stream else { return }
+    let sent = session.sentBytes(on: stream) ?? 0
+    if sent > restSentBytes || exchange.sendingPaused && sent == Int64(exchange.uploadOffset) {
+      restSentBytes = sent
+      restLooks = 0
+      exchange.wasActive()
+      return waitForRest()
+    }
+    restLooks += 1
+    if restLooks < Self.mostRestLooks, connection.unacknowledgedBytes > 0 { return waitForRest() }
+    restDueAt = .max
+    resetStream(.noError)
+    becameWhole()
+  }
+
+  /// The stream is over.
+  func closed(_ ending: HTTP2Ending) {
+    exchange.sentBytes = headBytes + Int64(exchange.uploadOffset)
+    stream = nil
+    restDueAt = .max
+    switch ending {
+    case .whole: becameWhole()
+    case .unprocessed(let reason): unprocessed(reason, ending)
+    case .lost where receiver.response == nil && exchange.host.sendAgain(exchange, isUnprocessed: false): break
+    default: exchange.fail(transportError(ending))
+    }
+  }
+
+  private func becameWhole() {
+    isWhole = true
+    if !receiver.isPaused || !receiver.isDecoded { endResponse() }
+  }
+
+  private func endResponse() {
+    do throws(TransportError) { try receiver.endBody() } catch { return exchange.fail(error) }
+    exchange.finish()
+  }
+
+  private func unprocessed(_ reason: HTTP2Unprocessed, _ ending: HTTP2Ending) {
+    let host = exchange.host
+    // Of a source, some may have been read although nothing was sent.
+    if reason == .unsent, exchange.job.upload == nil || exchange.uploadOffset == 0 {
+      exchange.rewind()
+      return host.restart(exchange, orFail: TransportError(reason))
+    }
+    if reason == .http11Required { host.tell(.requiresHTTP1) }
+    if reason != .unsent, host.sendAgain(exchange, isUnprocessed: true) { return }
+    exchange.nothingWasProcessed()
+    exchange.fail(transportError(ending))
+  }
+
+  private func resetStream(_ code: LastroHTTP.HTTP2ErrorCode) {
+    guard let stream else { return }
+    exchange.sentBytes = headBytes + (session.sentBytes(on: stream) ?? 0)
+    self.stream = nil
+    multiplexer.close(stream, code)
+  }
+
+  func leave(_ failure: TransportError?) {
+    resetStream(.cancel)
+    held = []
+  }
+
+  func detach() { held = [] }
+
+  // MARK: Limits
+
+  var handedOver: Int { exchange.uploadOffset }
+  var isAlone: Bool { multiplexer.isAlone }
+  var redirectPatience: Duration? { .zero }
+  var nextLook: Int64 { restDueAt }
+
+  var handedOutAt: Int64 {
+    guard let stream, let time = session.lastSent(on: stream) else { return .min }
+    return Int64(clamping: time)
+  }
+
+  func look(now: Int64) -> Bool {
+    guard now >= restDueAt, now < exchange.job.expiresAt else { return false }
+    lookAtRest()
+    return true
+  }
+
+  func limitPassed(now: Int64) {
+    guard stream != nil, case .part = exchange.rest, exchange.requestSent else { return }
+    multiplexer.doubt(isSilent: isSilent(now: now))
+  }
+
+  /// Whether nothing came of the server, as far as this exchange can tell.
+  private func isSilent(now: Int64) -> Bool {
+    if receiver.response == nil { return true }
+    guard let limit = exchange.job.request.idleTimeout else { return false }
+    return now >= multiplexer.heardAt.adding(limit)
+  }
+}

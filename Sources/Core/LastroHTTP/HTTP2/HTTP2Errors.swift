@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+
+/// The errors of HTTP/2 streams and connections that end.
+extension TransportError {
+  package static func resetStream(_ code: LastroHTTP.HTTP2ErrorCode) -> TransportError {
+    if code == .inadequateSecurity {
+      return TransportError(
+        stage: .tls, code: .handshakeFailed, message: "the server refuses HTTP/2 over the TLS agreed on (\(code))",
+        hint: "ask its operator for the ciphers it wants, or set httpVersion to .http1")
+    }
+    return TransportError(
+      stage: .response, code: .http2Failure, message: "the server reset the HTTP/2 stream: \(code)", hint: code.hint)
+  }
+
+  package static func cutByReset(_ code: LastroHTTP.HTTP2ErrorCode) -> TransportError {
+    TransportError(
+      stage: .response, code: .truncatedBody,
+      message: "the server reset the HTTP/2 stream before the body ended: \(code)", hint: code.hint)
+  }
+
+  package static func closedWith(_ code: LastroHTTP.HTTP2ErrorCode) -> TransportError {
+    TransportError(
+      stage: .response, code: .http2Failure, message: "the server ended the HTTP/2 connection: \(code)",
+      hint: code.hint)
+  }
+
+  /// Fields that are more than a session sends.
+  package static func fieldsTooLarge(_ fields: String) -> TransportError {
+    .refused(
+      .invalidHeader, "the request's \(fields) may have no more than \(HTTP2Fields.maximumBytes) bytes over HTTP/2",
+      hint: largeFieldsHint)
+  }
+
+  private static let largeFieldsHint = "put what is large into the body"
+
+  package static let unansweredPing = TransportError(
+    stage: .response, code: .connectionLost,
+    message: "the server answered neither the request nor a PING for 10 s", hint: cutHint)
+
+  package init(_ reason: HTTP2Unprocessed) {
+    let message =
+      switch reason {
+      case .unsent: "the HTTP/2 connection ended before the request was sent"
+      case .refused: "the server refused the HTTP/2 stream: REFUSED_STREAM"
+      case .aboveGoAway: "the server ended the HTTP/2 connection without processing the request (GOAWAY)"
+      case .http11Required: "the server wants HTTP/1.1 for this request: HTTP_1_1_REQUIRED"
+      }
+    self.init(
+      stage: .response, code: .http2Failure, message: message,
+      hint: reason == .http11Required
+        ? "set httpVersion to .http1" : "it was not processed: send it again, later or less at once")
+  }
+
+  package init(_ violation: HTTP2Violation) {
+    let (stage, code, hint): (FailureStage, FailureCode, String) =
+      switch violation.kind {
+      case .headTooLarge: (.limit, .headTooLarge, "raise maximumHeadBytes if the server is trusted")
+      case .fieldTooLarge:
+        (.limit, .headTooLarge, "set httpVersion to .http1, where maximumHeadBytes is the only limit")
+      case .tooManyFields: (.limit, .headTooLarge, "raise maximumHeaderFields if the server is trusted")
+      case .tooManyInterimResponses:
+        (.limit, .tooManyInterimResponses, "raise maximumInterimResponses if the server is trusted")
+      case .requestBody: (.request, .invalidBody, "announce the true length, or none")
+      case .requestFields: (.request, .invalidHeader, Self.largeFieldsHint)
+      case .memory: (.response, .engineFailure, "raise the memory of the process")
+      default:
+        (
+          .response, .http2Failure,
+          "the server does not follow HTTP/2: report it to its owner, or set httpVersion to .http1"
+        )
+      }
+    self.init(stage: stage, code: code, message: violation.message, hint: hint)
+  }
+}
+
+extension HTTP2Ending {
+  /// Returns the error of an end without a whole response.
+  ///
+  /// - Parameters:
+  ///   - hasResponse: whether the answer had begun.
+  ///   - lostConnection: what it is where HTTP/2 gave no reason.
+  package func transportError(
+    hasResponse: Bool, requestSent: Bool, _ lostConnection: () -> TransportError
+  ) -> TransportError {
+    var error: TransportError =
+      switch self {
+      case .whole, .lost(.closed(nil)): lostConnection()
+      // A server that says NO_ERROR, or that it processed nothing of what it has begun to answer, leaves half of it.
+      case .reset(let code):
+        hasResponse && (code == .noError || code == .refusedStream) ? .cutByReset(code) : .resetStream(code)
+      case .unprocessed(let reason): TransportError(reason)
+      case .broken(let violation), .lost(.violation(let violation)): TransportError(violation)
+      case .lost(.unanswered): .unansweredPing
+      case .lost(.closed(let code?)): .closedWith(code)
+      }
+    error.requestSent = requestSent
+    return error
+  }
+}
+
+extension LastroHTTP.HTTP2ErrorCode {
+  fileprivate var hint: String {
+    self == .enhanceYourCalm
+      ? "send less at once: the server calls it too much"
+      : "fetch again if that is safe; the server's owner can tell why"
+  }
+}

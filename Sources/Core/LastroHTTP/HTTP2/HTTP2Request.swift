@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+package import Lastro
+package import LastroWire
+
+/// The head of a request as HTTP/2 has it, and whether a body follows.
+package struct HTTP2Request {
+  package let fields: HTTP2Fields
+  package let body: HTTP2RequestBody
+
+  /// - Parameters:
+  ///   - request: what is asked.
+  ///   - userAgent: sent where the request has none.
+  ///   - sendsAccept: whether `Accept: */*` is sent where the request has none.
+  ///   - decompresses: whether content codings are asked for, unless the request says otherwise.
+  /// - Throws: stage `request`, for what cannot be sent.
+  package init(
+    _ request: TransferRequest, userAgent: String?, sendsAccept: Bool, decompresses: Bool
+  ) throws(TransportError) {
+    do throws(RequestViolation) {
+      fields = try Self.fields(request, userAgent, sendsAccept, decompresses)
+    } catch {
+      throw error.transportError
+    }
+    if fields.isTooLarge { throw .fieldsTooLarge("head") }
+    body = request.hasBody ? .stream(length: request.body.length) : .none
+  }
+
+  private static func fields(
+    _ request: TransferRequest, _ userAgent: String?, _ sendsAccept: Bool, _ decompresses: Bool
+  ) throws(RequestViolation) -> HTTP2Fields {
+    let head = request.head
+    let given = GivenFields(head.headerFields)
+    var fields = try HTTP2Fields(
+      method: head.method.rawValue, scheme: head.scheme ?? "https", authority: head.host(given), path: head.path ?? "/")
+    if let agent = userAgent, !given.contains(.userAgent) { try fields.add("user-agent", agent) }
+    if sendsAccept, !given.contains(.accept) { try fields.add("accept", "*/*") }
+    if decompresses, !given.contains(.coding) { try fields.add("accept-encoding", ContentCoding.offer) }
+    for field in head.headerFields {
+      let name = field.name.canonicalName
+      if Self.isOfConnection(name) { continue }
+      let isSensitive =
+        field.indexingStrategy == .disallow || name == "authorization" || name == "cookie"
+        || name == "proxy-authorization"
+      try field.withUnsafeBytesOfValue { value throws(RequestViolation) in
+        try fields.add(name, value, isSensitive: isSensitive)
+      }
+    }
+    if !given.contains(.length), let length = announcedLength(request) {
+      try fields.add("content-length", String(length))
+    }
+    return fields
+  }
+
+  /// Returns the length to announce: 0 only where the method gives content a meaning (RFC 9110 §8.6).
+  private static func announcedLength(_ request: TransferRequest) -> Int64? {
+    guard !request.hasBody else { return request.body.length }
+    guard case .length(let length) = RequestFraming.known(0, method: request.head.method.rawValue) else { return nil }
+    return length
+  }
+
+  /// Fields that are of a connection of HTTP/1.1 (RFC 9113 §8.2.2), and `host`, whose place is `:authority`.
+  private static func isOfConnection(_ name: String) -> Bool {
+    switch name {
+    case "connection", "keep-alive", "proxy-connection", "upgrade", "transfer-encoding", "host": true
+    default: false
+    }
+  }
+}
+
+extension HTTP2Fields {
+  /// Trailers of a request, whose names were checked.
+  package init(trailers: [ResponseHead.Field]) throws(TransportError) {
+    self.init()
+    do throws(RequestViolation) {
+      for field in trailers { try add(field.name.lowercased(), field.value) }
+    } catch {
+      throw error.transportError
+    }
+    if isTooLarge { throw .fieldsTooLarge("trailers") }
+  }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+public import Lastro
+internal import LastroTunnels
+public import LastroTesting
+
+/// An obfs4 server on 127.0.0.1, or in memory, that follows its ``LoopbackObfs4Behavior``: it behaves like obfs4proxy,
+/// or violates the protocol.
+///
+/// Like a real server, it is silent to a client whose hello it rejects: one for another certificate, one whose hour
+/// differs from its own by more than one, or one that it has already seen.
+///
+/// ```swift
+/// let bridge = try LoopbackObfs4Server()
+/// let dialer = WispDialer(try WispServer(bridge.bridgeLine), over: engine)
+/// ```
+public final class LoopbackObfs4Server: Sendable {
+  /// The certificate: 70 characters of base64.
+  public let certificate: String
+  /// The underlying server, with its addresses and connections.
+  public let server: LoopbackServer
+  private let bridge: Obfs4Bridge
+
+  /// Starts a server with its own key on a port that the kernel chooses.
+  ///
+  /// - Parameters:
+  ///   - behavior: the behavior of the server. Default: that of obfs4proxy, with an echo behind it.
+  ///   - time: the time source for the current hour. Default: the system's clock.
+  /// - Throws: `LoopbackError`.
+  public init(
+    _ behavior: LoopbackObfs4Behavior = LoopbackObfs4Behavior(), time: TimeSource = .continuous
+  ) throws(LoopbackError) {
+    let bridge: Obfs4Bridge
+    do throws(Obfs4Failure) {
+      bridge = try Obfs4Bridge(behavior, now: time.sinceEpoch)
+    } catch {
+      throw .outOfResources("libcrypto refuses what obfs4 needs")
+    }
+    self.bridge = bridge
+    certificate = bridge.certificate
+    server = try LoopbackServer { connection in try Obfs4ServerSession(bridge).serve(connection) }
+  }
+
+  /// The bridge line for users of the server, such as `obfs4 127.0.0.1:40123 cert=… iat-mode=0`.
+  public var bridgeLine: String { "obfs4 127.0.0.1:\(port) cert=\(certificate) iat-mode=0" }
+
+  /// The port.
+  public var port: Int { server.port }
+
+  /// Stops the server; see `LoopbackServer.stop()`.
+  public func stop() { server.stop() }
+
+  /// Returns a dialer whose streams lead to the same server in this process, without sockets. For these streams, the
+  /// ``LoopbackObfs4Behavior/Target`` is always an echo.
+  ///
+  /// - Parameter shape: the shape of the streams, such as one byte at a time.
+  public func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> MemoryDialer {
+    MemoryDialer(shape: shape) { [bridge] _, stream in try await Obfs4ServerSession(bridge).serve(stream) }
+  }
+}
+
+extension Obfs4Bridge {
+  /// The certificate in the form that operators publish.
+  fileprivate var certificate: String {
+    String(Data(identity.identity.certificate).base64EncodedString().prefix { $0 != "=" })
+  }
+}

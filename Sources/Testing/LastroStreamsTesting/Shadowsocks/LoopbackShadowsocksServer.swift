@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import LastroTunnels
+public import LastroTesting
+
+/// A Shadowsocks server on 127.0.0.1, or in memory, that follows its ``LoopbackShadowsocksBehavior``: it behaves like
+/// shadowsocks-libev, or violates the protocol.
+///
+/// Like a real server, it is silent to a client with another password, to an address of an unknown type, and to a salt
+/// that it has already seen.
+///
+/// ```swift
+/// let proxy = try LoopbackShadowsocksServer()
+/// let dialer = ShadowsocksDialer(try ShadowsocksServer(proxy.uri), over: engine)
+/// ```
+public final class LoopbackShadowsocksServer: Sendable {
+  /// The underlying server, with its addresses and connections.
+  public let server: LoopbackServer
+  private let house: ShadowsocksHouse
+
+  /// Starts a server on a port that the kernel chooses.
+  ///
+  /// - Parameter behavior: the behavior of the server. Default: that of shadowsocks-libev, with an echo behind it.
+  /// - Throws: `LoopbackError`.
+  public init(_ behavior: LoopbackShadowsocksBehavior = LoopbackShadowsocksBehavior()) throws(LoopbackError) {
+    let house: ShadowsocksHouse
+    do throws(ShadowsocksFailure) {
+      house = try ShadowsocksHouse(behavior)
+    } catch {
+      throw .outOfResources("libcrypto refuses what Shadowsocks needs")
+    }
+    self.house = house
+    server = try LoopbackServer { connection in try ShadowsocksServerSession(house).serve(connection) }
+  }
+
+  /// The URI for users of the server, such as `ss://Y2hh…@127.0.0.1:40123`.
+  public var uri: String { uri(host: "127.0.0.1", port: port) }
+
+  /// Returns the URI for another address, such as that of streams in memory.
+  public func uri(host: String, port: Int) -> String {
+    let user = Data("\(house.behavior.method.rawValue):\(house.behavior.password)".utf8).base64EncodedString()
+    return "ss://\(user.replacing("+", with: "-").replacing("/", with: "_").prefix { $0 != "=" })@\(host):\(port)"
+  }
+
+  /// The port.
+  public var port: Int { server.port }
+
+  /// The targets that clients requested, such as `example.com:443`, in order.
+  public var targets: [String] { house.targets }
+
+  /// Stops the server; see `LoopbackServer.stop()`.
+  public func stop() { server.stop() }
+
+  /// Returns a dialer whose streams lead to the same server in this process, without sockets. For these streams, the
+  /// ``LoopbackShadowsocksBehavior/Target`` is always an echo.
+  ///
+  /// - Parameter shape: the shape of the streams, such as one byte at a time.
+  public func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> MemoryDialer {
+    MemoryDialer(shape: shape) { [house] _, stream in try await ShadowsocksServerSession(house).serve(stream) }
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Lastro
+import LastroEveryday
+import LastroCurl
+
+struct ExplainCommand: FetchingCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "explain", abstract: "Tells what fetching a URL would do, without a network.",
+    discussion: "Takes the flags of fetch: limits, proxy, trust, and what would be retried after which failure.")
+
+  @Argument(help: "URL, http or https.")
+  var url: String
+  @OptionGroup var request: RequestFlags
+  @OptionGroup var body: BodyFlags
+  @OptionGroup var connection: ConnectionFlags
+  @OptionGroup var identity: IdentityFlags
+  @OptionGroup var pins: PinFlags
+  @OptionGroup var way: ViaFlags
+  @OptionGroup var cached: CacheFlags
+  @Flag(name: .customLong("report"), help: "Print one JSON object instead of text.")
+  var reports = false
+  @OptionGroup var accepted: AcceptedFlags
+
+  func validate() throws { try flags.validate() }
+
+  func run() async throws {
+    let specification = try Console.checked { try flags.specification(url: url) }
+    let judge = try Console.checked { try pins.judge() }
+    let explanation: FetchExplanation
+    do {
+      let resource = RawHTTPResource.raw(
+        try Console.checked { try specification.request() },
+        interceptors: try Console.checked { try specification.interceptors() })
+      var configuration = StackConfiguration()
+      configuration.cache = cached.explainedCache(over: flags.wayOfTransport(for: specification))
+      let stack = try Console.checked {
+        try flags.stack(on: CurlTransport(flags.engine(judge, for: specification)), configuration: configuration)
+      }
+      explanation = await stack.explain(resource, asStream: true)
+    } catch let error as TransportError {
+      Console.error("lastro: \(error)")
+      throw ExitStatus.of(error.stage)
+    }
+    try Console.out(reports ? Self.line(explanation) : explanation.description)
+    if explanation.refusal != nil { throw ExitStatus.of(.request) }
+  }
+
+  private static func line(_ explanation: FetchExplanation) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(explanation), as: UTF8.self)
+  }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Lastro
+import LastroCurl
+internal import LastroTransports
+import LastroTunnels
+
+/// The flags for transports on the way to the server.
+struct ViaFlags: ParsableArguments {
+  @Option(
+    help: """
+      Transport to go through: socks5://…, http://…, https://…, meek:…, obfs4:HOST:PORT?cert=… (or a bridge line in \
+      quotes) or ss://…. Repeatable; the first is the nearest. --proxy is asked on the way to the first one.
+      """)
+  var via: [String] = []
+
+  var isEmpty: Bool { via.isEmpty }
+
+  /// Returns the parsed chain.
+  func chain() throws(ConfigurationError) -> ViaChain {
+    do {
+      return try ViaChain(via)
+    } catch {
+      throw ConfigurationError("--via: \(error.message)", hint: error.hint)
+    }
+  }
+
+  /// Returns the stack: over the engine, or over HTTP through the transports of --via.
+  func stack(
+    on engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()
+  ) throws(ConfigurationError) -> TransportNetworkStack {
+    guard !isEmpty else { return TransportNetworkStack(transport: engine, configuration: configuration) }
+    return try chain().stack(on: engine, configuration: configuration)
+  }
+
+  /// Returns the hint for a failure, with the hop that may have caused a timeout: a Shadowsocks server does not respond
+  /// to a wrong password.
+  func hint(_ hint: String?, of failure: Report.Failure) -> String? {
+    guard failure.stage == FailureStage.timeout.rawValue, let hops = try? chain().hops else { return hint }
+    for case .shadowsocks(let server) in hops {
+      let words =
+        "check method and password of the Shadowsocks server \(server.host.bracketedHost):\(server.port), "
+        + "which says nothing where they are wrong"
+      return hint.map { "\(words); else \($0)" } ?? words
+    }
+    return hint
+  }
+
+  /// Refuses flags that have no effect on a fetch through a chain.
+  func validate(with connection: ConnectionFlags) throws {
+    guard !isEmpty else { return }
+    if let resolution = connection.resolve.first {
+      throw ValidationError(
+        "--resolve \(resolution.onOneLine) and --via exclude each other: names go down the chain unresolved; write the "
+          + "address in the URL, or in --via.")
+    }
+    if connection.unixSocket != nil {
+      throw ValidationError(
+        "--unix-socket and --via exclude each other: a chain leads to hosts; fetch from the socket without --via.")
+    }
+    if connection.certStatus {
+      throw ValidationError(
+        "--cert-status and --via exclude each other: stapled OCSP responses are not checked behind a chain; "
+          + "pin the host's key with --pin HOST=sha256/… instead.")
+    }
+  }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroHTTP
+import LastroSupport
+import TestSupport
+import Testing
+
+@testable import LastroCurl
+@testable import LastroTesting
+
+/// Servers that take bytes slowly, or not at all. Their receive buffers are small and they read little by little: all
+/// of a body lies in the client's kernel at once, as on a slow line.
+@Suite("Faults: slow lines and servers that stand still", .timeLimit(.minutes(5)))
+struct SlowLineTests {
+  /// Less than the kernel buffers, so that the last write completes long before the last byte has left.
+  private static let body = [UInt8](repeating: 7, count: 120_000)
+  private static let second = HTTP2Time.second
+
+  private func engine(_ adapt: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlTransport {
+    try CurlTransport.with {
+      $0.loops = 1
+      $0.connection.httpVersion = .http2
+      adapt(&$0)
+    }
+  }
+
+  private func put(_ request: inout TransferRequest, idle: Duration?) {
+    request.body = .raw(Self.body)
+    request.idleTimeout = idle
+    request.deadline = .seconds(200)
+  }
+
+  /// Lets everything be sent at once and gives no credit later, so that nothing comes from the server while it reads.
+  private func server(
+    _ script: @escaping @Sendable (LoopbackHTTP2Connection) throws -> Void
+  ) throws -> LoopbackServer {
+    var settings = LoopbackHTTP2Settings()
+    settings.initialWindow = 1 << 30
+    settings.maximumConcurrentStreams = 250
+    settings.replenishesWindows = false
+    let server = try LoopbackServer.http2Script(settings: settings) { http2 in
+      try http2.write(.windowUpdate(1 << 30, stream: 0))
+      try script(http2)
+    }
+    server.limitReceiveBuffers(to: 8 << 10)
+    return server
+  }
+
+  // MARK: idle limits
+
+  @Test("an upload over HTTP/1.1 outlasts its idle limit while the server's kernel acknowledges it")
+  func uploadHTTP1() async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      var left = Self.body.count
+      while left > 0, connection.pause(.milliseconds(500)) { left -= max(1, connection.read(max: .max).count) }
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+      _ = connection.readToEnd()
+    }
+    server.limitReceiveBuffers(to: 8 << 10)
+    let outcome = try await engine { $0.connection.httpVersion = .http1 }.outcome(server, method: .put) {
+      put(&$0, idle: .seconds(3))
+    }
+    #expect(outcome == .answered(200, "fine"))
+  }
+
+  @Test("an upload over HTTP/2 outlasts its idle limit, and the PING of a request beside it, while it is acknowledged")
+  func uploadHTTP2() async throws {
+    let engine = try engine {
+      $0.engine.http2Liveness.silence = Self.second / 2
+      $0.engine.http2Liveness.answer = 3 * Self.second
+    }
+    let server = try server { http2 in
+      while let frame = try http2.readFrame() {
+        if frame.kind == .data { http2.connection.pause(.milliseconds(900)) }
+        try http2.take(frame)
+        while let request = http2.nextRequest() { try http2.respond(to: request, with: .text("fine")) }
+      }
+    }
+    async let upload = engine.outcome(server, method: .put) { put(&$0, idle: .seconds(3)) }
+    try await server.waitForRequests(count: 1)
+    // That the connection has been silent, only time shows.
+    try await Task.sleep(for: .seconds(1))
+    let beside = await engine.outcome(server, "/beside") { $0.deadline = .seconds(200) }
+    #expect(await upload == .answered(200, "fine"))
+    #expect(beside == .answered(200, "fine"))
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("an upload ends with its idle limit when the server's kernel acknowledges nothing more", arguments: [1, 2])
+  func stuck(version: Int) async throws {
+    let other = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+    other.limitReceiveBuffers(to: 8 << 10)
+    let server = version == 1 ? other : try server { $0.connection.stall() }
+    let engine = try engine { if version == 1 { $0.connection.httpVersion = .http1 } }
+    let outcome = await engine.outcome(server, method: .put) { put(&$0, idle: .seconds(2)) }
+    #expect(outcome == .failed("timeout/idle_timeout"))
+  }
+
+  @Test("the idle limit of a request with a body runs from the last byte that was handed out")
+  func limitOnce() async throws {
+    let server = try server { http2 in while try http2.readFrame() != nil {} }
+    let outcome = try await engine().outcome(server, method: .post) {
+      $0.body = .raw([UInt8](repeating: 7, count: 1_000))
+      $0.idleTimeout = .seconds(4)
+      $0.deadline = .seconds(7)
+    }
+    #expect(outcome == .failed("timeout/idle_timeout"))
+  }
+
+  // MARK: PING
+
+  /// A server whose process stands still once the first request is there, until a gate opens; its kernel still
+  /// acknowledges what is sent.
+  private func standing(_ gate: LoopbackGate) throws -> LoopbackServer {
+    try server { http2 in
+      while let request = try http2.readRequest() {
+        if http2.connection.number == 1, request.path == "/first" { http2.connection.wait(for: gate) }
+        try http2.respond(to: request, with: .text("fine"))
+      }
+    }
+  }
+
+  @Test("a server that stands still for longer than a PING may take keeps its calls, and gets no new ones")
+  func standsStill() async throws {
+    let engine = try engine {
+      $0.engine.http2Liveness.silence = Self.second / 2
+      $0.engine.http2Liveness.answer = Self.second
+    }
+    let gate = try LoopbackGate()
+    let server = try standing(gate)
+    async let first = engine.outcome(server, "/first", method: .post) { $0.deadline = .seconds(200) }
+    try await server.waitForRequests(count: 1)
+    // That the connection is silent, and that a PING is not answered in time, only time shows.
+    try await Task.sleep(for: .seconds(1))
+    async let second = engine.outcome(server, "/second") { $0.deadline = .seconds(200) }
+    async let third = engine.outcome(server, "/third") { $0.idleTimeout = .seconds(5) }
+    try await Task.sleep(for: .seconds(3))
+    #expect(await engine.outcome(server, "/new") { $0.deadline = .seconds(60) } == .answered(200, "fine"))
+    #expect(await third == .failed("timeout/idle_timeout"))
+    gate.open()
+    #expect(await first == .answered(200, "fine"))
+    #expect(await second == .answered(200, "fine"))
+    #expect(server.requests.first { $0.path == "/new" }?.connection == 2)
+  }
+
+  @Test("a server whose kernel does not take the PING either is dead, and ends its calls")
+  func isDead() async throws {
+    let engine = try engine {
+      $0.engine.http2Liveness.silence = Self.second / 2
+      $0.engine.http2Liveness.answer = Self.second
+    }
+    let server = try server { http2 in
+      _ = try http2.readFrame()
+      http2.connection.stall()
+    }
+    async let upload = engine.outcome(server, method: .put) { put(&$0, idle: nil) }
+    try await server.waitForConnections(count: 1)
+    try await Task.sleep(for: .seconds(1))
+    let beside = await engine.outcome(server, "/beside", method: .post) { $0.deadline = .seconds(200) }
+    #expect(beside == .failed("response/connection_lost"))
+    #expect(await upload == .failed("response/connection_lost"))
+  }
+
+  // MARK: streams of a host
+
+  @Test("a hundred event streams to a host leave room for short requests")
+  func eventStreams() async throws {
+    let engine = try engine()
+    let server = try server { http2 in
+      while let request = try http2.readRequest(), let stream = request.stream {
+        if request.path == "/events" {
+          try http2.write(.head(200, ["content-type": "text/event-stream"], stream: stream))
+        } else {
+          try http2.respond(to: request, with: .text("fine"))
+        }
+      }
+    }
+    var events: [TransferResponse] = []
+    for _ in 0..<100 {
+      events.append(
+        try await engine.execute(
+          .to(server, "/events") {
+            $0.delivery = .streamed(maximumBytes: nil)
+            $0.deadline = .seconds(200)
+          }))
+    }
+    let outcome = await engine.outcome(server, "/short", method: .post) { $0.deadline = .seconds(20) }
+    #expect(outcome == .answered(200, "fine"))
+    #expect(events.count == 100 && server.acceptedConnections <= 2)
+  }
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroWire
+import Testing
+
+@testable import LastroHTTP
+
+@Suite("A server that floods an HTTP/2 connection")
+struct HTTP2FloodTests {
+  /// The connection was ended with GOAWAY, and every stream told.
+  private func expectEnd(
+    _ lab: SessionLab, _ kind: HTTP2Violation.Kind, _ text: String,
+    code: HTTP2ErrorCode = .enhanceYourCalm, location: SourceLocation = #_sourceLocation
+  ) {
+    #expect(lab.violation?.kind == kind, sourceLocation: location)
+    #expect(lab.violation?.message == text, sourceLocation: location)
+    #expect(
+      lab.frames(.goAway).map { Array($0.payload[4..<8]) } == [WireFrame.bytes(code.rawValue)], sourceLocation: location
+    )
+    #expect(lab.session.wantsClose && lab.session.openStreams == 0, sourceLocation: location)
+    #expect(lab.told.last == lab.session.loss.map { .failed($0) }, sourceLocation: location)
+  }
+
+  static let controls: [(WireFrame, HTTP2Violation.Kind, String)] = [
+    (.settings(), .settings, "SETTINGS"), (.ping(), .pings, "PING"), (.priority(on: 1), .priorities, "PRIORITY"),
+    (.windowUpdate(1, on: 0), .windowUpdates, "WINDOW_UPDATE"),
+    (.windowUpdate(1, on: 1), .windowUpdates, "WINDOW_UPDATE"),
+  ]
+
+  @Test("with control frames is left after a thousand within ten seconds", arguments: controls)
+  func control(frame: WireFrame, kind: HTTP2Violation.Kind, name: String) throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    lab.now += 20 * HTTP2Time.second
+    for _ in 0..<10 { lab.receive([WireFrame](repeating: frame, count: 100)) }
+    #expect(lab.session.loss == nil)
+    lab.receive([frame])
+    expectEnd(
+      lab, kind, "the server floods the connection with \(name) frames: more than 1000 at once, or 100 a second")
+    guard case .lost(.violation(let violation))? = lab.ending(stream) else { Issue.record("not lost"); return }
+    #expect(violation.kind == kind)
+  }
+
+  @Test("may send a thousand control frames in each ten seconds", arguments: controls)
+  func controlInTime(frame: WireFrame, kind: HTTP2Violation.Kind, name: String) throws {
+    let lab = try SessionLab.ready()
+    _ = try lab.open()
+    for _ in 0..<5 {
+      lab.now += 10 * HTTP2Time.second
+      for _ in 0..<9 { lab.receive([WireFrame](repeating: frame, count: 100)) }
+    }
+    #expect(lab.session.loss == nil)
+  }
+
+  @Test("within one piece of input cannot send more either")
+  func oneSegment() throws {
+    let lab = try SessionLab.ready()
+    lab.receive([WireFrame](repeating: .ping(), count: 100_000))
+    #expect(lab.violation != nil)
+    #expect(lab.session.wantsClose)
+  }
+
+  @Test("may send WINDOW_UPDATE and PING as often as an upload gives it reason to")
+  func provoked() throws {
+    let lab = try SessionLab.ready(settings: [(4, 1 << 30)])
+    lab.receive([.windowUpdate(1 << 30, on: 0)])
+    let stream = try lab.open("POST", body: .stream(length: nil))
+    for _ in 0..<1_000 {
+      lab.provide(16_384, on: stream)
+      lab.send()
+      lab.receive([WireFrame](repeating: .windowUpdate(1_638, on: 0), count: 10) + [.ping()])
+    }
+    #expect(lab.session.loss == nil)
+  }
+
+  @Test(
+    "with empty DATA frames loses the stream after a hundred of them, not the connection", arguments: [false, true])
+  func emptyData(isPadded: Bool) throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    let other = try lab.open()
+    var frame = WireFrame.data([], on: 1)
+    if isPadded {
+      frame = WireFrame(type: 0, flags: WireFrame.padded, stream: 1, payload: [9] + [UInt8](repeating: 0, count: 9))
+    }
+    lab.receive([.head(200, on: 1)] + [WireFrame](repeating: frame, count: 100))
+    #expect(lab.ending(stream) == nil && lab.session.loss == nil && lab.bodies.isEmpty)
+    lab.receive([frame])
+    let text = "the server sent more than 100 empty DATA frames without data between them"
+    #expect(lab.ending(stream) == .broken(HTTP2Violation(.emptyData, text)))
+    #expect(lab.frames(.resetStream, on: 1).map(\.number) == [HTTP2ErrorCode.enhanceYourCalm.rawValue])
+    lab.receive([.head(200, on: 3, ends: true)])
+    #expect(lab.ending(other) == .whole && lab.session.loss == nil)
+    // The stream is over: its frames cost their bytes.
+    for _ in 0..<2_000 where lab.session.loss == nil { lab.receive([WireFrame](repeating: frame, count: 100)) }
+    expectEnd(lab, .idleBytes, "the server floods the connection with frames of closed streams, or of unknown types")
+  }
+
+  @Test("with resets of almost every stream gets no new requests, and the running ones finish")
+  func resets() throws {
+    let lab = try SessionLab.ready()
+    let running = try lab.open()
+    for index in 0..<200 {
+      let stream = try lab.open()
+      lab.receive(index % 11 == 0 ? [.head(200, on: stream.number, ends: true)] : [.reset(8, on: stream.number)])
+    }
+    #expect(!lab.session.isClosedToRequests)
+    for _ in 0..<101 where lab.session.freeStreams > 0 {
+      let stream = try lab.open()
+      lab.receive([.reset(2, on: stream.number)])
+    }
+    #expect(lab.session.isUnhealthy && lab.session.isClosedToRequests)
+    #expect(lab.told.count { $0 == .unhealthy } == 1)
+    #expect(lab.session.loss == nil)
+    lab.receive([.head(200, on: running.number), .data([1], on: running.number, ends: true)])
+    #expect(lab.ending(running) == .whole && lab.session.loss == nil)
+    lab.session.close()
+    lab.send()
+    #expect(lab.session.wantsClose)
+  }
+
+  @Test("with requests that it refuses, as one under load does, is not left")
+  func refusals() throws {
+    let lab = try SessionLab.ready()
+    let long = try lab.open()
+    for _ in 0..<1_001 {
+      let stream = try lab.open()
+      lab.receive([.reset(7, on: stream.number)])
+      #expect(lab.ending(stream) == .unprocessed(.refused))
+      lab.forget()
+    }
+    lab.receive([.head(200, on: long.number, ends: true)])
+    #expect(lab.ending(long) == .whole && lab.session.loss == nil)
+    #expect(!lab.session.isClosedToRequests)
+    // One that has begun to answer does not refuse.
+    for _ in 0...HTTP2FloodGuard.resets.burst where lab.session.freeStreams > 0 {
+      let stream = try lab.open()
+      lab.receive([.head(200, on: stream.number), .reset(7, on: stream.number)])
+    }
+    #expect(lab.session.isClosedToRequests && lab.session.loss == nil)
+  }
+
+  @Test("may reset some streams at once, and more with time and with responses")
+  func manyResets() throws {
+    var floods = HTTP2FloodGuard()
+    for _ in 0..<HTTP2FloodGuard.resets.burst {
+      let isAllowed = floods.wasReset(now: 5)
+      #expect(isAllowed)
+    }
+    let isAllowed = floods.wasReset(now: 5)
+    #expect(!isAllowed)
+    var answering = HTTP2FloodGuard()
+    var slow = HTTP2FloodGuard()
+    for index in 0..<5_000 {
+      if index % 10 == 0 { answering.responded() }
+      let isAllowed = answering.wasReset(now: 5)
+      #expect(isAllowed)
+      let isAllowedSlowly = slow.wasReset(now: UInt64(index) * HTTP2Time.second / 30)
+      #expect(isAllowedSlowly)
+    }
+  }
+
+  @Test("with heads over the limit loses the stream, not the connection")
+  func largeHead() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    let other = try lab.open()
+    // One field of more than 64 KiB costs the connection.
+    let fields = [60_000, 60_000, 60_000, 60_000, 28_000].map { ("x", String(repeating: "v", count: $0)) }
+    lab.receive(WireFrame.blocks(WireFrame.block([(":status", "200")] + fields), on: 1))
+    #expect(lab.ending(stream) == .broken(HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes")))
+    lab.receive([.head(200, on: 3, ends: true)])
+    #expect(lab.ending(other) == .whole)
+    // Trailers count with the head.
+    let trailers = try lab.open()
+    lab.receive(
+      WireFrame.blocks(WireFrame.block([(":status", "200")] + fields.dropLast()), on: 5)
+        + [.headers([("x", String(repeating: "v", count: 16_000))], on: 5, ends: true)])
+    #expect(lab.ending(trailers) == .whole)
+    let long = try lab.open()
+    let both = WireFrame.blocks(WireFrame.block([(":status", "200")] + fields.dropLast()), on: 7)
+    var end = WireFrame.blocks(WireFrame.block([("x", String(repeating: "v", count: 30_000))]), on: 7)
+    end[0].flags |= WireFrame.endStream
+    lab.receive(both + end)
+    #expect(lab.ending(long) == .broken(HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes")))
+    #expect(lab.session.loss == nil)
+  }
+
+  @Test("with a field of more than nghttp2 takes is left for a limit, and not for what it broke")
+  func largeField() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    let block = WireFrame.block([(":status", "200"), ("x", String(repeating: "v", count: 65_537))])
+    lab.receive(WireFrame.blocks(block, on: 1))
+    expectEnd(
+      lab, .fieldTooLarge, "a field of the response has more than 65536 bytes, the most over HTTP/2, or is no HPACK",
+      code: .compressionError)
+    #expect(lab.ending(stream) == lab.session.loss.map { .lost($0) })
+    let largest = try SessionLab.ready()
+    let other = try largest.open()
+    largest.receive(
+      WireFrame.blocks(WireFrame.block([(":status", "200"), ("x", String(repeating: "v", count: 65_536))]), on: 1))
+    #expect(largest.head(other)?.fields.map(\.value.utf8.count) == [65_536])
+  }
+
+  @Test("with fields that sum up to too much loses the stream, however small they are on the wire")
+  func bomb() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    let other = try lab.open()
+    // One entry of 4,000 bytes for the table (RFC 7541 §6.2.1), and references to it of a byte each.
+    let entry = WireFrame.block([("x", String(repeating: "v", count: 4_000))])
+    let block =
+      WireFrame.block([(":status", "200")]) + [0x40] + entry.dropFirst() + [UInt8](repeating: 0xBE, count: 9_000)
+    lab.receive(WireFrame.blocks(block, on: 1))
+    guard case .broken(let violation)? = lab.ending(stream) else { Issue.record("not broken"); return }
+    #expect(violation == HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes"))
+    #expect(lab.frames(.resetStream).map(\.number) == [HTTP2ErrorCode.enhanceYourCalm.rawValue])
+    lab.receive([.head(200, on: 3, ends: true)])
+    #expect(lab.ending(other) == .whole)
+  }
+
+  @Test("with interim responses loses the stream when they exceed the limit at once, or one head is too large")
+  func interims() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    lab.receive([WireFrame](repeating: .head(103, on: 1), count: 32))
+    #expect(lab.ending(stream) == nil)
+    lab.receive([.head(103, on: 1)])
+    let flood = HTTP2Violation(
+      .tooManyInterimResponses, "the server sent more than 32 interim responses without progress")
+    #expect(lab.ending(stream) == .broken(flood))
+    let large = try lab.open()
+    let fields = [60_000, 60_000, 60_000, 60_000, 28_000].map { ("x", String(repeating: "v", count: $0)) }
+    lab.receive(WireFrame.blocks(WireFrame.block([(":status", "103")] + fields), on: large.number))
+    #expect(lab.ending(large) == .broken(HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes")))
+    #expect(lab.session.loss == nil)
+  }
+
+  @Test("with too many fields loses the stream, in heads and in trailers")
+  func fields() throws {
+    let lab = try SessionLab.ready()
+    let many = (0..<501).map { ("x\($0)", "") }
+    let head = try lab.open()
+    lab.receive([.head(200, many, on: head.number)])
+    let trailers = try lab.open()
+    lab.receive([.head(200, on: trailers.number), .headers(many, on: trailers.number, ends: true)])
+    for stream in [head, trailers] {
+      #expect(
+        lab.ending(stream) == .broken(HTTP2Violation(.tooManyFields, "the response head has more than 500 fields")))
+    }
+  }
+
+  @Test("with small CONTINUATION frames is left after sixteen in one head", arguments: [16, 17])
+  func continuations(count: Int) throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    let fields = WireFrame.block([(":status", "200")] + (0..<count + 1).map { ("x-\($0)", "v") })
+    let size = fields.count / (count + 1)
+    var frames = WireFrame.blocks(Array(fields[..<(size * count)]), on: 1, size: size)
+    frames[count - 1].flags = 0
+    frames.append(
+      WireFrame(type: 9, flags: WireFrame.endHeaders, stream: 1, payload: Array(fields[(size * count)...])))
+    #expect(frames.count == count + 1)
+    // In single bytes, because nghttp2 counts parts of frames.
+    for byte in frames.flatMap(\.bytes) where lab.session.loss == nil { lab.receive([byte]) }
+    if count == 16 {
+      #expect(lab.head(stream)?.fields.count == 17)
+    } else {
+      expectEnd(lab, .continuations, "the server sent a head in more than 16 CONTINUATION frames with little in them")
+    }
+  }
+
+  @Test("with a head that never ends is left, whatever its frames hold", arguments: [1_024, 16_384])
+  func endlessHead(size: Int) throws {
+    let lab = try SessionLab.ready()
+    _ = try lab.open()
+    let field = WireFrame.block([("x", String(repeating: "v", count: size - 8))])
+    lab.receive([WireFrame(type: 1, stream: 1, payload: WireFrame.block([(":status", "200")]))])
+    for _ in 0..<10_000 where lab.session.loss == nil {
+      lab.receive([WireFrame](repeating: WireFrame(type: 9, stream: 1, payload: field), count: 10))
+    }
+    expectEnd(lab, .continuations, "the server sent a head of more than 589824 bytes, as it is coded")
+  }
+
+  @Test("with WINDOW_UPDATE beyond the bytes of an upload is left")
+  func excessiveCredit() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.upload(100)
+    lab.receive([WireFrame](repeating: .windowUpdate(1, on: 0), count: 2 * 100))
+    lab.receive([WireFrame](repeating: .windowUpdate(1, on: stream.number), count: 900))
+    #expect(lab.session.loss == nil)
+    lab.receive([WireFrame](repeating: .windowUpdate(1, on: 0), count: 101))
+    #expect(lab.violation?.kind == .windowUpdates)
+  }
+
+  @Test("with a push is left", arguments: [true, false])
+  func push(isAcknowledged: Bool) throws {
+    let lab = try SessionLab()
+    lab.send()
+    lab.receive(isAcknowledged ? [.settings(), .settingsAck] : [.settings()])
+    lab.forget()
+    _ = try lab.open()
+    lab.receive([.push(2, on: 1)])
+    expectEnd(lab, .push, "the server pushes, which it was asked not to do", code: .protocolError)
+  }
+
+  @Test("with a body that goes on after its stream's end is left")
+  func unaskedBytes() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    lab.receive([.head(200, on: 1)])
+    lab.session.reset(stream)
+    lab.send()
+    let frame = WireFrame.data([UInt8](repeating: 1, count: 16_384), on: 1)
+    // What its window allowed may still be under way.
+    for _ in 0..<64 { lab.receive([frame]) }
+    #expect(lab.session.loss == nil)
+    for _ in 0..<5 where lab.session.loss == nil { lab.receive([frame]) }
+    expectEnd(lab, .idleBytes, "the server floods the connection with frames of closed streams, or of unknown types")
+  }
+
+  @Test("with settings in one frame, or with so many that our answers pile up, is left by nghttp2's own limits")
+  func library() throws {
+    let lab = try SessionLab.ready()
+    lab.receive([.settings([(UInt16, UInt32)](repeating: (4, 65_535), count: 33))])
+    #expect(lab.violation?.kind == .connection)
+    let silent = try SessionLab.ready()
+    // Without anything being sent, its answers would pile up.
+    let bytes = [WireFrame](repeating: .ping(), count: 1_000).flatMap(\.bytes)
+    bytes.withUnsafeBytes { silent.session.receive($0, now: silent.now) }
+    #expect(silent.session.loss == nil)
+    silent.now += HTTP2Time.second
+    WireFrame.settings().bytes.withUnsafeBytes { silent.session.receive($0, now: silent.now) }
+    #expect(silent.violation?.kind == .connection)
+  }
+}

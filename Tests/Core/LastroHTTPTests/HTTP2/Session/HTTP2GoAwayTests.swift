@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LastroHTTP
+
+@Suite("GOAWAY")
+struct HTTP2GoAwayTests {
+  /// A server that takes some of a hundred uploads, goes away, and answers those that it took.
+  ///
+  /// - Parameter frames: how many frames of the client's are read before GOAWAY goes out.
+  private func goAway(after frames: Int, allFrames: inout Int) throws -> (unprocessed: Int, answered: Int) {
+    let lab = try SessionLab.ready()
+    var streams: [HTTP2Stream] = []
+    for _ in 0..<100 {
+      let stream = try #require(
+        lab.session.open(try SessionLab.request("POST"), body: .stream(length: 10), now: lab.now))
+      lab.provide(10, on: stream)
+      lab.session.endBody(stream)
+      streams.append(stream)
+    }
+    let sent = lab.send().filter { $0.stream != 0 }
+    allFrames = sent.count
+    // Each whole request that came before is processed, and those whose head came are named.
+    let seen = sent.prefix(frames)
+    let last = seen.map(\.stream).max() ?? 0
+    lab.receive([.goAway(last: last)])
+    let processed = Set(sent.filter { $0.stream <= last && $0.type == 0 && $0.ends }.map(\.stream))
+    for stream in processed.sorted() { lab.receive([.head(200, on: stream, ends: true)]) }
+    var counts = (unprocessed: 0, answered: 0)
+    for stream in streams {
+      switch lab.ending(stream) {
+      case .whole where processed.contains(stream.number): counts.answered += 1
+      case .unprocessed(.aboveGoAway) where !processed.contains(stream.number): counts.unprocessed += 1
+      case let ending: Issue.record("stream \(stream.number) of \(last): \(String(describing: ending))")
+      }
+    }
+    #expect(lab.session.freeStreams == 0 && lab.session.openStreams == 0)
+    #expect(lab.session.wantsClose)
+    return counts
+  }
+
+  @Test("at every point of a hundred uploads: each is processed once, or told that it was not")
+  func everyPoint() throws {
+    var all = 0
+    _ = try goAway(after: 0, allFrames: &all)
+    #expect(all == 200)
+    for frames in 0...all {
+      let counts = try goAway(after: frames, allFrames: &all)
+      #expect(counts.unprocessed + counts.answered == 100)
+    }
+  }
+
+  @Test("tells requests that never went out from those that the server did not take")
+  func unsent() throws {
+    let lab = try SessionLab.ready()
+    let sent = try lab.open("POST", body: .stream(length: nil))
+    let queued = try #require(lab.session.open(try SessionLab.request("POST"), now: lab.now))
+    lab.receive([.goAway(last: 0, 0xB, "calm down")])
+    #expect(lab.has(.goingAway(HTTP2GoAway(lastStream: 0, code: .enhanceYourCalm, text: "calm down"))))
+    #expect(lab.ending(sent) == .unprocessed(.aboveGoAway))
+    #expect(lab.ending(queued) == .unprocessed(.unsent))
+    #expect(!lab.frames(.headers).contains { $0.stream == 3 })
+    #expect(lab.session.goAway?.code == .enhanceYourCalm)
+  }
+
+  @Test("first as a notice, then with the last stream")
+  func notice() throws {
+    let lab = try SessionLab.ready()
+    let first = try lab.open()
+    let second = try lab.open()
+    lab.receive([.goAway(last: .max)])
+    #expect(lab.session.goAway?.lastStream == .max)
+    #expect(lab.session.openStreams == 2 && lab.session.freeStreams == 0)
+    #expect(lab.session.open(try SessionLab.request(), now: lab.now) == nil)
+    lab.receive([.goAway(last: 1)])
+    #expect(lab.ending(second) == .unprocessed(.aboveGoAway))
+    #expect(lab.session.goAway?.lastStream != .max)
+    lab.receive([.head(200, on: 1), .data([1], on: 1)])
+    #expect(!lab.session.wantsClose)
+    lab.receive([.data([2], on: 1, ends: true)])
+    #expect(lab.ending(first) == .whole)
+    #expect(lab.session.wantsClose)
+  }
+
+  @Test("with a lower last stream counts the second time too, and with a higher one breaks HTTP/2")
+  func second() throws {
+    let lab = try SessionLab.ready()
+    let streams = try (0..<3).map { _ in try lab.open() }
+    lab.receive([.goAway(last: 5)])
+    #expect(lab.session.openStreams == 3)
+    lab.receive([.goAway(last: 1)])
+    #expect(lab.ending(streams[1]) == .unprocessed(.aboveGoAway))
+    #expect(lab.ending(streams[2]) == .unprocessed(.aboveGoAway))
+    lab.receive([.goAway(last: 3)])
+    #expect(lab.violation?.kind == .connection)
+    guard case .lost(.violation)? = lab.ending(streams[0]) else { Issue.record("not lost"); return }
+  }
+
+  @Test("does not make an answer unsaid that has begun above its last stream")
+  func contradiction() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    lab.receive([.head(200, on: 1), .data([1], on: 1), .goAway(last: 0)])
+    #expect(lab.ending(stream) == .reset(.refusedStream))
+  }
+
+  @Test("with an error says why the connection ends then", arguments: [HTTP2ErrorCode.enhanceYourCalm, .noError])
+  func ends(code: HTTP2ErrorCode) throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    lab.receive([.goAway(last: 1, code.rawValue)])
+    lab.session.connectionEnded()
+    lab.drain([])
+    let loss = HTTP2Loss.closed(code == .noError ? nil : code)
+    #expect(lab.ending(stream) == .lost(loss))
+    #expect(lab.told.last == .failed(loss))
+    #expect(lab.session.wantsClose)
+  }
+
+  @Test("is no end of a connection that breaks: what had not gone out is known")
+  func broken() throws {
+    let lab = try SessionLab.ready()
+    let sent = try lab.open()
+    let queued = try #require(lab.session.open(try SessionLab.request("POST"), now: lab.now))
+    lab.session.connectionEnded()
+    lab.drain([])
+    #expect(lab.ending(sent) == .lost(.closed(nil)))
+    #expect(lab.ending(queued) == .unprocessed(.unsent))
+    #expect(lab.session.open(try SessionLab.request(), now: lab.now) == nil)
+    #expect(lab.send().isEmpty)
+  }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import Testing
+
+@testable import LastroEveryday
+
+@Suite("Cookies of the application's own", .timeLimit(.minutes(5)))
+struct InsertedCookieTests {
+  @Test("are sent as those of servers are, by their domain in its canonical form")
+  func inserted() throws {
+    let jar = TestJar()
+    try jar.jar.insert(Cookie("a", "1", domain: "WWW.Example.com"))
+    try jar.jar.insert(Cookie("b", "2", domain: "example.com", isHostOnly: false, isSecure: true))
+    try jar.jar.insert(Cookie("c", "3", domain: "bücher.example"))
+    #expect(try jar.sent() == "a=1; b=2")
+    #expect(try jar.sent(to: "http://mail.example.com/") == "")
+    #expect(try jar.sent(to: "https://xn--bcher-kva.example/") == "c=3")
+    try jar.jar.insert(Cookie("a", "4", domain: "www.example.com"))
+    #expect(try jar.sent() == "a=4; b=2")
+    try jar.jar.insert(Cookie("a", "", domain: "www.example.com", expiry: .distantPast))
+    #expect(try jar.sent() == "b=2")
+  }
+
+  @Test(
+    "are refused where they would be read as something else, or could be set by no server",
+    arguments: [
+      (Cookie("a", "b; c=d", domain: "a.com"), .separator), (Cookie("a=b", "c", domain: "a.com"), .separator),
+      (Cookie("a;", "c", domain: "a.com"), .separator), (Cookie("a", "b", domain: "a.com", path: "/;"), .separator),
+      (Cookie(" a", "c", domain: "a.com"), .separator), (Cookie("a", "b\r\nX: y", domain: "a.com"), .controlCharacter),
+      (Cookie("a\n", "b", domain: "a.com"), .controlCharacter), (Cookie("", "", domain: "a.com"), .empty),
+      (Cookie("", "b", domain: "a.com"), .nameless), (Cookie("a", "b", domain: ""), .invalidDomain),
+      (Cookie("a", "b", domain: ".a.com"), .invalidDomain), (Cookie("a", "b", domain: "a.com:80"), .invalidDomain),
+      (Cookie("a", "b", domain: "a.com."), .invalidDomain), (Cookie("a", "b", domain: "a.com", path: ""), .invalidPath),
+      (Cookie("a", "b", domain: "co.uk", isHostOnly: false), .publicSuffix),
+      (Cookie("a", "b", domain: "a.com", sameSite: .none), .sameSiteNone),
+      (Cookie("__Host-a", "b", domain: "a.com"), .prefix),
+      (Cookie("a", Secret(String(repeating: "b", count: 4096)), domain: "a.com"), .tooLong),
+    ] as [(Cookie, CookieRefusal)])
+  func refused(cookie: Cookie, refusal: CookieRefusal) throws {
+    let jar = TestJar()
+    let error = #expect(throws: CookieError.self) { try jar.jar.insert(cookie) }
+    #expect(error?.refusal == refusal)
+    #expect(jar.jar.cookies.isEmpty)
+  }
+
+  @Test("an error names the cookie and the remedy, and not the value")
+  func errorText() throws {
+    let jar = TestJar()
+    let error = #expect(throws: CookieError.self) {
+      try jar.jar.insert(Cookie("a", "hunter2; Path=/", domain: "a.com"))
+    }
+    #expect("\(try #require(error))" == "the cookie a has a separator in its name or value (percent-encode it)")
+  }
+
+  @Test("each refusal has a reason and a remedy of its own")
+  func reasons() {
+    let reasons = CookieRefusal.allCases.map(\.reason)
+    #expect(Set(reasons).count == CookieRefusal.allCases.count)
+    #expect(CookieRefusal.allCases.allSatisfy { !$0.hint.isEmpty })
+  }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroSupport
+import LastroTesting
+import PeerSupport
+import TestSupport
+import Testing
+
+@testable import LastroEveryday
+
+/// Keeps what is saved, or fails.
+private final class MemoryStore: CookieStore {
+  let saves = Lock<[[String]]>([])
+  let fails = Lock(false)
+
+  func load() throws(CookieError) -> [Cookie] { [Cookie("old", "1", domain: "a.com")] }
+
+  func save(_ cookies: [Cookie]) throws(CookieError) {
+    if fails.withLock({ $0 }) { throw CookieError("the disk is full", hint: "make room") }
+    saves.withLock { $0.append(cookies.map(\.name)) }
+  }
+}
+
+@Suite("Stores of cookies", .timeLimit(.minutes(5)))
+struct CookieStoreTests {
+  private static func jar(_ store: any CookieStore, _ clock: ManualClock) throws -> CookieJar {
+    try CookieJar(rules: .standard, loading: store, time: clock.timeSource, suffixes: TestJar.suffixes)
+  }
+
+  @Test("changes are saved at once, and then no more often than once a second")
+  func pace() async throws {
+    let store = MemoryStore(), clock = ManualClock()
+    let jar = try Self.jar(store, clock)
+    #expect(store.saves.withLock { $0 } == [])
+    try jar.insert(Cookie("a", "1", domain: "a.com"))
+    try #require(await eventually { store.saves.withLock { $0 } == [["old", "a"]] })
+    for name in ["b", "c", "d"] { try jar.insert(Cookie(name, "1", domain: "a.com")) }
+    try #require(await eventually { clock.nextLimit == .seconds(1) })
+    #expect(store.saves.withLock { $0.count } == 1)
+    clock.advance(by: .milliseconds(999))
+    #expect(store.saves.withLock { $0.count } == 1)
+    clock.advance(by: .milliseconds(1))
+    try #require(await eventually { store.saves.withLock { $0.last } == ["old", "a", "b", "c", "d"] })
+    #expect(store.saves.withLock { $0.count } == 2)
+  }
+
+  @Test("what a server set is saved, and what was merely sent or refused is not")
+  func reasons() async throws {
+    let store = MemoryStore(), clock = ManualClock()
+    let jar = try Self.jar(store, clock)
+    try jar.receive(["x=1; Domain=other.com"], from: "https://a.com/")
+    _ = jar.selection(for: try CookieSource(url: "https://a.com/", jar.rules), isUse: true)
+    try jar.receive(["a=1"], from: "https://a.com/")
+    try #require(await eventually { store.saves.withLock { $0 } == [["old", "a"]] })
+  }
+
+  @Test("save writes at once; a save that fails is told, and the next change tries again")
+  func failure() async throws {
+    let store = MemoryStore(), clock = ManualClock()
+    let jar = try Self.jar(store, clock)
+    store.fails.withLock { $0 = true }
+    await #expect(throws: CookieError.self) { try await jar.save() }
+    #expect(jar.saveFailure?.message == "the disk is full")
+    store.fails.withLock { $0 = false }
+    try await jar.save()
+    #expect(jar.saveFailure == nil)
+    #expect(store.saves.withLock { $0 } == [["old"]])
+  }
+
+  @Test("a jar that ends writes what is not written yet")
+  func end() async throws {
+    let store = MemoryStore(), clock = ManualClock()
+    try await {
+      let jar = try Self.jar(store, clock)
+      try await jar.save()
+      // The pause after a save holds this one up.
+      try jar.insert(Cookie("a", "1", domain: "a.com"))
+      try #require(await eventually { clock.nextLimit != nil })
+    }()
+    #expect(store.saves.withLock { $0.last } == ["old", "a"])
+  }
+
+  @Test("a file is replaced as a whole, and only its owner may read it")
+  func file() async throws {
+    let directory = try PeerDirectory()
+    let path = directory.file("cookies.txt")
+    try Data("# old\n".utf8).write(to: URL(filePath: path))
+    #expect(chmod(path, 0o644) == 0)
+    let file = CookieFile(path: path)
+    let clock = ManualClock()
+    let jar = try Self.jar(file, clock)
+    try jar.insert(Cookie("a", "1", domain: "a.com"))
+    try await jar.save()
+    var status = stat()
+    #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["cookies.txt"])
+    #expect(try Self.jar(file, clock).cookies.map(\.name) == ["a"])
+    #expect(try CookieFile(path: directory.file("none")).load() == [])
+  }
+
+  @Test("more than is read is not written; no program that is started meanwhile gets the new file")
+  func bounds() throws {
+    let directory = try PeerDirectory()
+    let file = CookieFile(path: directory.file("cookies.txt"))
+    let cookie = Cookie("a", "1", domain: "a.com")
+    try file.save([cookie])
+    let large = String(repeating: "v", count: PrivateFile.maximumBytes + 1)
+    #expect(throws: PrivateFile.Failure.self) { try PrivateFile(file.path).replace(with: large) }
+    #expect(try file.load() == [cookie])
+    let neighbor = try PrivateFile(file.path).neighbor()
+    defer { close(neighbor.descriptor) }
+    #expect(fcntl(neighbor.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+  }
+
+  @Test("what a process that was killed left beside the file is gone once the file is read, or written again")
+  func leftover() throws {
+    let directory = try PeerDirectory()
+    let file = CookieFile(path: directory.file("cookies.txt"))
+    let cookie = Cookie("a", "1", domain: "a.com")
+    func leave() throws -> (name: String, descriptor: Int32) {
+      let neighbor = try PrivateFile(file.path).neighbor()
+      #expect(write(neighbor.descriptor, "sid=swordfish", 13) == 13)
+      return neighbor
+    }
+    // A process that ends loses its lock with its descriptors.
+    close(try leave().descriptor)
+    try file.save([cookie])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["cookies.txt"])
+    close(try leave().descriptor)
+    #expect(try file.load() == [cookie])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["cookies.txt"])
+    // What another process is writing stays, and hinders none.
+    let written = try leave()
+    defer { close(written.descriptor) }
+    try file.save([])
+    #expect(try file.load() == [])
+    #expect(FileManager.default.contents(atPath: written.name) == Data("sid=swordfish".utf8))
+    // Nor does a link in the way lead the cookies elsewhere.
+    unlink(written.name)
+    #expect(symlink(directory.file("elsewhere"), written.name) == 0)
+    try file.save([cookie])
+    #expect(!FileManager.default.fileExists(atPath: directory.file("elsewhere")))
+  }
+
+  @Test("what is not a file of cookies is not taken for one, and stays as it is")
+  func unfit() throws {
+    let directory = try PeerDirectory()
+    let path = directory.file("notes")
+    for content in [Data("export PATH=/bin\n".utf8), Data([0xFF, 0xFE, 0x0A])] {
+      try content.write(to: URL(filePath: path))
+      #expect(throws: CookieError.self) { try Self.jar(CookieFile(path: path), ManualClock()) }
+      #expect(try Data(contentsOf: URL(filePath: path)) == content)
+    }
+    #expect(mkfifo(directory.file("pipe"), 0o600) == 0)
+    for path in [directory.path, directory.file("pipe"), "", "a\0b"] {
+      #expect(throws: CookieError.self) { try CookieFile(path: path).load() }
+    }
+    #expect(throws: CookieError.self) { try CookieFile(path: directory.file("pipe")).save([]) }
+    var status = stat()
+    #expect(stat(directory.file("pipe"), &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+    let error = #expect(throws: CookieError.self) { try CookieFile(path: directory.file("no/such")).save([]) }
+    #expect(error?.message.contains("cannot make a file beside") == true)
+    // A directory that is not empty cannot be replaced, and nothing stays beside it.
+    #expect(throws: CookieError.self) { try CookieFile(path: directory.path).save([]) }
+  }
+}

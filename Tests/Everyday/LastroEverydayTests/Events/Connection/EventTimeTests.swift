@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroEveryday
+import LastroTesting
+import TestSupport
+import Testing
+
+@Suite("Time and cancellation of event streams", .timeLimit(.minutes(5)))
+struct EventTimeTests {
+  private let clock = ManualClock()
+
+  private func never() -> EventStreamOptions {
+    var options = EventStreamOptions()
+    options.reconnection = .never
+    return options
+  }
+
+  @Test("until the first byte the silence may last 5 min, of the engine and of the body")
+  func firstByte() async throws {
+    let source = FedSource()
+    let transport = ScriptedTransport([.events(source)])
+    let stream = eventStack(transport, clock: clock).events(try .test(), options: never())
+    async let data = stream.data()
+    try await clock.waitForLimits(count: 1)
+    #expect(clock.nextLimit == .seconds(300))
+    #expect(transport.requests.first?.idleTimeout == .seconds(300))
+    clock.advance(by: .seconds(300))
+    #expect(await data == ["timeout/idle_timeout"])
+    #expect(source.isCancelled)
+  }
+
+  @Test("from the first byte on it is the idle timeout, which comments hold off for ever")
+  func idle() async throws {
+    let source = FedSource()
+    let stream = eventStack(ScriptedTransport([.events(source)]), clock: clock).events(
+      try .test(), options: never())
+    async let data = stream.data()
+    try await clock.waitForLimits(count: 1)
+    for beat in 1...20 {
+      source.feed(": still here\n")
+      await source.waitForReads(beat + 1)
+      _ = await eventually { clock.nextLimit == clock.now + .seconds(60) }
+      #expect(clock.nextLimit == clock.now + .seconds(60))
+      clock.advance(by: .milliseconds(59_999))
+    }
+    source.feed("data: a\n\n")
+    await source.waitForReads(22)
+    _ = await eventually { clock.nextLimit == clock.now + .seconds(60) }
+    clock.advance(by: .seconds(60))
+    #expect(await data == ["a", "timeout/idle_timeout"])
+    #expect(source.isCancelled)
+  }
+
+  @Test("a stream that falls silent is connected anew")
+  func silence() async throws {
+    let source = FedSource()
+    source.feed("id: 1\ndata: a\n\n")
+    let transport = ScriptedTransport([.events(source), .events("data: b\n\n"), .answer(204)])
+    let stream = eventStack(transport, clock: clock).events(try .test())
+    async let data = stream.data()
+    await source.waitForReads(2)
+    _ = await eventually { clock.nextLimit == .seconds(60) }
+    clock.advance(by: .seconds(60))
+    try await clock.waitForSleepers(count: 1)
+    #expect(source.isCancelled)
+    #expect(clock.sleeps == [.milliseconds(4_500)])
+    clock.advance(by: .milliseconds(4_500))
+    try await clock.waitForSleepers(count: 1)
+    clock.advanceToNextSleeper()
+    #expect(await data == ["a", "b"])
+    #expect(transport.requests.map(\.lastEventID) == [nil, "1", "1"])
+  }
+
+  @Test("the caller's idle timeout holds, of the resource before the request's, and without one there is none")
+  func ownTimeouts() async throws {
+    var options = RequestOptions()
+    options.timeouts = .streaming
+    options.timeouts?.idle = .seconds(400)
+    options.timeouts?.connect = .seconds(7)
+    var resource = try RawHTTPResource.test(options: options)
+    for idle in [Duration.seconds(400), .seconds(10), nil] {
+      if idle != .seconds(400) {
+        resource.options.timeouts = .streaming
+        resource.options.timeouts?.idle = idle
+      }
+      let transport = ScriptedTransport([.answer(204)])
+      _ = await eventStack(transport, clock: clock).events(resource).read()
+      let sent = try #require(transport.requests.first)
+      #expect(sent.idleTimeout == idle.map { max($0, .seconds(300)) })
+      #expect(sent.connectTimeout == (idle == .seconds(400) ? .seconds(7) : .seconds(10)))
+      #expect(sent.deadline == nil)
+    }
+  }
+
+  @Test("an idle timeout that is not positive is refused before anything is sent", arguments: [0, -1])
+  func noIdleTimeout(seconds: Int) async throws {
+    var options = RequestOptions()
+    options.timeouts = .streaming
+    options.timeouts?.idle = .seconds(seconds)
+    let transport = ScriptedTransport([.answer(204)])
+    let stack = eventStack(transport)
+    let resource = try RawHTTPResource.test(options: options)
+    #expect(await stack.events(resource).read().error?.words == "request/invalid_option")
+    #expect(await stack.jsonLines([Int].self, of: resource).outcome().1?.words == "request/invalid_option")
+    #expect(transport.requests.isEmpty)
+  }
+
+  private func limited(_ total: Duration) throws -> RawHTTPResource {
+    var options = RequestOptions()
+    options.timeouts = .streaming
+    options.timeouts?.total = total
+    return try .test(options: options)
+  }
+
+  @Test("the total timeout is for all connections together, and no wait is begun that cannot end before")
+  func total() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let transport = ScriptedTransport([
+      .events("data: a\n\n"), .slow(clock, .seconds(2), status: 503), .fail(.connect, .connectFailed),
+    ])
+    let (events, error) = await eventStack(transport, clock: clock).events(try limited(.seconds(20))).read()
+    #expect(events.map(\.data) == ["a"])
+    #expect(error?.words == "connect/connect_failed")
+    #expect(transport.requests.map(\.deadline) == [20, 15.5, 6].map { .seconds($0) })
+    #expect(clock.sleeps == [4.5, 7.5].map { .seconds($0) })
+    try transport.verify()
+  }
+
+  @Test("what ends cleanly, with no time left for another connection, ends by the deadline")
+  func noTimeLeft() async throws {
+    let transport = ScriptedTransport([.events("data: a\n\n")])
+    let stream = eventStack(transport, clock: clock).events(try limited(.seconds(4)))
+    #expect(await stream.data() == ["a", "timeout/total_timeout"])
+    #expect(clock.sleeps.isEmpty)
+  }
+
+  @Test("An end for want of time says that the next connection would come too late, not that the time has passed")
+  func tooLate() async throws {
+    let transport = ScriptedTransport([.events("data: a\n\n")])
+    let (_, error) = await eventStack(transport, clock: clock).events(try limited(.seconds(4))).read()
+    #expect(
+      error?.message == "the next connection, after a wait of 4.5 s, would begin after the total timeout of 4 s")
+    #expect(clock.sleeps.isEmpty)
+  }
+
+  @Test("where the wait for another connection ends behind the deadline, it ends by the deadline")
+  func lateWait() async throws {
+    let transport = ScriptedTransport([.events("data: a\n\n")])
+    let stream = eventStack(transport, clock: clock).events(try limited(.seconds(5)))
+    async let data = stream.data()
+    try await clock.waitForSleepers(count: 1)
+    clock.advance(by: .seconds(10))
+    #expect(await data == ["a", "timeout/total_timeout"])
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test("cancelling ends a wait at once")
+  func cancelledWait() async throws {
+    let transport = ScriptedTransport([.fail(.connect, .connectFailed)])
+    let stream = eventStack(transport, clock: clock).events(try .test())
+    let task = Task { await stream.data() }
+    try await clock.waitForSleepers(count: 1)
+    task.cancel()
+    #expect(await task.value == ["cancelled/cancelled"])
+    #expect(clock.sleepers == 0)
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test("cancelling ends a read at once, and the connection")
+  func cancelledRead() async throws {
+    let source = FedSource()
+    source.feed("data: a\n\n")
+    let transport = ScriptedTransport([.events(source)])
+    let stream = eventStack(transport, clock: clock).events(try .test())
+    let task = Task { await stream.data() }
+    await source.waitForReads(2)
+    task.cancel()
+    #expect(await task.value == ["a", "cancelled/cancelled"])
+    #expect(source.isCancelled)
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test("cancelling ends an attempt to connect, and so does a task that is cancelled before it begins")
+  func cancelledConnecting() async throws {
+    let transport = ScriptedTransport([.hang])
+    let stream = eventStack(transport, clock: clock).events(try .test())
+    let task = Task { await stream.data() }
+    _ = await eventually { transport.runningRequests == 1 }
+    task.cancel()
+    #expect(await task.value == ["cancelled/cancelled"])
+    let late = Task { () -> [String] in
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await stream.data()
+    }
+    #expect(await late.value == ["cancelled/cancelled"])
+    #expect(transport.requests.count == 1)
+  }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroEveryday
+import LastroTesting
+import TestSupport
+import Testing
+
+@Suite("Reconnection of event streams", .timeLimit(.minutes(5)))
+struct ReconnectionTests {
+  /// Reads a stream to its end on a clock that waits do not hold up.
+  private func run(
+    _ steps: [ScriptedTransport.Step], method: HTTPRequest.Method = .get, _ options: EventStreamOptions = .init(),
+    fields: HTTPFields = [:], configure: (inout StackConfiguration) -> Void = { _ in }
+  ) async throws -> (data: [String], waits: [Duration], transport: ScriptedTransport) {
+    let transport = ScriptedTransport(steps)
+    let clock = ManualClock(autoAdvance: true)
+    let stack = eventStack(transport, clock: clock, configure: configure)
+    let data = await stack.events(try .test(method, fields: fields), options: options).data()
+    try transport.verify()
+    return (data, clock.sleeps, transport)
+  }
+
+  private func options(_ reconnection: EventStreamOptions.Reconnection) -> EventStreamOptions {
+    var options = EventStreamOptions()
+    options.reconnection = reconnection
+    return options
+  }
+
+  // Half of the addition: 3 s and half of 3 s.
+  private static let first = Duration.milliseconds(4_500)
+
+  @Test("after a clean end, a loss and a failure to connect the identifier goes along, and events go on")
+  func identifiers() async throws {
+    let (data, waits, transport) = try await run([
+      .events("data: 0\n\n"), .events("id: 1\ndata: 1\n\n"), .lost("data: 2\n\nid: 3\n\nid: 4\ndata: cut"),
+      .fail(.connect, .connectFailed), .events("id\ndata: 5\n\n"), .answer(204),
+    ])
+    #expect(data == ["0", "1", "2", "5"])
+    #expect(transport.requests.map(\.lastEventID) == [nil, nil, "1", "3", "3", nil])
+    #expect(waits == [Self.first, Self.first, Self.first, .milliseconds(7_500), Self.first])
+  }
+
+  @Test("the first connection goes on where the caller says")
+  func givenIdentifier() async throws {
+    var options = EventStreamOptions()
+    options.lastEventID = "é 7"
+    let (data, _, transport) = try await run([.events("data: a\n\n"), .answer(204)], options)
+    #expect(data == ["a"])
+    #expect(transport.requests.map(\.lastEventID) == ["é 7", "é 7"])
+  }
+
+  @Test("an identifier that no field can carry is not sent")
+  func unsendableIdentifier() async throws {
+    let (data, _, transport) = try await run([.events("id: a\u{1}b\ndata: a\n\n"), .answer(204)])
+    #expect(data == ["a"])
+    #expect(transport.requests.map(\.lastEventID) == [nil, nil])
+  }
+
+  @Test("waits grow with losses in a row that brought no event, up to 30 s of addition")
+  func growingWaits() async throws {
+    let (_, waits, _) = try await run(
+      Array(repeating: .fail(.connect, .connectFailed), count: 6) + [.answer(204)])
+    #expect(waits == [4.5, 7.5, 13.5, 18, 18, 18].map { .seconds($0) })
+  }
+
+  @Test("an event begins the count anew, an answer alone does not, nor do comments")
+  func countBeginsAnew() async throws {
+    let (_, waits, _) = try await run([
+      .fail(.connect, .connectFailed), .events(": hello\n\n"), .lost("retry\n\n"), .events("data: a\n\n"),
+      .fail(.connect, .connectFailed), .answer(204),
+    ])
+    #expect(waits == [4.5, 7.5, 13.5, 4.5, 7.5].map { .seconds($0) })
+  }
+
+  @Test(
+    "the server sets the wait, by digits alone, and 5 min at most",
+    arguments: [
+      ("retry: 1000", [1.5, 2.5]), ("retry:20000\nretry: 1x", [30, 35]), ("retry: 1x", [4.5, 7.5]),
+      ("retry: 300000", [315, 315]), ("retry: 99999999999999999999", [315, 315]),
+      // Without a wait at first, but a server that is down is not asked without end.
+      ("retry: 0", [1.5]), ("retry: 100", [0.15, 1.6]),
+    ])
+  func setWait(line: String, waits: [Double]) async throws {
+    let steps: [ScriptedTransport.Step] = [
+      .events("data: a\n\n\(line)\n"), .fail(.connect, .connectFailed), .answer(204),
+    ]
+    #expect(try await run(steps).waits == waits.map { .milliseconds(Int($0 * 1000)) })
+  }
+
+  @Test(
+    "statuses of a server in distress are losses, and Retry-After is not undercut", arguments: [429, 500, 502, 503])
+  func distress(status: Int) async throws {
+    let (data, waits, _) = try await run([
+      .answer(status), .answer(status, fields: [.retryAfter: "20"]), .answer(status, fields: [.retryAfter: "1"]),
+      .events("data: a\n\n"), .answer(204),
+    ])
+    #expect(data == ["a"])
+    #expect(waits == [4.5, 20, 13.5, 4.5].map { .seconds($0) })
+  }
+
+  @Test("a wait longer than the stack allows a server to ask for is not made")
+  func longRetryAfter() async throws {
+    let (data, waits, _) = try await run([.answer(503, fields: [.retryAfter: "61"])])
+    #expect(data == ["http/unexpected_status"])
+    #expect(waits.isEmpty)
+  }
+
+  @Test(
+    "more failures in a row than are allowed end it with the last",
+    arguments: [(EventStreamOptions.Reconnection.always(failures: 2), 3), (.always(failures: 0), 1), (.byMethod, 21)])
+  func failures(reconnection: EventStreamOptions.Reconnection, requests: Int) async throws {
+    let steps =
+      Array(repeating: ScriptedTransport.Step.fail(.connect, .connectFailed), count: requests - 1)
+      + [.fail(.resolve, .hostNotFound)]
+    let (data, waits, _) = try await run(steps, options(reconnection))
+    #expect(data == ["resolve/host_not_found"])
+    #expect(waits.count == requests - 1)
+  }
+
+  @Test("answers that end without an event are failures too, and told as such")
+  func emptyAnswers() async throws {
+    let steps = Array(repeating: ScriptedTransport.Step.events(": nothing\n\n"), count: 3)
+    #expect(try await run(steps, options(.always(failures: 2))).data == ["response/connection_lost"])
+  }
+
+  @Test("without a limit it goes on for as long as it takes")
+  func unlimited() async throws {
+    let steps = Array(repeating: ScriptedTransport.Step.fail(.connect, .connectFailed), count: 100)
+    #expect(try await run(steps + [.answer(204)], options(.always(failures: nil))).waits.count == 100)
+  }
+
+  @Test(
+    "only a GET is connected anew by itself: a POST is sent once",
+    arguments: ["POST", "PUT", "DELETE", "PATCH", "QUERY"])
+  func otherMethods(name: String) async throws {
+    let method = try #require(HTTPRequest.Method(name))
+    #expect(try await run([.events("data: a\n\n")], method: method).data == ["a"])
+    #expect(try await run([.lost("data: a\n\n")], method: method).data == ["a", "response/connection_lost"])
+    #expect(try await run([.answer(503)], method: method).data == ["http/unexpected_status"])
+    #expect(try await run([.fail(.connect, .connectFailed)], method: method).data == ["connect/connect_failed"])
+    // Not even where the request may be retried: its events may have been paid for.
+    #expect(
+      try await run([.events("data: a\n\n")], method: method, fields: [.idempotencyKey: "k"]).data == ["a"])
+  }
+
+  @Test("a POST is connected anew when told to")
+  func toldToRepeat() async throws {
+    let (data, _, transport) = try await run(
+      [.lost("id: 1\ndata: a\n\n"), .events("data: b\n\n"), .answer(204)], method: .post,
+      options(.always(failures: 3)))
+    #expect(data == ["a", "b"])
+    #expect(transport.requests.map(\.head.method) == [.post, .post, .post])
+    #expect(transport.requests.map(\.lastEventID) == [nil, "1", "1"])
+  }
+
+  @Test("a GET is not connected anew when told not to")
+  func toldNotToRepeat() async throws {
+    #expect(try await run([.events("data: a\n\n")], options(.never)).data == ["a"])
+    #expect(try await run([.lost("data: a\n\n")], options(.never)).data == ["a", "response/connection_lost"])
+  }
+
+  @Test(
+    "what time may heal is a loss",
+    arguments: [
+      (.resolve, "host_not_found"), (.connect, "connect_failed"), (.timeout, "connect_timeout"),
+      (.timeout, "idle_timeout"), (.timeout, "attempt_timeout"), (.tls, "handshake_failed"),
+      (.response, "truncated_body"), (.response, "http2_failure"), (.response, "receive_failed"),
+      (.send, "send_failed"), (.policy, "circuit_open"), (.proxy, "proxy_connect_failed"),
+    ] as [(FailureStage, String)])
+  func passing(stage: FailureStage, code: String) async throws {
+    let failure = TransportError(stage: stage, code: FailureCode(code), message: "scripted", requestSent: true)
+    let (data, _, transport) = try await run([
+      .fail(failure), .events("data: a\n\n", failure: failure), .events("data: b\n\n"), .answer(204),
+    ])
+    #expect(data == ["a", "b"])
+    #expect(transport.requests.count == 4)
+  }
+
+  @Test(
+    "what time does not heal ends it",
+    arguments: [
+      (.trust, "pin_mismatch"), (.tls, "untrusted_certificate"), (.timeout, "total_timeout"),
+      (.response, "malformed_response"), (.limit, "head_too_large"), (.policy, "egress_denied"),
+      (.request, "invalid_option"), (.cancelled, "shut_down"), (.proxy, "proxy_refused"),
+      (.response, "bad_content_encoding"),
+    ] as [(FailureStage, String)])
+  func lasting(stage: FailureStage, code: String) async throws {
+    let failure = TransportError(stage: stage, code: FailureCode(code), message: "scripted", requestSent: true)
+    #expect(try await run([.fail(failure)]).data.first?.hasPrefix(stage.rawValue) == true)
+    let inBody = try await run([.events("data: a\n\n", failure: failure)]).data
+    #expect(inBody.count == 2)
+    #expect(inBody.last?.hasPrefix(stage.rawValue) == true)
+  }
+
+  @Test("each connection begins at the original URL, whatever the last was redirected to")
+  func redirects() async throws {
+    let (data, _, transport) = try await run([
+      .redirect(307, to: "https://example.com/elsewhere"), .lost("id: 1\ndata: a\n\n"), .events("data: b\n\n"),
+      .answer(204),
+    ])
+    #expect(data == ["a", "b"])
+    #expect(transport.requests.map(\.head.path) == ["/a", "/elsewhere", "/a", "/a"])
+    #expect(transport.requests.map(\.lastEventID) == [nil, nil, "1", "1"])
+  }
+
+  @Test("the request is made anew for each connection")
+  func madeAnew() async throws {
+    let numbers = EventRecorder<Int>()
+    let transport = ScriptedTransport([.events("data: a\n\n"), .events("data: b\n\n"), .answer(204)])
+    let resource = RawHTTPResource(
+      baseRequestMaking: BaseRequestMaking {
+        numbers.record(1)
+        return try ResourceRequest(url: "https://example.com/\(numbers.events.count)")
+      })
+    #expect(await eventStack(transport).events(resource).data() == ["a", "b"])
+    #expect(transport.requests.map(\.head.path) == ["/1", "/2", "/3"])
+  }
+
+  @Test("a request that cannot be made ends it")
+  func unmadeRequest() async throws {
+    let resource = RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw TestError() })
+    let transport = ScriptedTransport()
+    #expect(await eventStack(transport).events(resource).data() == ["request/request_making_failed"])
+  }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroCurl
+import LastroEveryday
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@Suite("Event streams of servers that misbehave", .timeLimit(.minutes(5)))
+struct EventFaultTests {
+  private func stack() throws -> CurlNetworkStack {
+    var engine = CurlConfiguration()
+    engine.connection.proxy = .none
+    var configuration = StackConfiguration()
+    configuration.randomSource = RandomSource { 0 }
+    return try CurlNetworkStack(engine, configuration: configuration)
+  }
+
+  private static func answer(_ body: String, fault: LoopbackResponse.Fault? = nil) -> LoopbackResponse {
+    LoopbackResponse(headers: ["Content-Type": "text/event-stream"], body: Array(body.utf8), fault: fault)
+  }
+
+  @Test(
+    "what a fault cuts off comes with the next connection",
+    arguments: [
+      LoopbackResponse.Fault.reset, .close, .truncateBody(after: 0), .truncateBody(after: 30),
+      .truncateBody(after: 50),
+    ])
+  func faults(fault: LoopbackResponse.Fault) async throws {
+    let body = "retry: 1\n\nid: 2\ndata: b\n\nid: 3\ndata: c\n\nid: 4\ndata: d\n\n"
+    let server = try LoopbackServer.http { request in
+      switch request.head["Last-Event-ID"] {
+      case "1": Self.answer(body, fault: fault)
+      case let id?: id == "4" ? LoopbackResponse(status: 204) : Self.answer("id: 4\ndata: last\n\n")
+      case nil: Self.answer("retry: 1\nid: 1\ndata: a\n\n")
+      }
+    }
+    var options = EventStreamOptions()
+    options.reconnection = .always(failures: 2)
+    let stream = try stack().events(try ResourceRequest(url: server.baseURL), options: options)
+    let data = await stream.data()
+    switch fault {
+    case .truncateBody(30): #expect(data == ["a", "b", "last"])
+    case .truncateBody(50): #expect(data == ["a", "b", "c", "last"])
+    // It comes to nothing each time, until that is too often.
+    default:
+      #expect(data.first == "a")
+      #expect(data.count == 2)
+      #expect(server.requests.count >= 3)
+    }
+  }
+
+  @Test("a server that falls silent is left after the idle timeout, and asked again")
+  func silence() async throws {
+    let server = try LoopbackServer.http { request in
+      switch request.head["Last-Event-ID"] {
+      case nil: Self.answer("retry: 1\nid: 1\ndata: a\n\ndata: b\n\n", fault: .stallBody(after: 30))
+      case "1": Self.answer("id: 2\ndata: b\n\n")
+      default: LoopbackResponse(status: 204)
+      }
+    }
+    var request = try ResourceRequest(url: server.baseURL)
+    request.options.timeouts = .streaming
+    request.options.timeouts?.idle = .milliseconds(300)
+    #expect(await (try stack()).events(request).data() == ["a", "b"])
+  }
+
+  @Test("an event of 100 MB is refused while it comes, and is not asked for again")
+  func hugeEvent() async throws {
+    let written = Lock(0)
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+      try connection.write("data: a\n\ndata: ")
+      let piece = [UInt8](repeating: 0x61, count: 1 << 16)
+      for _ in 0..<1_600 {
+        try connection.write(piece)
+        written.withLock { $0 += piece.count }
+      }
+    }
+    let data = await (try stack()).events(try ResourceRequest(url: server.baseURL)).data()
+    #expect(data == ["a", "limit/event_too_large"])
+    // What the system's buffers take, and the engine's, is less.
+    #expect(written.withLock { $0 } < 40 << 20)
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("leaving the loop ends the connection, which the server sees")
+  func leaving() async throws {
+    let isGone = Lock(false)
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+      try connection.write("data: a\n\n")
+      connection.stall()
+      isGone.withLock { $0 = true }
+    }
+    for try await event in try stack().events(try ResourceRequest(url: server.baseURL)) {
+      #expect(event.data == "a")
+      break
+    }
+    #expect(await eventually { isGone.withLock { $0 } })
+  }
+}

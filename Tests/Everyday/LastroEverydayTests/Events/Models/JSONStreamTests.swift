@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroEveryday
+import LastroTesting
+import TestSupport
+import Testing
+
+private struct Part: Decodable, Sendable, Equatable {
+  var text: String
+  var done: Bool?
+}
+
+@Suite("Streams of JSON", .timeLimit(.minutes(5)))
+struct JSONStreamTests {
+  private func read(
+    _ step: ScriptedTransport.Step, _ options: JSONStreamOptions = .init(), endsWhenDone: Bool = false
+  ) async throws -> [String] {
+    let transport = ScriptedTransport([step])
+    let isLast: (@Sendable (Part) -> Bool)? = if endsWhenDone { { $0.done ?? false } } else { nil }
+    let stream = eventStack(transport).jsonLines(
+      Part.self, of: try RawHTTPResource.test(.post), options: options, until: isLast)
+    let (parts, error) = await stream.outcome()
+    try transport.verify()
+    return parts.map(\.text) + (error.map { [$0.words] } ?? [])
+  }
+
+  private static let sequence = JSONStreamOptions(framing: .textSequence)
+
+  @Test("a model a line, whatever the content type, also where the last line has no end")
+  func lines() async throws {
+    let pieces = ["{\"text\":\"a\"}\r\n\n{\"te", "xt\":\"b\"}\n{\"text\":", "\"c\"}"]
+    for type in ["application/x-ndjson", "text/plain", nil] {
+      #expect(try await read(.events(pieces[0], pieces[1], pieces[2], type: type)) == ["a", "b", "c"])
+    }
+  }
+
+  @Test("a model a text of a sequence; one that is cut is a failure")
+  func sequences() async throws {
+    #expect(try await read(.events("\u{1E}{\"text\":\"a\"}\n\u{1E}{\"text\":\"b\"}"), Self.sequence) == ["a", "b"])
+    #expect(
+      try await read(.events("\u{1E}{\"text\":\"a\"}\n\u{1E}{\"text\":"), Self.sequence) == [
+        "a", "response/truncated_stream",
+      ])
+    #expect(try await read(.events("{\"text\":\"a\"}\n"), Self.sequence) == ["response/protocol_violation"])
+  }
+
+  @Test("the request says what it reads, unless the caller does")
+  func accept() async throws {
+    let transport = ScriptedTransport([.events(""), .events(""), .events("")])
+    let stack = eventStack(transport)
+    let resources = [try RawHTTPResource.test(), try .test(), try .test(fields: [.accept: "application/json"])]
+    for (resource, options) in zip(resources, [JSONStreamOptions(), Self.sequence, JSONStreamOptions()]) {
+      _ = await stack.jsonLines(Part.self, of: resource, options: options).outcome()
+    }
+    #expect(
+      transport.requests.map { $0.head.headerFields[.accept] } == [
+        "application/x-ndjson, application/jsonl, application/json;q=0.5", "application/json-seq", "application/json",
+      ])
+    #expect(transport.requests.map(\.idleTimeout) == [.seconds(300), .seconds(300), .seconds(300)])
+  }
+
+  @Test("the last model ends it, and an end before it is a failure")
+  func last() async throws {
+    let lines = "{\"text\":\"a\"}\n{\"text\":\"b\",\"done\":true}\n{\"text\":\"c\"}\n"
+    #expect(try await read(.events(lines), endsWhenDone: true) == ["a", "b"])
+    #expect(
+      try await read(.events("{\"text\":\"a\"}\n"), endsWhenDone: true) == ["a", "response/truncated_stream"])
+    #expect(try await read(.events("{\"text\":\"a\"}\n"), endsWhenDone: false) == ["a"])
+  }
+
+  @Test("nothing is connected anew: a loss is thrown, after what came before it")
+  func loss() async throws {
+    #expect(try await read(.lost("{\"text\":\"a\"}\n{\"te")) == ["a", "response/connection_lost"])
+    #expect(try await read(.answer(503)) == ["http/unexpected_status"])
+  }
+
+  @Test("a text over the limit, and one that does not decode, end it")
+  func limits() async throws {
+    var options = JSONStreamOptions()
+    options.maximumTextBytes = 15
+    let lines = "{\"text\":\"a\"}\n{\"text\":\"bbbbbbb\"}\n"
+    #expect(try await read(.events(lines), options) == ["a", "limit/event_too_large"])
+    #expect(try await read(.events("{\"text\":\"a\"}\n{}\n{\"text\":\"c\"}\n")) == ["a", "decode/undecodable"])
+  }
+
+  @Test("options that mean nothing are refused before anything is sent")
+  func badOptions() async throws {
+    for edit in [{ $0.maximumTextBytes = 0 }, { $0.firstText = .zero }] as [(inout JSONStreamOptions) -> Void] {
+      var options = JSONStreamOptions()
+      edit(&options)
+      let transport = ScriptedTransport()
+      let stream = eventStack(transport).jsonLines(Part.self, of: try RawHTTPResource.test(), options: options)
+      #expect(await stream.outcome().error?.words == "request/invalid_option")
+      #expect(transport.requests.isEmpty)
+    }
+  }
+
+  @Test("leaving the loop, and cancelling, give the connection up")
+  func leaving() async throws {
+    let clock = ManualClock()
+    let sources = [FedSource(), FedSource()]
+    for source in sources { source.feed("{\"text\":\"a\"}\n") }
+    let stack = eventStack(ScriptedTransport(sources.map { .events($0) }), clock: clock)
+    let left = stack.jsonLines(Part.self, of: try RawHTTPResource.test())
+    for try await _ in left { break }
+    #expect(sources[0].isCancelled)
+    #expect(left.response?.attempts.count == 1)
+    let stream = stack.jsonLines(Part.self, of: try RawHTTPResource.test())
+    let task = Task { await stream.outcome().error?.words }
+    await sources[1].waitForReads(2)
+    task.cancel()
+    #expect(await task.value == "cancelled/cancelled")
+    #expect(sources[1].isCancelled)
+  }
+
+  @Test("silence ends it: after 5 min before the first byte, after the idle timeout from then on")
+  func silence() async throws {
+    let clock = ManualClock()
+    let source = FedSource()
+    let stream = eventStack(ScriptedTransport([.events(source)]), clock: clock).jsonLines(
+      Part.self, of: try RawHTTPResource.test())
+    async let outcome = stream.outcome()
+    try await clock.waitForLimits(count: 1)
+    #expect(clock.nextLimit == .seconds(300))
+    source.feed("{\"text\":\"a\"}\n")
+    await source.waitForReads(2)
+    _ = await eventually { clock.nextLimit == .seconds(60) }
+    clock.advance(by: .seconds(60))
+    #expect(await outcome.error?.words == "timeout/idle_timeout")
+  }
+}

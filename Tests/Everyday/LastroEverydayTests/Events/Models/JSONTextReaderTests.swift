@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LastroEveryday
+
+@Suite("JSON texts in pieces", .timeLimit(.minutes(5)))
+struct JSONTextReaderTests {
+  @Test("of a text that comes in many pieces nothing is moved, but when its room grows", arguments: [false, true])
+  func inPlace(isSequence: Bool) throws {
+    var reader = JSONTextReader(JSONStreamOptions(framing: isSequence ? .textSequence : .lines))
+    reader.feed(isSequence ? [0x1E, 0x22] : [0x22])
+    var moves = 0
+    var place: UInt?
+    for _ in 0..<4096 {
+      reader.feed([UInt8](repeating: 0x61, count: 16))
+      #expect(try reader.next(isAtEnd: false) == nil)
+      let current = Self.place(in: reader)
+      if current != place { moves += 1 }
+      place = current
+    }
+    #expect(moves > 0 && moves < 100)
+    reader.feed([0x22, 0x0A])
+    #expect(try reader.next(isAtEnd: false)?.count == 2 + 16 * 4096 + (isSequence ? 1 : 0))
+  }
+
+  /// Where the longest array of bytes lies that a value has within.
+  private static func place(in value: Any) -> UInt? {
+    var longest: [UInt8] = []
+    func look(_ value: Any) {
+      if let bytes = value as? [UInt8] {
+        if bytes.count > longest.count { longest = bytes }
+      } else {
+        for child in Mirror(reflecting: value).children { look(child.value) }
+      }
+    }
+    look(value)
+    return longest.withUnsafeBufferPointer { $0.baseAddress.map(UInt.init(bitPattern:)) }
+  }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroEveryday
+import LastroTesting
+import TestSupport
+import Testing
+
+@Suite("States of event streams", .timeLimit(.minutes(5)))
+struct EventStreamStatesTests {
+  private func next(_ states: inout EventStreamStates.AsyncIterator) async -> String? { await states.next()?.line }
+
+  @Test("it connects, is open, waits and why, connects anew, and ends")
+  func course() async throws {
+    let clock = ManualClock()
+    let transport = ScriptedTransport([.events("data: a\n\n"), .answer(503), .events("data: b\n\n"), .answer(204)])
+    let stream = eventStack(transport, clock: clock).events(try .test())
+    var states = stream.states.makeAsyncIterator()
+    async let data = stream.data()
+    for line in ["connecting", "open", "waiting 4.5 s: ended"] { #expect(await next(&states) == line) }
+    try await clock.waitForSleepers(count: 1)
+    clock.advanceToNextSleeper()
+    for line in ["connecting", "waiting 7.5 s: http/unexpected_status"] { #expect(await next(&states) == line) }
+    try await clock.waitForSleepers(count: 1)
+    clock.advanceToNextSleeper()
+    for line in ["connecting", "open", "waiting 4.5 s: ended"] { #expect(await next(&states) == line) }
+    try await clock.waitForSleepers(count: 1)
+    clock.advanceToNextSleeper()
+    for line in ["connecting", "ended", nil] { #expect(await next(&states) == line) }
+    #expect(await data == ["a", "b"])
+  }
+
+  @Test("it ends when its reader leaves, when it fails, and when it is cancelled")
+  func ends() async throws {
+    let source = FedSource()
+    source.feed("data: a\n\n")
+    let left = eventStack(ScriptedTransport([.events(source)])).events(try .test())
+    var states = left.states.makeAsyncIterator()
+    for try await _ in left { break }
+    for line in ["connecting", "open", "ended", nil] { #expect(await next(&states) == line) }
+
+    let failed = eventStack(ScriptedTransport([.answer(404)])).events(try .test())
+    states = failed.states.makeAsyncIterator()
+    _ = await failed.read()
+    for line in ["connecting", "ended", nil] { #expect(await next(&states) == line) }
+  }
+
+  @Test("it begins with the current state, and a slow reader misses the oldest")
+  func lossy() async throws {
+    let steps = Array(repeating: ScriptedTransport.Step.fail(.connect, .connectFailed), count: 20)
+    let stream = eventStack(ScriptedTransport(steps + [.answer(204)])).events(try .test())
+    var slow = stream.states.makeAsyncIterator()
+    _ = await stream.read()
+    var lines: [String] = []
+    while let line = await next(&slow) { lines.append(line) }
+    #expect(lines.count == 16)
+    #expect(lines.last == "ended")
+    var late = stream.states.makeAsyncIterator()
+    for line in ["ended", nil] { #expect(await next(&late) == line) }
+  }
+
+  @Test("reading states ends in a cancelled task, and connects nothing")
+  func cancelled() async throws {
+    let transport = ScriptedTransport()
+    let stream = eventStack(transport).events(try .test())
+    let task = Task {
+      var states = stream.states.makeAsyncIterator()
+      return await states.next() == nil
+    }
+    task.cancel()
+    #expect(await task.value)
+    #expect(transport.requests.isEmpty)
+  }
+}
+
+extension EventStreamState {
+  fileprivate var line: String {
+    guard case .waiting(let wait, let reason) = self else { return word }
+    switch reason {
+    case .ended: return "waiting \(wait.brief): ended"
+    case .failed(let error): return "waiting \(wait.brief): \(error.words)"
+    }
+  }
+}

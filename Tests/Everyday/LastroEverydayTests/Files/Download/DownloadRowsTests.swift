@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import HTTPTypes
+import Lastro
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroEveryday
+
+@Suite("Downloads from servers that have changed, and that misbehave", .timeLimit(.minutes(5)))
+struct DownloadRowsTests {
+  /// A part of 6,000 of 10,000 bytes, as an earlier process left it.
+  static func begun(_ origin: RangeOrigin, _ files: SimulatedFiles) async throws {
+    origin.script(.cut(after: 6_000))
+    await #expect(throws: (any Error).self) {
+      try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) }
+    }
+    #expect(files.content("/d/file.part")?.count == 6_000)
+  }
+
+  private static func words(_ operation: () async throws -> DownloadedFile) async -> String {
+    do {
+      _ = try await operation()
+      return "no error"
+    } catch let error as HTTPFetchError<any Error> {
+      return error.words
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  @Test("a representation that changed is downloaded anew; its old bytes are in no file")
+  func changed() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    try await Self.begun(origin, files)
+    let other = RangeOrigin(bytes: 4_321).content
+    origin.change(to: other, tag: "\"v2\"")
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(files.content("/d/file") == other)
+    #expect(file.restarts == 1 && file.resumedFrom == 0 && file.requests == 1 && file.entityTag == "\"v2\"")
+  }
+
+  @Test("a representation that changed fails the download, where that is asked for")
+  func changedAndRefused() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    try await Self.begun(origin, files)
+    origin.change(to: Data("other".utf8), tag: "\"v2\"")
+    #expect(
+      await Self.words { try await origin.download(to: "/d/file", in: files) { $0.onChange = .fail } }
+        == "response/resume_mismatch")
+    #expect(files.names.isEmpty)
+  }
+
+  @Test(
+    "A part that does not fit is not used: the whole file is downloaded",
+    arguments: [
+      ["Content-Range": "bytes 6001-9999/10000"], ["Content-Range": "bytes 0-9999/10000"],
+      ["Content-Range": "bytes 6000-9999/20000"], ["Content-Range": "none"], ["ETag": "\"v2\""], ["ETag": "W/\"v1\""],
+      ["Content-Type": "multipart/byteranges; boundary=x"], ["Content-Encoding": "gzip"], ["Content-Length": "3999"],
+    ])
+  func misfit(fields: [String: String]) async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    try await Self.begun(origin, files)
+    origin.script(
+      .answer { request, origin in
+        origin.serve(request) { head in
+          for (name, value) in fields { HTTPField.Name(name).map { head.headerFields[$0] = value } }
+        }
+      })
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(file.resumedFrom == 0 && file.restarts == 1 && file.requests == 2)
+    #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
+  }
+
+  @Test("a part from the first byte on is not the rest that was asked for, also where several parts are allowed")
+  func otherPart() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    origin.script(
+      // Without its length, what was left cannot be divided: it is gone on with in one part.
+      .answer { request, origin in origin.serve(request, cut: 6_000) { $0.headerFields[.contentLength] = nil } })
+    _ = await Self.words { try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) } }
+    origin.script(
+      .answer { request, origin in
+        origin.serve(request) { head in
+          head.headerFields[.contentRange] = "bytes 0-9999/10000"
+          head.headerFields[.contentLength] = nil
+        }
+      })
+    let file = try await origin.download(to: "/d/file", in: files) {
+      ($0.segments, $0.leastSegmentBytes) = (2, 1_000)
+    }
+    #expect(file.restarts == 1 && files.content("/d/file") == origin.content)
+  }
+
+  @Test("the files are free when a download has ended, though something still has them open")
+  func lockGivenBack() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    files.holdOpened(true)
+    defer { files.holdOpened(false) }
+    try await Self.begun(origin, files)
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
+  }
+
+  @Test("a server without ranges sends all of it, which is taken as it comes")
+  func noRanges() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    try await Self.begun(origin, files)
+    origin.script(
+      .answer { request, origin in
+        var request = request
+        request.head.headerFields[.range] = nil
+        return origin.serve(request)
+      })
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(files.content("/d/file") == origin.content && file.restarts == 1 && file.resumedFrom == 0)
+  }
+
+  @Test(
+    "without a validator, ranges or an uncoded body nothing is kept, and a loss starts over",
+    arguments: [["ETag": "W/\"v1\""], ["ETag": "unquoted"], ["Accept-Ranges": "none"], ["Content-Encoding": "gzip"]])
+  func notResumable(fields: [String: String]) async throws {
+    let edit: @Sendable (inout HTTPResponse) -> Void = { head in
+      for (name, value) in fields { HTTPField.Name(name).map { head.headerFields[$0] = value } }
+    }
+    let origin = RangeOrigin(
+      bytes: 10_000,
+      [
+        .answer { request, origin in origin.serve(request, cut: 6_000, edit: edit) },
+        .answer { request, origin in origin.serve(request, edit: edit) },
+      ])
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(files.content("/d/file") == origin.content && file.restarts == 0 && file.requests == 2)
+    #expect(origin.requests.allSatisfy { $0.head.headerFields[.range] == nil })
+    #expect(file.contentEncoding == fields["Content-Encoding"] && file.resumeObstacle != nil)
+    origin.script(.answer { request, origin in origin.serve(request, cut: 6_000, edit: edit) })
+    _ = await Self.words {
+      try await origin.download(to: "/d/other", in: files) { $0.retries = .maxRetries(0) }
+    }
+    #expect(files.names == ["/d/file"])
+  }
+
+  @Test("A loss after which nothing is kept says why, in its hint")
+  func hintOfLoss() async throws {
+    let origin = RangeOrigin(
+      bytes: 10_000,
+      [.answer { request, origin in origin.serve(request, cut: 6_000) { $0.headerFields[.eTag] = "W/\"v1\"" } }])
+    let files = SimulatedFiles()
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) }
+    }
+    #expect(error?.hint?.hasSuffix("a later call cannot resume the download: the server's ETag is weak") == true)
+    #expect(files.names.isEmpty)
+  }
+
+  @Test("A server without Date is resumed from by the age of its Last-Modified")
+  func noDate() async throws {
+    let undated: @Sendable (inout HTTPResponse) -> Void = { head in
+      head.headerFields[.date] = nil
+      head.headerFields[.eTag] = nil
+      head.headerFields[.lastModified] = "Thu, 01 Jan 1970 00:00:00 GMT"
+    }
+    let origin = RangeOrigin(
+      bytes: 10_000, tag: nil,
+      [.answer { request, origin in origin.serve(request, cut: 6_000, edit: undated) }])
+    origin.add([.lastModified: "Thu, 01 Jan 1970 00:00:00 GMT"])
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(file.requests == 2 && file.restarts == 0 && files.content("/d/file") == origin.content)
+    #expect(origin.requests.last?.head.headerFields[.ifRange] == "Thu, 01 Jan 1970 00:00:00 GMT")
+  }
+
+  @Test("two losses in a row without a byte end the download, and what came is kept")
+  func noProgress() async throws {
+    let origin = RangeOrigin(bytes: 10_000, [.cut(after: 3_000), .cut(after: 0), .cut(after: 0)])
+    let files = SimulatedFiles()
+    #expect(await Self.words { try await origin.download(to: "/d/file", in: files) } == "response/truncated_body")
+    #expect(origin.requests.count == 3 && files.content("/d/file.part")?.count == 3_000)
+  }
+
+  @Test("each byte more resets the count of losses")
+  func slowProgress() async throws {
+    let origin = RangeOrigin(bytes: 2_000, chunk: 10, Array(repeating: .cut(after: 10), count: 150))
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(file.requests == 151 && files.content("/d/file") == origin.content)
+  }
+
+  @Test(
+    "A refusal of the rest and of the whole fails with its status, and keeps what is there",
+    arguments: [404, 410, 403, 500])
+  func refused(status: Int) async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    try await Self.begun(origin, files)
+    origin.script(.answer { _, _ in .answer(status) }, .answer { _, _ in .answer(status) })
+    #expect(
+      await Self.words { try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) } }
+        == "http/unexpected_status")
+    #expect(origin.requests.suffix(2).map { $0.head.headerFields[.range] } == ["bytes=6000-", nil])
+    #expect(files.content("/d/file.part")?.count == 6_000 && files.content("/d/file.part.json") != nil)
+  }
+
+  @Test("a status that a retry may help is retried; one that brings no file fails, and leaves nothing")
+  func statuses() async throws {
+    let origin = RangeOrigin(bytes: 100, [.answer { _, _ in .answer(503) }, .answer { _, _ in .answer(429) }])
+    let files = SimulatedFiles()
+    #expect(try await origin.download(to: "/d/file", in: files).length == 100)
+    origin.script(.answer { _, _ in .answer(204) })
+    #expect(await Self.words { try await origin.download(to: "/d/none", in: files) } == "http/unexpected_status")
+    #expect(files.names == ["/d/file"])
+  }
+
+  @Test("412 counts as a change")
+  func preconditionFailed() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    try await Self.begun(origin, files)
+    origin.script(.answer { _, _ in .answer(412) })
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(file.restarts == 1 && files.content("/d/file") == origin.content)
+  }
+
+  @Test("a length that is not told is found out at the end")
+  func unknownLength() async throws {
+    let origin = RangeOrigin(
+      bytes: 10_000,
+      [
+        .answer { request, origin in
+          origin.serve(request, cut: 6_000) { $0.headerFields[.contentLength] = nil }
+        }
+      ])
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(file.length == 10_000 && file.requests == 2 && files.content("/d/file") == origin.content)
+  }
+
+  @Test("an empty file is a file")
+  func empty() async throws {
+    let origin = RangeOrigin(bytes: 0)
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(file.length == 0 && files.content("/d/file") == Data() && files.names == ["/d/file"])
+  }
+
+  @Test("another URL to the same path starts over, unless the caller says that it is the same")
+  func anotherSource() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    try await Self.begun(origin, files)
+    let url = "https://example.org/file?token=0ther"
+    let file = try await origin.download(to: "/d/file", in: files, url: url)
+    #expect(file.resumedFrom == 0 && file.restarts == 0)
+    origin.script(.cut(after: 6_000))
+    _ = await Self.words {
+      try await origin.download(to: "/d/named", in: files) {
+        $0.identity = "report 7"
+        $0.retries = .maxRetries(0)
+      }
+    }
+    let named = try await origin.download(to: "/d/named", in: files, url: url) { $0.identity = "report 7" }
+    #expect(named.resumedFrom == 6_000)
+  }
+
+  @Test("a full disk is told as such, and what was synced before is gone on with")
+  func fullDisk() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles(capacity: 7_500)
+    let words = await Self.words {
+      try await origin.download(to: "/d/file", in: files) { $0.bytesPerSync = 2_000 }
+    }
+    #expect(words == "response/disk_full")
+    #expect(files.content("/d/file") == nil)
+    files.state.withLock { $0.capacity = .max }
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
+  }
+
+  @Test("a disk that is full at once leaves nothing behind")
+  func fullAtOnce() async throws {
+    let files = SimulatedFiles(capacity: 100)
+    #expect(
+      await Self.words { try await RangeOrigin(bytes: 10_000).download(to: "/d/file", in: files) }
+        == "response/disk_full")
+    #expect(files.names.isEmpty)
+  }
+
+  @Test("one download at a time writes a path")
+  func twoAtATime() async throws {
+    let files = SimulatedFiles()
+    let file = try files.open("/d/file.part", .keeping)
+    #expect(try file.lock())
+    let origin = RangeOrigin(bytes: 10)
+    #expect(
+      await Self.words { try await origin.download(to: "/d/file", in: files) } == "request/download_in_progress")
+    #expect(origin.requests.isEmpty)
+  }
+
+  @Test("a file that is there is not replaced unless that is asked for, and then at once")
+  func replacing() async throws {
+    let origin = RangeOrigin(bytes: 10)
+    let files = SimulatedFiles()
+    files.put(Data("old".utf8), at: "/d/file")
+    #expect(await Self.words { try await origin.download(to: "/d/file", in: files) } == "request/file_exists")
+    #expect(origin.requests.isEmpty && files.names == ["/d/file"])
+    try await origin.download(to: "/d/file", in: files) { $0.replaces = true }
+    #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
+  }
+
+  @Test("a file that appears meanwhile is not replaced")
+  func appearing() async throws {
+    let files = SimulatedFiles()
+    let origin = RangeOrigin(
+      bytes: 10,
+      [
+        .answer { request, origin in
+          files.put(Data("other".utf8), at: "/d/file")
+          return origin.serve(request)
+        }
+      ])
+    #expect(await Self.words { try await origin.download(to: "/d/file", in: files) } == "response/file_exists")
+    #expect(files.content("/d/file") == Data("other".utf8))
+  }
+
+  @Test("more bytes than are allowed are not written, whether they were announced or not", arguments: [true, false])
+  func limit(isAnnounced: Bool) async throws {
+    let origin = RangeOrigin(
+      bytes: 10_000,
+      [
+        .answer { request, origin in
+          origin.serve(request) { if !isAnnounced { $0.headerFields[.contentLength] = nil } }
+        }
+      ])
+    let files = SimulatedFiles()
+    let words = await Self.words { try await origin.download(to: "/d/file", in: files) { $0.maximumBytes = 9_999 } }
+    #expect(words == "limit/body_too_large" && files.names.isEmpty)
+  }
+
+  @Test("redirects are followed before a resume and after it, and the condition goes along")
+  func redirects() async throws {
+    let redirect = RangeOrigin.Deed.answer { _, _ in .redirect(302, to: "https://example.org/mirror") }
+    let origin = RangeOrigin(bytes: 10_000, [redirect, .cut(after: 6_000), redirect])
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(files.content("/d/file") == origin.content && file.requests == 2)
+    #expect(origin.requests.map(\.head.path) == ["/file?token=s3cr3t", "/mirror", "/file?token=s3cr3t", "/mirror"])
+    let last = try #require(origin.requests.last).head.headerFields
+    #expect(last[.range] == "bytes=6000-" && last[.ifRange] == "\"v1\"")
+  }
+
+  @Test(
+    "a request that asks for something else than the whole is refused", arguments: ["Range", "If-Range", "If-Match"])
+  func otherFields(name: String) async throws {
+    let origin = RangeOrigin(bytes: 10)
+    let stack = TransportNetworkStack(origin.transport)
+    var options = DownloadOptions()
+    options.files = SimulatedFiles()
+    var request = try ResourceRequest(url: "https://example.org/")
+    try request.setHeader(name, "bytes=0-")
+    let post = try ResourceRequest(method: .post, url: "https://example.org/")
+    for (request, code) in [(request, "request/invalid_header"), (post, "request/invalid_method")] {
+      let words = await Self.words { [options] in
+        try await stack.download(RawHTTPResource.raw(request), to: "/f", options: options)
+      }
+      #expect(words == code)
+    }
+    #expect(origin.requests.isEmpty)
+  }
+
+  @Test("a caller that cancels keeps what came")
+  func cancelled() async throws {
+    let files = SimulatedFiles()
+    let origin = RangeOrigin(bytes: 10_000, [.answer { request, origin in origin.serve(request, hangs: 6_000) }])
+    let task = Task { try await origin.download(to: "/d/file", in: files) }
+    #expect(await eventually { origin.sent == 6_000 })
+    task.cancel()
+    #expect(await Self.words { try await task.value } == "cancelled/cancelled")
+    #expect(files.content("/d/file.part")?.count == 6_000)
+    #expect(try await origin.download(to: "/d/file", in: files).resumedFrom == 6_000)
+  }
+
+  @Test("progress counts the bytes of the file, across losses")
+  func progress() async throws {
+    let reporter = TransferProgressReporter()
+    let origin = RangeOrigin(bytes: 10_000, [.cut(after: 6_000)])
+    try await origin.download(to: "/d/file", in: SimulatedFiles()) { $0.progress = reporter }
+    #expect(reporter.current.bytesReceived == 10_000 && reporter.current.totalBytesToReceive == 10_000)
+    var last: TransferProgress?
+    for await step in reporter.updates { last = step }
+    #expect(last?.bytesReceived == 10_000)
+  }
+
+  @Test("options that make no sense are refused before anything is sent")
+  func options() async throws {
+    let origin = RangeOrigin(bytes: 10)
+    let edits: [(inout DownloadOptions) -> Void] = [
+      { $0.segments = 0 }, { $0.segments = 5 }, { $0.onChange = .restart(limit: -1) }, { $0.maximumBytes = -1 },
+      { $0.digest = .sha256("12") }, { $0.digest = .sha512(String(repeating: "z", count: 128)) },
+    ]
+    for edit in edits {
+      #expect(
+        await Self.words { try await origin.download(to: "/f", in: SimulatedFiles(), edit) } == "request/invalid_option"
+      )
+    }
+    #expect(origin.requests.isEmpty)
+  }
+}

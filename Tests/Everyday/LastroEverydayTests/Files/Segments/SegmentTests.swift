@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroSupport
+import LastroTesting
+import LastroWire
+import TestSupport
+import Testing
+
+@testable import LastroEveryday
+
+@Suite("Segments", .timeLimit(.minutes(5)))
+struct SegmentTests {
+  typealias ByteRange = DownloadRecord.ByteRange
+
+  @Test("what is missing is divided, and no part is smaller than the least")
+  func plan() {
+    let whole = SegmentPlan(total: 100, done: [], count: 4, least: 10)
+    #expect(whole.segments.map(\.rest).reduce(0, +) == 100 && whole.segments.count == 4)
+    #expect(SegmentPlan(total: 100, done: [], count: 4, least: 40).segments.count == 2)
+    #expect(SegmentPlan(total: 19, done: [], count: 4, least: 10).segments.count == 1)
+    #expect(SegmentPlan(total: 0, done: [], count: 4, least: 10).segments.isEmpty)
+    let gaps = SegmentPlan(total: 100, done: [.init(from: 50, to: 60), .init(from: 0, to: 20)], count: 2, least: 10)
+    #expect(gaps.segments == [.init(next: 20, end: 50), .init(next: 60, end: 100)])
+    #expect(gaps.count == 30)
+  }
+
+  @Test("any order of bytes makes the file whole, no byte is asked for twice, and ranges that touch are one")
+  func model() {
+    for seed in 0..<500 as Range<UInt64> {
+      var generator = SeededGenerator(seed: seed)
+      let total = Int64.random(in: 0...2_000, using: &generator)
+      var plan = SegmentPlan(total: total, done: [], count: Int.random(in: 1...4, using: &generator), least: 16)
+      var taken = [Int](repeating: 0, count: Int(total))
+      while let index = plan.segments.indices.filter({ plan.segments[$0].rest > 0 }).randomElement(using: &generator) {
+        let segment = plan.segments[index]
+        let count = Int64.random(in: 1...64, using: &generator)
+        for byte in segment.next..<min(segment.end, segment.next + count) { taken[Int(byte)] += 1 }
+        plan.take(count, of: index)
+        if plan.segments[index].rest == 0 { _ = plan.refill(index) }
+        #expect(zip(plan.done, plan.done.dropFirst()).allSatisfy { $0.to < $1.from })
+      }
+      #expect(taken.allSatisfy { $0 == 1 } && plan.isComplete && plan.count == total)
+    }
+  }
+
+  private static func segmented(_ count: Int) -> (inout DownloadOptions) -> Void {
+    { options in
+      options.segments = count
+      options.leastSegmentBytes = 1_000
+      options.bytesPerSync = 2_000
+    }
+  }
+
+  @Test("parts come at the same time, each under the condition that nothing changed", arguments: [2, 3, 4])
+  func parallel(count: Int) async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files, Self.segmented(count))
+    #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
+    #expect(file.segments == count && file.resumedFrom == 0)
+    #expect(origin.requests.first?.head.headerFields[.range] == "bytes=0-")
+    #expect(origin.requests.dropFirst().allSatisfy { $0.head.headerFields[.ifRange] == "\"v1\"" })
+    #expect(origin.requests.count >= count && file.requests == origin.requests.count)
+  }
+
+  @Test("The requests of segments that resume a download are counted")
+  func countOfRequests() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100, [.cut(after: 6_000)])
+    let files = SimulatedFiles()
+    await #expect(throws: (any Error).self) {
+      try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) }
+    }
+    let before = origin.requests.count
+    let file = try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    #expect(file.requests == origin.requests.count - before && file.requests >= 3 && file.resumedFrom == 6_000)
+  }
+
+  @Test("there is one part where nothing proves that ranges are served, and for small files")
+  func single() async throws {
+    for (fields, bytes) in [(["ETag": "W/\"v1\""], 20_000), (["ETag": ""], 20_000), ([:], 3_999)]
+      as [([String: String], Int)]
+    {
+      let edit: @Sendable (inout HTTPResponse) -> Void = { head in
+        for (name, value) in fields { HTTPField.Name(name).map { head.headerFields[$0] = value.isEmpty ? nil : value } }
+      }
+      let origin = RangeOrigin(bytes: bytes, [.answer { request, origin in origin.serve(request, edit: edit) }])
+      let files = SimulatedFiles()
+      let file = try await origin.download(to: "/d/file", in: files, Self.segmented(4))
+      #expect(files.content("/d/file") == origin.content && file.segments == 1 && file.requests == 1)
+    }
+    // A server without ranges, and an empty file.
+    let whole = RangeOrigin(
+      bytes: 20_000,
+      [
+        .answer { request, origin in
+          var request = request
+          request.head.headerFields[.range] = nil
+          return origin.serve(request)
+        }
+      ])
+    for origin in [whole, RangeOrigin(bytes: 0)] {
+      let files = SimulatedFiles()
+      #expect(try await origin.download(to: "/d/file", in: files, Self.segmented(4)).segments == 1)
+      #expect(files.content("/d/file") == origin.content)
+    }
+  }
+
+  @Test("a segment that is lost is gone on with; a process that is killed leaves all that was synced")
+  func losses() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100, [.cut(after: 300), .cut(after: 1_500), .cut(after: 100)])
+    let files = SimulatedFiles()
+    _ = try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    #expect(files.content("/d/file") == origin.content)
+    for seed in SeedStride.some(of: Array(0..<60 as Range<UInt64>)) {
+      var generator = SeededGenerator(seed: seed)
+      let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+      let files = SimulatedFiles(seed: seed)
+      for kill in 0..<6 {
+        files.restart(
+          afterLossOfPower: kill > 0 && Bool.random(using: &generator),
+          killedAt: kill == 5 ? nil : Int.random(in: 1...250, using: &generator))
+        let found = files.content("/d/file")
+        #expect(found == nil || found == origin.content, "seed \(seed)")
+        if found != nil { break }
+        // One segment goes on with what several left, and several with what one left.
+        _ = try? await origin.download(
+          to: "/d/file", in: files, Self.segmented(Int.random(in: 1...4, using: &generator)))
+      }
+      if files.content("/d/file") == nil {
+        files.restart(afterLossOfPower: false)
+        _ = try await origin.download(to: "/d/file", in: files, Self.segmented(2))
+      }
+      #expect(files.content("/d/file") == origin.content, "seed \(seed)")
+    }
+  }
+
+  @Test("another representation ends all segments, and comes in one part")
+  func changed() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    let other = RangeOrigin(bytes: 15_000).content
+    origin.script(
+      .answer { request, origin in
+        let answer = origin.serve(request)
+        origin.change(to: other, tag: "\"v2\"")
+        return answer
+      })
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    #expect(files.content("/d/file") == other && file.restarts == 1 && file.segments == 1)
+  }
+
+  @Test("a disk without room for all of it is told before the parts come")
+  func fullDisk() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    let files = SimulatedFiles(capacity: 10_000)
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    }
+    #expect(error?.words == "response/disk_full" && origin.sent == 0)
+    #expect(files.names.isEmpty)
+  }
+
+  @Test("where there is no room for the rest, what an earlier download left stays, and takes no more room")
+  func fullDiskForTheRest() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100, [.cut(after: 6_000)])
+    let files = SimulatedFiles(capacity: 10_000)
+    await #expect(throws: (any Error).self) {
+      try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) }
+    }
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    }
+    #expect(error?.words == "response/disk_full" && origin.requests.count == 1)
+    #expect(files.content("/d/file.part") == origin.content.prefix(6_000))
+    files.state.withLock { $0.capacity = .max }
+    let file = try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
+  }
+
+  @Test("A part that does not fit ends all segments, and the file is downloaded as a whole")
+  func misfit() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    let wrong = RangeOrigin.Deed.answer { request, origin in
+      origin.serve(request) { $0.headerFields[.contentRange] = "bytes 1-2/20000" }
+    }
+    origin.script(.serve, wrong, wrong, wrong, wrong, wrong, wrong)
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files, Self.segmented(2))
+    #expect(file.segments == 1 && origin.requests.count <= 4)
+    #expect(origin.requests.last?.head.headerFields[.range] == nil)
+    #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
+  }
+
+  @Test("each part is compared with its Content-Digest, and nothing is kept of damaged ones", arguments: [true, false])
+  func contentDigest(isRight: Bool) async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    origin.script(.serve)
+    for _ in 0..<20 {
+      origin.script(
+        .answer { request, origin in
+          origin.serve(request) { head in
+            guard let range = head.headerFields[.contentRange].flatMap(ContentRange.init)?.bytes,
+              let digest = try? MessageDigest(
+                of: origin.content[Int(range.lowerBound)..<Int(range.upperBound) - (isRight ? 0 : 1)])
+            else { return }
+            head.headerFields[.contentDigest] = DigestField.field(Digest(algorithm: .sha256, value: digest))
+          }
+        })
+    }
+    let files = SimulatedFiles()
+    guard !isRight else {
+      _ = try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+      #expect(files.content("/d/file") == origin.content)
+      return
+    }
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    }
+    #expect(error?.words == "response/digest_mismatch" && files.names.isEmpty)
+  }
+
+  @Test("several parts, then one that loses power at any operation, then several: no zeros are taken for bytes")
+  func severalOneSeveral() async throws {
+    let origin = RangeOrigin(bytes: 12_000, chunk: 1_000)
+    let named: (inout DownloadOptions) -> Void = { $0.identity = "f" }
+    for operation in SeedStride.some(of: Array(10...40)) {
+      let files = SimulatedFiles(seed: UInt64(operation))
+      try Self.leaveGap(of: origin, in: files)
+      files.restart(afterLossOfPower: false, killedAt: operation)
+      _ = try? await origin.download(to: "/d/file", in: files, named)
+      files.restart(afterLossOfPower: true)
+      if files.content("/d/file") == nil {
+        try await origin.download(to: "/d/file", in: files) {
+          named(&$0)
+          ($0.segments, $0.leastSegmentBytes) = (3, 1_000)
+        }
+      }
+      #expect(files.content("/d/file") == origin.content, "operation \(operation)")
+    }
+  }
+
+  /// What several parts leave: the first 2,000 bytes, and those from 5,000 to 9,000.
+  private static func leaveGap(of origin: RangeOrigin, in files: SimulatedFiles) throws {
+    let source = try DownloadSource(ResourceRequest(url: "https://example.org/"), RequestOptions(), identity: "f").hash
+    let part = try PartFile("/d/file", source: source, replaces: false, in: files)
+    defer { part.release() }
+    try part.reserve(Int64(origin.content.count))
+    let done = [ByteRange(from: 0, to: 2_000), ByteRange(from: 5_000, to: 9_000)]
+    for range in done { try part.write(origin.content[Int(range.from)..<Int(range.to)], at: range.from) }
+    try part.sync()
+    let fields: HTTPFields = [.eTag: "\"v1\"", .contentLength: "\(origin.content.count)"]
+    let representation = RangeAnswer(HTTPResponse(status: .ok, headerFields: fields)).representation
+    try part.save(
+      DownloadRecord(
+        url: "https://example.org/", source: source, representation: representation, done: done, file: part.identity))
+  }
+
+  @Test("offsets beyond 32 bits: a file of 5 GiB that is full of holes is gone on with near its end")
+  func large() async throws {
+    let total: Int64 = 5 << 30
+    let plan = SegmentPlan(total: total, done: [.init(from: 0, to: total - 400)], count: 4, least: 100)
+    #expect(plan.segments.map(\.rest) == [100, 100, 100, 100] && plan.segments.map(\.end).max() == total)
+    let (folder, start) = (try TemporaryFolder(), total - 3_000)
+    let request = try ResourceRequest(url: "https://example.org/")
+    let source = try DownloadSource(request, RequestOptions(), identity: nil).hash
+    let head = HTTPResponse(status: .ok, headerFields: [.eTag: "\"v1\"", .contentLength: "\(total)"])
+    do {
+      let part = try PartFile(folder.file("f"), source: source, replaces: false, in: SystemFiles())
+      defer { part.release() }
+      try part.cut(to: start)
+      let record = DownloadRecord(
+        url: "", source: source, representation: RangeAnswer(head).representation, done: [.init(from: 0, to: start)],
+        file: part.identity)
+      try part.save(record)
+    }
+    let asked = Lock<[String]>([])
+    let transport = ScriptedTransport { (request, _) throws(TransportError) in
+      let range = request.head.headerFields[.range] ?? ""
+      asked.withLock { $0.append(range) }
+      let from = Int64(range.dropFirst("bytes=".count).dropLast()) ?? 0
+      // Less than was asked for, so that there is a second part.
+      let end = min(from + 2_000, total)
+      let fields: HTTPFields = [.contentRange: "bytes \(from)-\(end - 1)/\(total)", .eTag: "\"v1\""]
+      return .answer(206, fields: fields, body: String(repeating: "x", count: Int(end - from)))
+    }
+    let file = try await TransportNetworkStack(transport).download(
+      RawHTTPResource.raw(request), to: folder.file("f"))
+    #expect(file.length == total && file.resumedFrom == start)
+    #expect(asked.withLock { $0 } == ["bytes=\(start)-", "bytes=\(start + 2_000)-"])
+    let whole = try SystemFiles().open(folder.file("f"), .reading)
+    #expect(try whole.status().length == total)
+    #expect(try whole.read(upTo: 5_000, at: start - 1) == Data([0]) + Data(repeating: 0x78, count: 3_000))
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroEveryday
+import TestSupport
+import Testing
+
+@Suite("Files of forms", .timeLimit(.minutes(5)))
+struct FormFileTests {
+  private let path = NSTemporaryDirectory() + "form-\(UUID().uuidString).txt"
+
+  private func body(_ content: String) throws -> RequestBody {
+    try Data(content.utf8).write(to: URL(filePath: path))
+    var form = MultipartForm(boundary: "b")
+    try form.add("f", file: path)
+    return try .multipart(form)
+  }
+
+  private func write(_ content: String) throws { try Data(content.utf8).write(to: URL(filePath: path)) }
+
+  @Test("that grew are cut where they ended when the form was made")
+  func grown() async throws {
+    let body = try body("12345")
+    try write("1234567890")
+    let sent = try await body.sent()
+    #expect(Int64(sent.count) == body.length)
+    #expect(String(decoding: sent, as: UTF8.self).hasSuffix("\r\n\r\n12345\r\n--b--\r\n"))
+  }
+
+  @Test("that shrank, vanished or became something else fail the sending")
+  func shrunk() async throws {
+    let body = try body("12345")
+    for content in ["1234", ""] {
+      try write(content)
+      #expect(await words { try await body.sent() } == "request/invalid_body")
+    }
+    try FileManager.default.removeItem(atPath: path)
+    #expect(await words { try await body.sent() } == "request/invalid_body")
+    // To open a pipe without a writer would wait for ever.
+    #expect(mkfifo(path, 0o600) == 0)
+    #expect(await words { try await body.sent() } == "request/invalid_body")
+    #expect(unlink(path) == 0)
+  }
+
+  @Test("that are none are refused at once", arguments: ["/nowhere/file", "/dev/null", "/tmp", "/tmp/a\0b"])
+  func refused(path: String) {
+    var form = MultipartForm()
+    #expect(throws: TransportError.self) { try form.add("f", file: path) }
+  }
+
+  @Test("parts that give more or fewer bytes than they announced fail the sending", arguments: [Int64(0), 3, 5, 100])
+  func lengths(announced: Int64) async throws {
+    var form = MultipartForm()
+    form.add("s", .stream(Chunks("ab", "cd"), length: announced, isReplayable: true))
+    form.add("t", "x")
+    let body = try RequestBody.multipart(form)
+    #expect(await words { try await body.sent() } == "request/invalid_body")
+  }
+
+  @Test("ten gigabytes are announced to the byte, and go through 64 KiB of memory")
+  func sparse() async throws {
+    try write("")
+    defer { unlink(path) }
+    let size: Int64 = 10 << 30
+    #expect(truncate(path, Int(size)) == 0)
+    var form = MultipartForm(boundary: "b")
+    form.add("t", "x")
+    try form.add("f", file: path, filename: "f")
+    let body = try RequestBody.multipart(form)
+    let around = MultipartForm(boundary: "b").adding("t", "x").adding("f", Data(), filename: "f")
+    #expect(body.length == size + (try #require(try RequestBody.multipart(around).length)))
+    guard case .stream(_, true, let open) = body.source else { throw TestFailure("the form is not streamed") }
+    let next = open()
+    // To read all of it would fill the system's cache with zeros.
+    var count = 0
+    while count < 1 << 30, let chunk = try await next() {
+      count += chunk.count
+      #expect(chunk.count <= 64 << 10)
+    }
+    #expect(count >= 1 << 30)
+  }
+}
+
+extension MultipartForm {
+  fileprivate func adding(_ name: String, _ text: String) -> Self {
+    var copy = self
+    copy.add(name, text)
+    return copy
+  }
+
+  fileprivate func adding(_ name: String, _ data: Data, filename: String) -> Self {
+    var copy = self
+    copy.add(name, data, filename: filename)
+    return copy
+  }
+}

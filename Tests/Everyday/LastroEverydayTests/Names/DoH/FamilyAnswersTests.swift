@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import Testing
+
+@testable import LastroEveryday
+
+@Suite("Answers of two families")
+struct FamilyAnswersTests {
+  private enum Kind: String, CaseIterable { case found, absent, failed }
+
+  private static func outcome(_ kind: Kind, _ family: FamilyAnswers.Family) -> FamilyAnswers.Outcome {
+    let isFirst = family == .ipv4
+    switch kind {
+    case .found:
+      return .success(
+        .init(addresses: [isFirst ? "10.0.0.1" : "2001:db8::1"], timeToLive: .seconds(isFirst ? 100 : 200)))
+    case .absent: return .success(.init(addresses: [], timeToLive: .seconds(isFirst ? 10 : 20)))
+    case .failed:
+      return .failure(TransportError(stage: .resolve, code: .hostNotFound, message: isFirst ? "4 down" : "6 down"))
+    }
+  }
+
+  private static func word(_ step: FamilyAnswers.Step) -> String {
+    switch step {
+    case .wait: "wait"
+    case .waitBriefly: "wait briefly"
+    case .answer(.failure(let error)): error.message
+    case .answer(.success(let name)):
+      "\(name.addresses.joined(separator: " ")) for \(name.timeToLive?.brief ?? "an unknown time")"
+    }
+  }
+
+  /// Of both, by what became of IPv4 and IPv6; which of them came first does not matter.
+  private static let whole: [Kind: [Kind: String]] = [
+    .found: [
+      .found: "2001:db8::1 10.0.0.1 for 100 s", .absent: "10.0.0.1 for 100 s", .failed: "10.0.0.1 for 60 s",
+    ],
+    .absent: [.found: "2001:db8::1 for 200 s", .absent: " for 10 s", .failed: "6 down"],
+    .failed: [.found: "2001:db8::1 for 60 s", .absent: "4 down", .failed: "4 down"],
+  ]
+
+  @Test("every outcome of each, in both orders")
+  func both() {
+    for first in Kind.allCases {
+      for second in Kind.allCases {
+        for order in [[FamilyAnswers.Family.ipv4, .ipv6], [.ipv6, .ipv4]] {
+          var answers = FamilyAnswers()
+          _ = answers.take(Self.outcome(order[0] == .ipv4 ? first : second, order[0]), of: order[0])
+          let step = answers.take(Self.outcome(order[1] == .ipv4 ? first : second, order[1]), of: order[1])
+          #expect(Self.word(step) == Self.whole[first]?[second], "\(first), \(second), \(order)")
+        }
+      }
+    }
+  }
+
+  @Test("one alone: only what IPv4 found waits briefly, and then has to do")
+  func one() {
+    for family in FamilyAnswers.Family.allCases {
+      for kind in Kind.allCases {
+        var answers = FamilyAnswers()
+        let step = Self.word(answers.take(Self.outcome(kind, family), of: family))
+        #expect(step == (kind == .found && family == .ipv4 ? "wait briefly" : "wait"), "\(kind), \(family)")
+        guard step == "wait briefly" else { continue }
+        // The other family is asked for again soon.
+        #expect(Self.word(answers.stopWaiting()) == "10.0.0.1 for 60 s")
+      }
+    }
+  }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LastroEveryday
+
+@Suite("What is kept of names")
+struct NameMemoryTests {
+  private typealias Memory = NameMemory<String, Int, String>
+
+  private static func seconds(_ seconds: Double) -> Duration { .seconds(seconds) }
+
+  /// A step in a word.
+  private static func word(_ step: Memory.Step) -> String {
+    switch step {
+    case .answered(let answer): "answer \(answer)"
+    case .refresh(let answer): "answer \(answer), look up"
+    case .failed(let failure): failure
+    case .wait: "wait"
+    case .lookUp: "look up"
+    }
+  }
+
+  @Test(
+    "a time to live is kept to its limits",
+    arguments: [
+      (0, false, 1), (0.5, false, 1), (30, false, 30), (9_000, false, 3_600), (nil, false, 60), (0, true, 1),
+      (30, true, 30), (9_000, true, 60), (nil, true, 5),
+    ] as [(Double?, Bool, Double)])
+  func times(told: Double?, isAbsence: Bool, kept: Double) {
+    var memory = Memory()
+    #expect(Self.word(memory.ask("a", now: .zero)) == "look up")
+    memory.note(1, of: "a", timeToLive: told.map(Self.seconds), isAbsence: isAbsence, now: .zero)
+    // In the last tenth an answer that is used is looked up anew, but not that there is none.
+    let refreshFrom = Self.seconds(0.9 * kept)
+    #expect(Self.word(memory.ask("a", now: refreshFrom - .milliseconds(1))) == "answer 1")
+    let late = isAbsence ? "answer 1" : "answer 1, look up"
+    #expect(Self.word(memory.ask("a", now: refreshFrom)) == late)
+    memory.noteGivenUp("a")
+    #expect(Self.word(memory.ask("a", now: Self.seconds(kept - 0.001))) == late)
+    memory.noteGivenUp("a")
+    #expect(Self.word(memory.ask("a", now: Self.seconds(kept))) == "look up")
+  }
+
+  @Test("a stale answer serves where a look-up fails, for an hour, and the name is looked up again after 30 s")
+  func stale() {
+    var memory = Memory()
+    _ = memory.ask("a", now: .zero)
+    memory.note(1, of: "a", timeToLive: .seconds(10), isAbsence: false, now: .zero)
+    var now = 10.0
+    while now < 3_610 {
+      #expect(Self.word(memory.ask("a", now: Self.seconds(now))) == "look up", "\(now)")
+      #expect(memory.note("down", of: "a", now: Self.seconds(now)) == 1)
+      #expect(Self.word(memory.ask("a", now: Self.seconds(min(now + 30, 3_610) - 0.001))) == "answer 1")
+      now += 30
+    }
+    #expect(Self.word(memory.ask("a", now: Self.seconds(now))) == "look up")
+    #expect(memory.note("down", of: "a", now: Self.seconds(now)) == nil)
+    #expect(Self.word(memory.ask("a", now: Self.seconds(now + 0.999))) == "down")
+    #expect(Self.word(memory.ask("a", now: Self.seconds(now + 1))) == "look up")
+  }
+
+  @Test("what is looked up ahead of its time: one look-up, whose answer counts anew, and whose failure changes nothing")
+  func refreshing() {
+    var memory = Memory()
+    _ = memory.ask("a", now: .zero)
+    memory.note(1, of: "a", timeToLive: .seconds(10), isAbsence: false, now: .zero)
+    #expect(Self.word(memory.ask("a", now: .seconds(9))) == "answer 1, look up")
+    #expect(Self.word(memory.ask("a", now: .seconds(9))) == "answer 1")
+    memory.note(2, of: "a", timeToLive: .seconds(10), isAbsence: false, now: Self.seconds(9.5))
+    #expect(Self.word(memory.ask("a", now: .seconds(18))) == "answer 2")
+    #expect(Self.word(memory.ask("a", now: Self.seconds(18.5))) == "answer 2, look up")
+    #expect(memory.note("down", of: "a", now: .seconds(19)) == 2)
+    // Not again before its time is over, and not beyond it without another look-up.
+    #expect(Self.word(memory.ask("a", now: Self.seconds(19.4))) == "answer 2")
+    #expect(Self.word(memory.ask("a", now: Self.seconds(19.5))) == "look up")
+    #expect(memory.note("down", of: "a", now: .seconds(20)) == 2)
+    // A stale one is not looked up ahead of its time.
+    #expect(Self.word(memory.ask("a", now: .seconds(49))) == "answer 2")
+    // One that is still under way when the time is over is waited for.
+    memory.forget("a")
+    _ = memory.ask("a", now: .seconds(50))
+    memory.note(3, of: "a", timeToLive: .seconds(10), isAbsence: false, now: .seconds(50))
+    _ = memory.ask("a", now: .seconds(59))
+    #expect(Self.word(memory.ask("a", now: .seconds(60))) == "wait")
+  }
+
+  @Test("turns go on from answer to answer, each name's by itself")
+  func turns() {
+    var memory = Memory()
+    #expect(memory.turn(of: "a") == 0)
+    for round in 0..<2 {
+      for name in ["a", "b"] {
+        _ = memory.ask(name, now: .seconds(round * 100))
+        memory.note(1, of: name, timeToLive: .seconds(10), isAbsence: false, now: .seconds(round * 100))
+      }
+      #expect((0..<3).map { _ in memory.turn(of: "a") } == [0, 1, 2].map { $0 + 3 * round })
+    }
+    #expect(memory.turn(of: "b") == 0)
+  }
+
+  @Test("that a name has none is not used any longer than it holds")
+  func absence() {
+    var memory = Memory()
+    _ = memory.ask("a", now: .zero)
+    memory.note(0, of: "a", timeToLive: nil, isAbsence: true, now: .zero)
+    _ = memory.ask("a", now: .seconds(6))
+    #expect(memory.note("down", of: "a", now: .seconds(6)) == nil)
+  }
+
+  private enum Event: CaseIterable { case ask, answer, absence, fail, giveUp, forget, almost, later }
+
+  @Test("whatever happens, in any order: one look-up at a time, and what is told is what came last")
+  func everyHistory() {
+    var histories: [[Event]] = [[]]
+    for _ in 0..<6 { histories = histories.flatMap { history in Event.allCases.map { history + [$0] } } }
+    for history in histories {
+      var memory = Memory()
+      var now = Duration.zero
+      var isUnderWay = false
+      var known: String?
+      for event in history {
+        switch event {
+        case .ask:
+          var step = Self.word(memory.ask("a", now: now))
+          if step == "answer 1, look up" {
+            #expect(known == "answer 1" && !isUnderWay, "\(history)")
+            (step, isUnderWay) = ("answer 1", true)
+          }
+          if let known { #expect(step == known || step == (isUnderWay ? "wait" : "look up"), "\(history)") }
+          if known == nil { #expect(step == (isUnderWay ? "wait" : "look up"), "\(history)") }
+          isUnderWay = isUnderWay || step == "look up"
+        case .answer, .absence:
+          memory.note(1, of: "a", timeToLive: .seconds(10), isAbsence: event == .absence, now: now)
+          if isUnderWay { known = "answer 1" }
+          isUnderWay = false
+        case .fail:
+          let stale = memory.note("down", of: "a", now: now)
+          #expect(stale == nil || known == "answer 1" && isUnderWay)
+          if isUnderWay, stale == nil { known = "down" }
+          isUnderWay = false
+        case .giveUp:
+          memory.noteGivenUp("a")
+          isUnderWay = false
+        case .forget:
+          memory.forget("a")
+          known = nil
+        case .almost: now += .milliseconds(9_500)
+        case .later: now += .seconds(20)
+        }
+        #expect(memory.count <= 1)
+      }
+    }
+  }
+
+  @Test("4,096 names are kept; those that end first give way")
+  func bounds() {
+    var memory = Memory()
+    for index in 0..<10_000 {
+      _ = memory.ask("n\(index)", now: .zero)
+      memory.note(index, of: "n\(index)", timeToLive: .seconds(100 + index), isAbsence: false, now: .zero)
+      #expect(memory.count <= Memory.most)
+    }
+    #expect(Self.word(memory.ask("n9999", now: .zero)) == "answer 9999")
+    #expect(Self.word(memory.ask("n0", now: .zero)) == "look up")
+    memory.forgetAll()
+    #expect(memory.count == 0)
+  }
+}

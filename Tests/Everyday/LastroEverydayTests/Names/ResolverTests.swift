@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroEveryday
+
+/// Answers when it is told to.
+private final class Slow: NameResolver {
+  typealias Answer = Result<ResolvedName, TransportError>
+
+  /// Look-ups begun, those cancelled, and names that could not be reached.
+  let counts = Watched((asked: 0, cancelled: 0, unreachable: 0))
+  private let pending = Lock([OneAnswer<Answer>]())
+
+  func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
+    let answer = OneAnswer<Answer>()
+    pending.withLock { $0.append(answer) }
+    counts.change { $0.asked += 1 }
+    return try await withTaskCancellationHandler {
+      await answer.value()
+    } onCancel: {
+      if answer.offer(.failure(.cancelled())) { counts.change { $0.cancelled += 1 } }
+    }.get()
+  }
+
+  func answer(_ answer: Answer) {
+    for one in pending.withLock({ pending in
+      defer { pending = [] }
+      return pending
+    }) { one.give(answer) }
+  }
+
+  func noteUnreachable(_ name: HostName, port: Int) { counts.change { $0.unreachable += 1 } }
+}
+
+@Suite("Resolvers", .timeLimit(.minutes(5)))
+struct ResolverTests {
+  private static let down = TransportError(stage: .resolve, code: .hostNotFound, message: "down")
+  private let name: HostName
+  private let found: ResolvedName
+
+  init() throws {
+    name = try HostName("far.test")
+    found = try ResolvedName(addresses: ["10.0.0.1", "[2001:DB8::1]"], timeToLive: .seconds(10))
+  }
+
+  @Test("addresses are told in one form, and what is none is refused")
+  func addresses() throws {
+    #expect(found.addresses == ["10.0.0.1", "2001:db8::1"])
+    for text in ["far.test", "", "10.0.0.1:80", "fe80::1%eth0", "10.0.0"] {
+      #expect(throws: TransportError.self, "\(text)") { try ResolvedName(addresses: [text]) }
+    }
+  }
+
+  @Test("all who ask have one look-up, and those who ask later its answer until its time is over")
+  func sharing() async throws {
+    let clock = ManualClock(), slow = Slow()
+    let resolver = CachingResolver(over: slow, time: clock.timeSource)
+    let answers = try await withThrowingTaskGroup(of: ResolvedName.self) { group in
+      for _ in 0..<100 { group.addTask { try await resolver.resolve(name, port: 1) } }
+      #expect(await slow.counts.wait { $0.asked == 1 })
+      slow.answer(.success(found))
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(answers == Array(repeating: found, count: 100))
+    clock.advance(by: .milliseconds(8_999))
+    #expect(try await resolver.resolve(name, port: 2) == found)
+    #expect(slow.counts.read { $0 }.asked == 1 && resolver.keptNames == 1)
+    clock.advance(by: .milliseconds(1_001))
+    async let again = resolver.resolve(name, port: 1)
+    #expect(await slow.counts.wait { $0.asked == 2 })
+    slow.answer(.failure(Self.down))
+    // Stale, for the look-up failed.
+    #expect(try await again == found)
+  }
+
+  @Test("who asks in the last tenth is answered at once, and has it looked up for those who come later")
+  func refreshing() async throws {
+    let clock = ManualClock(), slow = Slow()
+    let resolver = CachingResolver(over: slow, time: clock.timeSource)
+    async let first = resolver.resolve(name, port: 1)
+    #expect(await slow.counts.wait { $0.asked == 1 })
+    slow.answer(.success(found))
+    _ = try await first
+    clock.advance(by: .seconds(9))
+    for _ in 0..<10 { #expect(try await resolver.resolve(name, port: 1) == found) }
+    #expect(await slow.counts.wait { $0.asked == 2 })
+    clock.advance(by: .seconds(1))
+    // Its time is over: the look-up that is under way is waited for.
+    let later = try ResolvedName(addresses: ["10.0.0.9"], timeToLive: .seconds(10))
+    async let second = resolver.resolve(name, port: 1)
+    slow.answer(.success(later))
+    #expect(try await second == later)
+    #expect(slow.counts.read { $0 }.asked == 2)
+  }
+
+  @Test("addresses are given as they came, in turn, or at random, within their families")
+  func orders() async throws {
+    let name = name
+    let addresses = ["2001:db8::1", "2001:db8::2", "10.0.0.1", "10.0.0.2", "10.0.0.3"]
+    func firsts(_ order: AddressOrder, _ random: RandomSource = .seeded(1)) async throws -> [[String]] {
+      let slow = Slow()
+      let resolver = CachingResolver(over: slow, order: order, time: ManualClock().timeSource, random: random)
+      async let first = resolver.resolve(name, port: 1)
+      #expect(await slow.counts.wait { $0.asked == 1 })
+      slow.answer(.success(try ResolvedName(addresses: addresses)))
+      var answers = [try await first.addresses]
+      for _ in 0..<5 { answers.append(try await resolver.resolve(name, port: 1).addresses) }
+      return answers
+    }
+    #expect(try await firsts(.asGiven) == Array(repeating: addresses, count: 6))
+    let rotated = try await firsts(.rotated)
+    #expect(rotated.map { $0[0] } == [1, 2, 1, 2, 1, 2].map { "2001:db8::\($0)" })
+    #expect(rotated.map { $0[2] } == [1, 2, 3, 1, 2, 3].map { "10.0.0.\($0)" })
+    let shuffled = try await firsts(.shuffled)
+    for answer in rotated + shuffled {
+      #expect(Set(answer.prefix(2)) == Set(addresses.prefix(2)))
+      #expect(Set(answer) == Set(addresses) && answer.count == 5)
+    }
+    #expect(Set(shuffled).count > 2)
+    #expect(try await firsts(.shuffled, .seeded(1)) == shuffled)
+  }
+
+  @Test("all orders come up when addresses are shuffled, none much more often than another")
+  func shuffling() throws {
+    let given = try ResolvedName(addresses: ["10.0.0.1", "10.0.0.2", "10.0.0.3"], timeToLive: .seconds(7))
+    let random = RandomSource.seeded(17)
+    var counts: [ResolvedName: Int] = [:]
+    for _ in 0..<6_000 { counts[AddressOrder.shuffled.applied(to: given, turn: 0, random: random), default: 0] += 1 }
+    #expect(counts.count == 6 && counts.values.allSatisfy { (850...1_150).contains($0) })
+    #expect(counts.keys.allSatisfy { $0.timeToLive == .seconds(7) })
+    for order in AddressOrder.allCases {
+      let one = try ResolvedName(addresses: ["10.0.0.1"]), none = try ResolvedName(addresses: [])
+      #expect(order.applied(to: one, turn: 5, random: random) == one)
+      #expect(order.applied(to: none, turn: 5, random: random) == none)
+    }
+  }
+
+  @Test("what is flushed, or could not be reached, is asked for again")
+  func flushing() async throws {
+    let slow = Slow()
+    let resolver = CachingResolver(over: slow, time: ManualClock().timeSource)
+    let flushes: [() -> Void] = [
+      { resolver.flush(name) }, { resolver.flush() }, { resolver.noteUnreachable(name, port: 1) }, {},
+    ]
+    for (index, flush) in flushes.enumerated() {
+      async let answer = resolver.resolve(name, port: 1)
+      #expect(await slow.counts.wait { $0.asked == index + 1 })
+      slow.answer(.success(found))
+      #expect(try await answer == found)
+      flush()
+    }
+    #expect(try await resolver.resolve(name, port: 1) == found)
+    #expect(slow.counts.read { $0 }.unreachable == 1)
+  }
+
+  @Test("a failure is told to all, and remembered for a second")
+  func failing() async throws {
+    let clock = ManualClock(), slow = Slow()
+    let resolver = CachingResolver(over: slow, time: clock.timeSource)
+    let first = Task { try await resolver.resolve(name, port: 1) }
+    #expect(await slow.counts.wait { $0.asked == 1 })
+    slow.answer(.failure(Self.down))
+    await #expect(throws: TransportError.self) { try await first.value }
+    await #expect(throws: TransportError.self) { try await resolver.resolve(name, port: 1) }
+    #expect(slow.counts.read { $0 }.asked == 1)
+    clock.advance(by: .seconds(1))
+    async let second = resolver.resolve(name, port: 1)
+    #expect(await slow.counts.wait { $0.asked == 2 })
+    slow.answer(.success(found))
+    #expect(try await second == found)
+  }
+
+  @Test("who is cancelled waits no more; the look-up is, when no one waits for it")
+  func cancellation() async throws {
+    let slow = Slow()
+    let resolver = CachingResolver(over: slow)
+    let tasks = (0..<3).map { _ in Task { try await resolver.resolve(name, port: 1) } }
+    #expect(await slow.counts.wait { $0.asked == 1 })
+    tasks[0].cancel()
+    await #expect(throws: TransportError.self) { try await tasks[0].value }
+    slow.answer(.success(found))
+    #expect(try await tasks[1].value == found)
+    #expect(try await tasks[2].value == found)
+
+    resolver.flush()
+    let alone = Task { try await resolver.resolve(name, port: 1) }
+    #expect(await slow.counts.wait { $0.asked == 2 })
+    alone.cancel()
+    await #expect(throws: TransportError.self) { try await alone.value }
+    #expect(await slow.counts.wait { $0.cancelled == 1 })
+    // The next begins anew.
+    async let next = resolver.resolve(name, port: 1)
+    #expect(await slow.counts.wait { $0.asked == 3 })
+    slow.answer(.success(found))
+    #expect(try await next == found)
+  }
+
+  @Test("the system knows this machine, and that some names are none")
+  func system() async throws {
+    let resolver = SystemResolver()
+    let own = try await resolver.resolve(try HostName("localhost"), port: 80)
+    #expect(own.addresses.contains { $0 == "127.0.0.1" || $0 == "::1" }, "\(own)")
+    #expect(own.timeToLive == nil)
+    let task = Task { try await resolver.resolve(try HostName("localhost"), port: 80) }
+    task.cancel()
+    _ = await task.result
+  }
+
+  @Test("options are equal where their resolver is the same")
+  func options() throws {
+    let slow = Slow()
+    var options = ConnectionOptions()
+    #expect(options.resolver == nil)
+    options.resolver = slow
+    #expect(options.resolver as? Slow === slow)
+    #expect(options != ConnectionOptions())
+    var others = ConnectionOptions()
+    others.resolver = slow
+    #expect(options == others && options.hashValue == others.hashValue)
+    others.resolver = Slow()
+    #expect(options != others)
+    others.resolver = SystemResolver()
+    let copy = others
+    #expect(others == copy)
+    others.resolver = SystemResolver()
+    #expect(others != copy)
+    others.resolver = nil
+    #expect(others == ConnectionOptions())
+  }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroEveryday
+
+@Suite("Operations that take long", .timeLimit(.minutes(5)))
+struct OperationTests {
+  private static let url = "https://api.example.org/reports"
+
+  private func begin(
+    _ status: Int, _ fields: [String: String], method: HTTPRequest.Method = .post, options: OperationOptions = .init()
+  ) async throws -> OperationStart {
+    var fieldList = HTTPFields()
+    for (name, value) in fields { fieldList[try #require(HTTPField.Name(name))] = value }
+    let transport = ScriptedTransport([.answer(status, fields: fieldList, body: "body")])
+    let resource = HTTPResource<Data, any Error>.send(method, Self.url)
+    return try await TransportNetworkStack(transport).begin(resource, options: options)
+  }
+
+  @Test(
+    "the status is where the server says, and the result where the method has it",
+    arguments: [
+      (["Location": "/operations/1"], HTTPRequest.Method.post, "/operations/1", nil),
+      (["Operation-Location": "/o/1", "Location": "/r/1"], .post, "/o/1", "/r/1"),
+      (["Azure-AsyncOperation": "/o/1", "Location": "/r/1"], .post, "/o/1", "/r/1"),
+      (["Azure-AsyncOperation": "/o/1"], .post, "/o/1", nil),
+      (["Azure-AsyncOperation": "/o/1"], .put, "/o/1", "/reports"),
+      (["Operation-Location": "/o/1", "Azure-AsyncOperation": "/o/2", "Location": "/r"], .patch, "/o/1", "/reports"),
+      (["Location": "https://api.example.org/o"], .delete, "/o", nil),
+    ] as [([String: String], HTTPRequest.Method, String, String?)])
+  func handles(fields: [String: String], method: HTTPRequest.Method, status: String, result: String?) async throws {
+    for code in [202, 201] where code == 202 || fields.count > 1 {
+      guard case .running(let handle) = try await begin(code, fields, method: method) else {
+        Issue.record("there is no handle")
+        return
+      }
+      #expect(handle.statusURL == "https://api.example.org\(status)")
+      #expect(handle.resultURL == result.map { "https://api.example.org\($0)" })
+      let kept = try JSONDecoder().decode(OperationHandle.self, from: JSONEncoder().encode(handle))
+      #expect(kept == handle)
+    }
+  }
+
+  @Test("an answer that is the result is given as it is")
+  func atOnce() async throws {
+    for (code, fields) in [
+      (200, [:]), (201, ["Location": "/reports/1"]), (201, ["Location": "https://other.example.org/1"]),
+      (204, ["Operation-Location": "/o"]),
+    ] {
+      guard case .done(let body, let response) = try await begin(code, fields) else {
+        Issue.record("\(code) has a handle")
+        continue
+      }
+      #expect(response.status.code == code && body == Data((code == 204 ? "" : "body").utf8))
+    }
+  }
+
+  @Test(
+    "an operation elsewhere is not asked for, and a 202 without one is told; the answer is the error's",
+    arguments: [
+      (["Location": "https://evil.example.org/"], "response/foreign_operation"),
+      (["Location": "http://api.example.org/"], "response/foreign_operation"),
+      (["Operation-Location": "/o", "Location": "https://evil.example.org/"], "response/foreign_operation"),
+      (["Location": "ftp://x"], "response/invalid_url"), ([:], "response/no_operation"),
+    ])
+  func refused(fields: [String: String], failure: String) async throws {
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await begin(202, fields) }
+    #expect(error?.words == failure && error?.attempts.count == 1)
+    #expect(error?.response?.status == .accepted && error?.body == Data("body".utf8))
+    guard case .transport(let refusal)? = error?.reason else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(refusal.requestSent)
+  }
+
+  @Test("the result of a PUT that was redirected elsewhere is not at an origin that was not declared")
+  func redirected() async throws {
+    let name = try #require(HTTPField.Name("Azure-AsyncOperation"))
+    let steps: [ScriptedTransport.Step] = [
+      .redirect(307, to: "https://other.example.org/"), .answer(202, fields: [name: "https://api.example.org/o"]),
+    ]
+    let stack = TransportNetworkStack(ScriptedTransport(steps + steps))
+    let resource = HTTPResource<Data, any Error>.send(.put, Self.url)
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await stack.begin(resource) }
+    #expect(error?.words == "response/foreign_operation")
+    var options = OperationOptions()
+    options.origins = [try Origin("https://other.example.org")]
+    guard case .running(let handle) = try await stack.begin(resource, options: options) else {
+      Issue.record("there is no handle")
+      return
+    }
+    #expect(handle.resultURL == "https://other.example.org/")
+  }
+
+  @Test("a declared origin is asked, but for http below https")
+  func declared() async throws {
+    var options = OperationOptions()
+    options.origins = [try Origin("https://jobs.example.org"), try Origin("http://jobs.example.org")]
+    guard case .running = try await begin(202, ["Location": "https://jobs.example.org/1"], options: options) else {
+      Issue.record("there is no handle")
+      return
+    }
+    await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await begin(202, ["Location": "http://jobs.example.org/1"], options: options)
+    }
+  }
+
+  @Test("a 202 is asked for by Prefer, beside what the request prefers")
+  func prefers() async throws {
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
+    let resource = HTTPResource<Data, any Error>.send(.post, Self.url, headers: ["Prefer": "return=minimal"])
+    for prefersAsync in [false, true] {
+      _ = try await TransportNetworkStack(transport).begin(resource, prefersAsync: prefersAsync)
+    }
+    let sent = transport.requests.map { $0.head.headerFields.filter { $0.name.canonicalName == "prefer" }.map(\.value) }
+    #expect(sent == [["return=minimal"], ["return=minimal", "respond-async"]])
+  }
+
+  /// What is read of the scripted statuses: a number of the result, or how long to wait.
+  private func wait(
+    _ steps: [ScriptedTransport.Step], _ clock: ManualClock, options: OperationOptions = .init(),
+    firstWait: Int64? = nil, acceptedAt: Duration? = nil
+  ) async throws -> String {
+    var options = options
+    options.timeSource = clock.timeSource
+    options.randomSource = RandomSource { 1 << 63 }
+    let stack = TransportNetworkStack(ScriptedTransport(steps, time: clock.timeSource), time: clock.timeSource)
+    let handle = OperationHandle(statusURL: "https://api.example.org/o", firstWait: firstWait, acceptedAt: acceptedAt)
+    return try await stack.wait(for: handle, options: options) { body, _ in
+      let text = String(decoding: body, as: UTF8.self)
+      switch text {
+      case "running": return .running()
+      case "failed": return .failed(TestError(name: "broke"))
+      case "unreadable": throw TestError(name: "unreadable")
+      default: return Int(text).map { .running(after: .seconds($0)) } ?? .done(text)
+      }
+    }
+  }
+
+  @Test("waits grow by half up to their limit, spread by a tenth")
+  func growing() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let steps = Array(repeating: ScriptedTransport.Step.answer(200, body: "running"), count: 11)
+    #expect(try await wait(steps + [.answer(200, body: "done")], clock) == "done")
+    let waits = clock.sleeps.map { ($0.inSeconds * 1000).rounded() / 1000 }
+    #expect(waits == [1, 1.5, 2.25, 3.375, 5.063, 7.594, 11.391, 17.086, 25.629, 30, 30])
+    var spread = OperationPolling(
+      OperationHandle(statusURL: "https://a.test/"), Self.options(clock, RandomSource { 0 }))
+    spread.note(nil, ResourceResponse(head: HTTPResponse(status: .ok), url: ""))
+    try await spread.pause()
+    #expect(clock.sleeps.last == .seconds(0.9))
+  }
+
+  private static func options(_ clock: ManualClock, _ random: RandomSource) -> OperationOptions {
+    var options = OperationOptions()
+    options.timeSource = clock.timeSource
+    options.randomSource = random
+    return options
+  }
+
+  @Test("the closure's word counts before the server's, and that before ours; both are cut to the longest")
+  func asked() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let steps: [ScriptedTransport.Step] = [
+      .respond(status: .ok, headers: [.retryAfter: "7"], body: "running"),
+      .respond(status: .ok, headers: [.retryAfter: "7"], body: "3"),
+      .respond(status: .ok, headers: [.retryAfter: "7000"], body: "running"), .answer(200, body: "9000"),
+      .answer(200, body: "running"), .answer(200, body: "done"),
+    ]
+    #expect(try await wait(steps, clock, firstWait: 4) == "done")
+    #expect(clock.sleeps == [.seconds(4), .seconds(7), .seconds(3), .seconds(300), .seconds(300), .seconds(1)])
+  }
+
+  @Test("the operation's failure is thrown, and so is what reading throws")
+  func failed() async throws {
+    await #expect(throws: TestError(name: "broke")) { try await wait([.answer(200, body: "failed")], ManualClock()) }
+    await #expect(throws: TestError(name: "unreadable")) {
+      try await wait([.answer(200, body: "unreadable")], ManualClock())
+    }
+    await #expect(throws: HTTPFetchError<any Error>.self) { try await wait([.answer(500)], ManualClock()) }
+  }
+
+  @Test("a 404 is forgiven for two seconds, and for no longer")
+  func grace() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    #expect(try await wait([.answer(404), .answer(404), .answer(200, body: "done")], clock) == "done")
+    let late = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await wait([.answer(404), .answer(404), .answer(404)], ManualClock(autoAdvance: true))
+    }
+    #expect(late?.statusCode == .notFound)
+  }
+
+  @Test("both count from when the operation was accepted, as far as that is known")
+  func age() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    var options = OperationOptions()
+    options.timeSource = clock.timeSource
+    guard case .running(let handle) = try await begin(202, ["Location": "/o"], options: options) else {
+      Issue.record("there is no handle")
+      return
+    }
+    #expect(handle.acceptedAt == ManualClock.epoch)
+    let before = ManualClock.epoch - .seconds(3)
+    let late = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await wait([.answer(404)], ManualClock(autoAdvance: true), acceptedAt: before)
+    }
+    #expect(late?.statusCode == .notFound)
+    #expect(try await wait([.answer(200, body: "done")], clock, firstWait: 5, acceptedAt: before) == "done")
+    #expect(clock.sleeps == [.seconds(2)])
+    for far in [Int64.min, .max] {
+      let date = Duration(secondsComponent: far, attosecondsComponent: 0)
+      let steps: [ScriptedTransport.Step] =
+        far < 0 ? [.answer(200, body: "done")] : [.answer(404), .answer(200, body: "done")]
+      #expect(try await wait(steps, clock, acceptedAt: date) == "done")
+    }
+  }
+
+  @Test("a redirect leads to the result")
+  func seeOther() async throws {
+    let steps: [ScriptedTransport.Step] = [.redirect(303, to: "/result"), .answer(200, body: "the result")]
+    #expect(try await wait(steps, ManualClock()) == "the result")
+  }
+
+  @Test("the time limit ends the wait before one that would pass it")
+  func total() async throws {
+    var options = OperationOptions()
+    options.total = .seconds(5)
+    let clock = ManualClock(autoAdvance: true)
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await wait([.answer(200, body: "3"), .answer(200, body: "2")], clock, options: options)
+    }
+    #expect(error?.words == "timeout/total_timeout" && clock.now == .seconds(3))
+  }
+
+  @Test("the time limit ends a question that stalls")
+  func stalled() async throws {
+    let clock = ManualClock()
+    var options = OperationOptions()
+    options.total = .seconds(5)
+    options.timeSource = clock.timeSource
+    let transport = ScriptedTransport([.hang])
+    let stack = TransportNetworkStack(transport)
+    let handle = OperationHandle(statusURL: "https://api.example.org/o")
+    let task = Task { [options] in
+      try await stack.wait(for: handle, options: options) { _, _ in OperationState<Int>.running() }
+    }
+    #expect(await eventually { transport.runningRequests == 1 && clock.nextLimit != nil })
+    clock.advance(by: .seconds(5))
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await task.value }
+    #expect(error?.words == "timeout/total_timeout")
+    #expect(await eventually { transport.runningRequests == 0 })
+  }
+
+  @Test("cancelling ends a wait with the cancelled error")
+  func cancelled() async throws {
+    let clock = ManualClock()
+    let task = Task { try await wait([.answer(200, body: "60")], clock) }
+    try await clock.waitForSleepers(count: 1)
+    task.cancel()
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await task.value }
+    #expect(error?.isCancelled == true)
+  }
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import Testing
+
+@testable import LastroResilience
+
+/// `Docs/Simulation.md` and its plots, made of the simulations beside this file.
+enum SimulationPage {
+  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().appending(path: "Docs")
+
+  /// The page, and the plots by their names.
+  static func make() throws -> (page: String, plots: [String: String]) {
+    var page = """
+      # Resilience, simulated
+
+      What each mechanism of `LastroResilience` does when servers fail, beside what Polly 8 (as .NET's standard handlers set it) and
+      resilience4j would do with their settings. The machines are those of the library, driven on simulated time with seeds, so that
+      every run gives the same; the settings of the other two run on Lastro's machines, which differ from theirs in details (a half-open
+      circuit of ours reopens with the first failure). `make simulation` writes this page anew, and the tests of
+      `Tests/Everyday/LastroResilienceTests/Simulation` assert its figures.
+
+      """
+    var plots: [String: String] = [:]
+    let sections = [overload(), try outage(), try slowPeer(), try replica(), try storm()]
+    page += summary(sections.flatMap(\.measures))
+    for section in sections {
+      page += "\n## \(section.title)\n\n\(section.text)\n\n" + section.table.joined(separator: "\n") + "\n"
+      for (plot, caption) in section.plots {
+        plots[plot.name] = plot.svg
+        page += "\n![\(caption)](Simulation/\(plot.name).svg)\n"
+      }
+    }
+    return (page, plots)
+  }
+
+  /// What was measured without any mechanism, with the settings of Polly and resilience4j, and with Lastro's.
+  private struct Measure {
+    var name: String
+    var values: [String]
+
+    /// - Parameter values: of none, Polly, resilience4j and Lastro; of the first and last where only we have the
+    ///   mechanism.
+    init(_ name: String, _ values: [String]) {
+      self.name = name
+      self.values = values.count == 2 ? [values[0], "as none", "as none", values[1]] : Array(values.prefix(4))
+    }
+  }
+
+  private static func summary(_ measures: [Measure]) -> String {
+    let rows = measures.map { "| \($0.name) | \($0.values.joined(separator: " | ")) |" }.joined(separator: "\n")
+    return """
+
+      ## All in one table
+
+      | | none | Polly 8 | resilience4j | Lastro |
+      |---|---|---|---|---|
+      \(rows)
+
+      The settings are those that each publishes as its defaults. Polly 8 (`CircuitBreakerStrategyOptions`, as in its documentation, and
+      `HttpStandardResilienceOptions` of Microsoft.Extensions.Http.Resilience): a circuit opens at a ratio of 0.1 of at least 100 in 30 s,
+      for 5 s, with one probe; 1000 permits; 3 retries, 2 s exponential with jitter; a hedge after 2 s. resilience4j
+      (`CircuitBreakerConfig`, `BulkheadConfig`, `RetryConfig`): at 50 % of the last 100, for 60 s, with 10 probes; 25 permits; 2 retries
+      after 500 ms.
+
+      """
+  }
+
+  private struct Section {
+    var title: String
+    var text: String
+    var table: [String]
+    var plots: [(plot: Plot, caption: String)]
+    var measures: [Measure]
+  }
+
+  private static func number(_ value: Double, _ digits: Int = 0) -> String {
+    value.isFinite ? String(format: "%.\(digits)f", value) : "never"
+  }
+
+  private static func milliseconds(_ seconds: Double) -> String { number(seconds * 1000) + " ms" }
+
+  private static func overload() -> Section {
+    var table = ["| limiter | goodput, of the capacity | p99 of those served |", "|---|---|---|"]
+    var goodput: [(String, [Double])] = []
+    var latency: [(String, [Double])] = []
+    var shares: [String] = []
+    for (name, algorithm) in Overload.settings {
+      let outcome = Overload.run(algorithm)
+      let share = Double(outcome.goodput.reduce(0, +)) / Overload.capacity / Double(Overload.seconds)
+      shares.append("\(number(share * 100)) %")
+      table.append("| \(name) | \(number(share * 100)) % | \(milliseconds(outcome.percentile(0.99))) |")
+      goodput.append((name, outcome.goodput.dropLast().map(Double.init)))
+      latency.append((name, outcome.latencyBySecond.dropLast().map { Outcome.percentile(0.99, of: $0) * 1000 }))
+    }
+    return Section(
+      title: "Overload",
+      text: """
+        A server of 20 workers that serves \(number(Overload.capacity)) a second is asked for ten times as many; callers give up after 1 s,
+        and the server, which does not notice, works for them all the same.
+        """, table: table,
+      plots: [
+        (Plot(name: "overload-goodput", unit: "served in time, a second", series: goodput), "Goodput under overload"),
+        (Plot(name: "overload-latency", unit: "p99, ms", series: latency), "Latency under overload"),
+      ], measures: [Measure("overload: goodput, of the capacity", shares)])
+  }
+
+  private static func outage() throws -> Section {
+    var table = [
+      "| breaker | sent to the dead server | of these, once it had opened | breaks | back after | at worst |",
+      "|---|---|---|---|---|---|",
+    ]
+    var load: [(String, [Double])] = []
+    var wasted: [String] = []
+    var recovery: [String] = []
+    for (setting, result) in try Outage.summaries.get() {
+      wasted.append(number(result.wasted))
+      recovery.append("\(number(result.recovery, 1)) s")
+      let open = setting.policy == nil ? "–" : number(result.wastedOpen, 1)
+      let columns = [
+        setting.name, number(result.wasted), open, number(result.breaks, 1), "\(number(result.recovery, 1)) s",
+        "\(number(result.longestRecovery, 1)) s",
+      ]
+      table.append("| \(columns.joined(separator: " | ")) |")
+      load.append((setting.name, Outage.run(setting.policy).outcome.load.prefix(150).map(Double.init)))
+    }
+    return Section(
+      title: "Outage",
+      text: """
+        A client calls 50 times a second; from second 30 on the server refuses connections, for 30 s to 87 s. The figures are means of
+        twenty outages, for when a client is back depends on when in a break the server is; the plot shows one of a minute. Half of
+        30 s of calls takes 15 s to fail, so what opens Lastro's circuit is that 20 failed in a row, for a second. Its breaks grow with
+        the outage, to a twentieth of it, and not with each probe that fails.
+        """,
+      table: table,
+      plots: [(Plot(name: "outage-load", unit: "requests a second", series: load), "Load in an outage")],
+      measures: [Measure("outage: sent to the dead server", wasted), Measure("outage: back after", recovery)])
+  }
+
+  private static func slowPeer() throws -> Section {
+    var table = ["| hedging | more requests | p50 | p99 | p99.9 |", "|---|---|---|---|---|"]
+    var latency: [(String, [Double])] = []
+    var p99: [String] = []
+    var extra: [String] = []
+    for (name, result) in try SlowPeer.results.get() {
+      let shares = [0.5, 0.99, 0.999].map { milliseconds(result.outcome.percentile($0)) }
+      table.append("| \(name) | \(number(result.extra * 100, 1)) % | \(shares.joined(separator: " | ")) |")
+      p99.append(shares[1])
+      extra.append("\(number(result.extra * 100, 1)) %")
+      latency.append((name, result.outcome.latencyBySecond.dropLast().map { Outcome.percentile(0.99, of: $0) * 1000 }))
+    }
+    return Section(
+      title: "Slow peer",
+      text: """
+        200 calls a second; answers take 20 ms in the mean, and a second for one in a hundred. The calls go through a
+        `ResilientTransport`, as those of a stack do. resilience4j does not hedge.
+        """, table: table,
+      plots: [(Plot(name: "slow-peer-latency", unit: "p99, ms", series: latency), "Latency with a slow peer")],
+      measures: [
+        Measure("slow peer: p99", [p99[0], p99[1], "as none", p99[2]]),
+        Measure("slow peer: more requests", [extra[0], extra[1], "as none", extra[2]]),
+      ])
+  }
+
+  private static func replica() throws -> Section {
+    var table = ["| balancing | failures | of the calls meanwhile |", "|---|---|---|"]
+    var load: [(String, [Double])] = []
+    var shares: [String] = []
+    for (name, policy, outliers) in try HalfDeadReplica.settings() {
+      let result = try HalfDeadReplica.run(policy, outliers)
+      let share = Double(result.failures) / Double(result.callsWhileIll) * 100
+      shares.append("\(number(share, 1)) %")
+      table.append("| \(name) | \(result.failures) | \(number(share, 1)) % |")
+      load.append((name, result.outcome.load.map(Double.init)))
+    }
+    return Section(
+      title: "Half-dead replica",
+      text: """
+        100 calls a second go to three replicas; from second 30 to second 90 one of them fails four of five, at once. Polly and
+        resilience4j have no such mechanism. The plot shows what the ill one gets.
+        """, table: table,
+      plots: [(Plot(name: "replica-load", unit: "requests a second", series: load), "Load of the ill replica")],
+      measures: [Measure("half-dead replica: calls that fail", [shares[0], shares[3]])])
+  }
+
+  private static func storm() throws -> Section {
+    var table = [
+      "| clients | most in a second after the return, of the capacity | served a second, last 20 s |",
+      "|---|---|---|",
+    ]
+    var load: [(String, [Double])] = []
+    var goodput: [(String, [Double])] = []
+    var spikes: [String] = []
+    var served: [String] = []
+    for setting in try RetryStorm.settings() {
+      let result = RetryStorm.run(setting)
+      spikes.append(number(result.spike, 2))
+      served.append(number(result.goodput))
+      table.append("| \(setting.name) | \(number(result.spike, 2)) | \(number(result.goodput)) |")
+      load.append((setting.name, result.outcome.load.map(Double.init)))
+      goodput.append((setting.name, result.outcome.goodput.dropLast().map(Double.init)))
+    }
+    return Section(
+      title: "Retry storm",
+      text: """
+        1,000 clients each call every four seconds or so, which is 250 a second of the 300 that the server serves. It is down from second
+        20 to second 40; the link loses half from second 20 to second 60. Clients give up an attempt after 1 s, and the server works for
+        it all the same.
+        """, table: table,
+      plots: [
+        (Plot(name: "storm-load", unit: "requests a second", series: load), "Load in a retry storm"),
+        (Plot(name: "storm-goodput", unit: "served in time, a second", series: goodput), "Goodput in a retry storm"),
+      ],
+      measures: [
+        Measure("retry storm: spike, of the capacity", spikes),
+        Measure("retry storm: served a second at the end", served),
+      ])
+  }
+}
+
+/// Lines over seconds, as SVG.
+struct Plot {
+  var name: String
+  var unit: String
+  var series: [(name: String, values: [Double])]
+
+  private static let colors = ["#b0413e", "#d98e04", "#3a7d44", "#2660a4", "#6b4c9a"]
+  private static let (width, height, left, top) = (720.0, 260.0, 56.0, 16.0)
+
+  var svg: String {
+    let most = Self.end(of: series.flatMap(\.values).max() ?? 1)
+    let length = Self.end(of: Double(series.map(\.values.count).max() ?? 1))
+    let below = Self.top + Self.height
+    var parts = [
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"\(Int(below) + 40 + 18 * series.count)\" "
+        + "font-family=\"sans-serif\" font-size=\"12\">",
+      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>",
+    ]
+    for step in 0...4 {
+      let share = Double(step) / 4
+      let (x, y) = (Self.left + share * Self.width, below - share * Self.height)
+      parts.append(Self.line("M\(Self.left) \(y)H\(Self.left + Self.width)", "#ddd"))
+      parts.append("<text x=\"\(Self.left - 6)\" y=\"\(y + 4)\" text-anchor=\"end\">\(Int(share * most))</text>")
+      parts.append("<text x=\"\(x)\" y=\"\(below + 16)\" text-anchor=\"middle\">\(Int(share * length)) s</text>")
+    }
+    parts.append("<text x=\"\(Self.left + 6)\" y=\"\(Self.top + 12)\">\(unit)</text>")
+    for (index, (name, values)) in series.enumerated() {
+      let color = Self.colors[index % Self.colors.count]
+      let points = values.enumerated().map { second, value in
+        String(
+          format: "%.1f %.1f", Self.left + Double(second) / length * Self.width, below - value / most * Self.height)
+      }
+      parts.append(Self.line("M" + points.joined(separator: "L"), color))
+      let y = below + 38 + 18 * Double(index)
+      parts.append(Self.line("M\(Self.left) \(y - 4)h24", color))
+      parts.append("<text x=\"\(Self.left + 32)\" y=\"\(y)\">\(name)</text>")
+    }
+    return (parts + ["</svg>"]).joined(separator: "\n") + "\n"
+  }
+
+  /// Four round steps that reach so far.
+  private static func end(of most: Double) -> Double {
+    let steps = (0..<6).flatMap { power in [1.0, 2, 2.5, 5].map { $0 * pow(10, Double(power)) } }.filter {
+      $0.truncatingRemainder(dividingBy: 1) == 0
+    }
+    return 4 * (steps.first { 4 * $0 >= most } ?? most / 4)
+  }
+
+  private static func line(_ path: String, _ color: String) -> String {
+    "<path d=\"\(path)\" fill=\"none\" stroke=\"\(color)\" stroke-width=\"1.5\"/>"
+  }
+}
+
+@Suite("Page of the simulations")
+struct SimulationPageTests {
+  @Test("is what the simulations give; LASTRO_RENEW=1 writes it anew")
+  func page() throws {
+    let (page, plots) = try SimulationPage.make()
+    let file = SimulationPage.folder.appending(path: "Simulation.md")
+    if ProcessInfo.processInfo.environment["LASTRO_RENEW"] == "1" {
+      let folder = SimulationPage.folder.appending(path: "Simulation")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      for (name, svg) in plots { try Data(svg.utf8).write(to: folder.appending(path: "\(name).svg")) }
+      try Data(page.utf8).write(to: file)
+      return
+    }
+    let kept = try String(contentsOf: file, encoding: .utf8)
+    #expect(page.components(separatedBy: "\n") == kept.components(separatedBy: "\n"), "make simulation writes it anew")
+  }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import HTTPTypes
+import Lastro
+import LastroEveryday
+import LastroSQLiteCache
+import LastroSupport
+import Testing
+
+@Suite("A process that is killed while it keeps answers leaves no half of one", .timeLimit(.minutes(5)))
+struct KilledWriterTests {
+  /// How often a process is killed at any moment; `make long` raises it.
+  static let kills = ProcessInfo.processInfo.environment["LASTRO_KILLS"].flatMap { Int($0) } ?? 8
+
+  /// Bodies by their number, so that one that is torn or another's is told.
+  static func body(_ number: Int) -> Data {
+    Data(repeating: UInt8(number % 251), count: number.isMultiple(of: 2) ? 100_000 + number : 100 + number)
+  }
+
+  /// Keeps answers one after another in a child, which ends itself, and looks at what is there afterwards.
+  static func check(_ folder: SQLiteCacheStoreTests.Folder) async throws -> Int {
+    let store = try SQLiteCacheStore(directory: folder.path)
+    var whole = 0
+    for number in 0..<200 {
+      let key = SQLiteCacheStoreTests.key(UInt8(number))
+      guard let head = await store.heads(for: key).first else { continue }
+      #expect(await store.body(of: head.id)?.bytes == body(number), "answer \(number) is torn")
+      whole += 1
+    }
+    return whole
+  }
+
+  @Test("at each step of writing", arguments: BodyFiles.Step.allCases)
+  func steps(step: BodyFiles.Step) async throws {
+    let folder = SQLiteCacheStoreTests.Folder()
+    let path = folder.path
+    let name = step.rawValue
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, name = name as String] in
+      let count = Lock(0)
+      let store = try SQLiteCacheStore(
+        directory: path, maximumBytes: 1 << 28, maximumEntryBytes: 1 << 24, persistsCredentialed: false,
+        time: .continuous, random: .system, onEvent: nil
+      ) { now in
+        guard now.rawValue == name,
+          count.withLock({
+            $0 += 1; return $0
+          }) == 3
+        else { return 0 }
+        kill(getpid(), SIGKILL)
+        return 0
+      }
+      for number in 0..<200 {
+        await SQLiteCacheStoreTests.add(store, SQLiteCacheStoreTests.key(UInt8(number)), KilledWriterTests.body(number))
+      }
+    }
+    // Every second body is a file; the third step of its kind is that of answer 4, or of answer 2 where all count.
+    #expect(try await Self.check(folder) == (step == .inserted ? 2 : 4))
+  }
+
+  @Test("at any moment", arguments: 0..<kills)
+  func anyMoment(round: Int) async throws {
+    let folder = SQLiteCacheStoreTests.Folder()
+    let path = folder.path
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, round = round as Int] in
+      let store = try SQLiteCacheStore(directory: path)
+      let killer = Thread {
+        usleep(UInt32(2_000 + round * 7_919 % 63_352))
+        kill(getpid(), SIGKILL)
+      }
+      killer.start()
+      // Longer than the thread waits, however slow the machine is: the last one is written again and again.
+      while true {
+        for number in 0..<200 {
+          await SQLiteCacheStoreTests.add(
+            store, SQLiteCacheStoreTests.key(UInt8(number)), KilledWriterTests.body(number))
+        }
+      }
+    }
+    _ = try await Self.check(folder)
+  }
+}

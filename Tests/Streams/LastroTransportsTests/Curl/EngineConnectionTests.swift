@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroCurl
+import LastroTransports
+import LastroStreamsTesting
+import LastroTesting
+import PeerSupport
+import Testing
+
+@Suite("Connections over the engine", .timeLimit(.minutes(5)))
+struct EngineConnectionTests {
+  private let authority: CertificateAuthority
+
+  init() throws { authority = try CertificateAuthority() }
+
+  /// A server that sends everything back, over TLS for `localhost` where asked.
+  private func echo(tls: Bool) throws -> LoopbackServer {
+    guard tls else { return try LoopbackServer(handler: sendBack) }
+    return try LoopbackServer(tls: LoopbackTLS(try authority.issue(hosts: ["localhost"])), handler: sendBack)
+  }
+
+  private func parameters(tls: Bool) -> ConnectionParameters {
+    let parameters: ConnectionParameters = tls ? .tls : .tcp
+    var options = ConnectionOptions()
+    options.proxy = .none
+    options.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    parameters.connection = options
+    parameters.connectTimeout = .seconds(600)
+    return parameters
+  }
+
+  private func place(_ server: LoopbackServer) throws -> ConnectionEndpoint {
+    try place(server.isTLS ? "localhost" : "127.0.0.1", server.port)
+  }
+
+  private func place(_ host: String, _ port: Int) throws -> ConnectionEndpoint {
+    .hostPort(host: .init(host), port: try #require(ConnectionEndpoint.Port("\(port)")))
+  }
+
+  @Test("Bytes go over TCP and TLS and come back, both ends are told", arguments: [false, true])
+  func streams(tls: Bool) async throws {
+    let server = try echo(tls: tls)
+    let connection = NetworkConnection(to: try place(server), using: parameters(tls: tls))
+    try await connection.start()
+    #expect(connection.facts?.remotePort == server.port)
+    #expect((connection.facts?.tls != nil) == tls)
+    #expect(connection.facts?.trust == (tls ? .validated : .plain))
+    let sent = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) })
+    async let sending: Void = connection.send(sent, contentContext: .finalMessage)
+    let got = try await connection.receiveMessage()
+    try await sending
+    #expect(got.data == sent && got.isEndOfStream)
+    connection.cancel()
+  }
+
+  @Test("A certificate that nobody vouches for fails the connection") func untrusted() async throws {
+    let server = try echo(tls: true)
+    let stranger = try CertificateAuthority()
+    let parameters = parameters(tls: true)
+    parameters.connection?.tls.roots = .pem(Array(stranger.rootPEM.utf8))
+    let connection = NetworkConnection(to: try place(server), using: parameters)
+    let error = try await #require(throws: ConnectionError.self) { try await connection.start() }
+    #expect(error.cause?.code == .untrustedCertificate, "\(error)")
+  }
+
+  @Test("A socket that is not there fails the connection with its errno") func missing() async throws {
+    let missing = NetworkConnection(
+      to: .unix(path: "/nonexistent/lastro/socket"), using: parameters(tls: false))
+    let error = try await #require(throws: ConnectionError.self) { try await missing.start() }
+    // ENOENT.
+    #expect(error.cause?.stage == .connect && error.cause?.systemCode == 2, "\(error)")
+  }
+
+  @Test("Datagrams go over UDP, each a message, empty ones too") func datagrams() async throws {
+    let server = try LoopbackDatagramServer { .answer($0.bytes) }
+    let connection = NetworkConnection(to: try place("127.0.0.1", server.port), using: .udp)
+    try await connection.start()
+    #expect(connection.facts?.remotePort == server.port)
+    for bytes in [Data("one".utf8), Data(), Data(repeating: 7, count: 65_507)] {
+      try await connection.send(bytes)
+      let got = try await connection.receiveMessage()
+      #expect(got.data == bytes && got.isComplete && !got.isEndOfStream)
+    }
+    await #expect(throws: ConnectionError.transport(.refused(.invalidOption, ""))) {
+      try await connection.send(Data(count: 65_508))
+    }
+    #expect(connection.state == .ready)
+    connection.cancel()
+  }
+
+  @Test("Every promise is kept over TCP and TLS", arguments: [false, true])
+  func conformance(tls: Bool) async throws {
+    let server = try echo(tls: tls)
+    let factory = NetworkConnectionFactory(to: try place(server))
+    try await check(factory, using: parameters(tls: tls))
+  }
+
+  @Test("Every promise is kept by a transport over TCP and TLS", arguments: [false, true])
+  func transport(tls: Bool) async throws {
+    let server = try echo(tls: tls)
+    let network = NetworkConnectionFactory(to: try place(server))
+    let factory = TransformingConnectionFactory(over: network) { Inverted() }
+    try await check(factory, using: parameters(tls: tls))
+  }
+
+  @Test("Every promise is kept through dante, by SOCKS 5") func socks() async throws {
+    let dante = try await DantePeer.start()
+    defer { dante.stop() }
+    let server = try echo(tls: false)
+    let factory = try SOCKS5ConnectionFactory(
+      to: try place(server), serverAddress: try place("127.0.0.1", dante.port))
+    try await check(factory, using: parameters(tls: false))
+  }
+
+  @Test("Every promise is kept through squid, by CONNECT, but for half-closed streams") func connect() async throws {
+    let squid = try await SquidPeer.start()
+    defer { squid.stop() }
+    let server = try echo(tls: false)
+    let factory = try HTTPConnectConnectionFactory(
+      to: try place(server), serverAddress: try place("127.0.0.1", squid.port))
+    let suite = ConnectionConformance(of: factory, using: parameters(tls: false), patience: .seconds(1200))
+    // Squid ends a tunnel for both directions as soon as one has ended.
+    let endsOfSquid = [
+      "a final message ends our direction", "a message without end takes all up to the end of the stream",
+    ]
+    let findings = await suite.findings().filter { !endsOfSquid.contains($0.promise) }
+    #expect(findings.isEmpty, "\(findings)")
+  }
+
+  private func check(
+    _ factory: any ConnectionFactory, using parameters: ConnectionParameters,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let findings = await ConnectionConformance(of: factory, using: parameters, patience: .seconds(1200)).findings()
+    #expect(findings.isEmpty, "\(findings)", sourceLocation: sourceLocation)
+  }
+}
+
+@Sendable private func sendBack(_ connection: LoopbackConnection) throws {
+  while case let bytes = connection.read(max: 65_536), !bytes.isEmpty { try connection.write(bytes) }
+}
+
+/// A transport whose server may send back what it does not understand.
+private struct Inverted: StreamTransform {
+  mutating func outgoing(_ data: Data) -> Data { Data(data.map { ~$0 }) }
+  mutating func incoming(_ data: Data) -> Data { Data(data.map { ~$0 }) }
+}

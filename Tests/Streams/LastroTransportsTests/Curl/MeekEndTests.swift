@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroCurl
+import LastroTransports
+import LastroStreamsTesting
+import LastroSupport
+import LastroTesting
+import LastroTunnels
+import TestSupport
+import Testing
+
+@Suite("meek as a tunnel: what was written arrives", .timeLimit(.minutes(5)))
+struct MeekEndTests {
+  let lab: TestAuthority
+
+  init() throws { lab = try TestAuthority() }
+
+  private static let anywhere = DialRequest(host: "target.test", port: 1, connectTimeout: nil)
+
+  private func url(_ server: LoopbackMeekServer) throws -> URL { try #require(URL(string: server.server.baseURL)) }
+
+  /// By our stack, and over streams.
+  private func dialers(_ peer: LoopbackMeekServer, _ time: TimeSource = .endless()) throws -> [any Dialer] {
+    var configuration = CurlConfiguration()
+    configuration.connection = lab.options()
+    let server = try MeekServer(url(peer))
+    return [
+      MeekDialer(server, through: try CurlNetworkStack(configuration), time: time),
+      MeekDialer(server, over: lab.dialer(), time: time),
+    ]
+  }
+
+  @Test("bytes that were written before closing still reach the server, in order")
+  func closing() async throws {
+    let peer = try LoopbackMeekServer()
+    for dialer in try dialers(peer) {
+      let before = peer.server.requests.count
+      let sent = Data((0..<120_000).map { UInt8(truncatingIfNeeded: $0 >> 6) })
+      let stream = try await dialer.dial(Self.anywhere)
+      try await stream.write(sent)
+      stream.close()
+      let received = { peer.server.requests.dropFirst(before).map(\.body).joined() }
+      #expect(await eventually { received().count == sent.count })
+      #expect(received().elementsEqual(sent))
+    }
+  }
+
+  @Test("ending our direction waits until the server has all bytes; reading goes on, writing does not")
+  func finishing() async throws {
+    let peer = try LoopbackMeekServer()
+    for dialer in try dialers(peer) {
+      let before = peer.server.requests.count
+      let stream = try await dialer.dial(Self.anywhere)
+      try await stream.write(Data(repeating: 7, count: 120_000))
+      try await stream.finishWriting()
+      try await stream.finishWriting()
+      #expect(peer.server.requests.dropFirst(before).reduce(0) { $0 + $1.body.count } == 120_000)
+      #expect(try await transportError { try await stream.write(Data([1])) }.code == .streamClosed)
+      #expect(try await stream.bytes(exactly: 120_000) == Data(repeating: 7, count: 120_000))
+      stream.close()
+      #expect(try await transportError { try await stream.finishWriting() }.code == .streamClosed)
+    }
+  }
+
+  @Test("a server that takes nothing does not keep a closed session, nor the end of a direction")
+  func farewell() async throws {
+    let peer = try LoopbackMeekServer { _, request in request.body.isEmpty ? nil : .fault(.stall) }
+    let seen = peer.server.requests.count
+    for (index, dialer) in try dialers(peer, .endless(but: .seconds(5))).enumerated() {
+      let stream = try await dialer.dial(Self.anywhere)
+      try await stream.write(Data("never taken".utf8))
+      #expect(await eventually { peer.server.requests.dropFirst(seen).count { !$0.body.isEmpty } == index + 1 })
+      let limited = try await transportError { try await stream.finishWriting(within: .seconds(5)) }
+      #expect(limited.code == .idleTimeout)
+      stream.close()
+      #expect(await eventually { peer.server.openConnections == 0 })
+    }
+  }
+
+  @Test("a final message over meek carries its request, and the answer comes")
+  func finalMessage() async throws {
+    let peer = try LoopbackMeekServer()
+    let factory = try MeekConnectionFactory(to: url(peer), serverURL: url(peer))
+    let stream = try await ConnectionFactoryDialer(factory).dial(Self.anywhere)
+    try await stream.write(Data("request".utf8))
+    try await stream.finishWriting()
+    #expect(try await stream.bytes(exactly: 7) == Data("request".utf8))
+    #expect(peer.server.requests.reduce(into: []) { $0 += $1.body } == Array("request".utf8))
+  }
+
+  @Test("TLS over meek tells its server of the end")
+  func closeNotify() async throws {
+    let received = Lock([Int]())
+    let server = try LoopbackServer(tls: lab.tls()) { connection in
+      let count = connection.readToEnd().count
+      received.withLock { $0.append(count) }
+    }
+    // It does not close its connection to the server: only TLS tells.
+    let peer = try LoopbackMeekServer(target: .port(server.port))
+    // Answers that come later than the peer waits for them are asked for again.
+    for (index, below) in try dialers(peer, .continuous).enumerated() {
+      let stream = try await TLSDialer(over: below, connection: lab.options()).dial(server.request())
+      try await stream.write(Data(repeating: 1, count: 100_000))
+      stream.close()
+      #expect(await eventually { received.withLock { $0.count } == index + 1 })
+      #expect(received.withLock { $0.last } == 100_000)
+    }
+  }
+
+  @Test("a connection that nobody uses any more is closed, while the dialer lives")
+  func idleConnection() async throws {
+    let peer = try LoopbackMeekServer()
+    let dialer = MeekDialer(try MeekServer(url(peer)), over: lab.base)
+    let stream = try await dialer.dial(Self.anywhere)
+    stream.close()
+    #expect(await eventually { peer.server.openConnections == 0 })
+    // Another one is dialed for the next.
+    try await dialer.dial(Self.anywhere).expectEcho()
+  }
+}

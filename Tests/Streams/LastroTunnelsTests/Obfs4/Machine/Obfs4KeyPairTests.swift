@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroTunnels
+import Testing
+
+@Suite("Keys of obfs4, and how random they look")
+struct Obfs4KeyPairTests {
+  @Test("of 1500 keys of a seed, half have a representative; indices, top bits and choices are even")
+  func statistics() throws {
+    var random = Obfs4SeededRandom(seed: 2022)
+    var made = 0
+    var indices = [Int](repeating: 0, count: 8)
+    var topBits = [Int](repeating: 0, count: 4)
+    var ones = [Int](repeating: 0, count: 256)
+    var representatives: Set<[UInt8]> = []
+    for _ in 0..<1500 {
+      let drawn = random.fill(33)
+      guard let pair = try Obfs4KeyPair(secret: [UInt8](drawn.prefix(32)), tweak: drawn[32]) else { continue }
+      made += 1
+      indices[Int(drawn[0] & 7)] += 1
+      topBits[Int(pair.representative[31] >> 6)] += 1
+      for bit in 0..<256 where pair.representative[bit / 8] >> (bit % 8) & 1 == 1 { ones[bit] += 1 }
+      representatives.insert(pair.representative)
+      #expect(try Obfs4Primitives.point(ofRepresentative: pair.representative) == pair.publicKey)
+    }
+    // About five standard deviations each.
+    #expect((650...850).contains(made))
+    #expect(representatives.count == made)
+    #expect(indices.allSatisfy { (45...145).contains($0) }, "\(indices)")
+    #expect(topBits.allSatisfy { (125...250).contains($0) }, "\(topBits)")
+    #expect(ones.allSatisfy { abs($0 - made / 2) < 75 })
+  }
+
+  @Test("a key is drawn again until it has a representative, with 33 fresh bytes each time")
+  func redraws() throws {
+    let vectors = try Obfs4Vectors.read()
+    let keys = vectors.dirty_keys_montgomery.keys
+    let without = try #require(keys.first { $0.representative == nil })
+    let with = try #require(keys.first { $0.representative != nil })
+    var random = Obfs4ScriptedRandom([
+      without.secret.bytes + [without.tweak], without.secret.bytes + [without.tweak], with.secret.bytes + [with.tweak],
+    ])
+    let pair = try Obfs4KeyPair.generate(using: &random)
+    #expect(pair.secret == with.secret.bytes)
+    #expect(pair.publicKey == with.dirty_public.bytes)
+    #expect(pair.representative == with.representative?.bytes)
+  }
+
+  @Test("the tweak's lowest and two highest bits choose, the others do not")
+  func tweaks() throws {
+    let key = try #require(
+      try Obfs4Vectors.read().dirty_keys_montgomery.keys.first { $0.representative != nil })
+    let found = try (0...255).map { try Obfs4KeyPair(secret: key.secret.bytes, tweak: $0)?.representative }
+    #expect(Set(found).count == 8)
+    for tweak in 0...255 { #expect(found[tweak] == found[tweak & 0xc1]) }
+  }
+
+  @Test("numbers of a range are drawn evenly, its ends among them")
+  func numbers() {
+    var random = Obfs4SeededRandom(seed: 5)
+    var counts = [Int](repeating: 0, count: 7)
+    for _ in 0..<7000 { counts[random.number(in: 10...16) - 10] += 1 }
+    #expect(counts.allSatisfy { (850...1150).contains($0) })
+    // Less than 2^64 mod 7 = 2 is drawn again.
+    var scripted = Obfs4ScriptedRandom([[0], [1], [2]])
+    #expect(scripted.number(in: 10...16) == 12)
+  }
+
+  @Test("the system's randomness fills any count", arguments: [0, 1, 7, 8, 9, 8128])
+  func systemRandom(count: Int) {
+    var random = Obfs4SystemRandom()
+    let one = random.fill(count)
+    let other = random.fill(count)
+    #expect(one.count == count && other.count == count)
+    if count >= 7 { #expect(one != other) }
+  }
+}
