@@ -2,8 +2,8 @@
 
 internal import FoundationEssentials
 public import Lastro
-internal import LastroTunnels
 public import LastroTesting
+internal import LastroTunnels
 
 /// An obfs4 server on 127.0.0.1, or in memory, that follows its ``LoopbackObfs4Behavior``: it behaves like obfs4proxy,
 /// or violates the protocol.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LastroTunnels
 internal import LastroSupport
+internal import LastroTunnels
 
 /// The state that the servers of one certificate share: their keys, and the hellos already seen.
 final class Obfs4Bridge: Sendable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-internal import LastroTunnels
 public import LastroTesting
+internal import LastroTunnels
 
 /// A Shadowsocks server on 127.0.0.1, or in memory, that follows its ``LoopbackShadowsocksBehavior``: it behaves like
 /// shadowsocks-libev, or violates the protocol.

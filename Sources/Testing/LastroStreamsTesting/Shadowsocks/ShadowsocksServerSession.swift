@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LastroTunnels
 internal import LastroSupport
+internal import LastroTunnels
 internal import LastroWire
 
 /// The state that the streams of one server share: the key, the salts already seen, and the requested targets.

@@ -3,8 +3,8 @@
 import ArgumentParser
 import FoundationEssentials
 import Lastro
-import LastroEveryday
 import LastroCurl
+import LastroEveryday
 
 struct ExplainCommand: FetchingCommand {
   static let configuration = CommandConfiguration(

@@ -4,8 +4,8 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import Lastro
-import LastroEveryday
 import LastroCurl
+import LastroEveryday
 
 struct FetchCommand: FetchingCommand {
   static let configuration = CommandConfiguration(

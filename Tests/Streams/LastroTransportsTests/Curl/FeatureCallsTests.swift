@@ -2,8 +2,8 @@
 
 import FoundationEssentials
 import Lastro
-import LastroEveryday
 import LastroCurl
+import LastroEveryday
 import LastroTesting
 import Testing
 

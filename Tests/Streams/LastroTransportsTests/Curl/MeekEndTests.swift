@@ -3,10 +3,10 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroTransports
 import LastroStreamsTesting
 import LastroSupport
 import LastroTesting
+import LastroTransports
 import LastroTunnels
 import TestSupport
 import Testing

@@ -3,11 +3,11 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroTransports
 import LastroGemini
 import LastroHTTP
 import LastroStreamsTesting
 import LastroTesting
+import LastroTransports
 import LastroTunnels
 import LastroWebSocket
 import TestSupport

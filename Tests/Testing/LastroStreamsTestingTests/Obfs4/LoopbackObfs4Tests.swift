@@ -2,9 +2,9 @@
 
 import FoundationEssentials
 import Lastro
-import LastroTunnels
 import LastroStreamsTesting
 import LastroTesting
+import LastroTunnels
 import TestSupport
 import Testing
 

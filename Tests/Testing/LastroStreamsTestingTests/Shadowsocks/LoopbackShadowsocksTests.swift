@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
-import LastroTunnels
 import LastroStreamsTesting
 import LastroTesting
+import LastroTunnels
 import TestSupport
 import Testing
 

@@ -4,8 +4,8 @@ import ConformanceData
 import Foundation
 import HTTPTypes
 import Lastro
-import LastroEveryday
 import LastroCurl
+import LastroEveryday
 import LastroSupport
 import LastroTesting
 import LastroWire

@@ -2,8 +2,8 @@
 
 import Foundation
 import Lastro
-import LastroEveryday
 import LastroCurl
+import LastroEveryday
 import PeerSupport
 import TestSupport
 import Testing

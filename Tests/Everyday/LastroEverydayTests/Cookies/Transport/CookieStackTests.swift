@@ -3,12 +3,12 @@
 import Foundation
 import HTTPTypes
 import Lastro
-@testable import LastroEveryday
 import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing
 
+@testable import LastroEveryday
 
 /// A jar between a stack and its transport.
 @Suite("Cookies of a stack", .timeLimit(.minutes(5)))

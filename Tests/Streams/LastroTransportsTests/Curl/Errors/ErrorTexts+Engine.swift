@@ -4,12 +4,12 @@ import CLastro
 import FoundationEssentials
 import Glibc
 import HTTPTypes
-@testable import LastroHTTP
 import LastroTesting
 import Testing
 
 @testable import Lastro
 @testable import LastroCurl
+@testable import LastroHTTP
 @testable import LastroWire
 
 extension ErrorTexts {

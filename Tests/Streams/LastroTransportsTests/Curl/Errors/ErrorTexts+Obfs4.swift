@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@testable import LastroTunnels
 import Testing
 
 @testable import Lastro
+@testable import LastroTunnels
 
 extension ErrorTexts {
   static func obfs4() throws -> Self {
