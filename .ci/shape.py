@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the shape of the types in `Sources`.
 
-A type has at most 25 stored properties, and lies in at most four files of its target. No two types have one name. A public
-type lies in a file that is named after it. The exceptions stand in `.ci/shape.txt`, each with its reason; a line that nothing
+A type has at most 25 stored properties, and its instance members lie in at most four files of its target. No two types have one
+name. A public type lies in a file that is named after it. The exceptions stand in `.ci/shape.txt`, each with its reason; a line that nothing
 needs fails too.
 """
 import collections
@@ -16,6 +16,8 @@ TYPE = re.compile(r"( *)(?:@\S+ )*((?:(?:public|package|internal|private|filepri
                   r"(struct|class|enum|actor|protocol|extension) ([\w.]+)")
 STORED = re.compile(r" *(?:@\w+(?:\([^)]*\))? )*(?:(?:public|package|internal|private|fileprivate|final|weak|unowned|nonisolated|lazy)"
                     r"(?:\([a-z]+\))? )*(?:let|var) (.*)")
+MEMBER = re.compile(r" *(?:@\S+ )*(?:(?:public|package|internal|private|final|mutating|nonisolated|consuming|borrowing|weak|unowned|lazy|"
+                    r"convenience|required)(?:\([a-z]+\))? )*(?:let|var|func|init|subscript)\b")
 COMPUTED = re.compile(r"[^=]*\{(?! *(?:didSet|willSet))")
 
 
@@ -55,6 +57,8 @@ class Survey:
             depth = len(line) - len(line.lstrip())
             if line.strip() and line.strip()[0] not in ")}#":
                 owners = [owner for owner in owners if owner[0] < depth]
+            if owners and depth == owners[-1][0] + 2 and MEMBER.match(line):
+                self.files[target, ".".join(owner[1] for owner in owners)].add(path)
             if found := TYPE.match(line):
                 self.declare(path, target, found, owners)
                 owners.append((depth, found[4], found[3]))
@@ -65,7 +69,6 @@ class Survey:
 
     def declare(self, path, target, found, owners):
         name = ".".join([*(owner[1] for owner in owners), found[4]])
-        self.files[target, name.split(".")[0]].add(path)
         if found[3] != "extension" and "private" not in found[2]:
             self.declared[name.split(".")[-1] if not owners else name].append((path, target, found[2], bool(owners)))
 
@@ -79,9 +82,9 @@ def findings(survey):
     for (target, name), count in owned.items():
         if count > PROPERTIES:
             yield f"properties {name}", f"{target}: {name} has {count} stored properties"
-    tops = {(place[1], name) for name, places in survey.declared.items() for place in places if not place[3]}
+    own = {(place[1], name) for name, places in survey.declared.items() for place in places}
     for (target, name), files in survey.files.items():
-        if (target, name) in tops and len(files) > FILES:
+        if (target, name) in own and len(files) > FILES:
             yield f"files {name}", f"{target}: {name} lies in {len(files)} files"
     for name, places in survey.declared.items():
         if len(places) > 1 and "." not in name:

@@ -3,8 +3,8 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
-import LastroEveryday
 import LastroCurl
+import LastroEveryday
 import LastroSQLiteCache
 import LastroTesting
 

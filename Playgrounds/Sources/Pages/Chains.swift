@@ -3,8 +3,8 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroTransports
 import LastroTesting
+import LastroTransports
 import LastroTunnels
 
 private func connected(_ echo: ConnectionEndpoint) async throws {

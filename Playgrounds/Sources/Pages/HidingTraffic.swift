@@ -3,9 +3,9 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroTransports
 import LastroStreamsTesting
 import LastroTesting
+import LastroTransports
 import LastroTunnels
 
 private func dial(_ bridgeLine: String, _ base: any Dialer, _ options: ConnectionOptions) async throws -> any ByteStream

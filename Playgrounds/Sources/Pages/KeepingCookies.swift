@@ -3,8 +3,8 @@
 import Foundation
 import HTTPTypes
 import Lastro
-import LastroEveryday
 import LastroCurl
+import LastroEveryday
 import LastroTesting
 
 private func given() throws -> CurlNetworkStack {

@@ -3,9 +3,9 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroTransports
 import LastroStreamsTesting
 import LastroTesting
+import LastroTransports
 import LastroTunnels
 import LastroWebSocket
 

@@ -46,35 +46,52 @@ public struct Resilience: Sendable {
   public static func standard() -> Resilience { Resilience(pacer: Pacer(), breaker: CircuitBreaker()) }
 }
 
-/// An action of a part of ``Resilience`` on a request.
-public struct ResilienceEvent: Sendable, Hashable {
-  /// The kind of the event. Cases may be added: a `switch` needs an `@unknown default`.
-  @nonexhaustive
-  public enum Kind: Sendable, Hashable {
-    /// The request waited for its pace.
-    case paced(Duration)
-    /// The request waited in the limiter's queue.
-    case queued(Duration)
-    /// The request was refused with code `circuit_open`, `concurrency_limited` or `rate_limited`; nothing was sent.
-    case refused(FailureCode)
-    /// The circuit changed state, because the request ended or because it is the first probe.
-    case circuit(from: CircuitState, to: CircuitState)
-    /// A hedge was sent: its number, from 1, and the time since the first try.
-    case hedgeSent(Int, after: Duration)
-    /// A hedge ended: its number, its result, and the time between the first try and its sending.
-    case hedgeEnded(Int, HedgeEnd, sentAfter: Duration)
-    /// A hedge was due, but was not sent.
-    case hedgeWithheld(HedgeVeto)
+extension StackConfiguration {
+  /// The resilience parts that a stack applies to its requests. Default `nil`: none.
+  ///
+  /// ```swift
+  /// var configuration = StackConfiguration()
+  /// configuration.resilience = .standard()
+  /// let stack = try CurlNetworkStack(configuration: configuration)
+  /// ```
+  ///
+  /// Stacks that are created with the same value share its parts. The parts apply to fetches and streams; WebSocket,
+  /// Gemini and other dials of the same engine bypass them.
+  public var resilience: Resilience? {
+    get { layers[.resilience] as? Resilience }
+    set { layers[.resilience] = newValue }
   }
+}
 
-  /// The kind of the event.
-  public let kind: Kind
-  /// The key of the request.
-  public let key: ResilienceKey
+extension Resilience: TransportLayer {
+  package func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport {
+    ResilientTransport(over: base, self, time: configuration.timeSource)
+  }
+}
 
-  /// Creates an event; for tests of code that receives events.
-  public init(_ kind: Kind, key: ResilienceKey) {
-    self.kind = kind
-    self.key = key
+extension RequestOptions {
+  /// The parts of a ``Resilience`` that the request goes through. Default ``ResilienceUse/stack``.
+  ///
+  /// The parts of ``ResilienceUse/with(_:)`` apply in every stack, whether or not it has a ``Resilience`` of its own.
+  public var resilience: ResilienceUse {
+    get { layerUses[.resilience] as? ResilienceUse ?? .stack }
+    set { layerUses[.resilience] = newValue }
+  }
+}
+
+extension Resilience {
+  /// Returns the parts that a request goes through.
+  func used(by request: TransferRequest) -> Resilience {
+    guard let use = request.layerUses[.resilience] as? ResilienceUse else { return self }
+    switch use {
+    case .stack: return self
+    case .none: return Resilience(endpoints: endpoints)
+    case .with(let other): return other
+    case .only(let parts):
+      return Resilience(
+        pacer: parts.contains(.pacer) ? pacer : nil, limiter: parts.contains(.limiter) ? limiter : nil,
+        breaker: parts.contains(.breaker) ? breaker : nil, hedger: parts.contains(.hedger) ? hedger : nil,
+        endpoints: endpoints, onEvent: onEvent)
+    }
   }
 }

@@ -158,3 +158,114 @@ public struct ResilientTransport: Transport {
     return permit
   }
 }
+
+extension ResilientTransport {
+  /// Returns the facts of the base transport, and the state of each part for the request's server.
+  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+    var facts = base.explain(request)
+    let resilience = resilience.used(by: request)
+    if resilience.isEmpty { facts.append(.init("resilience", "none for this request")) }
+    if let words = resilience.endpoints?.words(for: request) { facts.append(.init("endpoint", words)) }
+    if let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request) {
+      let status = pacer.status(of: key)
+      var words = pacer.policy.pace.map { "\($0.perSecond) requests a second" } ?? "as the server asks"
+      if let left = status.left, let reset = status.reset { words += "; \(left) left for \(reset.brief)" }
+      if let blocked = status.blocked { words += "; closed for \(blocked.brief) by Retry-After" }
+      facts.append(.init("pace", words))
+    }
+    if let limiter = resilience.limiter, let key = limiter.keyRule.key(of: request) {
+      let snapshot = limiter.snapshot(of: key)
+      facts.append(.init("concurrency", "\(snapshot.inUse) of \(snapshot.limit) under way, \(snapshot.waiting) wait"))
+    }
+    if let breaker = resilience.breaker, let key = breaker.keyRule.key(of: request) {
+      let state = breaker.state(of: key)
+      var words = "\(state)"
+      if case .open(let left) = state { words += ", for \(left.brief)" }
+      facts.append(.init("circuit", words))
+    }
+    if let hedger = resilience.hedger { facts.append(.init("hedging", hedger.words(for: request))) }
+    return facts
+  }
+}
+
+extension EndpointSet {
+  /// Returns how the endpoint of a request compares with the others; `nil` if it is not in the set.
+  fileprivate func words(for request: TransferRequest) -> String? {
+    guard let origin = Origin(request.head) else { return nil }
+    let health = health()
+    guard let chosen = health.first(where: { $0.endpoint.origin == origin }) else { return nil }
+    let ejected = health.filter { $0.isEjected && $0.endpoint.origin != origin }.map { "\($0.endpoint.origin)" }
+    var words = "\(origin), one of \(health.count), in tier \(chosen.endpoint.tier); \(chosen.inUse) under way"
+    if chosen.isEjected { words += "; ejected" }
+    return words + (ejected.isEmpty ? "" : "; ejected of the others: \(ejected.joined(separator: ", "))")
+  }
+}
+
+extension Hedger {
+  fileprivate func words(for request: TransferRequest) -> String {
+    guard let key = key(of: request) else { return "no: it must not be under way twice" }
+    let status = status(of: key)
+    guard let delay = status.delay else { return "not yet: too few answers are known" }
+    return "after \(delay.brief), of \(policy.additional) at most; \(status.budget) can be paid for"
+  }
+}
+
+extension ResilientTransport {
+  /// Sends a request, and sends it again if the response is slow.
+  func hedged(
+    _ request: TransferRequest, by resilience: Resilience, _ hedger: Hedger, _ key: ResilienceKey
+  ) async throws(TransportError) -> TransferResponse {
+    let (place, delay) = hedger.begin(key, left: request.deadline)
+    let first = FirstTry(hedger: hedger, place: place, start: time.now(), delay: delay)
+    guard let delay else { return try await alone(request, by: resilience, first) }
+    let result = await withTaskGroup(of: HedgedRace.Event.self) { group in
+      var race = HedgedRace(
+        request: request, transport: self, resilience: resilience, delay: delay, first: first, key: key)
+      return await race.run(in: &group)
+    }
+    return try result.get()
+  }
+
+  /// Sends a request without a race, because no delay is known yet. It creates no task.
+  private func alone(
+    _ request: TransferRequest, by resilience: Resilience, _ first: FirstTry
+  ) async throws(TransportError) -> TransferResponse {
+    var telling = ResilienceTelling(resilience.onEvent)
+    do throws(TransportError) {
+      let answer = try await execute(request, by: resilience, &telling)
+      first.ended(AttemptOutcome(status: answer.head.status).hedge, now: time.now())
+      return telling.noted(answer)
+    } catch {
+      throw telling.noted(error)
+    }
+  }
+}
+
+extension Resilience {
+  /// Returns the reason for not sending a hedge now; `nil` if it was paid for.
+  func hedgeVeto(_ request: TransferRequest, _ first: FirstTry, _ key: ResilienceKey) -> HedgeVeto? {
+    if let breaker, let key = breaker.keyRule.key(of: request), breaker.state(of: key) != .closed { return .circuit }
+    if let pacer, let key = pacer.keyRule.key(of: request), pacer.status(of: key).blocked != nil { return .pace }
+    if let limiter, let key = limiter.keyRule.key(of: request) {
+      let snapshot = limiter.snapshot(of: key)
+      if snapshot.inUse >= snapshot.limit { return .room }
+    }
+    return first.hedger.pay(first.place, key.origin)
+  }
+}
+
+/// The first try of an attempt, from which a hedger learns.
+struct FirstTry: Sendable {
+  let hedger: Hedger
+  let place: Hedger.Place
+  let start: Duration
+  let delay: Duration?
+
+  /// Records the end of the first try, or its cancellation in favor of another response. An early failure is no latency
+  /// sample. A failure after the delay is one: without slow failures, the delay would shrink.
+  func ended(_ verdict: HedgeVerdict, now: Duration) {
+    let latency = now - start
+    guard verdict == .acceptable || delay.map({ latency >= $0 }) ?? false else { return }
+    hedger.learn(place, latency)
+  }
+}

@@ -3,8 +3,8 @@
 import CoreMetrics
 import FoundationEssentials
 import Lastro
-import LastroEveryday
 import LastroCurl
+import LastroEveryday
 import LastroObservability
 import LastroResilience
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+internal import Glibc
+
 /// The hash of a request's body, if it can be computed before the body is sent.
 public enum BodyDigest: Sendable, Hashable {
   /// The SHA-256 of the bytes as they are sent; without a body, the hash of zero bytes.
@@ -7,4 +10,68 @@ public enum BodyDigest: Sendable, Hashable {
   /// The hash is not available, because the body is a stream that can be read only once. Refuse the request, or sign it
   /// in the way that the protocol provides for this case (`UNSIGNED-PAYLOAD` and the like).
   case unavailable
+}
+
+extension BodyDigest {
+  /// Reads a body and computes its hash. A file is read in blocks on the concurrent pool. A stream that can be reopened
+  /// is opened once more for the hash, and must end.
+  ///
+  /// - Throws: an error with code `invalid_body` if a file cannot be read, or if a file or stream does not have its
+  ///   declared length; `CancellationError`; `HashingError`; the errors of the stream.
+  @concurrent
+  package static func computed(of body: RequestBody) async throws -> BodyDigest {
+    let hasher = try MessageHasher()
+    switch body.source {
+    case .empty: break
+    case .bytes(let data): hasher.update(data)
+    case .file(let path, let length): try await hash(path, length, into: hasher)
+    case .stream(_, false, _): return .unavailable
+    case .stream(let length, true, let open): try await hash(open(), length, into: hasher)
+    }
+    return .sha256(try hasher.digest())
+  }
+
+  private static let blockSize = 256 * 1024
+
+  private static func hash(_ path: String, _ length: Int64, into hasher: MessageHasher) async throws {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw TransportError.unreadableBodyFile(path, errno) }
+    defer { close(descriptor) }
+    var block = [UInt8](repeating: 0, count: blockSize)
+    var total: Int64 = 0
+    while true {
+      try Task.checkCancellation()
+      let count = read(descriptor, &block, blockSize)
+      guard count >= 0 else {
+        if errno == EINTR { continue }
+        throw TransportError.unreadableBodyFile(path, errno)
+      }
+      if count == 0 { break }
+      hasher.update(block[..<count])
+      total += Int64(count)
+      // Let other tasks use the thread between blocks.
+      await Task.yield()
+    }
+    guard total == length else {
+      throw TransportError.refused(
+        .invalidBody, "the body's file has \(total) bytes, and had \(length) when the body was made",
+        hint: "do not change a file while it is sent")
+    }
+  }
+
+  private static func hash(_ next: RequestBody.NextChunk, _ length: Int64?, into hasher: MessageHasher) async throws {
+    var total: Int64 = 0
+    while let chunk = try await next() {
+      try Task.checkCancellation()
+      hasher.update(chunk)
+      total += Int64(chunk.count)
+      // Stops at the declared length, so that an endless stream is detected.
+      if let length, total > length { break }
+    }
+    guard length == nil || total == length else {
+      throw TransportError.refused(
+        .invalidBody, "the body's stream does not yield the \(length ?? 0) bytes that were announced for it",
+        hint: "pass the length only where it is known")
+    }
+  }
 }

@@ -99,14 +99,3 @@ extension String {
     return String(decoding: percentEncoded(keeping: kept).utf8.map { $0 == 0x20 ? 0x2B : $0 }, as: UTF8.self)
   }
 }
-
-extension HTTPFetchError where APIError == any Error {
-  /// The same failure without the response's body, which may contain tokens.
-  fileprivate var withoutBody: Self {
-    let state = record.retryState?.mapErrors { ($0 as? Self)?.withoutBody ?? $0 }
-    return Self(
-      FailureRecord(
-        record.kind, request: record.request, response: record.response, ledger: record.ledger, retryState: state,
-        redaction: record.redaction))
-  }
-}

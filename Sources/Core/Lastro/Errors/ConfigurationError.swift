@@ -24,11 +24,6 @@ extension ConfigurationError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
-extension TransportError: LocalizedError {
-  /// The same text as ``description``; `localizedDescription` returns it.
-  public var errorDescription: String? { description }
-}
-
 extension DecodeFailure: LocalizedError {
   /// The same text as ``description``; `localizedDescription` returns it.
   public var errorDescription: String? { description }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import HTTPTypes
+package import LastroWire
 
 /// The failure of one exchange over a ``Transport``.
 ///
@@ -110,5 +112,70 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
   /// The stage, the code, the message and the hint on one line.
   public var description: String {
     "\(stage.rawValue)/\(code): \(message)" + (hint.map { " (\($0))" } ?? "")
+  }
+}
+
+extension HeadViolation {
+  /// The response's fault as a transport error. The mapping from violations to codes is only here.
+  package var transportError: TransportError {
+    let (stage, code): (FailureStage, FailureCode) =
+      switch kind {
+      case .headTooLarge, .tooManyFields: (.limit, .headTooLarge)
+      case .tooManyInterimResponses: (.limit, .tooManyInterimResponses)
+      case .bodyTooLarge: (.limit, .bodyTooLarge)
+      case .endsInHead: (.response, .connectionLost)
+      case .endsInBody: (.response, .truncatedBody)
+      default: (.response, .malformedResponse)
+      }
+    let hint =
+      switch kind {
+      case .bodyTooLarge: "raise maximumBodyBytes, or stream the body"
+      case .headTooLarge, .tooManyFields: "raise maximumHeadBytes or maximumHeaderFields if the server is trusted"
+      case .tooManyInterimResponses: "raise maximumInterimResponses if the server is trusted"
+      case .endsInHead, .endsInBody: TransportError.cutHint
+      default: "the server does not follow HTTP: report it to its owner, or check that the port is that of HTTP"
+      }
+    return TransportError(stage: stage, code: code, message: message, hint: hint, requestSent: true)
+  }
+}
+
+extension RequestViolation {
+  /// The refusal of a request before anything is sent.
+  package var transportError: TransportError {
+    let (code, hint): (FailureCode, String) =
+      switch kind {
+      case .method: (.invalidMethod, "write a word such as GET, in upper case")
+      case .target: (.invalidURL, "percent-encode what a URL cannot have")
+      case .fieldName, .fieldValue: (.invalidHeader, "leave it out, or encode it")
+      case .host, .trailer: (.invalidHeader, "give it in the head, once, and well-formed")
+      case .framing: (.conflictingFraming, "leave it out: the body knows its length")
+      case .body: (.invalidBody, "announce the true length, or none")
+      }
+    return .refused(code, message, hint: hint)
+  }
+}
+
+extension TransportError: LocalizedError {
+  /// The same text as ``description``; `localizedDescription` returns it.
+  public var errorDescription: String? { description }
+}
+
+extension TransportError {
+  /// Returns the failure for a 2xx response that lacks the body that the resource requires.
+  static func noData(_ status: HTTPResponse.Status) -> Self {
+    Self(
+      stage: .response, code: .noData,
+      message: "the server answered \(status.code) without the body that the resource requires",
+      hint: "ask for an optional model, or NoContent, where that is right", requestSent: true)
+  }
+}
+
+extension TransportError {
+  /// Returns the error with its message and hint masked.
+  func redacted(by redaction: Redaction) -> Self {
+    var result = self
+    result.message = redaction.text(message, of: self)
+    result.hint = hint.map { redaction.text($0, of: self) }
+    return result
   }
 }

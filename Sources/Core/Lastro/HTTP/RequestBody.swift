@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+internal import Glibc
 
 /// The body of a request: the source of its bytes, its type, and whether it can be sent again.
 ///
@@ -70,5 +71,119 @@ public struct RequestBody: Sendable {
     case .file(_, let length): length
     case .stream(let length, _, _): length
     }
+  }
+}
+
+extension RequestBody {
+  /// Returns a body that is `value` as JSON, of type `application/json`.
+  ///
+  /// Every ``Secret`` in the value is encoded unmasked, and is added to ``secrets``.
+  ///
+  /// - Parameters:
+  ///   - value: the value to encode.
+  ///   - encoder: the encoder; its settings must not change any more. Default: the stack's encoder, while a call makes
+  ///     its request; else an encoder with default settings.
+  /// - Throws: the errors of `encoder`, unchanged.
+  public static func json(_ value: some Encodable, encoder: JSONEncoder? = nil) throws -> RequestBody {
+    let encoder = encoder ?? JSONCoders.current?.encoder ?? JSONEncoder()
+    let collector = SecretCollector()
+    let data = try SecretCollector.$current.withValue(collector) { try encoder.encode(value) }
+    return RequestBody(source: .bytes(data), contentType: "application/json", secrets: collector.secrets)
+  }
+
+  /// Returns a body of names and values in order, of type `application/x-www-form-urlencoded`. It follows the
+  /// serializer of the WHATWG URL standard: UTF-8, a space is `+`, `A–Z a–z 0–9 * - . _` stay unchanged, anything else
+  /// is percent-encoded.
+  public static func form(_ fields: [(String, String)]) -> RequestBody { form(fields, secrets: []) }
+
+  private static func form(_ fields: [(String, String)], secrets: [Secret]) -> RequestBody {
+    func encoded(_ text: String) -> String {
+      let kept = ByteSet.form.union(ByteSet(" "))
+      return String(decoding: text.percentEncoded(keeping: kept).utf8.map { $0 == 0x20 ? 0x2B : $0 }, as: UTF8.self)
+    }
+    let text = fields.map { encoded($0) + "=" + encoded($1) }.joined(separator: "&")
+    return RequestBody(
+      source: .bytes(Data(text.utf8)), contentType: "application/x-www-form-urlencoded", secrets: secrets)
+  }
+
+  /// Returns a form body from a literal: `.form(["grant_type": "refresh_token", "scope": "a b"])`. Order and repeated
+  /// names are kept.
+  public static func form(_ fields: KeyValuePairs<String, String>) -> RequestBody {
+    form(fields.map { ($0.key, $0.value) })
+  }
+
+  /// Returns a form body with fields, followed by fields with secret values, which are added to ``secrets``:
+  /// `.form(["grant_type": "password", "username": "ann"], secrets: ["password": password])`.
+  public static func form(
+    _ fields: KeyValuePairs<String, String>, secrets: KeyValuePairs<String, Secret>
+  ) -> RequestBody {
+    form(fields.map { ($0.key, $0.value) } + secrets.map { ($0.key, $0.value.reveal()) }, secrets: secrets.map(\.value))
+  }
+
+  /// Returns a body of the given bytes. Default `contentType`: `nil`; no `Content-Type` is sent.
+  public static func raw(_ data: Data, contentType: String? = nil) -> RequestBody {
+    RequestBody(source: .bytes(data), contentType: contentType)
+  }
+
+  /// Returns a body of the given bytes. Default `contentType`: `nil`; no `Content-Type` is sent.
+  public static func raw(_ bytes: [UInt8], contentType: String? = nil) -> RequestBody {
+    raw(Data(bytes), contentType: contentType)
+  }
+
+  /// Returns a body of text in UTF-8, by default of type `text/plain; charset=utf-8`.
+  public static func raw(_ text: String, contentType: String = "text/plain; charset=utf-8") -> RequestBody {
+    raw(Data(text.utf8), contentType: contentType)
+  }
+
+  /// Returns a body that is a file, which is read only while it is sent. The file must not change until the fetch has
+  /// ended; a retry or redirect reads it again. `contentType` is `nil` by default: no `Content-Type` is sent.
+  ///
+  /// - Throws: stage `request`, code `invalid_body`, if the file does not exist, is not a regular file or cannot be
+  ///   read.
+  public static func file(path: String, contentType: String? = nil) throws(TransportError) -> RequestBody {
+    guard !path.utf8.contains(0) else {
+      throw .refused(.invalidBody, "the body's file name has a NUL in it", hint: "remove it")
+    }
+    var status = stat()
+    guard stat(path, &status) == 0, access(path, R_OK) == 0 else { throw .unreadableBodyFile(path, errno) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw .refused(
+        .invalidBody, "the body's file \(path.escapedForDisplay) is not a regular file",
+        hint: "send a pipe or device as a stream")
+    }
+    return RequestBody(source: .file(path: path, length: Int64(status.st_size)), contentType: contentType)
+  }
+
+  /// Returns a body of chunks from an asynchronous sequence, which is iterated as fast as the connection accepts the
+  /// chunks. An error that the sequence throws ends the fetch.
+  ///
+  /// - Parameters:
+  ///   - sequence: the chunks; iterated once each time the body is sent. Iteration is cancelled with the fetch.
+  ///   - length: the total number of bytes, sent as `Content-Length`. If the sequence produces another number, the
+  ///     fetch fails with `request/invalid_body`. Default `nil`: the length is unknown, and HTTP/1.1 sends the body
+  ///     chunked.
+  ///   - isReplayable: whether the sequence produces the same chunks when it is iterated again. Default false: a retry
+  ///     or a redirect that needs the body fails.
+  ///   - contentType: the type of the body. Default `nil`: no `Content-Type` is sent.
+  ///   - trailers: fields to send after the last chunk; see ``trailers`` for their rules. Default: none.
+  public static func stream<Chunks: AsyncSequence & Sendable>(
+    _ sequence: Chunks, length: Int64? = nil, isReplayable: Bool = false, contentType: String? = nil,
+    trailers: (@Sendable () async throws -> RawHeaders)? = nil
+  ) -> RequestBody where Chunks.Element == Data {
+    let open: @Sendable () -> NextChunk = {
+      var iterator = sequence.makeAsyncIterator()
+      return { try await iterator.next(isolation: #isolation) }
+    }
+    return RequestBody(
+      source: .stream(length: length, isReplayable: isReplayable, open: open), contentType: contentType,
+      trailers: trailers)
+  }
+}
+
+extension TransportError {
+  static func unreadableBodyFile(_ path: String, _ code: Int32) -> Self {
+    .refused(
+      .invalidBody, "cannot read the body's file \(path.escapedForDisplay): \(String(cString: strerror(code)))",
+      hint: "check the path, and that this process may read it")
   }
 }

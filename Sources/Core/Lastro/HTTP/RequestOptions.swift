@@ -161,26 +161,6 @@ public struct RequestOptions: Sendable {
   var mayDifferFromDefaults: Bool { !storage.isIdentical(to: Self.defaults) }
 }
 
-extension ResourceRequest {
-  /// Whether the server may respond with 304 Not Modified (RFC 9110 §15.4.5).
-  var isConditional: Bool {
-    head.headerFields[.ifNoneMatch] != nil || head.headerFields[.ifModifiedSince] != nil
-  }
-
-  /// Whether the request may be sent more than once.
-  public var isIdempotent: Bool {
-    switch options.idempotency {
-    case .idempotent, .generatedKey, .key: return true
-    case .notIdempotent: return false
-    case .byMethod:
-      switch head.method {
-      case .get, .head, .options, .trace, .put, .delete: return true
-      default: return head.method.rawValue == "QUERY" || !(head.headerFields[.idempotencyKey] ?? "").isEmpty
-      }
-    }
-  }
-}
-
 extension HTTPField.Name {
   // Forced: letters and a hyphen always form a valid field name (RFC 9110 §5.6.2), and there is no fallback.
   // swift-format-ignore: NeverForceUnwrap

@@ -114,11 +114,3 @@ public struct ResourceResponse: Sendable {
   /// The header fields of the response.
   public var headerFields: HTTPFields { head.headerFields }
 }
-
-extension ResourceRequest {
-  /// The parts of the request that a response may keep. The body and changed options are dropped.
-  fileprivate var kept: ResourceRequest {
-    guard body.isEmpty, !options.mayDifferFromDefaults else { return ResourceRequest(head: head) }
-    return self
-  }
-}

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-extension ResourceRequest {
-  /// Adds the secrets of the body and the connection to ``RequestOptions/secrets``. Redirects keep the options, but not
-  /// always the body and the client certificate, and a server may repeat secrets that it received before.
-  mutating func nameCarriedSecrets() {
-    if !body.secrets.isEmpty { options.secrets.formUnion(body.secrets) }
-    if let connection = options.connection?.secrets, !connection.isEmpty { options.secrets.formUnion(connection) }
-  }
-}
-
 extension ConnectionOptions {
   /// The password of the client's key, the proxy's user information as a whole, and the password in it. The user name
   /// alone is not a secret.

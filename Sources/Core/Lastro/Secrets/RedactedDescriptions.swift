@@ -141,3 +141,120 @@ extension HTTPRequest {
     "\(summary(redaction)), fields: [\(headerFields.map(\.name.rawName).joined(separator: ", "))], \(body)"
   }
 }
+
+// Responses and failures are printed, interpolated and passed to `dump`. They may contain secrets, because a server may
+// repeat the request.
+
+extension ResourceResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The status, the URL and the header fields, masked.
+  public var description: String {
+    "\(status.code) from \(redaction.url(url)), fields: \(redaction.values(of: headerFields))"
+  }
+
+  /// The same text as ``description``.
+  public var debugDescription: String { description }
+
+  /// The response as its description, with the attempts and the facts. URLs are masked.
+  public var customMirror: Mirror {
+    Mirror(
+      self,
+      children: [
+        "response": description, "redirects": redirects.map { redaction.url($0) }, "attempts": attempts, "facts": facts,
+      ])
+  }
+}
+
+extension Attempt: CustomDebugStringConvertible, CustomReflectable {
+  /// The outcome, the status, the error, the wait, the reason, the redirects and the facts on one line, with URLs
+  /// masked.
+  public var debugDescription: String {
+    let children = customMirror.children.map { "\($0.label ?? ""): \($0.value)" }
+    return "Attempt(\(children.joined(separator: ", ")))"
+  }
+
+  /// The outcome, the status, the error, the wait, the reason, the redirects and the facts, with URLs masked.
+  public var customMirror: Mirror {
+    Mirror(
+      self,
+      children: [
+        "outcome": outcome.rawValue, "status": status.map { "\($0.code)" } ?? "none",
+        "error": error?.description ?? "none", "requestSent": requestSent, "delay": delay,
+        "reason": redaction.text(reason), "redirects": redirects.map { redaction.url($0) },
+        "facts": facts.map { "\($0)" } ?? "none",
+      ])
+  }
+}
+
+extension TransportError: CustomDebugStringConvertible, CustomReflectable {
+  /// The same text as ``description``.
+  public var debugDescription: String { description }
+
+  /// The description, the engine code, whether the request was sent, the facts, and the status of ``head`` without its
+  /// header fields.
+  public var customMirror: Mirror {
+    Mirror(
+      self,
+      children: [
+        "error": description, "engineCode": engineCode as Any, "requestSent": requestSent, "facts": facts as Any,
+        "status": head?.status.code as Any,
+      ])
+  }
+}
+
+extension DecodeFailure: CustomDebugStringConvertible, CustomReflectable {
+  /// The same text as ``description``.
+  public var debugDescription: String { description }
+
+  /// The description and the snippet. It leaves out the decoder's error, which may quote the payload.
+  public var customMirror: Mirror {
+    Mirror(self, children: ["failure": description, "snippet": snippet?.text ?? "none"])
+  }
+}
+
+extension TransferResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The status, the names of the header fields, and the kind of body.
+  public var description: String {
+    "\(head.status.code), fields: [\(head.headerFields.map(\.name.rawName).joined(separator: ", "))], \(body)"
+  }
+
+  /// The same text as ``description``.
+  public var debugDescription: String { description }
+
+  /// The facts, and the response as in ``description``.
+  public var customMirror: Mirror { Mirror(self, children: ["response": description, "facts": facts]) }
+}
+
+extension ResponseBody: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The kind and the length of the body, without its contents.
+  public var description: String { bytes.map { "<\($0.count) bytes>" } ?? "<a stream>" }
+
+  /// The same text as ``description``.
+  public var debugDescription: String { description }
+
+  /// A mirror without children, so that `dump` and debuggers show no secret.
+  public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension FetchEvent.Answer: CustomStringConvertible, CustomReflectable {
+  /// The masked response, and the number of bytes.
+  public var description: String { "\(response)" + (body.map { ", <\($0.count) bytes>" } ?? "") }
+
+  /// The response, without the contents of the body.
+  public var customMirror: Mirror { Mirror(self, children: ["response": response]) }
+}
+
+extension TextAPIError: CustomReflectable {
+  /// A mirror without children, so that `dump` and debuggers show no secret.
+  public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension RawAPIError: CustomReflectable {
+  /// A mirror without children, so that `dump` and debuggers show no secret.
+  public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension Redaction {
+  fileprivate func values(of fields: HTTPFields) -> String {
+    "[" + fields.map { "\($0.name.rawName): \(value(of: $0))" }.joined(separator: ", ") + "]"
+  }
+}

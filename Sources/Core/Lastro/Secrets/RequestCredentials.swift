@@ -75,17 +75,6 @@ extension Redaction {
   }
 }
 
-extension ResourceRequest {
-  /// The names of the fields that must not be sent to another origin: those with a credential, and those that describe
-  /// the relation to the current origin.
-  package var fieldsBoundToOrigin: Set<HTTPField.Name> {
-    let redaction = Redaction.standard.adding(self)
-    return Set(
-      head.headerFields.lazy
-        .filter { $0.name == .origin || $0.name == .wwwAuthenticate || redaction.isCredential($0) }.map(\.name))
-  }
-}
-
 extension TransferRequest {
   /// The credentials in the header fields of the request.
   package var credentials: RequestCredentials {

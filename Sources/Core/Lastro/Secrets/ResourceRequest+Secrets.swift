@@ -55,3 +55,23 @@ extension ResourceRequest {
     options.secrets.insert(secret)
   }
 }
+
+extension ResourceRequest {
+  /// Adds the secrets of the body and the connection to ``RequestOptions/secrets``. Redirects keep the options, but not
+  /// always the body and the client certificate, and a server may repeat secrets that it received before.
+  mutating func nameCarriedSecrets() {
+    if !body.secrets.isEmpty { options.secrets.formUnion(body.secrets) }
+    if let connection = options.connection?.secrets, !connection.isEmpty { options.secrets.formUnion(connection) }
+  }
+}
+
+extension ResourceRequest {
+  /// The names of the fields that must not be sent to another origin: those with a credential, and those that describe
+  /// the relation to the current origin.
+  package var fieldsBoundToOrigin: Set<HTTPField.Name> {
+    let redaction = Redaction.standard.adding(self)
+    return Set(
+      head.headerFields.lazy
+        .filter { $0.name == .origin || $0.name == .wwwAuthenticate || redaction.isCredential($0) }.map(\.name))
+  }
+}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
+internal import LastroSupport
+
 /// A text that must not be shown by accident, such as a token, a password or a key.
 ///
 /// Printing, interpolating, dumping and reflecting a secret show ``Redaction/mask``. The text is available only from
@@ -41,4 +44,61 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
   public var debugDescription: String { Redaction.mask }
   /// A mirror without children, so that `dump` and debuggers do not show the text.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension Secret: Decodable {
+  /// Decodes a string.
+  ///
+  /// - Throws: the error of the decoder if there is no string. The error does not include a value.
+  public init(from decoder: any Decoder) throws { self.init(try decoder.singleValueContainer().decode(String.self)) }
+}
+
+extension Secret: Encodable {
+  /// The key in an encoder's `userInfo` that controls how secrets are encoded. With the value `true`, secrets are
+  /// encoded as plain text. `JSONEncoder` has the property `revealsSecrets` for it.
+  public static let revealingKey = CodingUserInfoKey(rawValue: "Lastro.revealsSecrets")
+
+  /// Encodes ``Redaction/mask``, so that a model that is logged or stored as JSON reveals nothing.
+  ///
+  /// `RequestBody.json(_:encoder:)` encodes the plain text, because it must send it. Encoders whose `userInfo` has
+  /// `true` for ``revealingKey`` do so too.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    if let collector = SecretCollector.current {
+      collector.add(self)
+      try container.encode(reveal())
+    } else {
+      let isRevealed = Self.revealingKey.flatMap { encoder.userInfo[$0] as? Bool } ?? false
+      try container.encode(isRevealed ? reveal() : Redaction.mask)
+    }
+  }
+}
+
+extension JSONEncoder {
+  /// Whether secrets are encoded as plain text. Default `false`: they are encoded as ``Redaction/mask``.
+  public var revealsSecrets: Bool {
+    get { Secret.revealingKey.flatMap { userInfo[$0] as? Bool } ?? false }
+    set {
+      if let key = Secret.revealingKey { userInfo[key] = newValue }
+    }
+  }
+}
+
+/// Collects the secrets that are encoded into a body. The encoder's `userInfo` is not used for this, because an encoder
+/// may be shared.
+final class SecretCollector: Sendable {
+  @TaskLocal static var current: SecretCollector?
+
+  private struct State {
+    var inOrder: [Secret] = []
+    var known: Set<Secret> = []
+  }
+
+  private let collected = Lock(State())
+
+  func add(_ secret: Secret) {
+    collected.withLock { if $0.known.insert(secret).inserted { $0.inOrder.append(secret) } }
+  }
+
+  var secrets: [Secret] { collected.withLock { $0.inOrder } }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+public import FoundationEssentials
 internal import LastroSupport
 
 /// Checks servers against the keys that are pinned for them (modelled on RFC 7469). It is Lastro's implementation of
@@ -101,4 +101,253 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   private var rules: TrustRules { state.withLock { $0 } }
 
   private var now: Date { Date(timeIntervalSince1970: timeSource.sinceEpoch().inSeconds) }
+}
+
+extension ServerTrustEvaluator {
+  /// The policies of a ``ServerTrustEvaluator``, and the rule for hosts without a policy.
+  public struct Configuration: Sendable, Hashable {
+    /// The policies, in the order in which they were passed. The order has no effect: a host's own policy applies, or
+    /// else the policy of its longest parent that includes subdomains.
+    public let pinningPolicies: [PinningPolicy]
+    /// The order in which the keys of a chain are looked up.
+    public let certificateCheckingOrder: CertificateCheckingOrder
+    /// Whether a valid chain and host name are sufficient for hosts without a policy. If `false`, such hosts are
+    /// refused.
+    public let allowNotPinnedDomains: Bool
+    private let table: PolicyTable
+
+    /// Creates a configuration.
+    ///
+    /// - Parameters:
+    ///   - pinningPolicies: at least one policy, and at most one for each host.
+    ///   - certificateCheckingOrder: the order in which the keys of a chain are looked up. Default
+    ///     ``CertificateCheckingOrder/leafToRoot``.
+    ///   - allowNotPinnedDomains: whether a valid chain and host name are sufficient for hosts without a policy.
+    ///     Default `false`: such hosts are refused. An HTTPS proxy without a policy is accepted in either case.
+    /// - Throws: ``ConfigurationValidationError``.
+    public init(
+      pinningPolicies: [PinningPolicy], certificateCheckingOrder: CertificateCheckingOrder = .leafToRoot,
+      allowNotPinnedDomains: Bool = false
+    ) throws(ConfigurationValidationError) {
+      guard !pinningPolicies.isEmpty else { throw .emptyPolicies }
+      var seen: Set<HostName> = []
+      let duplicates = pinningPolicies.map(\.host).filter { !seen.insert($0).inserted }
+      guard duplicates.isEmpty else { throw .duplicatePolicies(Set(duplicates)) }
+      self.pinningPolicies = pinningPolicies
+      self.certificateCheckingOrder = certificateCheckingOrder
+      self.allowNotPinnedDomains = allowNotPinnedDomains
+      table = PolicyTable(pinningPolicies)
+    }
+
+    /// Returns the policy that applies to a host: its own, or else that of its longest parent that includes subdomains;
+    /// `nil` if there is none. Expired policies are returned too, since their expiration defines their effect.
+    public func policy(for host: HostName) -> PinningPolicy? { table.policy(for: host) }
+
+    /// Returns the policy that would apply to a host if it had none of its own.
+    func parentPolicy(of host: HostName) -> PinningPolicy? { table.parentPolicy(of: host) }
+  }
+}
+
+extension ServerTrustEvaluator {
+  /// The order in which the keys of a chain are looked up among the pins. It does not affect the result, because any
+  /// match is sufficient.
+  public enum CertificateCheckingOrder: String, Sendable, Hashable, CaseIterable, Codable {
+    /// The root is looked up first, which is faster if certificate authorities are pinned.
+    case rootToLeaf
+    /// The leaf is looked up first.
+    case leafToRoot
+
+    /// Returns the indices of a chain in this order; the leaf has index 0. Returns no index for an empty chain.
+    public func indices(forChainLength length: Int) -> StrideTo<Int> {
+      let length = max(0, length)
+      return switch self {
+      case .rootToLeaf: stride(from: length - 1, to: -1, by: -1)
+      case .leafToRoot: stride(from: 0, to: length, by: 1)
+      }
+    }
+  }
+}
+
+extension ServerTrustEvaluator.Configuration: Codable {
+  enum CodingKeys: String, CodingKey, CaseIterable {
+    case policies, allowNotPinnedDomains, certificateCheckingOrder
+  }
+
+  /// Reads an object with `policies`, and with `allowNotPinnedDomains` and `certificateCheckingOrder` unless they have
+  /// their default values. Unknown members are errors.
+  ///
+  /// - Throws: `DecodingError`.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
+    let policies = try container.decode([PinningPolicy].self, forKey: .policies)
+    let order: ServerTrustEvaluator.CertificateCheckingOrder? = try container.decodeWord(
+      forKey: .certificateCheckingOrder)
+    let allows = try container.decodeIfPresent(Bool.self, forKey: .allowNotPinnedDomains)
+    do throws(ServerTrustEvaluator.ConfigurationValidationError) {
+      try self.init(
+        pinningPolicies: policies, certificateCheckingOrder: order ?? .leafToRoot,
+        allowNotPinnedDomains: allows ?? false)
+    } catch {
+      throw DecodingError.teaching(error.error, at: container.codingPath + [CodingKeys.policies])
+    }
+  }
+
+  /// Writes the object that ``init(from:)`` reads, with all members.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(pinningPolicies, forKey: .policies)
+    try container.encode(allowNotPinnedDomains, forKey: .allowNotPinnedDomains)
+    try container.encode(certificateCheckingOrder, forKey: .certificateCheckingOrder)
+  }
+
+  /// Reads a configuration from JSON.
+  ///
+  /// ```json
+  /// {
+  ///   "policies": [{"domain": "api.example.com", "pins": ["sha256/…", "sha256/…"]}],
+  ///   "allowNotPinnedDomains": false
+  /// }
+  /// ```
+  ///
+  /// The JSON must be UTF-8. A duplicate member in an object is an error.
+  ///
+  /// - Throws: ``ConfigurationError`` that names the place of the fault, such as `policies[0].pins`.
+  public init(json: Data) throws(ConfigurationError) { try self.init(json: json, name: "the pinning configuration") }
+
+  /// Reads a configuration from a JSON file, on the calling thread.
+  ///
+  /// - Throws: ``ConfigurationError`` that names the file and the place of the fault.
+  public init(contentsOfFile path: String) throws(ConfigurationError) {
+    let name = "the pinning configuration \(path.onOneLine)"
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(filePath: path))
+    } catch {
+      throw ConfigurationError("\(name) cannot be read", hint: "check the path, and that this process may read it")
+    }
+    try self.init(json: data, name: name)
+  }
+
+  private init(json: Data, name: String) throws(ConfigurationError) {
+    // JSON in UTF-8 has no NUL bytes. Check for them here, because decoders also accept UTF-16 and UTF-32.
+    guard !json.contains(0) else { throw ConfigurationError("\(name) is not UTF-8", hint: "save it as UTF-8") }
+    do {
+      let repeated = RepeatedMember.path(in: [UInt8](json)) {
+        try? JSONDecoder().decode(String.self, from: Data("\"\($0)\"".utf8))
+      }
+      if let path = repeated {
+        throw DecodingError.teaching(
+          ConfigurationError("the member occurs twice", hint: "leave one: the other would not count"), at: path)
+      }
+      self = try JSONDecoder().decode(Self.self, from: json)
+    } catch {
+      throw ConfigurationError(decoding: error, of: name)
+    }
+  }
+
+  /// Returns the configuration as JSON on several lines. The output is stable: members are sorted by name, and pins are
+  /// sorted.
+  public func json() -> String { trustJSON(self) }
+}
+
+extension PinningPolicy {
+  /// Returns the policy as JSON on several lines, in the form of a member of `policies`.
+  public func json() -> String { trustJSON(self) }
+}
+
+private func trustJSON(_ value: some Encodable) -> String {
+  let encoder = JSONEncoder()
+  encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+  // The values are only strings, numbers and Booleans, so encoding cannot fail.
+  return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+}
+
+extension ServerTrustEvaluator {
+  /// The number of servers that a ``ServerTrustEvaluator`` judged, by result.
+  ///
+  /// A TLS connection is judged once for each host and revision, so these are not numbers of requests. A request over
+  /// plain `http` has no handshake to judge, so each such request is judged and counted.
+  public struct Statistics: Sendable, Hashable {
+    /// The counts of one policy.
+    public struct Counts: Sendable, Hashable {
+      /// The number of servers with a pinned key.
+      public var pinned: UInt64 = 0
+      /// The number of servers that were refused.
+      public var blocked: UInt64 = 0
+      /// The number of servers that were accepted only because the policy was in report-only mode.
+      public var wouldHaveBlocked: UInt64 = 0
+      /// The number of servers that were accepted because the policy was off, or had expired and falls back.
+      public var notChecked: UInt64 = 0
+
+      /// Creates counts that are all zero.
+      public init() {}
+    }
+
+    /// The counts of the current policies that were applied at least once, by the policy's host. A policy that replaces
+    /// another one for the same host continues its counts.
+    public var policies: [HostName: Counts] = [:]
+    /// The number of servers that were refused because they have no policy.
+    public var notPinnedBlocked: UInt64 = 0
+    /// The number of servers that were accepted although they have no policy.
+    public var notPinnedAccepted: UInt64 = 0
+    /// The number of reports that were not passed to `onReport`, because too many others were waiting.
+    public var reportsDropped: UInt64 = 0
+
+    /// Creates statistics that are all zero.
+    public init() {}
+  }
+}
+
+/// The counts of one evaluator. Any thread may add to them.
+final class TrustTally: Sendable {
+  private let counts = Lock(ServerTrustEvaluator.Statistics())
+
+  var statistics: ServerTrustEvaluator.Statistics { counts.withLock { $0 } }
+
+  func count(_ verdict: TrustRules.Verdict) {
+    counts.withLock { counts in
+      switch (verdict.policy, verdict.failure == nil, verdict.isEnforced) {
+      case (nil, let isAccepted, _):
+        if isAccepted { counts.notPinnedAccepted += 1 } else { counts.notPinnedBlocked += 1 }
+      case (let policy?, true, _) where verdict.word == .pinned:
+        counts.policies[policy.host, default: .init()].pinned += 1
+      case (let policy?, true, _): counts.policies[policy.host, default: .init()].notChecked += 1
+      case (let policy?, false, true): counts.policies[policy.host, default: .init()].blocked += 1
+      case (let policy?, false, false): counts.policies[policy.host, default: .init()].wouldHaveBlocked += 1
+      }
+    }
+  }
+
+  /// Removes the counts of all policies except those for the given hosts.
+  func keep(_ hosts: [HostName]) {
+    let hosts = Set(hosts)
+    counts.withLock { counts in counts.policies = counts.policies.filter { hosts.contains($0.key) } }
+  }
+}
+
+extension ServerTrustEvaluator {
+  /// The reason why a ``Configuration`` is invalid. Later versions may add reasons: a `switch` needs an `@unknown
+  /// default`.
+  @nonexhaustive
+  public enum ConfigurationValidationError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The list of policies is empty.
+    case emptyPolicies
+    /// There are several policies for these hosts.
+    case duplicatePolicies(Set<HostName>)
+
+    /// The fault and a suggested fix.
+    public var description: String { error.description }
+
+    var error: ConfigurationError {
+      switch self {
+      case .emptyPolicies:
+        ConfigurationError(
+          "the list of pinning policies is empty", hint: "add one, or leave the ServerTrustEvaluator out")
+      case .duplicatePolicies(let hosts):
+        ConfigurationError(
+          "several policies are for \(hosts.map(\.text).sorted().joined(separator: ", "))",
+          hint: "write one for each host, with all its pins")
+      }
+    }
+  }
 }

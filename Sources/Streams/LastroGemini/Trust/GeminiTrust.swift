@@ -53,30 +53,3 @@ public struct GeminiFirstUseRules: Sendable, Hashable {
   /// Creates the default rules.
   public init() {}
 }
-
-/// A host that presents a different key than the known one, before the old certificate has expired.
-public struct GeminiCertificateChange: Sendable, Hashable, CustomStringConvertible {
-  /// The host.
-  public var host: GeminiHost
-  /// The known key.
-  public var known: GeminiKnownHost
-  /// The presented key.
-  public var presented: GeminiKnownHost
-  /// The presented certificate.
-  public var certificate: PeerCertificate
-
-  /// Creates a change, for tests.
-  public init(
-    host: GeminiHost, known: GeminiKnownHost, presented: GeminiKnownHost, certificate: PeerCertificate
-  ) {
-    self.host = host
-    self.known = known
-    self.presented = presented
-    self.certificate = certificate
-  }
-
-  /// A sentence with both keys.
-  public var description: String {
-    "\(host) is known by the key \(known.pin) until \(known.expires.inCalendar), and shows the key \(presented.pin)"
-  }
-}

@@ -122,32 +122,6 @@ public enum GeminiReference: Sendable, Hashable {
   case other(scheme: String, text: String)
 }
 
-/// A Gemini host: a name and a port. Keys are stored per host.
-public struct GeminiHost: Sendable, Hashable, CustomStringConvertible {
-  /// The name or address.
-  public let host: HostName
-  /// The port.
-  public let port: Int
-
-  /// Creates a host.
-  ///
-  /// - Throws: code `invalid_url` for a port outside 1 to 65,535.
-  public init(_ host: HostName, port: Int = GeminiURL.defaultPort) throws(GeminiError) {
-    guard 1...65_535 ~= port else {
-      throw .invalidURL("port \(port) is out of range (1…65535)", hint: "Gemini's is 1965")
-    }
-    self.host = host
-    self.port = port
-  }
-
-  /// The text `host:port`, with an IPv6 address in brackets.
-  public var description: String { "\(bracketed):\(port)" }
-
-  var urlText: String { port == GeminiURL.defaultPort ? bracketed : description }
-
-  private var bracketed: String { host.text.bracketedHost }
-}
-
 /// A Gemini request, which consists only of a URL.
 public struct GeminiRequest: Sendable, Hashable {
   /// The requested URL.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import Lastro
 
 /// A Shadowsocks server: its address, its method and its password.
@@ -78,4 +79,127 @@ extension ShadowsocksServer: CustomStringConvertible, CustomDebugStringConvertib
   public var debugDescription: String { description }
   /// A mirror with address and method, without the password.
   public var customMirror: Mirror { Mirror(self, children: ["address": "\(proxy)", "method": method.rawValue]) }
+}
+
+extension ShadowsocksServer {
+  /// Parses a server from a URI, as published by operators and in the QR codes of other programs (SIP002):
+  /// `ss://USER@HOST:PORT[/][?QUERY][#NAME]`, IPv6 in brackets.
+  ///
+  /// `USER` is `METHOD:PASSWORD`, in base64 (standard or URL-safe alphabet, with or without padding) or
+  /// percent-encoded, split at the first colon. The query and the name are ignored, except that `plugin` is refused,
+  /// because a server cannot be reached without its plugin.
+  ///
+  /// - Throws: `ConfigurationError` for any other text, for stream ciphers, and for the methods of 2022 (SIP022). Its
+  ///   message contains no part of the text except host, port and the names of known methods.
+  public init(_ uri: String) throws(ConfigurationError) {
+    guard Self.isWritten(uri) else {
+      throw ConfigurationError("the text does not begin with ss://", hint: ShadowsocksURIReader.forms)
+    }
+    self = try ShadowsocksURIReader.server(uri.dropFirst(5))
+  }
+
+  /// Whether a text is meant for ``init(_:)``.
+  static func isWritten(_ text: String) -> Bool { text.prefix(5).lowercased() == "ss://" }
+}
+
+/// A parser for the URIs of Shadowsocks servers.
+private enum ShadowsocksURIReader {
+  static let forms = "write ss://USER@HOST:PORT, with METHOD:PASSWORD in base64 or percent-encoded for USER"
+  /// The methods before AEAD, which are known to be broken (SIP004).
+  private static let streamCiphers: Set<String> = [
+    "rc4", "rc4-md5", "rc4-md5-6", "aes-128-cfb", "aes-192-cfb", "aes-256-cfb", "aes-128-ctr", "aes-192-ctr",
+    "aes-256-ctr", "bf-cfb", "camellia-128-cfb", "camellia-192-cfb", "camellia-256-cfb", "cast5-cfb", "des-cfb",
+    "idea-cfb", "rc2-cfb", "seed-cfb", "salsa20", "chacha20", "chacha20-ietf", "xchacha20", "table",
+  ]
+
+  static func server(_ text: Substring) throws(ConfigurationError) -> ShadowsocksServer {
+    let hierarchy = text.prefix { $0 != "#" }
+    let parts = hierarchy.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let query = parts.count > 1 ? parts[1] : ""
+    guard let at = parts[0].utf8.lastIndex(of: UInt8(ascii: "@")) else {
+      throw ConfigurationError(
+        "the Shadowsocks URI has no @ between user and host",
+        hint: "\(forms); a URI that is base64 as a whole is the form before SIP002: ask for the newer one")
+    }
+    let (method, password) = try user(parts[0][..<at])
+    // Report a plugin first, because the address may be that of the plugin.
+    try refusePlugin(in: query)
+    let (host, port) = try address(parts[0][parts[0].utf8.index(after: at)...])
+    return try ShadowsocksServer(host: host, port: port, method: method, password: password)
+  }
+
+  private static func user(
+    _ text: Substring
+  ) throws(ConfigurationError) -> (ShadowsocksServer.Method, Secret) {
+    guard !text.isEmpty else { throw ConfigurationError("the Shadowsocks URI has no user", hint: forms) }
+    guard let bytes = text.percentDecodedBytes, let decoded = String(validating: bytes, as: UTF8.self) else {
+      throw ConfigurationError(
+        "the percent-encoding of the Shadowsocks URI's user is not valid", hint: "write % itself as %25")
+    }
+    let plain: String
+    if decoded.utf8.contains(UInt8(ascii: ":")) {
+      plain = decoded
+    } else if let bytes = fromBase64(decoded), let text = String(validating: bytes, as: UTF8.self) {
+      plain = text
+    } else {
+      throw ConfigurationError(
+        "the Shadowsocks URI's user is neither METHOD:PASSWORD nor base64 of it", hint: forms)
+    }
+    let parts = plain.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    // Check the method first: without a colon, the text may be the password alone.
+    let method = try method(parts[0].lowercased())
+    guard parts.count > 1, !parts[1].isEmpty else {
+      throw ConfigurationError(
+        "the Shadowsocks URI has no password", hint: "put METHOD:PASSWORD before the @, in base64 or percent-encoded")
+    }
+    return (method, Secret(String(parts[1])))
+  }
+
+  private static func fromBase64(_ text: String) -> Data? {
+    var usual = text.replacing("-", with: "+").replacing("_", with: "/")
+    while usual.hasSuffix("=") { usual.removeLast() }
+    return Data(base64Encoded: usual + String(repeating: "=", count: (4 - usual.utf8.count % 4) % 4))
+  }
+
+  private static func method(_ name: String) throws(ConfigurationError) -> ShadowsocksServer.Method {
+    if let method = ShadowsocksServer.Method(rawValue: name) { return method }
+    let known = ShadowsocksServer.Method.allCases.map(\.rawValue).joined(separator: ", ")
+    if streamCiphers.contains(name) {
+      throw ConfigurationError(
+        "the Shadowsocks method \(name) is a stream cipher, which is broken",
+        hint: "set up the server with one of \(known)")
+    }
+    if name.hasPrefix("2022-blake3-") {
+      throw ConfigurationError(
+        "the Shadowsocks methods of 2022 (SIP022) are not supported", hint: "ask for a server with one of \(known)")
+    }
+    // The text may be part of the password, so it is not shown.
+    throw ConfigurationError("the Shadowsocks method is unknown", hint: "use one of \(known)")
+  }
+
+  private static func refusePlugin(in query: Substring) throws(ConfigurationError) {
+    for item in query.split(separator: "&") {
+      let name = item.prefix { $0 != "=" }
+      guard name.percentDecodedBytes.map({ $0.elementsEqual("plugin".utf8) }) != true else {
+        throw ConfigurationError(
+          "the Shadowsocks server wants a plugin, and plugins are not supported",
+          hint: "ask for a server without a plugin: without its plugin this one is not reached")
+      }
+    }
+  }
+
+  private static func address(_ text: Substring) throws(ConfigurationError) -> (host: String, port: Int) {
+    let text = text.hasSuffix("/") ? text.dropLast() : text
+    let authority: Authority
+    do throws(TransportError) {
+      authority = try Authority(text)
+    } catch {
+      throw ConfigurationError(
+        "the address of the Shadowsocks server is not valid: \(error.message)", hint: error.hint ?? forms)
+    }
+    guard let port = authority.port else {
+      throw ConfigurationError("the Shadowsocks server has no port", hint: forms)
+    }
+    return (authority.host, port)
+  }
 }

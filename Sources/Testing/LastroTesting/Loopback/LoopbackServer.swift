@@ -169,3 +169,200 @@ public final class LoopbackServer: Sendable {
   @discardableResult
   public static func raiseDescriptorLimit() -> Int { Int(clamping: cloopback_raise_descriptor_limit()) }
 }
+
+extension LoopbackServer {
+  /// Starts a well-behaved HTTP/1.1 server. It supports keep-alive, request bodies by `Content-Length` or in chunks,
+  /// `Expect: 100-continue` and `Connection: close`, and sends no body to HEAD.
+  ///
+  /// - Parameters:
+  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - tls: the TLS options. Default: plaintext.
+  ///   - respond: returns the response to a request. It runs on the connection's thread, and may block. If it throws,
+  ///     the response is 500.
+  /// - Throws: ``LoopbackError``.
+  public static func http(
+    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil,
+    respond: @escaping @Sendable (LoopbackRequest) throws -> LoopbackResponse
+  ) throws(LoopbackError) -> LoopbackServer {
+    try LoopbackServer(endpoint, tls: tls) { connection in
+      try connection.serveHTTP(respond)
+    }
+  }
+}
+
+extension LoopbackConnection {
+  /// Responds to requests until the client is done, asks for `Connection: close`, or the response is a fault.
+  ///
+  /// - Throws: ``LoopbackError``: a malformed request (after a 400), or a connection that failed.
+  public func serveHTTP(_ respond: (LoopbackRequest) throws -> LoopbackResponse) throws(LoopbackError) {
+    while let request = try readRequestOrRefuse() {
+      let response = (try? respond(request)) ?? LoopbackResponse(status: 500)
+      if let fault = response.fault {
+        return try perform(fault, with: response)
+      }
+      let closing = wantsClose(request.head) || response.fields.contains { Self.isClose($0) }
+      try write(response.head(closing: closing) + response.sentHTTP1Body(to: request.method))
+      if closing { return close() }
+    }
+  }
+
+  private func readRequestOrRefuse() throws(LoopbackError) -> LoopbackRequest? {
+    do {
+      return try readRequest()
+    } catch {
+      if case .malformedRequest = error { try write(LoopbackResponse(status: 400).head(closing: true)) }
+      throw error
+    }
+  }
+
+  private static func isClose(_ field: RawRequestHead.Field) -> Bool {
+    field.name.lowercased() == "connection" && field.value.lowercased() == "close"
+  }
+
+  private func wantsClose(_ head: RawRequestHead) -> Bool {
+    let tokens = head.values("Connection").joined(separator: ",").lowercased()
+    if head.version == "HTTP/1.0" { return !tokens.contains("keep-alive") }
+    return tokens.contains("close")
+  }
+
+  private func perform(_ fault: LoopbackResponse.Fault, with response: LoopbackResponse) throws(LoopbackError) {
+    switch fault {
+    case .stall: stall()
+    case .reset: reset()
+    case .close: close()
+    case .truncateBody(let count):
+      try write(response.head(closing: false) + response.body.prefix(max(0, count)))
+      closeWithoutNotify()
+    case .stallBody(let count):
+      try write(response.head(closing: false) + response.body.prefix(max(0, count)))
+      stall()
+    case .http2:
+      let answer = LoopbackResponse.text("this fault needs LoopbackServer.http2", status: 500)
+      try write(answer.head(closing: true) + answer.body)
+      close()
+    }
+  }
+}
+
+extension LoopbackServer {
+  /// Starts a SOCKS 5 proxy (RFC 1928) without authentication that connects to this machine for every requested host:
+  /// `example.com` with port 40123 reaches port 40123 on 127.0.0.1.
+  ///
+  /// - Parameters:
+  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - answer: returns the reply to a target, such as `example.com:40123` or `[::1]:80`; 0 accepts it. It runs on the
+  ///     connection's thread. Default: accepts every target.
+  /// - Throws: ``LoopbackError``.
+  public static func socks5(
+    _ endpoint: LoopbackEndpoint = .ephemeral, answering answer: @escaping @Sendable (String) -> UInt8 = { _ in 0 }
+  ) throws(LoopbackError) -> LoopbackServer {
+    try LoopbackServer(endpoint) { connection in
+      let methods = try connection.read(exactly: 2)
+      guard methods[0] == 5, try connection.read(exactly: Int(methods[1])).contains(0) else {
+        return try connection.write([5, 0xFF])
+      }
+      try connection.write([5, 0])
+      let head = try connection.read(exactly: 4)
+      guard head[1] == 1, let host = try connection.readSOCKS5Host(head[3]) else {
+        return try connection.write(reply(head[1] == 1 ? 8 : 7))
+      }
+      let port = try connection.read(exactly: 2).reduce(UInt16(0)) { $0 << 8 | UInt16($1) }
+      let verdict = answer("\(host):\(port)")
+      guard verdict == 0 else { return try connection.write(reply(verdict)) }
+      try connection.tunnel(to: port, answer: reply(0), refusal: reply(5))
+    }
+  }
+
+  private static func reply(_ code: UInt8) -> [UInt8] { [5, code, 0, 1, 127, 0, 0, 1, 0, 0] }
+}
+
+extension LoopbackConnection {
+  /// Reads the host of a request; returns `nil` for an unknown address type.
+  fileprivate func readSOCKS5Host(_ type: UInt8) throws(LoopbackError) -> String? {
+    switch type {
+    case 1: return try read(exactly: 4).map(String.init).joined(separator: ".")
+    case 3: return String(decoding: try read(exactly: Int(try read(exactly: 1)[0])), as: UTF8.self)
+    case 4:
+      let bytes = try read(exactly: 16)
+      let groups = stride(from: 0, to: 16, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
+      return "[" + groups.map { String($0, radix: 16) }.joined(separator: ":") + "]"
+    default: return nil
+    }
+  }
+}
+
+extension LoopbackServer {
+  /// Starts a CONNECT proxy (RFC 9110 §9.3.6), over TLS or in plaintext, that connects to this machine for every
+  /// requested host: `CONNECT example.com:40123` reaches port 40123 on 127.0.0.1.
+  ///
+  /// The requests are recorded in ``requests``. As for every server, its certificate can be replaced while it runs
+  /// (``replaceTLS(_:keepingSessions:)``).
+  ///
+  /// - Parameters:
+  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - tls: the TLS options. Default: plaintext.
+  ///   - answer: decides on a request: `nil` accepts it, a response refuses it. Default: accepts every request.
+  /// - Throws: ``LoopbackError``.
+  public static func tunnel(
+    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil,
+    refusing answer: @escaping @Sendable (RawRequestHead) -> LoopbackResponse? = { _ in nil }
+  ) throws(LoopbackError) -> LoopbackServer {
+    try LoopbackServer(endpoint, tls: tls) { connection in
+      guard let head = try connection.readHead() else { return }
+      if let refusal = answer(head) {
+        return try connection.write(refusal.head(closing: true) + refusal.sentHTTP1Body(to: head.method))
+      }
+      let port = head.target.split(separator: ":").last.flatMap { UInt16($0) }
+      guard head.method == "CONNECT", let port else {
+        return try connection.write(LoopbackResponse(status: 405).head(closing: true))
+      }
+      try connection.tunnel(
+        to: port, answer: Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8),
+        refusal: LoopbackResponse(status: 502).head(closing: true))
+    }
+  }
+}
+
+extension LoopbackConnection {
+  /// Forwards bytes in both directions between the client and a port on 127.0.0.1, until either side ends.
+  ///
+  /// - Parameters:
+  ///   - answer: the bytes that the client gets when the connection is established.
+  ///   - refusal: the bytes that the client gets if no server listens on the port.
+  ///   - pause: the pause before bytes from the port are read, so that more of them are forwarded together. Default:
+  ///     none.
+  func tunnel(
+    to port: UInt16, answer: [UInt8], refusal: [UInt8], pause duration: Duration? = nil
+  ) throws(LoopbackError) {
+    let upstream = cloopback_connect_tcp(port)
+    guard upstream >= 0 else { return try write(refusal) }
+    defer { cloopback_close(upstream) }
+    try write(answer)
+    try relay(to: upstream, pause: duration) { bytes throws(LoopbackError) in
+      cloopback_send(upstream, bytes, bytes.count) >= 0
+    } fromUpstream: { bytes throws(LoopbackError) in
+      try write(bytes)
+      return true
+    }
+  }
+
+  /// Forwards bytes between the client and another socket, until either side ends, or a closure returns false.
+  package func relay(
+    to upstream: Int32, pause duration: Duration? = nil, fromClient: ([UInt8]) throws(LoopbackError) -> Bool,
+    fromUpstream: ([UInt8]) throws(LoopbackError) -> Bool
+  ) throws(LoopbackError) {
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    while true {
+      let ready = hasBufferedBytes ? Int32(CLOOPBACK_WAIT_SECOND) : cloopback_wait(upstream, descriptor, -1, -1)
+      if ready & Int32(CLOOPBACK_WAIT_SECOND) != 0 {
+        let bytes = read(max: .max)
+        guard !bytes.isEmpty, try fromClient(bytes) else { return }
+      }
+      if ready & Int32(CLOOPBACK_WAIT_FIRST) != 0 {
+        if let duration { pause(duration) }
+        let count = cloopback_receive(upstream, &buffer, buffer.count)
+        guard count > 0, try fromUpstream([UInt8](buffer.prefix(count))) else { return }
+      }
+    }
+  }
+}

@@ -88,40 +88,6 @@ public final class MemoryStream: ByteStream {
   public func truncate() { outgoing.end(.truncated) }
 }
 
-/// A `Dialer` whose streams lead to a handler in this process.
-public struct MemoryDialer: Dialer {
-  private let shape: MemoryStream.Shape
-  private let facts: StreamFacts
-  private let accept: @Sendable (DialRequest, MemoryStream) async throws -> Void
-
-  /// Creates a dialer.
-  ///
-  /// - Parameters:
-  ///   - shape: the behavior of the streams. Default: reads of any length, 1 MiB unread.
-  ///   - facts: the facts of each stream.
-  ///   - accept: serves the far end of each stream in its own task; the end is closed when it returns.
-  public init(
-    shape: MemoryStream.Shape = MemoryStream.Shape(), facts: StreamFacts = StreamFacts(),
-    accept: @escaping @Sendable (DialRequest, MemoryStream) async throws -> Void
-  ) {
-    self.shape = shape
-    self.facts = facts
-    self.accept = accept
-  }
-
-  /// Opens a stream to the handler.
-  ///
-  /// - Throws: never: an error of the handler ends the stream instead.
-  public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    let (near, far) = MemoryStream.pair(shape, facts: facts)
-    Task { [accept] in
-      try? await accept(request, far)
-      far.close()
-    }
-    return near
-  }
-}
-
 extension MemoryStream: LoopStream {
   package var runsOnLoops: Bool { true }
 }

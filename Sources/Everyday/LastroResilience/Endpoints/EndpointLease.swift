@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+internal import LastroSupport
+
+/// A lease of an endpoint for one attempt, from an ``EndpointSet``. It cannot be copied, and is returned automatically
+/// if it is dropped.
+public struct EndpointLease: ~Copyable, Sendable {
+  /// The endpoint.
+  public let endpoint: Endpoint
+  private let set: EndpointSet
+  private let index: Int
+  private var isOut = true
+
+  /// The origin to which the attempt is sent.
+  public var origin: Origin { endpoint.origin }
+
+  init(set: EndpointSet, index: Int, endpoint: Endpoint) {
+    self.set = set
+    self.index = index
+    self.endpoint = endpoint
+  }
+
+  /// Reports how the attempt ended.
+  ///
+  /// - Parameters:
+  ///   - verdict: the attempt's verdict on the server.
+  ///   - latency: the time until the response.
+  public consuming func end(_ verdict: AttemptVerdict, latency: Duration) {
+    isOut = false
+    set.end(index, verdict, latency)
+  }
+
+  deinit {
+    if isOut { set.end(index, .ignored, .zero) }
+  }
+}
