@@ -86,24 +86,11 @@ private func operations() async throws {
   // end
 }
 
-private func batches() async throws {
-  // sample: batches
-  let names = Batcher<Int, String> { ids in
-    print("one request for \(ids.count)")
-    return Dictionary(uniqueKeysWithValues: ids.map { ($0, "user \($0)") })
-  }
-  async let ann = names.value(for: 1)
-  async let bob = names.value(for: 2)
-  print(try await ann, try await bob)
-  // end
-}
-
 extension Page {
   static let pagesAndOperations = Page("PagesAndOperations") { stage in
     try await stage.prints("links") { try await links() }
     try await stage.prints("cursors") { try await cursors() }
     try await stage.prints("resumed") { try await resumed() }
     try await stage.prints("operations") { try await operations() }
-    try await batches()
   }
 }

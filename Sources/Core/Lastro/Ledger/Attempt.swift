@@ -4,25 +4,6 @@ public import HTTPTypes
 
 /// The record of one attempt of a call.
 public struct Attempt: Sendable {
-  private struct Parts: Sendable {
-    var number: Int
-    var outcome: Outcome
-    var status: HTTPResponse.Status?
-    var error: TransportError?
-    var requestSent: Bool
-    var delay: Duration
-    var delaySource: DelaySource
-    var reason: String
-    var quotaLeft: Int?
-    var start: Duration
-    var duration: Duration
-    var preparation: Duration
-    var redirects: [String]
-    var facts: TransferFacts?
-  }
-
-  private var parts: CopyOnWrite<Parts>
-
   /// The result of an attempt.
   public enum Outcome: String, Sendable, Hashable, Codable {
     /// The server responded with a 2xx status.
@@ -46,76 +27,34 @@ public struct Attempt: Sendable {
   }
 
   /// The number of the attempt in the call; 1 for the first.
-  public var number: Int {
-    get { parts.value.number }
-    _modify { yield &parts.value.number }
-  }
+  public var number: Int
   /// The result of the attempt.
-  public var outcome: Outcome {
-    get { parts.value.outcome }
-    _modify { yield &parts.value.outcome }
-  }
+  public var outcome: Outcome
   /// The status of the response, if there was one.
-  public var status: HTTPResponse.Status? {
-    get { parts.value.status }
-    _modify { yield &parts.value.status }
-  }
+  public var status: HTTPResponse.Status?
   /// The reason of the failure; `nil` if the attempt succeeded.
-  public var error: TransportError? {
-    get { parts.value.error }
-    _modify { yield &parts.value.error }
-  }
+  public var error: TransportError?
   /// Whether a byte of the request may have left this machine.
-  public var requestSent: Bool {
-    get { parts.value.requestSent }
-    _modify { yield &parts.value.requestSent }
-  }
+  public var requestSent: Bool
   /// The wait before this attempt; zero for the first.
-  public var delay: Duration {
-    get { parts.value.delay }
-    _modify { yield &parts.value.delay }
-  }
+  public var delay: Duration
   /// The source of ``delay``.
-  public var delaySource: DelaySource {
-    get { parts.value.delaySource }
-    _modify { yield &parts.value.delaySource }
-  }
+  public var delaySource: DelaySource
   /// The reason for the attempt: `first`, or the reason of the retry, such as `status 503`.
-  public var reason: String {
-    get { parts.value.reason }
-    _modify { yield &parts.value.reason }
-  }
+  public var reason: String
   /// The balance of the origin's retry quota after the cost of this attempt was deducted; `nil` if it had no cost.
-  public var quotaLeft: Int? {
-    get { parts.value.quotaLeft }
-    _modify { yield &parts.value.quotaLeft }
-  }
+  public var quotaLeft: Int?
   /// The start of the attempt, relative to the start of the call.
-  public var start: Duration {
-    get { parts.value.start }
-    _modify { yield &parts.value.start }
-  }
+  public var start: Duration
   /// The duration of the attempt, from making the request to the decoded response.
-  public var duration: Duration {
-    get { parts.value.duration }
-    _modify { yield &parts.value.duration }
-  }
+  public var duration: Duration
   /// The time spent on making and adapting the attempt's requests, including waits for tokens. It is part of
   /// ``duration``.
-  public var preparation: Duration {
-    get { parts.value.preparation }
-    _modify { yield &parts.value.preparation }
-  }
+  public var preparation: Duration
   /// The URLs of the redirects followed during the attempt.
-  public var redirects: [String] {
-    get { parts.value.redirects }
-    _modify { yield &parts.value.redirects }
-  }
+  public var redirects: [String]
   /// The facts of the attempt's last transfer; `nil` if no transfer was started.
-  public var facts: TransferFacts? {
-    get { parts.value.facts }
-    _modify { yield &parts.value.facts }
-  }
+  public var facts: TransferFacts?
   /// The redaction for its descriptions: the usual names, and the secrets named by the call.
   var redaction = Redaction.standard
 
@@ -134,11 +73,10 @@ public struct Attempt: Sendable {
     quotaLeft: Int? = nil, start: Duration = .zero, duration: Duration = .zero, preparation: Duration = .zero,
     redirects: [String] = [], facts: TransferFacts? = nil
   ) {
-    parts = CopyOnWrite(
-      Parts(
-        number: number, outcome: outcome, status: status, error: error, requestSent: requestSent, delay: delay,
-        delaySource: delaySource, reason: reason, quotaLeft: quotaLeft, start: start, duration: duration,
-        preparation: preparation, redirects: redirects, facts: facts))
+    (self.number, self.outcome, self.status, self.error) = (number, outcome, status, error)
+    (self.requestSent, self.delay, self.delaySource) = (requestSent, delay, delaySource)
+    (self.reason, self.quotaLeft, self.start) = (reason, quotaLeft, start)
+    (self.duration, self.preparation, self.redirects, self.facts) = (duration, preparation, redirects, facts)
   }
 }
 

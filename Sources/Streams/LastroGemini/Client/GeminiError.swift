@@ -4,73 +4,32 @@ public import Lastro
 
 /// The reason why a Gemini request failed. Statuses from 40 on are responses, not errors.
 public struct GeminiError: Error, Sendable, CustomStringConvertible {
-  private struct Parts: Sendable {
-    var stage: FailureStage
-    var code: FailureCode
-    var message: String
-    var hint: String?
-    var url: GeminiURL?
-    var header: GeminiResponseHeader?
-    var redirects: [GeminiURL] = []
-    var certificateChange: GeminiCertificateChange?
-    var cause: TransportError?
-  }
-
-  private var parts: CopyOnWrite<Parts>
-
   /// The stage at which the request failed.
-  public var stage: FailureStage {
-    get { parts.value.stage }
-    _modify { yield &parts.value.stage }
-  }
+  public var stage: FailureStage
   /// The stable code of the failure.
-  public var code: FailureCode {
-    get { parts.value.code }
-    _modify { yield &parts.value.code }
-  }
+  public var code: FailureCode
   /// A readable sentence, without sensitive input.
-  public var message: String {
-    get { parts.value.message }
-    _modify { yield &parts.value.message }
-  }
+  public var message: String
   /// A remedy, if there is a usual one.
-  public var hint: String? {
-    get { parts.value.hint }
-    _modify { yield &parts.value.hint }
-  }
+  public var hint: String?
   /// The URL that was requested at the time of the failure, after redirects; `nil` if there is no URL yet.
-  public var url: GeminiURL? {
-    get { parts.value.url }
-    _modify { yield &parts.value.url }
-  }
+  public var url: GeminiURL?
   /// The header of the response, if it arrived before the failure.
-  public var header: GeminiResponseHeader? {
-    get { parts.value.header }
-    _modify { yield &parts.value.header }
-  }
+  public var header: GeminiResponseHeader?
   /// The URLs of the redirects that were followed, in order.
-  public var redirects: [GeminiURL] {
-    get { parts.value.redirects }
-    _modify { yield &parts.value.redirects }
-  }
+  public var redirects: [GeminiURL] = []
   /// The old and the new key of a host, for code `certificate_changed`.
-  public var certificateChange: GeminiCertificateChange? {
-    get { parts.value.certificateChange }
-    _modify { yield &parts.value.certificateChange }
-  }
+  public var certificateChange: GeminiCertificateChange?
   /// The error of the stream or its dialer, if there was one.
-  public var cause: TransportError? {
-    get { parts.value.cause }
-    _modify { yield &parts.value.cause }
-  }
+  public var cause: TransportError?
 
   /// Creates an error.
   public init(
     stage: FailureStage, code: FailureCode, message: String, hint: String? = nil, url: GeminiURL? = nil,
     header: GeminiResponseHeader? = nil, cause: TransportError? = nil
   ) {
-    parts = CopyOnWrite(
-      Parts(stage: stage, code: code, message: message, hint: hint, url: url, header: header, cause: cause))
+    (self.stage, self.code, self.message, self.hint) = (stage, code, message, hint)
+    (self.url, self.header, self.cause) = (url, header, cause)
   }
 
   /// Creates an error from one of the stream or its dialer.

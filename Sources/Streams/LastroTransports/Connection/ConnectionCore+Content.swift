@@ -274,23 +274,19 @@ extension ConnectionCore {
   }
 
   private func wake(_ layer: ObjectIdentifier, after duration: Duration?) {
-    wakeups.removeValue(forKey: layer)?.task.cancel()
-    guard let duration, isOpen else { return }
+    guard let duration, isOpen else { return alarms.cancel(layer) }
     let time = parameters.time
-    wakeupNumber += 1
-    let number = wakeupNumber
-    let task = Task { [weak self] in
-      do { try await time.sleep(duration) } catch { return }
-      guard let self else { return }
-      work.async { self.wakeUp(layer, number) }
+    alarms.set(layer) { number in
+      Task { [weak self] in
+        do { try await time.sleep(duration) } catch { return }
+        guard let self else { return }
+        work.async { self.wakeUp(layer, number) }
+      }
     }
-    wakeups[layer] = (number, task)
   }
 
   private func wakeUp(_ layer: ObjectIdentifier, _ number: Int) {
-    // The wakeup may have been replaced after it fired.
-    guard isOpen, let pipeline, wakeups[layer]?.number == number else { return }
-    wakeups[layer] = nil
+    guard isOpen, let pipeline, alarms.take(layer, number: number) else { return }
     pipeline.wakeup(layer)
     handleEvents()
     serve()

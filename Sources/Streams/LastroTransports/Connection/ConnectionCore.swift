@@ -79,8 +79,7 @@ final class ConnectionCore: @unchecked Sendable {
   var watch: (any Cancelable)?
   var dialTask: Task<Void, Never>?
   var limitTask: Task<Void, Never>?
-  var wakeups: [ObjectIdentifier: (number: Int, task: Task<Void, Never>)] = [:]
-  var wakeupNumber = 0
+  var alarms = FramerAlarms()
 
   init(_ endpoint: ConnectionEndpoint, _ parameters: ConnectionParameters, _ dialer: any Dialer) {
     self.endpoint = endpoint
@@ -328,8 +327,7 @@ final class ConnectionCore: @unchecked Sendable {
     limitTask?.cancel()
     dialTask = nil
     limitTask = nil
-    for wakeup in wakeups.values { wakeup.task.cancel() }
-    wakeups = [:]
+    alarms.cancelAll()
     watch?.cancel()
     watch = nil
     pipeline?.cleanUp()

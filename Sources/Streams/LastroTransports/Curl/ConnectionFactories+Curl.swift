@@ -5,18 +5,7 @@ public import Lastro
 internal import LastroCurl
 public import LastroTunnels
 
-extension SOCKS5ConnectionFactory {
-  /// Makes a factory that reaches its proxy by the shared engine.
-  ///
-  /// - Throws: `ConfigurationError`, as the other forms do.
-  public init(
-    to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, credentials: ProxyServer.Credentials? = nil
-  ) throws(ConfigurationError) {
-    try self.init(to: endpoint, serverAddress: serverAddress, credentials: credentials, dialer: CurlDialer.shared)
-  }
-}
-
-extension HTTPConnectConnectionFactory {
+extension ProxyConnectionFactory {
   /// Makes a factory that reaches its proxy by the shared engine.
   ///
   /// - Throws: `ConfigurationError`, as the other forms do.

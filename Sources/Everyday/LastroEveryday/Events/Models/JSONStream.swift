@@ -47,31 +47,21 @@ public struct JSONStream<Model: Decodable & Sendable, APIError: Error>: AsyncSeq
     /// - Throws: `HTTPFetchError`, as described for ``JSONStream``.
     public mutating func next(
       isolation actor: isolated (any Actor)?
-    ) async throws(HTTPFetchError<APIError>) -> Model? {
-      guard !isOver else { return nil }
-      do throws(HTTPFetchError<APIError>) {
-        if let model = try await find() { return model }
-      } catch {
-        finish()
-        throw error
-      }
-      finish()
-      return nil
-    }
+    ) async throws(HTTPFetchError<APIError>) -> Model? { try await nextOrEnd() }
   }
 
   /// Creates an iterator, which connects when the first model is requested.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(stream: self, texts: JSONTextReader(options)) }
 }
 
-extension JSONStream.AsyncIterator {
-  private mutating func finish() {
+extension JSONStream.AsyncIterator: ModelReader {
+  mutating func finish() {
     isOver = true
     // The body counts as complete, unless a failure was found before.
     open?.body.finish()
   }
 
-  private mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
+  mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
     if open == nil { try await connect() }
     while true {
       if let text = try text() { return try model(text) }

@@ -67,17 +67,7 @@ public struct ModelStream<Model: Decodable & Sendable, APIError: Error>: AsyncSe
     /// - Throws: `HTTPFetchError`, as described for ``ModelStream``.
     public mutating func next(
       isolation actor: isolated (any Actor)?
-    ) async throws(HTTPFetchError<APIError>) -> Model? {
-      guard !isOver else { return nil }
-      do throws(HTTPFetchError<APIError>) {
-        if let model = try await find() { return model }
-      } catch {
-        finish()
-        throw error
-      }
-      finish()
-      return nil
-    }
+    ) async throws(HTTPFetchError<APIError>) -> Model? { try await nextOrEnd() }
   }
 
   /// Creates an iterator, which connects when the first model is requested.
@@ -86,13 +76,13 @@ public struct ModelStream<Model: Decodable & Sendable, APIError: Error>: AsyncSe
   }
 }
 
-extension ModelStream.AsyncIterator {
-  private mutating func finish() {
+extension ModelStream.AsyncIterator: ModelReader {
+  mutating func finish() {
     isOver = true
     events.end()
   }
 
-  private mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
+  mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
     while !isOver {
       guard let event = try await events.next() else { return nil }
       if stream.failure.matches(event) { throw apiFailure(event) }

@@ -18,7 +18,7 @@ struct PagesErrorTextsTests {
 
   @Test("are those of the file; LASTRO_RENEW=1 writes it anew")
   func golden() async throws {
-    let texts = try await Self.pages() + Self.operations() + Self.batches()
+    let texts = try await Self.pages() + Self.operations()
     try expectGolden(texts.map { $0 + "\n" }.joined(), keptIn: Self.file)
   }
 
@@ -66,14 +66,5 @@ struct PagesErrorTextsTests {
       texts.append("HTTPFetchError | \(told(error))")
     }
     return texts
-  }
-
-  private static func batches() async throws -> [String] {
-    do {
-      _ = try await Batcher<Int, Int>(window: .zero) { _ in [:] }.value(for: 1)
-      return []
-    } catch {
-      return ["BatchKeyMissing | \(error)"]
-    }
   }
 }
