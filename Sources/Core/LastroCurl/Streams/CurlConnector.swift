@@ -7,16 +7,18 @@ internal import LastroWire
 /// Opens links that libcurl dials: libcurl resolves names, connects, uses proxies and performs TLS handshakes.
 final class CurlConnector: Connector, DialTaker {
   /// The state that is shared by the connections of a route: to one host, or to a proxy that serves many hosts.
-  private final class RouteMemory {
+  private final class State: RouteState {
     let forwardProxy: ForwardProxy?
+    private let hub: StreamHub
     let keepsSessions: Bool
     /// The profile (options and trust) of the latest connection.
     var profile: StreamProfile?
     private var sessions: SessionShare?
     private var sessionsProfile: UInt64?
 
-    init(_ forwardProxy: ForwardProxy?, isTLS: Bool) {
+    init(_ forwardProxy: ForwardProxy?, isTLS: Bool, _ hub: StreamHub) {
       self.forwardProxy = forwardProxy
+      self.hub = hub
       keepsSessions = isTLS || forwardProxy?.isTLS == true
     }
 
@@ -30,12 +32,23 @@ final class CurlConnector: Connector, DialTaker {
       }
       return sessions
     }
+
+    /// Returns whether requests must wait, at most once a second, until the files of TLS options have been checked for
+    /// changes.
+    func mustCheck(now: Int64) -> Bool {
+      guard let profile, profile.uses > 0 else { return false }
+      return hub.mustLook(at: profile, now: now)
+    }
+
+    func check(until: Int64, _ proceed: @escaping () -> Void) {
+      guard let profile else { return proceed() }
+      hub.look(at: profile, until: until) { _ in proceed() }
+    }
   }
 
   private struct Dial {
     let owner: any DialOwner
-    let memory: RouteMemory?
-    var session: StreamSession?
+    let state: State?
   }
 
   private let hub: StreamHub
@@ -52,48 +65,25 @@ final class CurlConnector: Connector, DialTaker {
     return Route(
       key: proxy?.url ?? key.authority, origin: origin,
       proxy: proxy.map { ForwardingProxy(authorization: $0.authorization) },
-      memory: RouteMemory(proxy, isTLS: key.isTLS))
+      state: State(proxy, isTLS: key.isTLS, hub))
   }
-
-  /// Refuses a target here, because a failed dial would end a different request: the one that has waited for the proxy
-  /// longest.
-  func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError? {
-    guard route.proxy != nil else { return nil }
-    do throws(TransportError) {
-      let profile = try hub.profile(for: options)
-      if case .refused(let failure) = profile.trust.rules.judgePlaintext(target) { throw .refusedTrust(failure) }
-      return profile.applier.egressRules?.refusal(ofLiteral: target)
-    } catch {
-      return error
-    }
-  }
-
-  /// Returns whether requests must wait, at most once a second, until the files of TLS options have been checked for
-  /// changes.
-  func mustCheck(_ route: Route, now: Int64) -> Bool {
-    guard let profile = memory(of: route)?.profile, profile.uses > 0 else { return false }
-    return hub.mustLook(at: profile, now: now)
-  }
-
-  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void) {
-    guard let profile = memory(of: route)?.profile else { return proceed() }
-    hub.look(at: profile, until: until) { _ in proceed() }
-  }
-
-  /// Returns the memory of a route. It was always created by ``route(for:with:)``.
-  private func memory(of route: Route) -> RouteMemory? { route.memory.map { unsafeDowncast($0, to: RouteMemory.self) } }
 
   // MARK: Dials
 
-  func dial(_ dial: LinkDial, for owner: any DialOwner) {
-    dials[dial.id] = Dial(owner: owner, memory: memory(of: dial.route))
+  func dial(_ dial: LinkDial, for owner: any DialOwner) throws(TransportError) {
+    // The state was created by `route(for:with:)`.
+    let state = dial.route.state.map { unsafeDowncast($0, to: State.self) }
+    if state?.forwardProxy != nil { try checkForwarding(to: dial.target, with: dial.options) }
+    dials[dial.id] = Dial(owner: owner, state: state)
     hub.dial(StreamDial(dial), for: self)
   }
 
-  func takeLink(of dial: UInt64) -> (any Link)? {
-    guard let known = dials.removeValue(forKey: dial), let session = known.session else { return nil }
-    known.memory?.profile = session.profile
-    return SocketLink(session, isForwarding: known.memory?.forwardProxy != nil)
+  /// Checks that a proxy may receive a request for a host. A dial that failed for that reason would end a different
+  /// request: the one that has waited for the proxy longest.
+  private func checkForwarding(to target: TrustTarget, with options: SharedOptions) throws(TransportError) {
+    let profile = try hub.profile(for: options)
+    if case .refused(let failure) = profile.trust.rules.judgePlaintext(target) { throw .refusedTrust(failure) }
+    if let refusal = profile.applier.egressRules?.refusal(ofLiteral: target) { throw refusal }
   }
 
   func cancelDial(_ id: UInt64) {
@@ -102,17 +92,16 @@ final class CurlConnector: Connector, DialTaker {
   }
 
   func sessions(of dial: UInt64, for profile: StreamProfile) -> SessionShare? {
-    dials[dial]?.memory?.sessions(for: profile)
+    dials[dial]?.state?.sessions(for: profile)
   }
 
   func take(_ session: StreamSession) {
-    dials[session.id]?.session = session
-    dials[session.id]?.owner.dialStands(session.id)
+    guard let dial = dials.removeValue(forKey: session.id) else { return }
+    dial.state?.profile = session.profile
+    dial.owner.linkOpened(session.id, SocketLink(session, isForwarding: dial.state?.forwardProxy != nil))
   }
 
   func fail(_ id: UInt64, _ error: TransportError) {
     dials.removeValue(forKey: id)?.owner.dialFailed(id, error)
   }
-
-  func tearDown() { dials = [:] }
 }

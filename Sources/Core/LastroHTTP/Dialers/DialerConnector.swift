@@ -4,9 +4,9 @@ internal import Lastro
 
 /// Opens links with any `Dialer`.
 final class DialerConnector: Connector {
-  private enum Dial {
-    case underWay(Task<Void, Never>, any DialOwner)
-    case standing(any Link)
+  private struct Dial {
+    let task: Task<Void, Never>
+    let owner: any DialOwner
   }
 
   private let dialer: any Dialer
@@ -27,14 +27,6 @@ final class DialerConnector: Connector {
     return Route(key: key.authority, origin: origin)
   }
 
-  /// Returns `nil`: a dial asks its dialer itself.
-  func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError? { nil }
-
-  /// Links ask their dialer themselves.
-  func mustCheck(_ route: Route, now: Int64) -> Bool { false }
-
-  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void) { proceed() }
-
   func dial(_ dial: LinkDial, for owner: any DialOwner) {
     var request = dial.request
     request.role = role
@@ -54,38 +46,27 @@ final class DialerConnector: Connector {
       let isPosted = inbox.post(.guest(DialOutcome(reference: reference, id: id, origin: origin, outcome: outcome)))
       if !isPosted, case .success(let stream) = outcome { stream.close() }
     }
-    dials[id] = .underWay(task, owner)
+    dials[id] = Dial(task: task, owner: owner)
   }
 
   fileprivate func ended(_ id: UInt64, _ origin: LinkOrigin, _ outcome: Result<any ByteStream, TransportError>) {
-    guard case .underWay(_, let owner)? = dials.removeValue(forKey: id) else {
-      // Given up: whether the dialer listened or not, its stream is not wanted.
+    guard let owner = dials.removeValue(forKey: id)?.owner else {
+      // The dial was cancelled. A dialer that did not react to that has opened a stream that is not wanted.
       if case .success(let stream) = outcome { stream.close() }
       return
     }
     switch outcome {
-    case .success(let stream):
-      dials[id] = .standing(StreamLink(stream, origin, context))
-      owner.dialStands(id)
+    case .success(let stream): owner.linkOpened(id, StreamLink(stream, origin, context))
     case .failure(let error): owner.dialFailed(id, error)
     }
   }
 
-  func takeLink(of dial: UInt64) -> (any Link)? {
-    guard case .standing(let link)? = dials[dial] else { return nil }
-    dials[dial] = nil
-    return link
-  }
+  func cancelDial(_ id: UInt64) { dials.removeValue(forKey: id)?.task.cancel() }
 
-  func cancelDial(_ id: UInt64) {
-    switch dials.removeValue(forKey: id) {
-    case .underWay(let task, _): task.cancel()
-    case .standing(let link): link.close()
-    case nil: break
-    }
-  }
-
-  func tearDown() { for id in Array(dials.keys) { cancelDial(id) } }
+  /// - Parameter name: the name of the dialer.
+  static func explain(
+    _ request: TransferRequest, with options: ConnectionOptions, _ name: String
+  ) -> [FetchExplanation.Fact] { [.init("dialer", name)] }
 }
 
 /// The outcome of a dial.

@@ -4,46 +4,58 @@ package import Lastro
 
 /// Decides where the requests of an ``HTTPEngine`` go, and opens links.
 ///
-/// Owner: the engine. Thread: the loop's. No function blocks, and none calls the ``DialOwner`` before it returns.
+/// Owner: the engine, which cancels its dials before it releases the connector. Thread: the loop's. No function blocks.
 package protocol Connector: AnyObject {
-  /// Returns the way of requests for a host.
+  /// The settings that decide the explanation of a request.
+  associatedtype Settings: Sendable
+
+  /// Returns the route of requests for a host. It is called once for each host, and the engine keeps the route.
   ///
   /// - Throws: the reason why there is none.
   func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route
 
-  /// Returns the reason why a host must not be asked over a route; `nil` where the dial itself would find out.
-  func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError?
+  /// Opens a link, and reports the outcome to the owner, possibly before this function returns.
+  ///
+  /// - Throws: the reason why the route must not be used for the dial's target. Nothing was dialed, and other requests
+  ///   on the same route are not affected.
+  func dial(_ dial: LinkDial, for owner: any DialOwner) throws(TransportError)
 
-  /// Returns whether it must be checked if links of a route are still current, before a request uses one.
-  func mustCheck(_ route: Route, now: Int64) -> Bool
+  /// Cancels a dial whose outcome was not reported. Nothing more is reported to its owner.
+  func cancelDial(_ id: UInt64)
 
-  /// Checks whether links of a route are still current.
+  /// Returns the facts that `explain` shows about the route of a request. The first names what opens connections.
+  ///
+  /// Static, because any thread may ask, before there is an engine.
+  static func explain(
+    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Settings
+  ) -> [FetchExplanation.Fact]
+}
+
+/// The owner of dials. The connector calls it in the midst of its own work, so it records the outcome and acts later,
+/// in the engine's turn.
+package protocol DialOwner: AnyObject {
+  /// Takes the link of a dial that succeeded.
+  func linkOpened(_ id: UInt64, _ link: any Link)
+
+  func dialFailed(_ id: UInt64, _ error: TransportError)
+}
+
+/// The state that a ``Connector`` keeps for a ``Route``, if links over it may become outdated without notice.
+///
+/// Thread: the loop's.
+package protocol RouteState: AnyObject {
+  /// Returns whether a request must wait for ``check(until:_:)`` before it uses a link.
+  func mustCheck(now: Int64) -> Bool
+
+  /// Checks whether links are still current.
   ///
   /// - Parameters:
   ///   - until: the time at which requests wait no longer.
   ///   - proceed: called once, on the loop's thread.
-  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void)
-
-  /// Opens a link, and reports the outcome to the owner.
-  func dial(_ dial: LinkDial, for owner: any DialOwner)
-
-  /// Returns the link of a dial that was reported as open.
-  func takeLink(of dial: UInt64) -> (any Link)?
-
-  /// Gives a dial up. Nothing more is reported to its owner, and a link that is open is closed.
-  func cancelDial(_ id: UInt64)
-
-  func tearDown()
+  func check(until: Int64, _ proceed: @escaping () -> Void)
 }
 
-/// The owner of dials.
-package protocol DialOwner: AnyObject {
-  /// Reports a link that is open; it is to be taken from the ``Connector``, or given up.
-  func dialStands(_ id: UInt64)
-  func dialFailed(_ id: UInt64, _ error: TransportError)
-}
-
-/// The way of requests for one host.
+/// The route of requests for one host.
 ///
 /// A class, because each request hands it on.
 package final class Route {
@@ -54,16 +66,16 @@ package final class Route {
   /// The value of `Proxy-Authorization`, where there is one; requests go out with their whole URLs, to a proxy that
   /// serves many hosts (RFC 9112 §3.2.2).
   package let proxy: ForwardingProxy?
-  /// The state that the connector keeps for the route.
-  package let memory: AnyObject?
+  /// The state that the connector keeps for the route; `nil` if links need no check before they are used.
+  package let state: (any RouteState)?
 
   package init(
-    key: String, origin: Origin?, proxy: ForwardingProxy? = nil, memory: AnyObject? = nil
+    key: String, origin: Origin?, proxy: ForwardingProxy? = nil, state: (any RouteState)? = nil
   ) {
     self.key = key
     self.origin = origin
     self.proxy = proxy
-    self.memory = memory
+    self.state = state
   }
 }
 

@@ -140,7 +140,7 @@ final class HTTPEngine {
       let host = defaultPartition?.hosts[HostKey(job.request.head)], host.hasFreeConnection
     else { return false }
     clock.update()
-    guard !connector.mustCheck(host.route, now: clock.now) else { return false }
+    if let state = host.route.state, state.mustCheck(now: clock.now) { return false }
     enter(job, host)
     return true
   }
@@ -158,11 +158,11 @@ final class HTTPEngine {
   /// over.
   private func holds(_ job: EngineJob, for host: HostPool) -> Bool {
     // A look whose time has passed already would end in this turn, and begin again.
-    guard clock.now < job.expiresAt, connector.mustCheck(host.route, now: clock.now) else { return false }
+    guard clock.now < job.expiresAt, let state = host.route.state, state.mustCheck(now: clock.now) else { return false }
     held[ObjectIdentifier(job)] = job
     // The look may end after the engine, whose jobs were cancelled. A weak reference would make each count of the
     // engine's references slow.
-    connector.check(host.route, until: job.expiresAt) { [reference] in
+    state.check(until: job.expiresAt) { [reference] in
       guard let engine = reference.core, engine.held.removeValue(forKey: ObjectIdentifier(job)) != nil else { return }
       engine.begin(job)
     }
@@ -243,7 +243,7 @@ final class HTTPEngine {
 
   private func finishShutdown() {
     guard isShutDown, isEmpty else { return }
-    for host in allHosts { host.dropDials() }
+    for host in allHosts { host.cancelDials() }
     reference.isFinished.change { $0 = true }
   }
 
@@ -345,7 +345,6 @@ final class HTTPEngine {
   func tearDown() {
     for host in allHosts { host.tearDown() }
     for connection in connections.all { connection.close() }
-    connector.tearDown()
     // Hosts, connections and exchanges refer to the engine: forgetting them breaks the cycles.
     partitions = [:]
     defaultPartition = nil

@@ -4,13 +4,20 @@ internal import Lastro
 
 /// The connections that are on their way.
 extension HostPool {
+  /// A dial that was begun.
+  struct Dial {
+    /// The number of the dial in the machine.
+    let number: UInt64
+    /// The number of the dial in the connector.
+    let id: UInt64
+    /// The link that has opened, until the engine's next turn.
+    var link: (any Link)?
+  }
+
   func begin(_ number: UInt64, for request: UInt64) {
     guard let exchange = engine.exchange(request) else { return tell(.dropped(dial: number)) }
     let job = exchange.job
     guard let target = target(of: job) else { return refuse(exchange, number, .unreadableHost) }
-    if route.proxy != nil, let refusal = engine.connector.refusal(of: target, over: route, with: options) {
-      return refuse(exchange, number, refusal)
-    }
     let protocols = machine.offer(now: engine.now)
     let request = DialRequest(
       host: target.host.text, port: target.port,
@@ -19,8 +26,13 @@ extension HostPool {
     let dial = LinkDial(
       id: StreamID.next(), request: request, target: target, protocols: protocols.wire, options: options,
       route: route, deadline: job.request.deadline)
-    dials[dial.id] = number
-    engine.connector.dial(dial, for: self)
+    dials.append(Dial(number: number, id: dial.id))
+    do throws(TransportError) {
+      try engine.connector.dial(dial, for: self)
+    } catch {
+      dials.removeAll { $0.id == dial.id }
+      refuse(exchange, number, error)
+    }
   }
 
   private func refuse(_ exchange: Exchange, _ number: UInt64, _ error: TransportError) {
@@ -29,18 +41,33 @@ extension HostPool {
   }
 
   func cancel(_ number: UInt64) {
-    guard let id = dials.first(where: { $0.value == number })?.key else { return }
-    dials[id] = nil
-    engine.connector.cancelDial(id)
+    guard let index = dials.firstIndex(where: { $0.number == number }) else { return }
+    cancel(dials.remove(at: index))
   }
 
-  func dialStands(_ id: UInt64) { engine.noteEvent { [self] in stands(id) } }
+  private func cancel(_ dial: Dial) {
+    if let link = dial.link { link.close() } else { engine.connector.cancelDial(dial.id) }
+  }
+
+  /// Cancels all dials, because no request is left for them.
+  func cancelDials() {
+    let cancelled = dials
+    dials = []
+    for dial in cancelled { cancel(dial) }
+  }
+
+  func linkOpened(_ id: UInt64, _ link: any Link) {
+    guard let index = dials.firstIndex(where: { $0.id == id }) else { return link.close() }
+    dials[index].link = link
+    engine.noteEvent { [self] in opened(id) }
+  }
 
   func dialFailed(_ id: UInt64, _ error: TransportError) { engine.noteEvent { [self] in failed(id, error) } }
 
-  private func stands(_ id: UInt64) {
-    // Given up in the meantime: the connector has closed it.
-    guard let number = dials.removeValue(forKey: id), let link = engine.connector.takeLink(of: id) else { return }
+  private func opened(_ id: UInt64) {
+    // If the dial was cancelled meanwhile, its link is closed.
+    guard let index = dials.firstIndex(where: { $0.id == id }), let link = dials[index].link else { return }
+    let number = dials.remove(at: index).number
     let connection = HTTPConnection(link, host: self, now: engine.now)
     let facts = connection.facts
     if speaksHTTP2(facts) {
@@ -68,7 +95,8 @@ extension HostPool {
   }
 
   private func failed(_ id: UInt64, _ error: TransportError) {
-    guard let number = dials.removeValue(forKey: id) else { return }
+    guard let index = dials.firstIndex(where: { $0.id == id }) else { return }
+    let number = dials.remove(at: index).number
     report(error) { tell(.failed(dial: number, isLate: error.code == .connectTimeout)) }
   }
 

@@ -34,8 +34,8 @@ final class HostPool: DialOwner {
   private var isPerforming = false
   /// The number of waiting requests without a dial, as the engine counts them.
   private var queued = 0
-  /// The machine's dials by the numbers that the connector knows.
-  var dials: [UInt64: UInt64] = [:]
+  /// The dials that were begun, the oldest first.
+  var dials: [Dial] = []
   /// The error of the dial that is being reported.
   var dialError: TransportError?
   /// The connections of HTTP/2, those included that take no more requests.
@@ -298,12 +298,6 @@ final class HostPool: DialOwner {
   func tearDown() {
     for multiplexer in multiplexers { multiplexer.connection.close() }
     multiplexers = []
-    dropDials()
-  }
-
-  /// Gives up all dials: no request is left for them.
-  func dropDials() {
-    for id in dials.keys.sorted() { engine.connector.cancelDial(id) }
-    dials = [:]
+    cancelDials()
   }
 }

@@ -11,32 +11,30 @@ import Testing
 @testable import LastroHTTP
 
 /// A connector that has each request wait until it is let go.
-private final class HoldingConnector: Connector, @unchecked Sendable {
+private final class HoldingConnector: Connector, RouteState, @unchecked Sendable {
   // Sendable because only the loop's thread touches `proceed`.
   private var proceed: (() -> Void)?
   let checks = EventRecorder<Int>()
   let dials = EventRecorder<Int>()
 
   func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route {
-    Route(key: key.authority, origin: nil)
+    Route(key: key.authority, origin: nil, state: self)
   }
 
-  func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError? { nil }
+  func mustCheck(now: Int64) -> Bool { true }
 
-  func mustCheck(_ route: Route, now: Int64) -> Bool { true }
-
-  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void) {
+  func check(until: Int64, _ proceed: @escaping () -> Void) {
     self.proceed = proceed
     checks.record(1)
   }
 
   func dial(_ dial: LinkDial, for owner: any DialOwner) { dials.record(1) }
 
-  func takeLink(of dial: UInt64) -> (any Link)? { nil }
-
   func cancelDial(_ id: UInt64) {}
 
-  func tearDown() {}
+  static func explain(
+    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Void
+  ) -> [FetchExplanation.Fact] { [] }
 
   func letGo() { proceed?() }
 }

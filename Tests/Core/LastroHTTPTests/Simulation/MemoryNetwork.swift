@@ -129,13 +129,19 @@ final class MemoryNetwork: LoopGuest {
 
 /// The connector of an engine over a ``MemoryNetwork``.
 final class MemoryConnector: Connector {
-  private enum Dial {
-    case underWay(LinkDial)
-    case standing(MemoryLink)
+  /// The state of every route. It does not keep the connector alive, because the network has the routes of its dials.
+  private final class State: RouteState {
+    private weak var connector: MemoryConnector?
+
+    init(_ connector: MemoryConnector) { self.connector = connector }
+
+    func mustCheck(now: Int64) -> Bool { connector?.mustCheck == true }
+
+    func check(until: Int64, _ proceed: @escaping () -> Void) { connector?.check(until: until, proceed) }
   }
 
   private let network: MemoryNetwork
-  private var dials: [UInt64: Dial] = [:]
+  private var dials: [UInt64: LinkDial] = [:]
   /// Whether it must be checked before a request if links are current.
   var mustCheck = false
   /// The time that a check takes.
@@ -144,23 +150,20 @@ final class MemoryConnector: Connector {
 
   init(_ network: MemoryNetwork) { self.network = network }
 
-  /// The number of dials that the engine has begun and neither taken nor cancelled.
+  /// The number of dials that have no outcome.
   var dialCount: Int { dials.count }
 
   /// The number of dials to a host that have no outcome.
   func dialsUnderWay(to host: String) -> Int {
-    dials.values.count { if case .underWay(let dial) = $0 { dial.target.host.text == host } else { false } }
+    dials.values.count { $0.target.host.text == host }
   }
 
   func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route {
-    Route(key: key.authority, origin: try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)"))
+    Route(
+      key: key.authority, origin: try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)"), state: State(self))
   }
 
-  func refusal(of target: TrustTarget, over route: Route, with options: SharedOptions) -> TransportError? { nil }
-
-  func mustCheck(_ route: Route, now: Int64) -> Bool { mustCheck }
-
-  func check(_ route: Route, until: Int64, _ proceed: @escaping () -> Void) {
+  fileprivate func check(until: Int64, _ proceed: @escaping () -> Void) {
     checks += 1
     network.after(min(checkTime, .nanoseconds(until - network.now))) { [unowned self] in
       mustCheck = false
@@ -170,30 +173,19 @@ final class MemoryConnector: Connector {
 
   func dial(_ dial: LinkDial, for owner: any DialOwner) {
     let id = dial.id
-    dials[id] = .underWay(dial)
+    dials[id] = dial
     network.begin(dial, while: { [weak self] in self?.dials[id] != nil }) { [weak self, weak owner] outcome in
-      guard let self, dials[id] != nil else { return }
+      guard let self, dials.removeValue(forKey: id) != nil else { return }
       switch outcome {
-      case .success(let link):
-        dials[id] = .standing(link)
-        owner?.dialStands(id)
-      case .failure(let error):
-        dials[id] = nil
-        owner?.dialFailed(id, error)
+      case .success(let link): owner?.linkOpened(id, link)
+      case .failure(let error): owner?.dialFailed(id, error)
       }
     }
   }
 
-  func takeLink(of dial: UInt64) -> (any Link)? {
-    guard case .standing(let link)? = dials.removeValue(forKey: dial) else { return nil }
-    return link
-  }
+  func cancelDial(_ id: UInt64) { if dials.removeValue(forKey: id) != nil { network.noteCancelledDial() } }
 
-  func cancelDial(_ id: UInt64) {
-    guard let dial = dials.removeValue(forKey: id) else { return }
-    network.noteCancelledDial()
-    if case .standing(let link) = dial { link.close() }
-  }
-
-  func tearDown() { for id in dials.keys.sorted() { cancelDial(id) } }
+  static func explain(
+    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Void
+  ) -> [FetchExplanation.Fact] { [] }
 }

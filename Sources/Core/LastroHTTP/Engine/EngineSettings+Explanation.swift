@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+package import Lastro
+
+extension EngineSettings {
+  /// Returns the facts that `explain` shows about an exchange: those of the connector, and the engine's own behind the
+  /// first.
+  package func explain<C: Connector>(
+    _ request: TransferRequest, with options: ConnectionOptions, by connector: C.Type, _ settings: C.Settings
+  ) -> [FetchExplanation.Fact] {
+    let version = Self.version(options.httpVersion, isTLS: request.head.scheme == "https")
+    let facts = C.explain(request, with: options, settings)
+    return facts.prefix(1)
+      + [.init("HTTP", version), .init("connections", "up to \(connectionsPerHost) for a host")] + facts.dropFirst()
+  }
+
+  private static func version(_ version: ConnectionOptions.HTTPVersion, isTLS: Bool) -> String {
+    switch version {
+    case .http1: "1.1"
+    case .automatic where !isTLS: "1.1"
+    case .automatic, .http2: isTLS ? "2 where the server offers it, else 1.1" : "2, with prior knowledge"
+    }
+  }
+}
