@@ -10,7 +10,7 @@ struct ClientIdentities {
   init(_ options: TLSOptions) throws(TransportError) {
     otherwise = options.identity
     var byHost: [HostName: TLSOptions.Identity] = [:]
-    for (name, identity) in options.hostIdentities {
+    for (name, identity) in options.hostIdentities.sorted(by: { $0.key < $1.key }) {
       let host: HostName
       do {
         host = try HostName(name)

@@ -95,7 +95,9 @@ final class DialRace: DialTaker {
   /// Acts on an expired deadline: that of the next attempt, or of the whole dial.
   func expire(now: Int64) {
     guard now >= dial.expiresAt else { return proceed() }
-    for (id, address) in attempts where hadTime(id, now: now) { hub.deadAddresses.note(key(of: address), now: now) }
+    for (id, address) in attempts.sorted(by: { $0.key < $1.key }) where hadTime(id, now: now) {
+      hub.deadAddresses.note(key(of: address), now: now)
+    }
     end(lateness)
   }
 

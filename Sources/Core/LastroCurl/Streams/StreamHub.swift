@@ -45,7 +45,8 @@ final class StreamHub: LoopGuest {
   var fileReads: [UInt64: FileRead] = [:]
   var deadAddresses = DeadAddresses<DeadAddressKey>()
   var byDescriptor: [Int32: StreamPort] = [:]
-  var deadlines = StreamDeadlines()
+  /// The deadlines of streams and dials. Deadlines of completed operations stay, and nothing happens when they are due.
+  var deadlines = DeadlineHeap()
   /// The links by their descriptors. The system assigns the lowest free descriptor numbers.
   // Unchecked, because only the loop's thread uses it, and a look-up calls no code that could re-enter.
   @exclusivity(unchecked) private var links: [Unowned<SocketLink>?] = []
@@ -53,7 +54,8 @@ final class StreamHub: LoopGuest {
   private var profiles: [ConnectionOptions: StreamProfile] = [:]
   private var defaultProfile: StreamProfile?
   private var shards: [UInt32: StreamShard] = [:]
-  private var dialingShards: [UInt32: StreamShard] = [:]
+  /// The shards with dials under way, in the order in which they began.
+  private var dialingShards: [StreamShard] = []
   /// A shard with room for each set of fixed name answers.
   private var roomy: [[ConnectionOptions.Resolution]: StreamShard] = [:]
   private var nextShardOwner = firstShardOwner
@@ -92,7 +94,7 @@ final class StreamHub: LoopGuest {
   /// The earliest time at which there is work to do.
   var due: Int64 {
     var due = deadlines.next
-    for shard in dialingShards.values {
+    for shard in dialingShards {
       if let timer = shard.timerAt { due = min(due, timer) }
     }
     return due
@@ -121,8 +123,8 @@ final class StreamHub: LoopGuest {
   }
 
   func turn(now: Int64) {
-    for shard in dialingShards.values { finishDials(of: shard) }
-    while let id = deadlines.take(now: now) {
+    for shard in dialingShards { finishDials(of: shard) }
+    while let id = deadlines.popDue(now)?.number {
       if let port = ports[id] {
         port.expire(now: now)
       } else if let race = races[id] {
@@ -135,7 +137,7 @@ final class StreamHub: LoopGuest {
         expireLook(id, now: now)
       }
     }
-    for shard in dialingShards.values {
+    for shard in dialingShards {
       shard.fireTimer(now: now)
       finishDials(of: shard)
     }
@@ -169,11 +171,10 @@ final class StreamHub: LoopGuest {
   /// Ends all streams at once, because they have no end of their own to wait for.
   func shutDown() {
     isShutDown = true
-    for id in Array(waiting.keys) + Array(resolving.keys) + Array(reading.keys) where takers[id] == nil {
-      giveUp(id, .shutDown)
-    }
-    for race in Array(races.values) where takers[race.dial.id] == nil { race.end(.shutDown) }
-    for port in Array(ports.values) where takers[port.id] == nil { finish(port, .shutDown) }
+    // In the order in which they were dialed.
+    let dials = Array(waiting.keys) + Array(resolving.keys) + Array(reading.keys) + Array(races.keys)
+    for id in dials.sorted() where takers[id] == nil { giveUp(id, .shutDown) }
+    for port in ports.values.sorted(by: { $0.id < $1.id }) where takers[port.id] == nil { finish(port, .shutDown) }
   }
 
   /// Ends a dial that has not been passed to libcurl.
@@ -191,7 +192,7 @@ final class StreamHub: LoopGuest {
     reading = [:]
     fileReads = [:]
     roomy = [:]
-    dialingShards = [:]
+    dialingShards = []
     shards = [:]
     profiles = [:]
     defaultProfile = nil
@@ -201,7 +202,7 @@ final class StreamHub: LoopGuest {
   private func tidyDeadlines() {
     let count = ports.count + waiting.count + resolving.count + races.count + reading.count
     guard deadlines.count > 4 * count + 1_024 else { return }
-    deadlines.removeAll()
+    deadlines = DeadlineHeap()
     for port in ports.values {
       for time in port.expirations { deadlines.add(time, port.id) }
     }
@@ -311,7 +312,7 @@ final class StreamHub: LoopGuest {
     if !shard.hasRoom { roomy[shard.resolutions] = nil }
     profile.uses += 1
     shard.dialing += 1
-    dialingShards[shard.owner] = shard
+    if shard.dialing == 1 { dialingShards.append(shard) }
     ports[dial.id] = .bytes(session)
     deadlines.add(dial.expiresAt, dial.id)
   }
@@ -349,7 +350,7 @@ final class StreamHub: LoopGuest {
 
   private func noteDialed(_ shard: StreamShard) {
     shard.dialing -= 1
-    if shard.dialing == 0 { dialingShards[shard.owner] = nil }
+    if shard.dialing == 0 { dialingShards.removeAll { $0 === shard } }
   }
 
   /// Ends a stream at any stage.

@@ -4,10 +4,10 @@
 ///
 /// An entry is not taken out when its time no longer matters: it is skipped when it is due, and ``keep(_:)`` drops such
 /// entries where they are the greater part.
-struct DeadlineHeap {
-  struct Entry: Equatable {
-    let time: Int64
-    let number: UInt64
+package struct DeadlineHeap {
+  package struct Entry: Equatable {
+    package let time: Int64
+    package let number: UInt64
 
     fileprivate func precedes(_ other: Entry) -> Bool { (time, number) < (other.time, other.number) }
   }
@@ -15,18 +15,22 @@ struct DeadlineHeap {
   /// Each entry precedes those at `2i + 1` and `2i + 2`.
   private var entries: [Entry] = []
 
-  var count: Int { entries.count }
+  package init() {}
+
+  package var count: Int { entries.count }
 
   /// The earliest time; `Int64.max` where there is none.
-  var next: Int64 { entries.first?.time ?? .max }
+  package var next: Int64 { entries.first?.time ?? .max }
 
-  mutating func add(_ time: Int64, _ number: UInt64) {
+  /// Adds an entry. One at `Int64.max` would never be due, and is not kept.
+  package mutating func add(_ time: Int64, _ number: UInt64) {
+    guard time < .max else { return }
     entries.append(Entry(time: time, number: number))
     moveUp(from: entries.count - 1)
   }
 
   /// Takes the earliest entry out, if it is due.
-  mutating func popDue(_ now: Int64) -> Entry? {
+  package mutating func popDue(_ now: Int64) -> Entry? {
     guard let first = entries.first, first.time <= now else { return nil }
     let last = entries.removeLast()
     if !entries.isEmpty {
@@ -37,7 +41,7 @@ struct DeadlineHeap {
   }
 
   /// Drops the entries that do not matter any more.
-  mutating func keep(_ matters: (Entry) -> Bool) {
+  package mutating func keep(_ matters: (Entry) -> Bool) {
     entries.removeAll { !matters($0) }
     for index in stride(from: entries.count / 2 - 1, through: 0, by: -1) { moveDown(from: index) }
   }

@@ -11,59 +11,8 @@ internal import LastroWire
 ///
 /// Owner: ``LoopCore``. Thread: the loop's.
 final class HTTPEngine {
-  /// Beyond so many, unused hosts are forgotten: a crawler meets thousands.
-  private static let spareHosts = 1_024
-  /// Beyond so many, options with which nothing is under way are forgotten, with what was learned of their hosts.
-  private static let sparePartitions = 64
   /// Beyond so many, times that no longer matter are dropped.
   private static let spareLooks = 64
-
-  /// Hosts reached with the same options.
-  private final class Partition {
-    let options: SharedOptions
-    let isDefault: Bool
-    @exclusivity(unchecked) var hosts: [HostKey: HostPool] = [:]
-    /// The same by their targets, which requests may spell in several ways.
-    private var targets: [Target: HostPool] = [:]
-    /// Proxies that requests of many hosts share, by the keys of their routes.
-    var proxies: [String: HostPool] = [:]
-    private var mostHosts = HTTPEngine.spareHosts
-
-    private struct Target: Hashable {
-      var isTLS: Bool
-      var host: TrustTarget
-    }
-
-    var isUnused: Bool { hosts.values.allSatisfy(\.isUnused) }
-
-    /// Returns the host of a key that another key names too.
-    func host(spelled key: HostKey, _ target: TrustTarget) -> HostPool? {
-      let host = targets[Target(isTLS: key.isTLS, host: target)]
-      if let host { hosts[key] = host }
-      return host
-    }
-
-    func add(_ host: HostPool, for key: HostKey, _ target: TrustTarget) {
-      forgetUnused()
-      hosts[key] = host
-      targets[Target(isTLS: key.isTLS, host: target)] = host
-      if host.route.proxy != nil { proxies[host.route.key] = host }
-    }
-
-    /// Makes room for one more. Where all are in use, it is long until they are looked through again.
-    private func forgetUnused() {
-      guard hosts.count > mostHosts else { return }
-      hosts = hosts.filter { !$0.value.isUnused }
-      targets = targets.filter { !$0.value.isUnused }
-      proxies = proxies.filter { !$0.value.isUnused }
-      mostHosts = max(HTTPEngine.spareHosts, 2 * hosts.count)
-    }
-
-    init(_ options: SharedOptions, isDefault: Bool) {
-      self.options = options
-      self.isDefault = isDefault
-    }
-  }
 
   let settings: EngineSettings
   let connector: any Connector
@@ -73,20 +22,21 @@ final class HTTPEngine {
   private var load: LoadCounter { reference.load }
 
   // Unchecked, as others below, because the loop has this engine alone, and looking up calls nothing that comes back.
-  @exclusivity(unchecked) private var defaultPartition: Partition?
-  private var partitions: [ConnectionOptions: Partition] = [:]
-  private var mostPartitions = HTTPEngine.sparePartitions
+  @exclusivity(unchecked) private var defaultPartition: HostPartition?
+  private var partitions: [ConnectionOptions: HostPartition] = [:]
+  private var partitionCleanup = CleanupRule(spare: 64)
+  /// The hosts of all partitions. Whatever is done to each of them is done in their order here.
+  private var hosts = NumberedTable<HostPool>()
   @exclusivity(unchecked) private var exchanges = NumberedTable<Exchange>()
-  /// Jobs that wait until it was looked up whether connections are still current.
-  private var held: [ObjectIdentifier: EngineJob] = [:]
+  /// Jobs that wait until it was checked whether connections are still current, with their turns.
+  private var held: [ObjectIdentifier: (turn: UInt64, job: EngineJob)] = [:]
+  private var latestHeldTurn: UInt64 = 0
   @exclusivity(unchecked) private(set) var connections = NumberedTable<HTTPConnection>()
   // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
   @exclusivity(unchecked) private var writer = RequestWriter()
   /// Jobs that wait for another to end.
   private var queuedCount = 0
   @exclusivity(unchecked) private(set) var idle = IdleQueue()
-  /// Hosts with connections of HTTP/2, which want to be looked at when a time comes.
-  private var http2Hosts: [ObjectIdentifier: HostPool] = [:]
   /// The times at which exchanges are looked at.
   // Unchecked for the same reason.
   @exclusivity(unchecked) private var looks = DeadlineHeap()
@@ -159,7 +109,8 @@ final class HTTPEngine {
   private func holds(_ job: EngineJob, for host: HostPool) -> Bool {
     // A look whose time has passed already would end in this turn, and begin again.
     guard clock.now < job.expiresAt, let state = host.route.state, state.mustCheck(now: clock.now) else { return false }
-    held[ObjectIdentifier(job)] = job
+    latestHeldTurn += 1
+    held[ObjectIdentifier(job)] = (latestHeldTurn, job)
     // The look may end after the engine, whose jobs were cancelled. A weak reference would make each count of the
     // engine's references slow.
     state.check(until: job.expiresAt) { [reference] in
@@ -186,39 +137,49 @@ final class HTTPEngine {
     job.finish(error, facts: nil)
   }
 
-  private func partition(for job: EngineJob) -> Partition {
+  private func partition(for job: EngineJob) -> HostPartition {
     if job.usesDefaultOptions, let defaultPartition { return defaultPartition }
     if job.sharedOptions.areGiven, let known = partitions[job.options] { return known }
-    forgetUnusedPartitions()
-    let partition = Partition(job.sharedOptions, isDefault: job.usesDefaultOptions)
+    if partitionCleanup.isDue(count: partitions.count) { forgetUnusedPartitions() }
+    let partition = HostPartition(job.sharedOptions, isDefault: job.usesDefaultOptions)
     if job.sharedOptions.areGiven { partitions[job.options] = partition }
     if job.usesDefaultOptions { defaultPartition = partition }
     return partition
   }
 
   private func forgetUnusedPartitions() {
-    guard partitions.count > mostPartitions else { return }
     partitions = partitions.filter { $0.value.isDefault || !$0.value.isUnused }
-    mostPartitions = max(Self.sparePartitions, 2 * partitions.count)
+    partitionCleanup.noteKept(partitions.count)
+    var kept = Set(partitions.values.map { ObjectIdentifier($0.options) })
+    if let defaultPartition { kept.insert(ObjectIdentifier(defaultPartition.options)) }
+    for host in hosts.all where !kept.contains(ObjectIdentifier(host.options)) { hosts.remove(host.number) }
   }
 
-  private func host(_ key: HostKey, in partition: Partition) throws(TransportError) -> HostPool {
+  private func host(_ key: HostKey, in partition: HostPartition) throws(TransportError) -> HostPool {
     if let host = partition.hosts[key] { return host }
     guard let target = TrustTarget(authority: key.authority, defaultPort: key.isTLS ? 443 : 80) else {
       throw .unreadableHost
     }
     if let host = partition.host(spelled: key, target) { return host }
     let route = try connector.route(for: key, with: partition.options)
-    let host =
-      (route.proxy == nil ? nil : partition.proxies[route.key])
-      ?? HostPool(
-        key: key, target: target, route: route, options: partition.options, engine: self)
+    if partition.cleanup.isDue(count: partition.hosts.count) {
+      for host in hosts.all where host.options === partition.options && host.isUnused { hosts.remove(host.number) }
+      partition.forgetUnused()
+    }
+    let host = (route.proxy == nil ? nil : partition.proxies[route.key]) ?? makeHost(key, target, route, in: partition)
     partition.add(host, for: key, target)
     return host
   }
 
+  private func makeHost(_ key: HostKey, _ target: TrustTarget, _ route: Route, in partition: HostPartition) -> HostPool
+  {
+    let host = HostPool(key: key, target: target, route: route, options: partition.options, engine: self)
+    host.number = hosts.add(host)
+    return host
+  }
+
   func cancel(_ job: EngineJob) {
-    if let job = held.removeValue(forKey: ObjectIdentifier(job)) { return refuse(job, .cancelled()) }
+    if let (_, job) = held.removeValue(forKey: ObjectIdentifier(job)) { return refuse(job, .cancelled()) }
     guard let exchange = exchanges[job.exchange] else { return }
     exchange.host.conclude(exchange, .cancelled(requestSent: exchange.requestSent))
   }
@@ -230,11 +191,11 @@ final class HTTPEngine {
   /// Takes no more jobs. Idle connections are closed, and others with their exchanges.
   func shutDown(cancelling: Bool) {
     isShutDown = true
-    for host in allHosts { host.stopKeeping() }
+    for host in hosts.all { host.stopKeeping() }
     if cancelling {
-      let waiting = held.values
+      let waiting = held.values.sorted { $0.turn < $1.turn }
       held = [:]
-      for job in waiting { refuse(job, .shutDown) }
+      for (_, job) in waiting { refuse(job, .shutDown) }
       for exchange in exchanges.all { exchange.host.conclude(exchange, .shutDown) }
     }
     while let oldest = oldestIdle() { retire(oldest) }
@@ -243,7 +204,7 @@ final class HTTPEngine {
 
   private func finishShutdown() {
     guard isShutDown, isEmpty else { return }
-    for host in allHosts { host.cancelDials() }
+    for host in hosts.all { host.cancelDials() }
     reference.isFinished.change { $0 = true }
   }
 
@@ -295,7 +256,7 @@ final class HTTPEngine {
     look(now: now)
     if now >= nextTick {
       nextTick = .max
-      for host in Array(http2Hosts.values) { host.tick(now: now) }
+      for host in hosts.all where host.hasHTTP2 { host.tick(now: now) }
     }
     if now >= nextIdleEnd { retireIdle(now: now) }
     context.noteDue(min(looks.next, nextTick, nextIdleEnd))
@@ -343,12 +304,12 @@ final class HTTPEngine {
   }
 
   func tearDown() {
-    for host in allHosts { host.tearDown() }
+    for host in hosts.all { host.tearDown() }
     for connection in connections.all { connection.close() }
     // Hosts, connections and exchanges refer to the engine: forgetting them breaks the cycles.
     partitions = [:]
     defaultPartition = nil
-    http2Hosts = [:]
+    hosts = NumberedTable()
     served = []
     sending = []
     exchanges = NumberedTable()
@@ -356,13 +317,6 @@ final class HTTPEngine {
     reference.leaveGroup(queued: queuedCount, idle: idle.count)
     reference.core = nil
     reference.isFinished.change { $0 = true }
-  }
-
-  private var allHosts: [HostPool] {
-    var hosts: [HostPool] = []
-    for partition in partitions.values { hosts += partition.hosts.values }
-    if let defaultPartition, !defaultPartition.options.areGiven { hosts += defaultPartition.hosts.values }
-    return hosts
   }
 
   // MARK: Called by its hosts
@@ -423,9 +377,6 @@ final class HTTPEngine {
     sending.append(connection)
     mustSettle()
   }
-
-  /// A host has connections of HTTP/2, or has none any more.
-  func noteHTTP2(_ host: HostPool, _ hasSome: Bool) { http2Hosts[ObjectIdentifier(host)] = hasSome ? host : nil }
 
   /// No request uses the connection from here on. Of too many the one goes that has been idle for longest.
   func noteIdle(_ connection: HTTPConnection) {

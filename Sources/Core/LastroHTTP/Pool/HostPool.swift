@@ -13,6 +13,8 @@ final class HostPool: DialOwner {
   /// on purpose.
   static let mostRestarts = 16
 
+  /// Its number in the engine.
+  var number: UInt64 = 0
   let key: HostKey
   let target: TrustTarget
   let engine: HTTPEngine
@@ -268,7 +270,6 @@ final class HostPool: DialOwner {
     }
     connection.session = multiplexer
     multiplexers.append(multiplexer)
-    engine.noteHTTP2(self, true)
     multiplexer.begin()
     guard multiplexer.session.isClosedToRequests else { return multiplexer }
     let error =
@@ -282,9 +283,11 @@ final class HostPool: DialOwner {
   /// A connection of HTTP/2 is over, and its streams with it.
   func ended(_ multiplexer: HTTP2Multiplexer) {
     multiplexers.removeAll { $0 === multiplexer }
-    if multiplexers.isEmpty { engine.noteHTTP2(self, false) }
     tell(.ended(multiplexer.connection.number))
   }
+
+  /// Whether it has connections of HTTP/2, which have limits in time of their own.
+  var hasHTTP2: Bool { !multiplexers.isEmpty }
 
   func tick(now: Int64) {
     for multiplexer in multiplexers { multiplexer.tick(now: now) }

@@ -33,4 +33,14 @@ struct IdleQueueTests {
     }
     #expect(queue.stored <= 3 * 100 + 64)
   }
+
+  @Test("Unused entries are forgotten beyond the spare ones, and then once those in use have doubled")
+  func cleanup() {
+    var rule = CleanupRule(spare: 4)
+    #expect(!rule.isDue(count: 4) && rule.isDue(count: 5))
+    rule.noteKept(5)
+    #expect(!rule.isDue(count: 10) && rule.isDue(count: 11))
+    rule.noteKept(1)
+    #expect(!rule.isDue(count: 4) && rule.isDue(count: 5))
+  }
 }

@@ -28,11 +28,14 @@ final class MemoryNetwork: LoopGuest {
   var applicationProtocol: (LinkDial) -> String? = { dial in dial.request.tls == nil ? nil : "http/1.1" }
   /// All dials that were begun, in order.
   private(set) var dials: [LinkDial] = []
-  private(set) var cancelledDials = 0
+  /// The dials that were cancelled, in order.
+  private(set) var cancelled: [LinkDial] = []
   /// All links that were opened, in order.
   private(set) var links: [MemoryLink] = []
   /// The links that are open, in the order in which they were opened.
   private(set) var openLinks: [MemoryLink] = []
+  /// The links that the engine has closed, in order.
+  private(set) var closedLinks: [MemoryLink] = []
   private(set) var mostOpen = 0
 
   private struct Action {
@@ -52,6 +55,7 @@ final class MemoryNetwork: LoopGuest {
 
   var now: Int64 { clock.now.nanoseconds }
   var openCount: Int { openLinks.count }
+  var cancelledDials: Int { cancelled.count }
 
   /// Performs an action at a later time, in a turn of the loop.
   func after(_ delay: Duration, _ body: @escaping () -> Void) {
@@ -68,7 +72,10 @@ final class MemoryNetwork: LoopGuest {
     for link in links { link.far.forgetScript() }
   }
 
-  func noteClosed(_ link: MemoryLink) { openLinks.removeAll { $0 === link } }
+  func noteClosed(_ link: MemoryLink) {
+    openLinks.removeAll { $0 === link }
+    closedLinks.append(link)
+  }
 
   // MARK: Guest
 
@@ -124,7 +131,7 @@ final class MemoryNetwork: LoopGuest {
     return link
   }
 
-  func noteCancelledDial() { cancelledDials += 1 }
+  func noteCancelled(_ dial: LinkDial) { cancelled.append(dial) }
 }
 
 /// The connector of an engine over a ``MemoryNetwork``.
@@ -183,7 +190,7 @@ final class MemoryConnector: Connector {
     }
   }
 
-  func cancelDial(_ id: UInt64) { if dials.removeValue(forKey: id) != nil { network.noteCancelledDial() } }
+  func cancelDial(_ id: UInt64) { dials.removeValue(forKey: id).map(network.noteCancelled) }
 
   static func explain(
     _ request: TransferRequest, with options: ConnectionOptions, _ settings: Void

@@ -60,6 +60,8 @@ final class RandomHistory {
   private(set) var faults: [String] = []
   /// The outcomes, by their words: a history without variety proves little.
   private(set) var outcomes: [String: Int] = [:]
+  /// The events that servers and callers saw, in order.
+  private(set) var trace: [String] = []
   private(set) var resends = 0
   /// The number of requests that were cancelled, at any time of their lives.
   private(set) var cancellations = 0
@@ -108,6 +110,7 @@ final class RandomHistory {
       return .failed(TransportError(stage: .connect, code: .connectFailed, message: "no", hint: "-"), after: delay())
     }
     let host = dial.target.host.text
+    trace.append("dial \(host)")
     return .open(after: delay(upTo: 1_000)) { [unowned self] link in
       hosts[link.id] = host
       link.readLimit = chance(20) ? Int.random(in: 1...20, using: &random) : .max
@@ -131,12 +134,14 @@ final class RandomHistory {
   /// Notes that a server has the head of a request.
   private func received(_ request: MemoryRequest, on link: Int32) {
     guard let index = number(of: request) else { return }
+    trace.append("\(request.target) on \(link)")
     entries[index].served += 1
     entries[index].link = link
   }
 
   /// A connection has closed.
   private func left(_ link: Int32) {
+    trace.append("closed \(link)")
     for index in current where entries[index].link == link { entries[index].link = nil }
   }
 

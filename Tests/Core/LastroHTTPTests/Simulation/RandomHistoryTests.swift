@@ -35,6 +35,18 @@ struct RandomHistoryTests {
     #expect(outcomes.count >= 8 && outcomes["200", default: 0] > 100 && resends > 0, "\(outcomes), \(resends)")
   }
 
+  @Test("Equal histories have equal traces: nothing depends on the order of a dictionary", arguments: [true, false])
+  func traces(isHTTP2: Bool) {
+    for seed in 1...40 as ClosedRange<UInt64> {
+      let traces = (0..<2).map { _ in
+        let history = RandomHistory(seed: seed, RandomHistory.Plan(isHTTP2: isHTTP2))
+        history.run(steps: 24)
+        return history.trace
+      }
+      #expect(!traces[0].isEmpty && traces[0] == traces[1])
+    }
+  }
+
   private static let plans = [nil, 1, 2, 100].flatMap { (streams: UInt32?) in
     [true, false].map { RandomHistory.Plan(isHTTP2: streams != nil, streams: streams, isCold: $0) }
   }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The hosts that are reached with the same options.
+///
+/// Owner: ``HTTPEngine``. Thread: the loop's.
+final class HostPartition {
+  let options: SharedOptions
+  let isDefault: Bool
+  // Unchecked because the loop has the partition alone, and a look-up calls nothing that comes back.
+  @exclusivity(unchecked) private(set) var hosts: [HostKey: HostPool] = [:]
+  /// The hosts by their targets, which requests may spell in several ways.
+  private var targets: [Target: HostPool] = [:]
+  /// The proxies that requests of many hosts share, by the keys of their routes.
+  private(set) var proxies: [String: HostPool] = [:]
+  /// A crawler meets thousands of hosts.
+  private(set) var cleanup = CleanupRule(spare: 1_024)
+
+  private struct Target: Hashable {
+    var isTLS: Bool
+    var host: TrustTarget
+  }
+
+  init(_ options: SharedOptions, isDefault: Bool) {
+    self.options = options
+    self.isDefault = isDefault
+  }
+
+  var isUnused: Bool { hosts.values.allSatisfy(\.isUnused) }
+
+  /// Returns the host of a key if it is known by another key.
+  func host(spelled key: HostKey, _ target: TrustTarget) -> HostPool? {
+    let host = targets[Target(isTLS: key.isTLS, host: target)]
+    if let host { hosts[key] = host }
+    return host
+  }
+
+  func add(_ host: HostPool, for key: HostKey, _ target: TrustTarget) {
+    hosts[key] = host
+    targets[Target(isTLS: key.isTLS, host: target)] = host
+    if host.route.proxy != nil { proxies[host.route.key] = host }
+  }
+
+  /// Forgets the hosts that nothing uses.
+  func forgetUnused() {
+    hosts = hosts.filter { !$0.value.isUnused }
+    targets = targets.filter { !$0.value.isUnused }
+    proxies = proxies.filter { !$0.value.isUnused }
+    cleanup.noteKept(hosts.count)
+  }
+}
