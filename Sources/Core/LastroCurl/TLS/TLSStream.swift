@@ -18,6 +18,8 @@ final class TLSStream: LoopStream {
   private struct State {
     let session: TLSSession
     var end: End?
+    /// The error that ended writing, while reading continues.
+    var writeFailure: TransportError?
     var turns = Turns()
     var isFinished = false
     var isClosed = false
@@ -149,8 +151,7 @@ final class TLSStream: LoopStream {
         try await below.write(output, within: countdown.left)
       }
     } catch {
-      // The peer has received an unknown part of it.
-      abandon()
+      noteWriteFailure(error)
       throw error
     }
   }
@@ -161,6 +162,7 @@ final class TLSStream: LoopStream {
     let output: Data? = try state.withLock { state throws(TransportError) in
       if state.isClosed { throw .streamClosed }
       if case .failed(let error) = state.end { throw error }
+      if let error = state.writeFailure { throw error }
       if state.isFinished { return nil }
       state.isFinished = true
       state.session.closeNotify()
@@ -170,7 +172,7 @@ final class TLSStream: LoopStream {
     do throws(TransportError) {
       try await below.write(output, within: limit)
     } catch {
-      abandon()
+      noteWriteFailure(error)
       throw error
     }
   }
@@ -179,6 +181,16 @@ final class TLSStream: LoopStream {
     try state.withLock { state throws(TransportError) in
       if state.isClosed || state.isFinished { throw .streamClosed }
       if case .failed(let error) = state.end { throw error }
+      if let error = state.writeFailure { throw error }
+    }
+  }
+
+  /// Ends writing, because the peer has received an unknown part of the bytes. Bytes of the peer, such as an early
+  /// response, can still be read, unless a limit or the caller ended the write.
+  private func noteWriteFailure(_ error: TransportError) {
+    switch error.stage {
+    case .timeout, .cancelled: abandon()
+    default: state.withLock { $0.writeFailure = error }
     }
   }
 
@@ -190,6 +202,7 @@ final class TLSStream: LoopStream {
       state.isClosed = true
       if state.turns.contains(.writing) || state.isFinished { return Data() }
       if case .failed = state.end { return Data() }
+      if state.writeFailure != nil { return Data() }
       state.session.closeNotify()
       return state.session.takeOutput()
     }

@@ -107,17 +107,22 @@ struct EarlyResponse: Sendable, CustomTestStringConvertible {
   /// - Parameters:
   ///   - answered: told when the early response, or its beginning, is out.
   ///   - received: told how many bytes of the body have come in the end.
-  func server(answered: EventRecorder<Int>, received: EventRecorder<Int>) throws -> LoopbackServer {
+  ///   - tls: the options of TLS. Default: plaintext.
+  func server(
+    answered: EventRecorder<Int>, received: EventRecorder<Int>, tls: LoopbackTLS? = nil
+  ) throws -> LoopbackServer {
     switch version {
-    case .http1: try http1Server(answered, received)
-    case .http2: try http2Server(answered, received)
+    case .http1: try http1Server(answered, received, tls)
+    case .http2: try http2Server(answered, received, tls)
     }
   }
 
   // MARK: HTTP/1.1
 
-  private func http1Server(_ answered: EventRecorder<Int>, _ received: EventRecorder<Int>) throws -> LoopbackServer {
-    try LoopbackServer { connection in
+  private func http1Server(
+    _ answered: EventRecorder<Int>, _ received: EventRecorder<Int>, _ tls: LoopbackTLS?
+  ) throws -> LoopbackServer {
+    try LoopbackServer(tls: tls) { connection in
       while let head = try connection.readHead() {
         guard head.path == "/early" else {
           try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
@@ -170,10 +175,12 @@ struct EarlyResponse: Sendable, CustomTestStringConvertible {
 
   // MARK: HTTP/2
 
-  private func http2Server(_ answered: EventRecorder<Int>, _ received: EventRecorder<Int>) throws -> LoopbackServer {
+  private func http2Server(
+    _ answered: EventRecorder<Int>, _ received: EventRecorder<Int>, _ tls: LoopbackTLS?
+  ) throws -> LoopbackServer {
     var settings = LoopbackHTTP2Settings()
     settings.answersEarly = true
-    return try LoopbackServer.http2Script(settings: settings) { http2 in
+    return try LoopbackServer.http2Script(tls: tls, settings: settings) { http2 in
       while let request = try http2.readRequest(), let stream = request.stream {
         guard request.path == "/early" else {
           try http2.respond(to: request, with: .text("fine"))

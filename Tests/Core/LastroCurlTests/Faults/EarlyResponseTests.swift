@@ -6,26 +6,50 @@ import Lastro
 import LastroCurl
 import LastroHTTP
 import LastroTesting
+import LastroTunnels
 import TestSupport
 import Testing
 
 /// Responses that begin before the request's body is whole (RFC 9110 §10.1.1, RFC 9113 §8.1).
 @Suite("Faults: early responses", .timeLimit(.minutes(5)))
 struct EarlyResponseTests {
-  /// Lastro's own HTTP, over the connections of the engine or over those of a dialer.
+  /// The connections that HTTP runs over: the engine's, those of a dialer, or TLS in a tunnel.
   enum Shell: String, CaseIterable, Sendable {
-    case engine, dialer
+    case engine, dialer, socks5, connect
+  }
 
-    func transport(_ version: EarlyResponse.Version) throws -> any Transport {
-      var options = ConnectionOptions()
-      options.proxy = .none
-      options.httpVersion = version == .http1 ? .http1 : .http2
-      let engine = try CurlTransport.with { $0.connection = options }
-      guard self == .dialer else { return engine }
-      var configuration = DialerTransport.Configuration()
-      configuration.connection = options
-      return try DialerTransport(over: CurlDialer(transport: engine), configuration: configuration)
-    }
+  /// A transport, and what its connections lead through.
+  private struct Way {
+    let transport: any Transport
+    /// The server's options of TLS; `nil` for plaintext.
+    var tls: LoopbackTLS?
+    /// The proxy, which ends when it is released.
+    var proxy: LoopbackServer?
+  }
+
+  private func way(_ shell: Shell, _ version: EarlyResponse.Version) throws -> Way {
+    var options = ConnectionOptions()
+    options.proxy = .none
+    options.httpVersion = version == .http1 ? .http1 : .http2
+    let engine = try CurlTransport.with { $0.connection = options }
+    if shell == .engine { return Way(transport: engine) }
+    let base = CurlDialer(transport: engine)
+    var configuration = DialerTransport.Configuration()
+    configuration.connection = options
+    if shell == .dialer { return Way(transport: try DialerTransport(over: base, configuration: configuration)) }
+    let proxy = shell == .socks5 ? try LoopbackServer.socks5() : try LoopbackServer.tunnel()
+    let address = try ProxyServer(host: "127.0.0.1", port: proxy.port)
+    let tunnel: any Dialer =
+      shell == .socks5
+      ? try SOCKS5Dialer(proxy: address, over: base) : try HTTPConnectDialer(proxy: address, over: base)
+    let authority = try CertificateAuthority()
+    options.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    configuration.connection = options
+    var tls = LoopbackTLS(try authority.issue(hosts: ["localhost"]))
+    tls.applicationProtocols = [version == .http1 ? "http/1.1" : "h2"]
+    let transport = try DialerTransport(
+      over: TLSDialer(over: tunnel, connection: options), configuration: configuration)
+    return Way(transport: transport, tls: tls, proxy: proxy)
   }
 
   private func ask(
@@ -51,19 +75,18 @@ struct EarlyResponseTests {
     }
   }
 
-  /// Every row over every shell, but for HTTP/1.1 over dialers where the rest is sent: on a busy machine that shell
-  /// ends some of these exchanges early. The rows run over it once both share one engine.
-  private static let runs = EarlyResponse.rows.flatMap { row in
-    Shell.allCases.filter { $0 != .dialer || row.version == .http2 || row.rest == .stopped }.map { (row, $0) }
-  }
+  /// Every row over every shell.
+  private static let runs = EarlyResponse.rows.flatMap { row in Shell.allCases.map { (row, $0) } }
 
   @Test(
     "Below 300 the rest of the body is sent, from 300 on it is not; the response stands either way",
-    .tags(.engineOnly), arguments: runs)
+    arguments: runs)
   private func early(_ row: EarlyResponse, _ shell: Shell) async throws {
     let (answered, received) = (EventRecorder<Int>(), EventRecorder<Int>())
-    let server = try row.server(answered: answered, received: received)
-    let transport = try shell.transport(row.version)
+    let way = try way(shell, row.version)
+    let transport = way.transport
+    let server = try row.server(answered: answered, received: received, tls: way.tls)
+    defer { withExtendedLifetime(way) {} }
     // The second part of the body follows the response; where the response refuses the body, it never comes.
     let (source, continuation) = AsyncStream<Data>.makeStream()
     defer { continuation.finish() }
@@ -94,9 +117,12 @@ struct EarlyResponseTests {
     }
   }
 
-  @Test("A server that responds and then takes nothing of the body for a second has refused it", .tags(.engineOnly))
-  func stalled() async throws {
-    let server = try LoopbackServer { connection in
+  @Test(
+    "A server that responds and then takes nothing of the body for a second has refused it", arguments: Shell.allCases)
+  private func stalled(_ shell: Shell) async throws {
+    let way = try way(shell, .http1)
+    let transport = way.transport
+    let server = try LoopbackServer(tls: way.tls) { connection in
       guard let head = try connection.readHead() else { return }
       guard head.path == "/early" else {
         return try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
@@ -104,7 +130,7 @@ struct EarlyResponseTests {
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly")
       connection.stall()
     }
-    let transport = try Shell.engine.transport(.http1)
+    defer { withExtendedLifetime(way) {} }
     // More than the buffers of a connection hold.
     let body = RequestBody.raw(Data(repeating: 1, count: 32 << 20))
     #expect(await ask(transport, server, "/early", body: body) == .answered(200, "early"))

@@ -199,6 +199,27 @@ struct TLSOverStreamTests {
     #expect(try await transportError { try await stream.read() }.code == .streamClosed)
   }
 
+  @Test("A failed write ends writing alone: bytes that the peer sent before can still be read")
+  func failedWrite() async throws {
+    let server = try LoopbackServer(tls: lab.tls()) { connection in
+      _ = try connection.read(exactly: 4)
+      try connection.write("answer")
+      connection.stall()
+    }
+    let below = ToldStream(try await lab.base.dial(server.request(tls: nil)))
+    let dialer = TLSDialer(over: GivenStreamDialer(below), connection: lab.options())
+    let stream = try await dialer.dial(server.request())
+    try await stream.write(Data("ping".utf8))
+    below.isBroken.withLock { $0 = true }
+    for _ in 1...2 {
+      #expect(try await transportError { try await stream.write(Data("more".utf8)) }.code == .sendFailed)
+    }
+    #expect(try await transportError { try await stream.finishWriting() }.code == .sendFailed)
+    #expect(try await stream.bytes(exactly: 6) == Data("answer".utf8))
+    stream.close()
+    #expect(await below.told.contains("close"))
+  }
+
   @Test("a byte that was changed on the way ends the stream", arguments: [3000, 5000, 9000])
   func tampering(position: Int) async throws {
     let server = try LoopbackServer(tls: lab.tls()) { connection in
