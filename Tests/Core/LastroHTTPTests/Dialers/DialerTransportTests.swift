@@ -268,19 +268,6 @@ struct MemoryServer {
   }
 }
 
-extension TransferRequest {
-  static func to(
-    _ path: String = "/", _ method: HTTPRequest.Method = .get, scheme: String = "http", authority: String = "h",
-    fields: HTTPFields = [:], body: RequestBody = .empty, limit: Int = 1 << 20, _ edit: (inout Self) -> Void = { _ in }
-  ) -> Self {
-    var request = TransferRequest(
-      head: HTTPRequest(method: method, scheme: scheme, authority: authority, path: path, headerFields: fields),
-      body: body, delivery: .collected(maximumBytes: limit), deadline: .seconds(240))
-    edit(&request)
-    return request
-  }
-}
-
 /// The error of an exchange.
 func failure(_ body: () async throws(TransportError) -> TransferResponse) async -> TransportError? {
   do throws(TransportError) {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-import HTTPTypes
-import Lastro
-import LastroCurl
-import LastroTesting
 import Testing
 
 @testable import LastroHTTP
+
+import Glibc
 
 /// What epoll is spared must not be missed: readiness, and the end of a number and its next life.
 @Suite("The poller", .timeLimit(.minutes(5)))
@@ -114,24 +111,5 @@ struct PollerTests {
     #expect(told.count == 2 && !told.contains(closed))
     while poller.hasLeft { turn() }
     #expect(Set(told) == Set(pairs.map(\.near)).subtracting([closed]))
-  }
-
-  @Test("connections that are kept and connections that are closed take turns")
-  func turns() async throws {
-    let server = try LoopbackServer.http { request in
-      LoopbackResponse(
-        headers: request.path.hasSuffix("close") ? ["Connection": "close"] : [:], body: Array("fine".utf8))
-    }
-    let transport = try CurlTransport()
-    let paths = (0..<120).map { $0 % 3 == 0 ? "/\($0)/close" : "/\($0)" }
-    try await withThrowingTaskGroup(of: Int.self) { group in
-      for (index, path) in paths.enumerated() {
-        if index >= 4 { #expect(try await group.next() == 200) }
-        let head = HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1:\(server.port)", path: path)
-        group.addTask { try await transport.execute(TransferRequest(head: head)).head.status.code }
-      }
-      for try await status in group { #expect(status == 200) }
-    }
-    #expect(Set(server.requests.map(\.path)) == Set(paths))
   }
 }

@@ -3,7 +3,6 @@
 import FoundationEssentials
 import Glibc
 import Lastro
-import LastroCurl
 import LastroSupport
 import LastroTesting
 import TestSupport
@@ -35,35 +34,6 @@ struct EarlyEndTests {
     }
     #expect(dialer.dials.count <= hosts * (HostPool.mostRestarts + 1))
   }
-
-  @Test(
-    "of an upload nothing is read before its stream accepts bytes, so that it goes out whole over another connection")
-  func upload() async throws {
-    let server = try LoopbackServer.http2 { .text("\($0.body.count)") }
-    // The first bytes fill the stream.
-    let (near, far) = MemoryStream.pair(.init(capacity: 16))
-    let dialer = FirstDialer(first: Lock(near), base: try TestAuthority.engine())
-    var configuration = DialerTransport.Configuration()
-    var options = ConnectionOptions()
-    options.httpVersion = .http2
-    options.proxy = .none
-    configuration.connection = options
-    let transport = try DialerTransport(over: dialer, configuration: configuration)
-    let authority = "127.0.0.1:\(server.port)"
-    let first = Task {
-      await failure { () async throws(TransportError) in try await transport.execute(.to(authority: authority)) }
-    }
-    // It is being written, and nothing else is.
-    _ = try await far.read(upTo: 1, within: nil)
-    let (source, more) = AsyncStream<Data>.makeStream()
-    let request = TransferRequest.to("/", .post, authority: authority, body: .stream(source))
-    async let second = transport.execute(request)
-    more.yield(Data(count: 100_000))
-    far.close()
-    more.finish()
-    #expect(try await second.body.bytes == Data("100000".utf8))
-    #expect(await first.value?.code == .connectionLost)
-  }
 }
 
 /// Dials streams that speak HTTP/2, and whose peers have ended them.
@@ -86,15 +56,4 @@ private final class EndedStream: ByteStream {
   func finishWriting(within limit: Duration?) async throws(TransportError) {}
 
   func close() {}
-}
-
-/// Gives a stream of memory at first, and then those of another dialer.
-private struct FirstDialer: Dialer {
-  let first: Lock<MemoryStream?>
-  let base: CurlDialer
-
-  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    if let stream = first.withLock({ $0.take() }) { return stream }
-    return try await base.dial(request)
-  }
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroHTTP
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+import FoundationEssentials
+
+/// Connections of HTTP/2 that end before a request on them is sent.
+@Suite("Uploads over connections that end early", .timeLimit(.minutes(5)))
+struct EarlyEndTests {
+  @Test(
+    "of an upload nothing is read before its stream accepts bytes, so that it goes out whole over another connection")
+  func upload() async throws {
+    let server = try LoopbackServer.http2 { .text("\($0.body.count)") }
+    // The first bytes fill the stream.
+    let (near, far) = MemoryStream.pair(.init(capacity: 16))
+    let dialer = FirstDialer(first: Lock(near), base: try TestAuthority.engine())
+    var configuration = DialerTransport.Configuration()
+    var options = ConnectionOptions()
+    options.httpVersion = .http2
+    options.proxy = .none
+    configuration.connection = options
+    let transport = try DialerTransport(over: dialer, configuration: configuration)
+    let authority = "127.0.0.1:\(server.port)"
+    let first = Task {
+      try await transportError { try await transport.execute(.to(authority: authority)) }
+    }
+    // It is being written, and nothing else is.
+    _ = try await far.read(upTo: 1, within: nil)
+    let (source, more) = AsyncStream<Data>.makeStream()
+    let request = TransferRequest.to("/", .post, authority: authority, body: .stream(source))
+    async let second = transport.execute(request)
+    more.yield(Data(count: 100_000))
+    far.close()
+    more.finish()
+    #expect(try await second.body.bytes == Data("100000".utf8))
+    #expect(try await first.value.code == .connectionLost)
+  }
+}
+
+/// Gives a stream of memory at first, and then those of another dialer.
+private struct FirstDialer: Dialer {
+  let first: Lock<MemoryStream?>
+  let base: CurlDialer
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    if let stream = first.withLock({ $0.take() }) { return stream }
+    return try await base.dial(request)
+  }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+@testable import LastroHTTP
+import LastroWire
+import Testing
+
+
+@Suite("Trailers and heads that are too large")
+struct TrailerLimitTests {
+  @Test("heads and trailers of more than HTTP/2 sends are refused before they are")
+  func tooLarge() throws {
+    let value = String(repeating: "v", count: HTTP2Fields.maximumBytes)
+    var request = TransferRequest(head: HTTPRequest(method: .get, scheme: "https", authority: "a", path: "/"))
+    request.head.headerFields[HTTPField.Name("Large")!] = value
+    let refusals = [
+      #expect(throws: TransportError.self) {
+        _ = try HTTP2Request(request, userAgent: nil, sendsAccept: false, decompresses: false)
+      },
+      #expect(throws: TransportError.self) { _ = try HTTP2Fields(trailers: [.init(name: "sum", value: value)]) },
+    ]
+    for (refusal, fields) in zip(refusals, ["head", "trailers"]) {
+      #expect(refusal?.stage == .request && refusal?.code == .invalidHeader && refusal?.requestSent == false)
+      #expect(refusal?.message == "the request's \(fields) may have no more than 1048576 bytes over HTTP/2")
+    }
+  }
+}
