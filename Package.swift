@@ -203,8 +203,8 @@ let package = Package(
     Floor.core.tests(
       "LastroHTTPTests",
       [
-        "CLoopback", "Lastro", "LastroHTTP", "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWebSocket",
-        "LastroWire", "TestSupport", httpTypes,
+        "CLoopback", "Lastro", "LastroHTTP", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTunnels",
+        "LastroWebSocket", "LastroWire", "TestSupport", httpTypes,
       ],
       without: ["HTTP2/Endings/HTTP2ErrorTexts.txt"]),
     Floor.core.tests(

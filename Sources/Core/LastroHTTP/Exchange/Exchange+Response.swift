@@ -16,7 +16,8 @@ extension Exchange {
     receiver.note(response, status: head.status, framing)
     if sendingPaused { goesOn() }
     if head.status >= 300, job.request.dropsRedirectBodies, response.isRedirect { return dropBody() }
-    guard try receiver.prepare(for: head, framing) else { return false }
+    guard try receiver.prepare(for: head) else { return false }
+    decoder = try receiver.makeDecoder(for: head)
     if receiver.goesToStream { receiver.answerWithStream(facts()) }
     limitPatience()
     return true
@@ -41,5 +42,32 @@ extension Exchange {
       answerHead()
     }
     return true
+  }
+}
+
+// MARK: - The body of the response
+
+extension Exchange: BodySink {
+  /// Takes a piece of the body as it came.
+  func take(body bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
+    if receiver.isClosed { return .refused }
+    return try receiver.isDecoded ? decode(bytes) : receiver.deliver(bytes)
+  }
+
+  private func decode(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
+    try decoder?.receive(bytes, for: self) ?? .refused
+  }
+
+  func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict { receiver.deliver(bytes) }
+
+  func hasRoom() -> Bool { receiver.hasRoom() }
+
+  var receivedAt: UInt64 { UInt64(clamping: now) }
+
+  /// Notes that the body has come whole.
+  ///
+  /// - Throws: if its content coding is incomplete.
+  func endBody() throws(TransportError) {
+    if !receiver.wasCut { try decoder?.end() }
   }
 }

@@ -28,7 +28,8 @@ final class Exchange {
   private(set) var number: UInt64 = 0
   let job: EngineJob
   let host: HostPool
-  let receiver: ResponseReceiver
+  // Unchecked because the loop has it alone, and delivering a body calls nothing that comes back here.
+  @exclusivity(unchecked) var receiver: ResponseReceiver
   private(set) var state = State.waiting
   /// `nil` while it waits, and once it is over.
   private(set) var runner: (any ExchangeRunner)?
@@ -59,6 +60,9 @@ final class Exchange {
   /// The version of HTTP that the response names.
   var version: String?
   private(set) var firstByteAt: Int64?
+  /// Decodes the body on its way to the receiver, if it has a content coding.
+  // Unchecked because the decoder delivers to the receiver, and is not replaced meanwhile.
+  @exclusivity(unchecked) var decoder: BodyDecoder?
   // Unchecked because the loop has it alone, and setting it calls nothing.
   @exclusivity(unchecked) private var trailers = HTTPFields()
   /// The treatment of the rest of a redirect's body.

@@ -4,24 +4,22 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
+internal import FoundationEssentials
 
-/// Takes the response to one job: decides by its head where the body goes, undoes content codings, and delivers the
-/// body to the caller's memory or stream.
+/// Takes the response to one job: decides by its head where the body goes, and delivers the decoded body to the
+/// caller's memory or stream.
 ///
-/// Owner: its ``Exchange``. Thread: the loop's.
-final class ResponseReceiver: BodySink {
+/// A part of its ``Exchange``, which decodes the body, in the same allocation. Thread: the loop's.
+struct ResponseReceiver {
   private let job: EngineJob
   private let engine: HTTPEngine
   private var clock: LoopClock { engine.context.clock }
   private var deliveries: Deliveries { engine.context.deliveries }
 
-  // Unchecked because the loop's thread alone touches it, and deciding calls nothing that comes back here.
-  @exclusivity(unchecked) var route = BodyRoute()
-  /// Decodes the body on its way to the sink, where it has a content coding.
-  // Unchecked because a decoder that calls back here is not replaced meanwhile.
-  @exclusivity(unchecked) private(set) var decoder: BodyDecoder?
-  // Unchecked because the loop's thread alone touches it, and appending calls nothing of ours.
-  @exclusivity(unchecked) private var collected: CollectedBody
+  var route = BodyRoute()
+  /// Whether the body has a content coding that is undone.
+  private(set) var isDecoded = false
+  private var collected: CollectedBody
   /// Decoded bytes handed on.
   private var delivered: Int64 = 0
   /// Bytes of the body as they came over the wire.
@@ -34,8 +32,7 @@ final class ResponseReceiver: BodySink {
   /// Whether no more of a body comes than a reader that takes nothing may be left with.
   var isBounded = false
   /// Set where the caller wants to know.
-  // Unchecked because the loop has it alone, and who hears of progress does not come back here.
-  @exclusivity(unchecked) private var progress: ProgressMeter?
+  private var progress: ProgressMeter?
 
   init(_ job: EngineJob, in engine: HTTPEngine) {
     self.job = job
@@ -47,7 +44,7 @@ final class ResponseReceiver: BodySink {
   // MARK: Head
 
   /// Notes the final head.
-  func note(_ response: HTTPResponse, status: Int, _ framing: ResponseFraming) {
+  mutating func note(_ response: HTTPResponse, status: Int, _ framing: ResponseFraming) {
     route.note(response, status: status, framing, toHead: job.isHead)
   }
 
@@ -55,7 +52,7 @@ final class ResponseReceiver: BodySink {
   ///
   /// - Returns: false where no more of the response is wanted.
   /// - Throws: the reason why the response cannot be taken.
-  func prepare(for head: ResponseHead, _ framing: ResponseFraming) throws(TransportError) -> Bool {
+  mutating func prepare(for head: ResponseHead) throws(TransportError) -> Bool {
     if head.status == 101 || job.asks == .connect && head.status / 100 == 2 {
       route.sink = .collect(limit: 0, cuts: true)
     } else {
@@ -65,10 +62,16 @@ final class ResponseReceiver: BodySink {
         return false
       }
     }
-    decoder = try BodyDecoder.make(
+    return true
+  }
+
+  /// Returns the decoder of the body; `nil` if the body has no content coding that is undone.
+  mutating func makeDecoder(for head: ResponseHead) throws(TransportError) -> BodyDecoder? {
+    let decoder = try BodyDecoder.make(
       head, framing, to: job.request.head.method, expands: expandsBody, isStream: goesToStream,
       limits: engine.settings.messages.decoding)
-    return true
+    isDecoded = decoder != nil
+    return decoder
   }
 
   /// Whether the request asks for content codings on the caller's behalf. A caller that names `Accept-Encoding` or
@@ -94,19 +97,17 @@ final class ResponseReceiver: BodySink {
   /// Has the body read and forgotten.
   ///
   /// - Returns: false where that is not worth it.
-  func dropBody() -> Bool {
+  mutating func dropBody() -> Bool {
     route.sink = .drop
     return route.leavesLittle
   }
 
   /// Wants nothing more of the body.
-  func cutRest() { route.wasCut = true }
+  mutating func cutRest() { route.wasCut = true }
 
   // MARK: Body
 
-  var receivedAt: UInt64 { UInt64(clamping: clock.now) }
-
-  func hasRoom() -> Bool {
+  mutating func hasRoom() -> Bool {
     guard route.isStream, let body = job.body, !body.hasRoom() else { return true }
     isPaused = true
     return false
@@ -114,21 +115,15 @@ final class ResponseReceiver: BodySink {
 
   /// Memory that the body may be received into, so that it need not be copied, where it goes to a stream as it comes.
   var streamSpace: UnsafeMutableRawBufferPointer? {
-    guard route.isStream, decoder == nil, !hasFailed, !wasCut else { return nil }
+    guard route.isStream, !isDecoded, !hasFailed, !wasCut else { return nil }
     return job.body?.space()
   }
 
-  /// Takes a piece of the body as it came.
-  func take(body bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
-    if hasFailed || wasCut { return .refused }
-    return try decoder == nil ? deliver(bytes) : decode(bytes)
-  }
+  /// Whether no more of the body is taken.
+  var isClosed: Bool { hasFailed || wasCut }
 
-  private func decode(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
-    try decoder?.receive(bytes, for: self) ?? .refused
-  }
-
-  func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
+  /// Takes a decoded piece of the body.
+  mutating func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
     switch route.share(of: bytes.count, behind: delivered) {
     case .none(let error):
       failure = error
@@ -141,7 +136,7 @@ final class ResponseReceiver: BodySink {
     }
   }
 
-  private func take(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
+  private mutating func take(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
     switch route.sink {
     case .collect:
       if collected.isEmpty, let room = route.reservation(beyond: bytes.count) { _ = collected.reserve(room) }
@@ -157,8 +152,8 @@ final class ResponseReceiver: BodySink {
     return .taken
   }
 
-  private func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    switch job.body?.offer(bytes, isBounded: isBounded && decoder == nil) {
+  private mutating func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    switch job.body?.offer(bytes, isBounded: isBounded && !isDecoded) {
     case .taken, nil: break
     case .takenBeyond: isPaused = true
     case .takenForReader: deliveries.noteBody(of: job)
@@ -169,25 +164,20 @@ final class ResponseReceiver: BodySink {
     return true
   }
 
-  /// The body has come whole.
-  ///
-  /// - Throws: where its coding has not.
-  func endBody() throws(TransportError) {
-    if !wasCut { try decoder?.end() }
-  }
-
   // MARK: Progress
 
   /// Reports the upload's progress, when it is due.
-  func tellSent(_ count: @autoclosure () -> Int) {
-    if progress != nil { progress?.sent(Int64(count()), at: clock.now) }
+  mutating func tellSent(_ count: @autoclosure () -> Int) {
+    guard progress != nil else { return }
+    let now = clock.now
+    progress?.sent(Int64(count()), at: now)
   }
 
   /// Reports the body's progress, when it is due.
-  private func tellReceived() {
+  private mutating func tellReceived() {
     guard progress != nil else { return }
-    let total = route.length
-    progress?.received(decoded: delivered, at: clock.now, wire: { wireBytes }, of: total)
+    let total = route.length, now = clock.now, wireBytes = wireBytes
+    progress?.received(decoded: delivered, at: now, wire: { wireBytes }, of: total)
   }
 
   /// Reports how far both came in the end.
@@ -204,7 +194,7 @@ final class ResponseReceiver: BodySink {
   /// - Parameters:
   ///   - sentBytes: of the request's body.
   ///   - stream: the link as a stream, where the response ended HTTP on it.
-  func report(
+  mutating func report(
     _ failure: TransportError?, facts: TransferFacts, sentBytes: @autoclosure () -> Int64,
     upgraded stream: (any ByteStream)? = nil
   ) {
@@ -235,7 +225,6 @@ extension ResponseReceiver {
   var response: HTTPResponse? { route.response }
   /// The response's.
   var framing: ResponseFraming { route.framing }
-  var isDecoded: Bool { decoder != nil }
   var goesToStream: Bool { route.isStream }
   var isErrorAnswer: Bool { route.isErrorAnswer }
   /// Whether the rest of the body is not wanted.
@@ -244,5 +233,5 @@ extension ResponseReceiver {
   var bodyCut: BodyCut? { route.cut }
 
   /// Returns the failure to report, if any: see `BodyRoute.weigh(_:)`.
-  func weigh(_ found: TransportError) -> TransportError? { route.weigh(found) }
+  mutating func weigh(_ found: TransportError) -> TransportError? { route.weigh(found) }
 }

@@ -56,9 +56,8 @@ extension HTTP1Session {
 
   /// Memory of the reader's that what comes next may be received into: nothing but the body can come then.
   private func bodySpace(of exchange: Exchange) -> UnsafeMutableRawBufferPointer? {
-    let receiver = exchange.receiver
-    guard let length = receiver.framing.contentLength, let space = receiver.streamSpace,
-      length - receiver.wireBytes >= Int64(space.count)
+    guard let length = exchange.receiver.framing.contentLength, let space = exchange.receiver.streamSpace,
+      length - exchange.receiver.wireBytes >= Int64(space.count)
     else { return nil }
     return space
   }
@@ -123,7 +122,7 @@ extension HTTP1Session {
 
   private func take(body part: UnsafeRawBufferPointer, for exchange: Exchange) -> BodyVerdict {
     do throws(TransportError) {
-      return try exchange.receiver.take(body: part)
+      return try exchange.take(body: part)
     } catch {
       exchange.receiver.failure = error
       return .refused

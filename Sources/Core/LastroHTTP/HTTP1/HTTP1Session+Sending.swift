@@ -56,15 +56,14 @@ extension HTTP1Session {
     if budget <= 0 { wantsToWrite = true }
     dropUnwanted(of: exchange)
     noteTimer(of: exchange)
-    let receiver = exchange.receiver
-    if let failure = receiver.failure { return exchange.host.conclude(exchange, failure) }
+    if let failure = exchange.receiver.failure { return exchange.host.conclude(exchange, failure) }
     if machine.connection != .inUse, machine.reading == .complete {
       // The source may not have ended, and be waited for: a socket that takes bytes would wake the loop all the while.
       wantsToWrite = false
-      connection.watch(read: !receiver.isPaused, write: false)
+      connection.watch(read: !exchange.receiver.isPaused, write: false)
       return exchange.finish()
     }
-    connection.watch(read: !receiver.isPaused, write: wantsToWrite)
+    connection.watch(read: !exchange.receiver.isPaused, write: wantsToWrite)
   }
 
   /// Asks once more whether the request may go out, where the link took nothing when the exchange began.
@@ -133,13 +132,13 @@ extension HTTP1Session {
   }
 
   private func fillFromChannel(_ exchange: Exchange, _ budget: Int) throws(HTTP1Failure) -> Bool {
-    let job = exchange.job, receiver = exchange.receiver
+    let job = exchange.job
     guard let upload = job.upload else { return try endBody(of: job) }
     let rest = job.request.body.length.map { Int(clamping: $0 - Int64(exchange.uploadOffset)) } ?? 0
     if rest > 0, let chunk = upload.chunk(from: Self.joinedBytes, upTo: rest) {
       try queue(chunk, of: exchange)
-      if let error = exchange.failureOfSourceAtEnd { receiver.failure = error }
-      return !receiver.hasFailed
+      if let error = exchange.failureOfSourceAtEnd { exchange.receiver.failure = error }
+      return !exchange.receiver.hasFailed
     }
     return try exchange.engine.context.withSendingSpace { space throws(HTTP1Failure) in
       let room = exchange.announcedPart(of: UnsafeMutableRawBufferPointer(rebasing: space.prefix(budget)))
@@ -147,14 +146,14 @@ extension HTTP1Session {
       switch upload.read(into: room) {
       case .bytes(let count):
         try queue(UnsafeRawBufferPointer(rebasing: room.prefix(count)), of: exchange)
-        if let error = exchange.failureOfSourceAtEnd { receiver.failure = error }
-        return !receiver.hasFailed
+        if let error = exchange.failureOfSourceAtEnd { exchange.receiver.failure = error }
+        return !exchange.receiver.hasFailed
       case .end: return try endOfSource(exchange)
       case .wait:
         exchange.sendingPaused = true
         return false
       case .failed(let error):
-        receiver.failure = error.afterSending
+        exchange.receiver.failure = error.afterSending
         return false
       }
     }

@@ -153,7 +153,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     // The machine would be copied to be asked.
     if exchange.receiver.framing.isChunked, !machine.trailers.isEmpty { exchange.received(trailers: machine.trailers) }
     do throws(TransportError) {
-      try exchange.receiver.endBody()
+      try exchange.endBody()
     } catch {
       return exchange.fail(error)
     }

@@ -40,7 +40,6 @@ final class HTTP2Call: ExchangeRunner {
 
   var connection: HTTPConnection { multiplexer.connection }
   private var session: HTTP2Session { multiplexer.session }
-  private var receiver: ResponseReceiver { exchange.receiver }
 
   /// Notes whether the head has gone out.
   ///
@@ -76,17 +75,17 @@ final class HTTP2Call: ExchangeRunner {
   /// A piece of the body came.
   func received(_ bytes: UnsafeRawBufferPointer) {
     exchange.receivedBytes()
-    if !held.isEmpty || receiver.isPaused && receiver.isDecoded || !hand(bytes) { held += bytes }
+    if !held.isEmpty || exchange.receiver.isPaused && exchange.receiver.isDecoded || !hand(bytes) { held += bytes }
   }
 
   /// False: the reader is slow, and the bytes are handed over again.
   private func hand(_ bytes: UnsafeRawBufferPointer) -> Bool {
     do throws(TransportError) {
-      switch try receiver.take(body: bytes) {
+      switch try exchange.take(body: bytes) {
       case .taken:
-        receiver.wireBytes += Int64(bytes.count)
+        exchange.receiver.wireBytes += Int64(bytes.count)
         unread += bytes.count
-        if !receiver.isPaused { giveCredit() }
+        if !exchange.receiver.isPaused { giveCredit() }
       case .full: return false
       case .refused: exchange.stopReading()
       }
@@ -108,7 +107,7 @@ final class HTTP2Call: ExchangeRunner {
     held = []
     if !bytes.isEmpty, !bytes.withUnsafeBytes(hand) { held = bytes }
     multiplexer.noteOutput()
-    if isWhole, exchange.isRunning, !receiver.isPaused { endResponse() }
+    if isWhole, exchange.isRunning, !exchange.receiver.isPaused { endResponse() }
   }
 
   func answeredAtHead() {}
@@ -153,18 +152,18 @@ final class HTTP2Call: ExchangeRunner {
     switch ending {
     case .whole: becameWhole()
     case .unprocessed(let reason): unprocessed(reason, ending)
-    case .lost where receiver.response == nil && exchange.host.sendAgain(exchange, isUnprocessed: false): break
+    case .lost where exchange.receiver.response == nil && exchange.host.sendAgain(exchange, isUnprocessed: false): break
     default: exchange.fail(transportError(ending))
     }
   }
 
   private func becameWhole() {
     isWhole = true
-    if !receiver.isPaused || !receiver.isDecoded { endResponse() }
+    if !exchange.receiver.isPaused || !exchange.receiver.isDecoded { endResponse() }
   }
 
   private func endResponse() {
-    do throws(TransportError) { try receiver.endBody() } catch { return exchange.fail(error) }
+    do throws(TransportError) { try exchange.endBody() } catch { return exchange.fail(error) }
     exchange.finish()
   }
 
@@ -220,7 +219,7 @@ final class HTTP2Call: ExchangeRunner {
 
   /// Whether nothing came of the server, as far as this exchange can tell.
   private func isSilent(now: Int64) -> Bool {
-    if receiver.response == nil { return true }
+    if exchange.receiver.response == nil { return true }
     guard let limit = exchange.job.request.idleTimeout else { return false }
     return now >= multiplexer.heardAt.adding(limit)
   }

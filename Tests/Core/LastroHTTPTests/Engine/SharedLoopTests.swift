@@ -11,11 +11,7 @@ import Testing
 @testable import Lastro
 @testable import LastroHTTP
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import FoundationEssentials
 
 @Suite("Engines on one event loop", .serialized, .timeLimit(.minutes(5)))
 struct SharedLoopTests {
