@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import HTTPTypes
 public import Lastro
 internal import LastroHTTP
+internal import LastroSupport
 internal import LastroWire
 internal import Synchronization
 
@@ -165,5 +167,91 @@ public final class CurlTransport: Transport {
     let first = turn.add(1, ordering: .relaxed).oldValue
     let one = loops[abs(first % loops.count)], other = loops[abs((first &+ 1) % loops.count)]
     return load(other) < load(one) ? other : one
+  }
+}
+
+/// The distribution of requests over several loops.
+extension CurlTransport {
+  /// The lead in requests that a home must have over the second choice for the second choice to help out.
+  static let mostAhead = 64
+
+  /// Returns the engine for a request: that of its home, or the second choice's if the home has many more requests.
+  ///
+  /// A request of a task on the second choice's own thread stays there if a connection is free.
+  ///
+  /// - Parameter own: the options of the request, if they differ from the engine's.
+  func port(for request: TransferRequest, _ own: SharedOptions?) -> EnginePort {
+    if loops.count == 1 { return loops[0].port }
+    let head = request.head
+    let choice = HomeLoops(of: poolKey(of: head, own), among: loops.count)
+    let home = loops[choice.home].port
+    guard let second = loops[choice.second].secondPort else { return home }
+    if home.activeJobs - second.activeJobs >= Self.mostAhead { return second }
+    return second.loop.isCurrent && second.hasFreeConnection(for: head, own) ? second : home
+  }
+
+  /// Returns the hash that identifies the connections that a request can share. The options are not part of it.
+  func poolKey(of head: HTTPRequest, _ own: SharedOptions?) -> UInt64 {
+    guard head.scheme != "https" else { return HomeLoops.key(ofOrigin: head) }
+    let proxies = own.map { settings.forwardProxies(for: $0.options) } ?? forwardProxies
+    guard let proxy = proxies?.forwardProxy(for: head.authority ?? "") else { return HomeLoops.key(ofOrigin: head) }
+    return HomeLoops.key(ofProxy: proxy)
+  }
+}
+
+extension CurlSettings {
+  /// Returns the proxies of the options; `nil` if no request is sent to a forwarding proxy, which needs the whole URL.
+  func forwardProxies(for options: ConnectionOptions) -> ProxyResolver? {
+    guard options.proxy != .none, options.unixSocketPath == nil,
+      let resolver = try? ProxyResolver(options.proxy, environment: environmentProxies), resolver.mayForward
+    else { return nil }
+    return resolver
+  }
+}
+
+extension CurlTransport {
+  /// Connects to a server as a request would, checks its chain and host name, and returns the certificates that it
+  /// presented. No request is sent, and the connection is closed.
+  ///
+  /// Use it to find and check pins: `ServerTrust.chain` has the pins of the verified chain.
+  ///
+  /// - Parameters:
+  ///   - url: an `https` URL; only scheme, host and port are used.
+  ///   - connection: the connection options. Default: the transport's own options.
+  ///   - timeout: the limit of the whole operation. Default 10 s; a value that is not positive fails with
+  ///     `request/invalid_option`.
+  /// - Throws: `TransportError`, as a request would: for an untrusted chain, for another host's certificate, and for a
+  ///   server that a trust judge refuses. The last has the chain in `trustFailure`.
+  public func inspect(
+    _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
+  ) async throws(TransportError) -> ServerTrust {
+    let head = try ResourceRequest(url: url).head
+    guard head.scheme == "https" else {
+      throw .refused(.unsupportedScheme, "only https servers present a certificate", hint: "write https://HOST")
+    }
+    guard timeout > .zero else {
+      throw .refused(
+        .invalidOption, "the timeout is \(timeout.brief), which is not positive", hint: "give a positive duration")
+    }
+    guard let authority = head.authority, let target = TrustTarget(authority: authority, defaultPort: 443) else {
+      throw .unreadableHost
+    }
+    let request = DialRequest(
+      host: target.host.text, port: target.port, tls: .init(applicationProtocols: ["h2", "http/1.1"]),
+      connection: connection, connectTimeout: timeout)
+    let dial = try dial(.inspection, request)
+    return try await withTaskCancellationHandler {
+      await dial.inspection.value()
+    } onCancel: {
+      dial.giveUp()
+    }.get()
+  }
+}
+
+extension CurlTransport {
+  /// Returns the engine, version, connection, proxy and trust of an exchange.
+  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+    let options = ownOptions(request.connection)?.options ?? connection
+    return settings.engine.explain(request, with: options, by: CurlConnector.self, settings)
   }
 }

@@ -4,7 +4,6 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
-internal import FoundationEssentials
 
 /// Takes the response to one job: decides by its head where the body goes, and delivers the decoded body to the
 /// caller's memory or stream.

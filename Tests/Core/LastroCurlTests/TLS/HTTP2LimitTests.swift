@@ -9,9 +9,6 @@ import Testing
 @testable import LastroCurl
 @testable import LastroHTTP
 
-<<<<<<<< HEAD:Tests/Core/LastroHTTPTests/HTTP2/HTTP2LimitTests.swift
-========
-
 extension EnginePort {
   /// The bytes that were written on all connections and that their links have not reported as delivered.
   fileprivate var unacknowledgedBytes: Int {
@@ -21,7 +18,6 @@ extension EnginePort {
   }
 }
 
->>>>>>>> 68ac45fb (Test LastroHTTP without LastroCurl):Tests/Core/LastroCurlTests/TLS/HTTP2LimitTests.swift
 /// HTTP/2 over streams of the engine, with a clock that the test moves.
 @Suite("Dialer transport, HTTP/2: limits in time", .timeLimit(.minutes(5)))
 struct HTTP2LimitTests {
