@@ -47,7 +47,7 @@ extension ResourceRequest {
     guard !["", ".", ".."].contains(secret.reveal()) else {
       throw .invalidURL(
         "the secret for the path is \(secret.isEmpty ? "empty" : "a dot segment")",
-        hint: "give one that is neither empty nor . nor ..")
+        hint: "give one that is not empty, \".\" or \"..\"")
     }
     var target = try RequestTarget(url)
     target.append(path: secret.reveal().pathSegment)

@@ -126,7 +126,7 @@ struct ConnectCommand: StreamingCommand {
     case nil:
       throw TransportError(
         stage: .send, code: .sendFailed, message: "the server ended the stream before it had taken all of the input",
-        requestSent: true)
+        hint: "check what the server expects: it closed the stream by itself", requestSent: true)
     }
   }
 
