@@ -44,10 +44,8 @@ enum Floor: String {
     .target(name: name, dependencies: dependencies, path: "Tests/\(rawValue)/\(name)", swiftSettings: settings)
   }
 
-  func tests(_ name: String, _ dependencies: [Target.Dependency], without excluded: [String] = []) -> Target {
-    .testTarget(
-      name: name, dependencies: dependencies, path: "Tests/\(rawValue)/\(name)", exclude: excluded,
-      swiftSettings: settings)
+  func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, path: "Tests/\(rawValue)/\(name)", swiftSettings: settings)
   }
 }
 
@@ -205,8 +203,7 @@ let package = Package(
       [
         "CLoopback", "Lastro", "LastroHTTP", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTunnels",
         "LastroWebSocket", "LastroWire", "TestSupport", httpTypes,
-      ],
-      without: ["HTTP2/Endings/HTTP2ErrorTexts.txt"]),
+      ]),
     Floor.core.tests(
       "LastroCurlTests",
       [
@@ -218,25 +215,18 @@ let package = Package(
       [
         "ConformanceData", "Lastro", "LastroCurl", "LastroEveryday", "LastroSupport", "LastroTesting", "LastroWire",
         "PeerSupport", "TestSupport", httpTypes,
-      ],
-      without: [
-        "Cookies/Errors/CookieErrorTexts.txt", "Events/Errors/EventErrorTexts.txt", "Files/Errors/FileErrorTexts.txt",
-        "Multipart/Errors/MultipartErrorTexts.txt", "Names/Errors/NameErrorTexts.txt",
-        "Pages/Errors/PagesErrorTexts.txt",
       ]),
     Floor.everyday.tests(
       "LastroSQLiteCacheTests",
       [
         "Lastro", "LastroEveryday", "LastroSQLiteCache", "LastroSupport", "LastroTesting", "TestSupport", httpTypes,
-      ],
-      without: ["Errors/CacheErrorTexts.txt"]),
+      ]),
     Floor.everyday.tests(
       "LastroResilienceTests",
       [
         "Lastro", "LastroObservability", "LastroResilience", "LastroSupport", "LastroTesting", "LastroWire",
         "TestSupport", httpTypes, integration("MetricsTestKit", "swift-metrics"),
-      ],
-      without: ["Errors/ResilienceErrorTexts.txt"]),
+      ]),
     Floor.everyday.tests(
       "LastroObservabilityTests",
       [
@@ -276,8 +266,7 @@ let package = Package(
         "CLastro", "Lastro", "LastroCurl", "LastroEveryday", "LastroGemini", "LastroHTTP", "LastroObservability",
         "LastroResilience", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
         "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes, logging,
-      ],
-      without: ["Curl/Errors/ErrorTexts.txt"]),
+      ]),
     Floor.testing.tests(
       "LastroTestingTests",
       [
@@ -294,8 +283,7 @@ let package = Package(
       "LastroCommandTests",
       [
         "LastroCommand", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport",
-      ],
-      without: ["Errors/CommandErrorTexts.txt", "Errors/FlagWords.txt"]),
+      ]),
     Floor.support.tests("PeerSupportTests", ["PeerSupport"]),
   ],
   swiftLanguageModes: [.v6]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Foundation
+import Foundation
 package import Lastro
 package import Testing
 
@@ -186,110 +186,5 @@ package enum SecretNotation {
   private static func html(_ text: String) -> String {
     text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
       .replacing("'", with: "&#39;")
-  }
-}
-
-/// A line of a golden file: an error's type and, behind a bar, what it prints.
-package struct ErrorLine {
-  package let type: String
-  package let text: String
-
-  /// - Parameter type: that of all, where the lines begin with something else.
-  package static func all(in file: String, of type: String? = nil) -> [Self] {
-    file.components(separatedBy: "\n").filter { !$0.isEmpty && !$0.hasPrefix("# ") }.map { line in
-      let parts = line.components(separatedBy: " | ")
-      return Self(type: type ?? parts[0], text: parts.dropFirst().joined(separator: " | "))
-    }
-  }
-
-  /// Types whose texts are lists and quotations, which have a form of their own.
-  package static let free: Set<String> = [
-    "LintError", "ScriptViolation", "DecodingError", "DecodeFailure", "TrustFailure",
-  ]
-
-  /// What a sentence may begin with in upper case.
-  private static let properNames = [
-    "SOCKS", "HTTP", "TLS", "OpenSSL", "StackConfiguration", "RequestOptions", "WebSocketConfiguration",
-    "Content-Length", "Connection", "Host",
-    "Transfer-Encoding", "LIBCURL'S WORDS", "NowhereDialer", "X509_verify_cert", "CONNECT", "GET", "POST", "Lastro",
-    "API", "EventStreamOptions", "JSONStreamOptions", "MultipartLimits", "FOLDER", "TE has",
-  ]
-
-  /// One short line, a sentence without its full stop, nothing that "is none" or "is no …", no "1 bytes".
-  package func expectForm(sourceLocation: SourceLocation = #_sourceLocation) {
-    #expect(!text.isEmpty, "a line without a bar: \(type)", sourceLocation: sourceLocation)
-    guard !Self.free.contains(type) else { return }
-    // The parser of command lines has a form of its own: "Error: TEXT."
-    let isParsers = type == Self.commandLine && text.hasPrefix("Error: ")
-    #expect(text.count <= 600, "\(text)", sourceLocation: sourceLocation)
-    // Escaped, and in quotes, a line's end may be the value that is at fault.
-    #expect(!text.replacing(#/"[^"]*"/#, with: "").contains("\\n"), "\(text)", sourceLocation: sourceLocation)
-    #expect(
-      isParsers || !text.hasSuffix(".") || text.contains("Expected to decode"), "\(text)",
-      sourceLocation: sourceLocation)
-    #expect(
-      !text.contains(#/ is none\b| is no [a-z]+|\b(?:whoever|somebody|nobody)\b/#), "\(text)",
-      sourceLocation: sourceLocation)
-    // But not in ranges: "2 to 1 bytes".
-    #expect(
-      !text.contains(
-        #/(?:^|[^o…0-9] )1 (?:attempt|blank|byte|character|coding|event|field|header|interim|model|new|part|request|response|retrie|segment|stream|time|trailer)[a-z ]*s\b/#
-      ), "\(text)", sourceLocation: sourceLocation)
-    let message = text.replacing(#/^(?:Error: |lastro: )?(?:[a-z0-9]+/[a-z0-9_]+: )?/#, with: "")
-    #expect(
-      message.first?.isUppercase != true || Self.properNames.contains { message.hasPrefix($0) }, "\(text)",
-      sourceLocation: sourceLocation)
-  }
-
-  /// The type of what `lastro` says.
-  package static let commandLine = "lastro"
-
-  /// The types whose errors say how to mend it.
-  private static let teaching: Set<String> = [
-    "ConfigurationError", "PinningPolicyValidationError", "TransportError", "GeminiError", "GeminiKnownHostsError",
-    "WebSocketError", "CookieError",
-  ]
-  /// Where only the caller, or a double, knows more.
-  private static let bare = ["cancelled", "by the application's own judge", "sending failed", "it failed"]
-
-  /// A remedy, or a range.
-  package func expectRemedy(sourceLocation: SourceLocation = #_sourceLocation) {
-    let says = text.hasSuffix(")") || text.contains("; ") || text.contains("…")
-    if type == Self.commandLine {
-      // Of two flags that exclude each other, one is to be left out.
-      let asks = text.contains(#/exclude each other|\b(?:add|give|needs|repeat|write)\b|closed with code/#)
-      #expect(says || asks, "\(text)", sourceLocation: sourceLocation)
-    } else if Self.teaching.contains(type), !Self.bare.contains(where: { text.contains($0) }) {
-      #expect(says, "\(text)", sourceLocation: sourceLocation)
-    }
-  }
-}
-
-/// Compares error texts with the file that keeps them, names each line that differs, and holds all to their form and
-/// remedies. `LASTRO_RENEW=1` writes the file anew, and then fails, so that what changed is read.
-///
-/// - Parameter type: that of all errors, where the lines begin with something else.
-package func expectGolden(
-  _ made: String, keptIn file: URL, of type: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
-) throws {
-  for line in ErrorLine.all(in: made, of: type) {
-    line.expectForm(sourceLocation: sourceLocation)
-    line.expectRemedy(sourceLocation: sourceLocation)
-  }
-  if ProcessInfo.processInfo.environment["LASTRO_RENEW"] == "1" {
-    try Data(made.utf8).write(to: file)
-    Issue.record(
-      "\(file.path()) was written anew: read what changed, then run without LASTRO_RENEW",
-      sourceLocation: sourceLocation)
-    return
-  }
-  let kept = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
-  for change in made.components(separatedBy: "\n").difference(from: kept.components(separatedBy: "\n")) {
-    switch change {
-    case .insert(_, let line, _):
-      Issue.record("not in the file: \(line)\nLASTRO_RENEW=1 writes it anew", sourceLocation: sourceLocation)
-    case .remove(_, let line, _):
-      Issue.record("only in the file: \(line)\nLASTRO_RENEW=1 writes it anew", sourceLocation: sourceLocation)
-    }
   }
 }

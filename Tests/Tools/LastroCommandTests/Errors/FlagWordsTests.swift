@@ -1,109 +1,171 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Testing
 
 @testable import LastroCommand
 
-/// Hints of the library in the words of the command line. The golden files beside the tests of all targets have every
-/// hint that the library can give.
+/// Hints of the library in the words of the command line.
 @Suite("Hints of the command line")
 struct FlagWordsTests {
-  /// Texts of parts that the program has no use for.
-  private static let unused = [
-    // Interceptors, sources of tokens and signers are made in Swift.
-    "OAuth2", "authenticator", "allowsInsecureTokenURL", "RequestAuthenticator", "interceptor", "Idempotency",
-    ".generatedKey",
-    // So are stacks, endpoints, dialers and connections.
-    "StackConfiguration", "baseURL", "ConnectionFactory", "onReopen", "finishWriting", "application", "NowhereDialer",
-    "trustJudge", "ServerTrustJudge", "make a new stack", "localInterface", "nil if", "nil for", "give nil",
-    // Resilience, egress, batches, uploads, multipart answers, recordings, scripts, operations.
-    "CircuitBreakerPolicy", "ConcurrencyLimiter", "EgressPolicy", "egress", "minimumCalls", "PacingPolicy",
-    "MultipartLimits", "HARRecorder", "ScriptedTransport", "Operation", "sendsDigests", "DoHResolver",
-    "lines(maximumBytes",
-    "JSONStreamOptions", "NoContent", "have it throw", "TransportError", "stream of", "a stream's length",
-    "close() ends",
-    ".deliver", "authentication .none", "or nil", ".tls12", ".fail", ".direct", ".loose", "CertificateCheck",
-    ".hostPort",
-    ".tcp", "idleLifetime", "maximum", "perSecond", "failureRatio", "connectTimeout",
-    // Members of the files of --pin-policy, which are written as Swift writes them.
-    "includeSubdomains", "allowNotPinnedDomains", "enforceBackupPin", "ipAddress", "domainName", "ServerTrustEvaluator",
-    "PinningPolicy", "afterExpiration", ".never", "reportOnly", "sha256/",
+  /// Hints as the library writes them, and as the program prints them.
+  private static let hints: [(library: String, program: String)] = [
+    (
+      "`openssl ciphers -v` lists them; those of TLS 1.3 go into cipherSuites, older ones into legacyCiphers",
+      "`openssl ciphers -v` lists them; those of TLS 1.3 go into --tls13-ciphers, older ones into --ciphers"
+    ),
+    (
+      "add a policy for it, or set allowNotPinnedDomains",
+      "give it a pin by --pin, or a policy in the file of --pin-policy"
+    ),
+    ("allow more failures in EventStreamOptions.reconnection, or look at the server", "look at the server"),
+    (
+      "ask again; GeminiConfiguration.toleratesTruncation lets servers pass that always do so",
+      "ask again, and compare what comes"
+    ),
+    ("ask for fewer at once, or keep answers with CachingResolver", "ask for fewer at once"),
+    (
+      "ask with HTTPResource.ifModified(since:), whose value is nil where nothing changed",
+      "nothing has changed; leave If-None-Match and If-Modified-Since out to get it again"
+    ),
+    ("check ConnectionOptions.localInterface", "check this machine's interfaces"),
+    ("check the host in the URL, or TLS.serverName", "check the host in the URL, or --server-name"),
+    ("check the name, and what ConnectionOptions.resolver knows of it", "check the name"),
+    ("connect anew, or use ReconnectingWebSocket", "connect anew"),
+    ("download it when it does not change, or raise the limit of onChange", "download it when it does not change"),
+    (
+      "find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore",
+      "find what makes the store hang, or fetch without --cache"
+    ),
+    ("give a positive one, or nil for no limit", "give a positive one"),
+    (
+      "give a replayable body: bytes, a file, or a sequence that can be opened anew",
+      "send a file in place of standard input"
+    ),
+    (
+      "give it a name; CookieRules.acceptsNameless takes cookies without one",
+      "give it a name; the program takes none without"
+    ),
+    (
+      "give one with TLSOptions.identity, from an authority that the server trusts",
+      "give one with --cert, from an authority that the server trusts"
+    ),
+    ("give the identifier of an event, as ServerSentEvent.lastEventID has it", "give the id of an event"),
+    (
+      "give the issuing root with TLSOptions.roots, or install it in the system's bundle; the server has to send the certificates in between",
+      "give the issuing root by --cacert, or install it in the system's bundle; the server has to send the certificates in between"
+    ),
+    (
+      "it may be revoked, or the server does not staple; requiresStapledStatus asks for it",
+      "it may be revoked, or the server does not staple; --cert-status asks for it"
+    ),
+    (
+      "its owner has to name the host in it; GeminiFirstUseRules.checksHostName can be switched off",
+      "its owner has to name the host in it"
+    ),
+    ("leave it out, and choose the interface in ConnectionOptions", "leave it out"),
+    (
+      "leave it out: over HTTP/1.1 a stream of unknown length is sent in chunks",
+      "leave it out: -T - and -d send in chunks where -H asks for it"
+    ),
+    (
+      "leave it out; to reach a host at another address, set ConnectionOptions.resolutions, or --resolve",
+      "leave it out; to reach a host at another address, use --resolve"
+    ),
+    ("leave unixSocketPath nil", "leave --unix-socket out"),
+    ("leave unixSocketPath out, or dial without the proxy", "leave --unix-socket out, or dial without the proxy"),
+    ("look at the source, or raise refreshTimeout", "look at the source, or raise -m"),
+    ("name that origin in PageOptions.origins if it may have the request's credentials", "fetch that URL by itself"),
+    (
+      "raise EventStreamOptions.firstEvent or JSONStreamOptions.firstText, if the server works for so long",
+      "raise --idle-timeout, if the server works for so long"
+    ),
+    (
+      "raise EventStreamOptions.maximumEventBytes",
+      "the server has to send less: the program has no flag for this limit"
+    ),
+    (
+      "raise GeminiConfiguration.headerTimeout, if the server is known to be slow",
+      "raise --timeout, if the server is known to be slow"
+    ),
+    (
+      "raise GeminiRedirects.limit, if the server is known to need more",
+      "raise --max-redirects, if the server is known to need more"
+    ),
+    (
+      "raise PageOptions.maximumPages, or go on from the last page's resume point",
+      "go on from the URL of the last page"
+    ),
+    ("raise RedirectPolicy's limit if that is right", "raise --max-redirs if that is right"),
+    ("raise Timeouts.attempt, or find what made it wait", "raise --attempt-timeout, or find what made it wait"),
+    ("raise Timeouts.idle if such a pause is meant", "raise --idle-timeout if such a pause is meant"),
+    ("raise Timeouts.total, or find what made it wait", "raise -m, or find what made it wait"),
+    ("raise WebSocketConfiguration.maximumMessageBytes, or read fragments", "raise --max-message"),
+    (
+      "raise connectTimeout, or check host, port and network",
+      "raise --connect-timeout, or check host, port and network"
+    ),
+    ("raise maximumBodyBytes, or stream the body", "raise --max-filesize"),
+    ("raise maximumDecompressionRatio if the server is trusted", "--raw takes the body as it is coded"),
+    (
+      "raise maximumHeadBytes or maximumHeaderFields if the server is trusted",
+      "the server has to send less: the program has no flag for this limit"
+    ),
+    ("raise that timeout or connectionsPerHost, or send less at once", "raise that timeout, or send less at once"),
+    ("remove cookies, or lower CookieRules.maximumCookies", "remove cookies"),
+    ("send less at once, or raise maximumQueuedRequests", "send less at once: lower --concurrency"),
+    ("send less often, or raise Timeouts.total or PacingPolicy.maximumWait", "send less often, or raise -m"),
+    (
+      "set GeminiConfiguration.redirects; GeminiRedirects.acrossHosts() follows within Gemini",
+      "ask for the other URL by itself"
+    ),
+    ("set RedirectPolicy.follow(allowsInsecure: true) to allow it", "fetch the http URL by itself, if it may be read"),
+    ("set httpVersion to .http1", "use --http1.1"),
+    ("set proxies in ConnectionOptions", "use -x"),
+    ("set subprotocols and compression in the configuration", "use --subprotocol and --deflate"),
+    ("stream the body, or lower maximumBodyBytes", "lower --max-filesize"),
+    (
+      "the credentials are missing, wrong or expired: look at the request's authenticator",
+      "the credentials are missing, wrong or expired: look at -u, --bearer and -H"
+    ),
+    (
+      "the server may have acted on it; mark the request idempotent to allow sending it again",
+      "the server may have acted on it; --retry-all sends it again"
+    ),
+    (
+      "the server may not speak HTTP/2 without TLS: set httpVersion to .automatic",
+      "the server may not speak HTTP/2 without TLS: leave --http2 out"
+    ),
+    ("use WebSocketClient", "use lastro ws"),
+    ("use https; allowsInsecureOrigins: true sends them all the same", "use https"),
+    ("longer than StackConfiguration.maximumRetryAfter", "longer than the limit"),
+    (" (StackConfiguration.maximumAttempts)", ""),
+    ("only with an Idempotency-Key, or if it is .idempotent", "only with an Idempotency-Key, or with --retry-all"),
   ]
 
-  /// What looks like a name of Swift.
+  /// Matches what looks like a name of Swift.
   private static var swift: Regex<Substring> {
     #/\b[a-z]+[A-Z][A-Za-z]*|\b[A-Z][A-Za-z]+[a-z]\.[a-z]+|(?:^| )\.[a-z]+|\bnil\b/#
   }
 
-  private static var hints: [String] {
-    get throws {
-      let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-      let files = try #require(FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil))
-      var hints: Set<String> = []
-      for case let file as URL in files where file.lastPathComponent.hasSuffix("ErrorTexts.txt") {
-        for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
-          guard line.contains("Error | "), line.hasSuffix(")") else { continue }
-          // A hint may have parentheses of its own.
-          var depth = 0
-          let start = line.indices.reversed().first { index in
-            depth += line[index] == ")" ? 1 : line[index] == "(" ? -1 : 0
-            return depth == 0
-          }
-          if let start { hints.insert(String(line[line.index(after: start)...].dropLast())) }
-        }
-      }
-      return hints.sorted()
+  @Test("A hint names the flag that does what the library's property does")
+  func translations() {
+    for hint in Self.hints { #expect(FlagWords.text(hint.library) == hint.program) }
+  }
+
+  @Test("A hint without names of Swift is printed as it is")
+  func unchanged() {
+    for hint in ["write HOST:PORT, or leave the port out", "report it to the server's owner", "dial anew"] {
+      #expect(FlagWords.text(hint) == hint)
     }
   }
 
-  /// Each hint that changes, and each row of the table that no golden file has a hint for.
-  private static var golden: [String] {
-    get throws {
-      let hints = try Self.hints
-      let changed = hints.map { ($0, FlagWords.text($0)) }.filter { $0 != $1 }
-      let others = FlagWords.table.filter { row in !hints.contains { $0.contains(row.library) } }
-      return (changed + others.map { ($0.library, $0.program) }).map { "\($0) → \($1)" }
+  @Test("No replacement has a name of Swift in it, and none undoes another one")
+  func table() {
+    #expect(!FlagWords.table.isEmpty)
+    for row in FlagWords.table {
+      let text = FlagWords.text(row.library)
+      #expect(text.firstMatch(of: Self.swift) == nil, "\(row.library) → \(text)")
+      #expect(text == row.program, "an earlier row changes \(row.library)")
     }
-  }
-
-  @Test("Hints read as FlagWords.txt beside this file has them; LASTRO_RENEW=1 writes it anew")
-  func goldenFile() throws {
-    let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "FlagWords.txt")
-    let made = try Self.golden
-    if ProcessInfo.processInfo.environment["LASTRO_RENEW"] == "1" {
-      try Data((made.joined(separator: "\n") + "\n").utf8).write(to: file)
-      Issue.record("\(file.path()) was written anew: read what changed, then run without LASTRO_RENEW")
-      return
-    }
-    let kept = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
-    #expect(made.difference(from: kept).isEmpty)
-  }
-
-  @Test("No hint that the program can print speaks of Swift's names")
-  func allHints() throws {
-    let hints = try Self.hints
-    #expect(hints.count > 300)
-    for hint in hints where !Self.unused.contains(where: hint.contains) || FlagWords.text(hint) != hint {
-      let text = FlagWords.text(hint)
-      #expect(text.firstMatch(of: Self.swift) == nil, "\(hint) → \(text)")
-    }
-  }
-
-  @Test(
-    "Hints name the flag that does what they say",
-    arguments: [
-      ("raise Timeouts.total, or find what made it wait", "raise -m, or find what made it wait"),
-      ("raise Timeouts.idle if such a pause is meant", "raise --idle-timeout if such a pause is meant"),
-      ("raise maximumBodyBytes, or stream the body", "raise --max-filesize"),
-      ("set httpVersion to .http1", "use --http1.1"),
-      (
-        "the credentials are missing, wrong or expired: look at the request's authenticator",
-        "the credentials are missing, wrong or expired: look at -u, --bearer and -H"
-      ),
-    ])
-  func examples(library: String, program: String) {
-    #expect(FlagWords.text(library) == program)
   }
 }

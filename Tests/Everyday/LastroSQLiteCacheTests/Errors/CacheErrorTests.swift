@@ -10,29 +10,65 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// What cache and store on disk say, as `CacheErrorTexts.txt` beside this file has it.
-@Suite("Error texts of the cache", .timeLimit(.minutes(5)))
-struct CacheErrorTextsTests {
-  private static let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "CacheErrorTexts.txt")
-
-  @Test("are those of the file; LASTRO_RENEW=1 writes it anew")
-  func golden() async throws {
+/// Whole texts of errors of the cache and its store on disk.
+@Suite("Errors of the cache", .timeLimit(.minutes(5)))
+struct CacheErrorTests {
+  @Test("A store refuses a limit of nothing, and a folder that others may write, is a file, or cannot be made")
+  func folders() throws {
     let folder = SQLiteCacheStoreTests.Folder()
     try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
     try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
     try Data().write(to: URL(filePath: folder.path + "/file"))
-    var lines: [String] = []
-    for (path, bytes) in [("", 0), ("", 1), ("/file", 1), ("/a/b", 1)] {
+    let refusals = [
+      ("", 0, "a limit of the cache is 0, below the minimum of 1 (give more than 0 bytes, or no store)"),
+      (
+        "", 1,
+        """
+        other users may read or write the cache's folder FOLDER (give it to this user alone: chmod 700, or name another one)
+        """
+      ),
+      ("/file", 1, "FOLDER/file is not a folder (name one for the cache alone)"),
+      (
+        "/a/b", 1,
+        """
+        the cache's folder FOLDER/a/b cannot be made: No such file or directory (make its parent, or name a folder in one that can be written to)
+        """
+      ),
+    ]
+    for (path, bytes, text) in refusals {
       let error = #expect(throws: ConfigurationError.self) {
         try SQLiteCacheStore(directory: folder.path + path, maximumBytes: bytes)
       }
-      lines.append("ConfigurationError | \(error.map { "\($0)" } ?? "")".replacing(folder.path, with: "FOLDER"))
+      #expect(error?.description.replacing(folder.path, with: "FOLDER") == text)
     }
-    for error in [
-      try await Self.tooLong(), try await Self.late(), try await Self.late(collapsing: RequestCollapsing()),
-    ] { lines.append("HTTPFetchError | \(error)") }
-    lines.append("TransportError | \(try await Self.stuck())")
-    try expectGolden(lines.map { $0 + "\n" }.joined(), keptIn: Self.file)
+  }
+
+  @Test("A body from the cache keeps to the limit of the request")
+  func limits() async throws {
+    #expect(
+      try await Self.tooLong().description == """
+        limit/body_too_large: the body from the cache exceeds 3 bytes; GET https://example.com/a (raise maximumBodyBytes, or stream the body)
+        """)
+  }
+
+  @Test("A fetch that waits for the cache, or for an equal request, keeps to its total timeout")
+  func timeouts() async throws {
+    #expect(
+      try await Self.late().description == """
+        timeout/total_timeout: the total timeout of 2 s passed while waiting for the cache; GET https://example.com/a (raise Timeouts.total, or find what made it wait)
+        """)
+    #expect(
+      try await Self.late(collapsing: RequestCollapsing()).description == """
+        timeout/total_timeout: the total timeout of 2 s passed while waiting for an equal request; GET https://example.com/a (raise Timeouts.total, or find what made it wait)
+        """)
+  }
+
+  @Test("A store that does not return the rest of a body fails the body, not the program")
+  func stuckStore() async throws {
+    #expect(
+      try await Self.stuck().description == """
+        response/truncated_body: the cache's store did not give the rest of the body (find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore)
+        """)
   }
 
   private static func stack(
@@ -57,7 +93,7 @@ struct CacheErrorTextsTests {
     return try await stack.failure(of: try RawHTTPResource.test(options: options))
   }
 
-  /// - Parameter collapsing: in the place of a cache.
+  /// - Parameter collapsing: used in place of a cache.
   private static func late(collapsing: RequestCollapsing? = nil) async throws -> HTTPFetchError<any Error> {
     let (clock, gate) = (ManualClock(), Watched(false))
     let stack = stack(clock, collapsing: collapsing) { _ throws(TransportError) in
@@ -70,7 +106,7 @@ struct CacheErrorTextsTests {
     options.timeouts = try Timeouts(total: .seconds(2))
     let resource = try RawHTTPResource.test(options: options)
     let follower = Task { try await stack.failure(of: resource) }
-    // The leader's own, and this one.
+    // The leader's limit, and the follower's.
     try await clock.waitForLimits(count: 2)
     clock.advance(by: .seconds(3))
     let error = try await follower.value
@@ -79,7 +115,7 @@ struct CacheErrorTextsTests {
     return error
   }
 
-  /// A store that tells of a body, and gives none of it.
+  /// Returns the error of a body that its store announces and does not return.
   private static func stuck() async throws -> TransportError {
     let clock = ManualClock()
     let stack = stack(clock, HTTPCache(store: StuckStore())) { _ throws(TransportError) in answer() }
@@ -92,7 +128,7 @@ struct CacheErrorTextsTests {
   }
 }
 
-/// Keeps answers in memory, but for their bodies.
+/// A store that keeps responses in memory, except for their bodies.
 private final class StuckStore: HTTPCacheStore {
   private final class Stuck: ResponseBodySource {
     let isCancelled = Watched(false)

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+@testable import LastroCurl
+@testable import LastroEveryday
+@testable import LastroResilience
+@testable import LastroWebSocket
+
+/// Options that contradict each other or are out of range are refused before anything is sent.
+@Suite("Refused options")
+struct RefusedOptionsTests {
+  @Test("An engine refuses a configuration that is out of range or contradicts itself")
+  func engine() throws {
+    let pins = ["A", "B"].map { "sha256/" + String(repeating: $0, count: 43) + "=" }
+    let policy = try PinningPolicy("a.example", pins: pins)
+    let judge = ServerTrustEvaluator(configuration: try .init(pinningPolicies: [policy], allowNotPinnedDomains: true))
+    let edits: [(inout CurlConfiguration) -> Void] = [
+      {
+        $0.pins = [policy]
+        $0.connection.tls.trustJudge = judge
+      }, { $0.pins = [policy, policy] }, { $0.loops = 0 }, { $0.loops = 65 }, { $0.maximumQueuedRequests = -1 },
+      { $0.userAgent = "a\n" }, { $0.maximumContentCodings = 9 }, { $0.idleLifetime = .zero },
+    ]
+    for (index, edit) in edits.enumerated() {
+      var configuration = CurlConfiguration()
+      edit(&configuration)
+      #expect(throws: ConfigurationError.self, "edit \(index)") {
+        _ = try configuration.pinnedConnection()
+        _ = try configuration.checked()
+      }
+    }
+  }
+
+  @Test("TLS options with unknown ciphers, ambiguous hosts or files that cannot be read are refused")
+  func tls() {
+    let identity = TLSOptions.Identity(certificate: .bytes([]))
+    let edits: [(inout TLSOptions) -> Void] = [
+      { $0.cipherSuites = [] }, { $0.cipherSuites = ["x"] }, { $0.legacyCiphers = ["x"] },
+      { $0.hostIdentities = ["a b": identity] },
+      { $0.hostIdentities = ["a.example": identity, "A.example": identity] },
+    ]
+    for (index, edit) in edits.enumerated() {
+      var options = TLSOptions()
+      edit(&options)
+      let error = #expect(throws: TransportError.self, "edit \(index)") {
+        try CipherNames.check(options)
+        _ = try ClientIdentities(options)
+      }
+      #expect(error?.words == "tls/invalid_tls_configuration", "edit \(index)")
+    }
+    let broken = Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
+    let roots: [TLSOptions.Roots] = [
+      .file("/nowhere/roots.pem"), .file("/"), .directory("/nowhere"), .pem([]), .pem(broken),
+    ]
+    for source in roots {
+      let error = #expect(throws: TransportError.self) { _ = try RootStore(source) }
+      #expect(error?.words == "tls/invalid_tls_configuration", "\(source)")
+    }
+    let log = #expect(throws: TransportError.self) { _ = try KeyLogFile(path: "/nowhere/keys") }
+    #expect(log?.words == "tls/invalid_tls_configuration")
+  }
+
+  @Test("Application protocols have 1 to 255 bytes each, and 65533 bytes together")
+  func applicationProtocols() {
+    for names in [[""], Array(repeating: String(repeating: "a", count: 255), count: 999)] {
+      let error = #expect(throws: TransportError.self) { _ = try ALPNOffer.wireForm(names) }
+      #expect(error?.words == "request/invalid_option")
+    }
+  }
+
+  @Test("A WebSocket refuses subprotocols, limits and addresses that cannot be used")
+  func webSocket() {
+    let edits: [(inout WebSocketConfiguration) -> Void] = [
+      { $0.subprotocols = ["a b"] }, { $0.subprotocols = ["a", "a"] }, { $0.maximumMessageBytes = 0 },
+      { $0.maximumOutgoingFrameBytes = .max }, { $0.maximumFragmentedMessageBytes = 1 }, { $0.closeTimeout = .zero },
+      {
+        $0.compression = WebSocketConfiguration.Compression()
+        $0.compression?.minimumBytes = -1
+      },
+      {
+        $0.compression = WebSocketConfiguration.Compression()
+        $0.compression?.serverMaximumWindowBits = 99
+      },
+      { $0.address = .init(host: "a.example", port: 70_000) }, { $0.address = .init(host: "") },
+    ]
+    for (index, edit) in edits.enumerated() {
+      var configuration = WebSocketConfiguration()
+      edit(&configuration)
+      let error = #expect(throws: WebSocketError.self, "edit \(index)") { try configuration.check() }
+      #expect(error?.description.hasPrefix("request/invalid_option: ") == true, "edit \(index)")
+    }
+  }
+
+  @Test("Streams of events and of JSON refuse limits that are not positive, and identifiers that cannot be sent")
+  func events() {
+    let edits: [(inout EventStreamOptions) -> Void] = [
+      { $0.maximumEventBytes = 0 }, { $0.firstEvent = .zero }, { $0.reconnection = .always(failures: -1) },
+      { $0.lastEventID = "a\nb" }, { $0.lastEventID = String(repeating: "x", count: 4097) },
+    ]
+    for (index, edit) in edits.enumerated() {
+      var options = EventStreamOptions()
+      edit(&options)
+      let error = #expect(throws: TransportError.self, "edit \(index)") { try options.check() }
+      #expect(error?.words == "request/invalid_option", "edit \(index)")
+    }
+    let jsonEdits: [(inout JSONStreamOptions) -> Void] = [{ $0.maximumTextBytes = 0 }, { $0.firstText = .seconds(-1) }]
+    for (index, edit) in jsonEdits.enumerated() {
+      var options = JSONStreamOptions()
+      edit(&options)
+      let error = #expect(throws: TransportError.self, "edit \(index)") { try options.check() }
+      #expect(error?.words == "request/invalid_option", "edit \(index)")
+    }
+  }
+
+  @Test("Downloads and uploads refuse options that are out of range, and digests that are not digests")
+  func files() throws {
+    let downloads: [(inout DownloadOptions) -> Void] = [
+      { $0.onChange = .restart(limit: -1) }, { $0.segments = 9 }, { $0.maximumBytes = -1 },
+      { $0.digest = .sha256("12") }, { $0.digest = .sha512("zz") },
+    ]
+    for (index, edit) in downloads.enumerated() {
+      var options = DownloadOptions()
+      edit(&options)
+      #expect(throws: TransportError.self, "edit \(index)") { try options.check() }
+    }
+    let uploads: [(inout UploadOptions) -> Void] = [
+      { $0.bytesPerAppend = 0 }, { $0.metadata = ["a b": ""] }, { $0.sendsDigests = true },
+    ]
+    for (index, edit) in uploads.enumerated() {
+      var options = UploadOptions()
+      edit(&options)
+      #expect(throws: TransportError.self, "edit \(index)") { try options.check() }
+    }
+    let post = try ResourceRequest(method: .post, url: "https://example.org/")
+    let method = #expect(throws: TransportError.self) { try post.checkDownload() }
+    #expect(method?.words == "request/invalid_method")
+    let range = try ResourceRequest(url: "https://example.org/", headers: ["Range": "bytes=0-"])
+    let field = #expect(throws: TransportError.self) { try range.checkDownload() }
+    #expect(field?.words == "request/invalid_header")
+  }
+
+  @Test("Forms refuse boundaries, fields, trailers and lengths that a part cannot have")
+  func forms() {
+    let edits: [(inout MultipartForm) -> Void] = [
+      { $0 = MultipartForm(boundary: "a\nb") }, { $0.add("a\n", Data(), fields: ["Content-Type": "x"]) },
+      { $0.add("a", Data(), contentType: "a/b\n") },
+      { $0.add("a", RequestBody(source: .bytes(Data()), trailers: { [:] })) },
+      { $0.add("a", RequestBody(source: .stream(length: -1, isReplayable: true, open: { { nil } }))) },
+    ]
+    for (index, edit) in edits.enumerated() {
+      var form = MultipartForm()
+      edit(&form)
+      #expect(throws: TransportError.self, "edit \(index)") { _ = try RequestBody.multipart(form) }
+    }
+  }
+
+  @Test("Limits of resilience, egress and cookies are checked where they are made")
+  func limits() throws {
+    let endpoint = try Endpoint("https://a.example.org")
+    let attempts: [() throws -> Void] = [
+      { _ = try CircuitBreakerPolicy(minimumCalls: 1) }, { _ = try CircuitBreakerPolicy(window: .calls(10)) },
+      { _ = try CircuitBreakerPolicy(failureRatio: 0) }, { _ = try CircuitBreakerPolicy(window: .time(.zero)) },
+      { _ = try CircuitBreakerPolicy(window: .calls(100_001)) },
+      { _ = try CircuitBreakerPolicy(breakDuration: .seconds(2_000_000_000)) },
+      { _ = try ConcurrencyLimiter(.fixed(0)) }, { _ = try ConcurrencyLimiter(.fixed(.max)) },
+      { _ = try ConcurrencyLimiter(.aimd(range: 1...Int.max)) }, { _ = try ConcurrencyLimiter(.aimd(backoff: 1)) },
+      { _ = try ConcurrencyLimiter(.gradient(initial: 500)) }, { _ = try HedgingPolicy(additional: 5) },
+      { _ = try HedgingPolicy(delay: .percentile(0.9, fallback: .zero)) },
+      { _ = try PacingPolicy.Pace(perSecond: 0) }, { _ = try PacingPolicy.Pace(perSecond: 1, burst: 2_000_000) },
+      { _ = try Endpoint("https://a.example.org", weight: 0) }, { _ = try Endpoint("ftp://a.example.org") },
+      { _ = try EndpointSet([]) }, { _ = try EndpointSet(Array(repeating: endpoint, count: 1_001)) },
+      { _ = try EgressRange("localhost") }, { _ = try EgressRange("10.0.0.0/33") },
+      { _ = try EgressRange("10.0.0.0", ports: 0...70_000) },
+      { _ = try CookieRules(maximumCookiesPerDomain: 49) }, { _ = try CookieRules(maximumCookies: 2_000_000) },
+      { _ = try CookieRules(maximumFieldBytes: 1) },
+    ]
+    for (index, attempt) in attempts.enumerated() {
+      #expect(throws: ConfigurationError.self, "attempt \(index)") { try attempt() }
+    }
+  }
+
+  @Test("A resolver over HTTPS needs a server, encryption and time")
+  func resolver() {
+    let stack = TransportNetworkStack(transport: ScriptedTransport())
+    let settings: [([String], Duration)] = [
+      ([], .seconds(1)), (["http://dns.example/"], .seconds(1)), (["https://dns.example/"], .zero),
+    ]
+    for (servers, timeout) in settings {
+      #expect(throws: ConfigurationError.self, "\(servers)") {
+        _ = try DoHResolver(servers, over: stack, timeout: timeout)
+      }
+    }
+  }
+}
