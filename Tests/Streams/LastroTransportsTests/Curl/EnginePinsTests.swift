@@ -10,8 +10,8 @@ import LastroWebSocket
 import Testing
 
 /// Pins on an engine hold for all that runs on it: fetches, WebSockets and Gemini requests.
-@Suite("Everyday calls with pins", .timeLimit(.minutes(5)))
-struct PinnedCallsTests {
+@Suite("Pins of an engine", .timeLimit(.minutes(5)))
+struct EnginePinsTests {
   /// Pins of keys that no server has.
   private static let absent = "sha256/\(String(repeating: "A", count: 43))="
   private static let spare = "sha256/\(String(repeating: "B", count: 43))="
@@ -37,21 +37,17 @@ struct PinnedCallsTests {
     try PinningPolicy("localhost", pins: [pin, Self.spare])
   }
 
-  @Test("a pinned host")
+  @Test("A plain request to a pinned host is refused")
   func pinnedHost() async throws {
     let host = "api.example.com"
     let (key, backup) = (Self.absent, Self.spare)
-    // call: a pinned host
     let stack = try CurlNetworkStack(CurlConfiguration(pins: [PinningPolicy(host, pins: [key, backup])]))
-    // OkHttp: val client = OkHttpClient.Builder().certificatePinner(CertificatePinner.Builder().add(host, key,
-    //   backup).build()).build()
-    // end
     let plain = HTTPResource<Data, any Error>.get("http://api.example.com/")
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(plain) }
     #expect(error?.code == .plaintextRefused)
   }
 
-  @Test("a fetch under the engine's pins", arguments: [true, false])
+  @Test("A fetch passes with a pinned key, and sends nothing without one", arguments: [true, false])
   func fetch(isPinned: Bool) async throws {
     let server = try LoopbackServer.http(tls: LoopbackTLS(identity)) { _ in .text("fine") }
     let stack = try CurlNetworkStack(engine(pins: [policy(isPinned ? pin : Self.absent)]))
@@ -64,16 +60,13 @@ struct PinnedCallsTests {
     }
   }
 
-  @Test("a WebSocket on the stack's engine, under its pins", arguments: [true, false])
+  @Test("A WebSocket on the stack's engine obeys its pins", arguments: [true, false])
   func webSocket(isPinned: Bool) async throws {
     let server = try LoopbackWebSocketServer(tls: LoopbackTLS(identity))
     let stack = try CurlNetworkStack(engine(pins: [policy(isPinned ? pin : Self.absent)]))
     let url = server.url
     if isPinned {
-      // call: a WebSocket with the stack's pins
       let socket = try await WebSocketClient(dialer: stack.dialer).connect(url)
-      // OkHttp: val socket = client.newWebSocket(Request.Builder().url(url).build(), listener)
-      // end
       try await socket.send("hello")
       var messages = socket.messages.makeAsyncIterator()
       #expect(try await messages.next() == .text("hello"))
@@ -85,15 +78,13 @@ struct PinnedCallsTests {
     }
   }
 
-  @Test("a Gemini request on the stack's engine, under its pins", arguments: [true, false])
+  @Test("A Gemini request on the stack's engine obeys its pins", arguments: [true, false])
   func gemini(isPinned: Bool) async throws {
     let server = try LoopbackGeminiServer(identity: identity) { _ in .success("# Hello") }
     let stack = try CurlNetworkStack(engine(pins: [policy(isPinned ? pin : Self.absent)]))
     let url = server.url()
     if isPinned {
-      // call: a Gemini request with the stack's pins (the others have none)
       let page = try await GeminiClient(dialer: stack.dialer).fetchData(url)
-      // end
       #expect(page.text == "# Hello")
     } else {
       let error = await #expect(throws: GeminiError.self) {
@@ -103,7 +94,7 @@ struct PinnedCallsTests {
     }
   }
 
-  @Test("pins beside a judge, and two policies for a host, are refused when the engine is made")
+  @Test("Pins beside a judge, and two policies for a host, are refused when the engine is made")
   func refused() throws {
     var both = engine(pins: [try policy(Self.absent)])
     both.connection.tls.trustJudge = ServerTrustEvaluator(
