@@ -66,7 +66,7 @@ struct HandshakeTrustTests {
     return error.words
   }
 
-  @Test("TE22: a pinned key of a valid chain is accepted", arguments: [domain, "sub.\(domain)"])
+  @Test("A pinned key of a valid chain is accepted", .parity("TE22"), arguments: [domain, "sub.\(domain)"])
   func accepted(_ host: String) async throws {
     let leaf = try leaf()
     let server = try server(leaf)
@@ -75,14 +75,14 @@ struct HandshakeTrustTests {
     }
   }
 
-  @Test("TE27: no pinned key is a refusal", arguments: [domain, "sub.\(domain)"])
+  @Test("A chain without a pinned key is refused", .parity("TE27"), arguments: [domain, "sub.\(domain)"])
   func refused(_ host: String) async throws {
     let other = try CertificateMint.selfSigned(hosts: [host])
     #expect(try await words(server(leaf()), host, evaluator(policy([other.pin]))) == "trust/pin_mismatch")
   }
 
   @Test(
-    "TE09 TE19: validation comes before pins: a self-signed leaf whose key is pinned",
+    "A self-signed leaf is refused although its key is pinned: validation comes before pins", .parity("TE09", "TE19"),
     arguments: [domain, "sub.\(domain)"])
   func invalidChain(_ host: String) async throws {
     let alone = try CertificateMint.selfSigned(hosts: [host])
@@ -92,7 +92,7 @@ struct HandshakeTrustTests {
   }
 
   @Test(
-    "TE10 TE20: a certificate that is sent and is no part of the chain satisfies no pin",
+    "A certificate that is sent outside of the verified chain satisfies no pin", .parity("TE10", "TE20"),
     arguments: [domain, "sub.\(domain)"])
   func unrelatedCertificate(_ host: String) async throws {
     let unrelated = try CertificateAuthority(commonName: "Unrelated")
@@ -105,14 +105,16 @@ struct HandshakeTrustTests {
     #expect(trust.chain.count == 3)
   }
 
-  @Test("TE23: where there is no TLS, there is nothing to evaluate")
+  @Test("A server without TLS is not evaluated", .parity("TE23"))
   func withoutTLS() async throws {
     let plain = try LoopbackServer.http { _ in .text("answer") }
     let stack = try stack(evaluator(policy([root.identity.pin]), allowsOthers: true), plain.port)
     #expect(try await stack.send(.get, plain.baseURL).response.facts.trust == .plain)
   }
 
-  @Test("TE24 TE28: an expired policy lets pass or refuses, as it says", arguments: [domain, "sub.\(domain)"])
+  @Test(
+    "An expired policy accepts or refuses a server, as it says", .parity("TE24", "TE28"),
+    arguments: [domain, "sub.\(domain)"])
   func expiredPolicy(_ host: String) async throws {
     let server = try server(leaf())
     let past = Date(timeIntervalSince1970: 1_600_000_000)
@@ -124,7 +126,7 @@ struct HandshakeTrustTests {
       try await words(server, host, evaluator(policy(pins, expiration: .fallBack(after: past)))) == "policy_expired")
   }
 
-  @Test("TE25 TE29: a host without a policy is allowed or refused by choice")
+  @Test("A host without a policy is allowed or refused by choice", .parity("TE25", "TE29"))
   func withoutPolicy() async throws {
     let server = try server(below.issue(hosts: ["localhost"]))
     let policy = try policy([root.identity.pin])

@@ -4,6 +4,7 @@ import Lastro
 import LastroSupport
 import LastroTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Counts how often it is cancelled, and in which order among others.
@@ -24,7 +25,7 @@ final class CancelableProbe: Cancelable {
 
 @Suite("Cancelable bags", .timeLimit(.minutes(5)))
 struct CancelableBagTests {
-  @Test("CB01 a bag is made with members")
+  @Test("A bag can be made with members", .parity("CB01"))
   func initWithMembers() {
     let members = [CancelableProbe(), CancelableProbe()]
     let bag = CancelableBag(members)
@@ -32,19 +33,19 @@ struct CancelableBagTests {
     #expect(members.map(\.cancellations) == [1, 1])
   }
 
-  @Test("CB02 a new bag is not cancelled")
+  @Test("A new bag is not cancelled", .parity("CB02"))
   func notCancelled() {
     #expect(!CancelableBag().isCancelled)
   }
 
-  @Test("CB03 a cancelled bag says so")
+  @Test("A cancelled bag says so", .parity("CB03"))
   func cancelled() {
     let bag = CancelableBag()
     bag.cancel()
     #expect(bag.isCancelled)
   }
 
-  @Test("CB04 what is added is cancelled later")
+  @Test("A member that is added is cancelled with the bag", .parity("CB04"))
   func add() {
     let probe = CancelableProbe()
     let bag = CancelableBag()
@@ -54,7 +55,7 @@ struct CancelableBagTests {
     #expect(probe.cancellations == 1)
   }
 
-  @Test("CB05 what is added to a cancelled bag is cancelled at once, and not kept")
+  @Test("A member that is added to a cancelled bag is cancelled at once, and not kept", .parity("CB05"))
   func addToCancelled() {
     let bag = CancelableBag()
     bag.cancel()
@@ -68,7 +69,7 @@ struct CancelableBagTests {
     #expect(kept == nil)
   }
 
-  @Test("CB06 all members are cancelled, in the order they came, and let go of")
+  @Test("Members are cancelled in the order in which they were added, and released", .parity("CB06"))
   func cancelAll() {
     let order = Lock<[Int]>([])
     let bag = CancelableBag()
@@ -86,7 +87,7 @@ struct CancelableBagTests {
     #expect(kept == nil)
   }
 
-  @Test("CB07 cancelling again does nothing")
+  @Test("Cancelling a bag again does nothing", .parity("CB07"))
   func cancelTwice() {
     let probe = CancelableProbe()
     let bag = CancelableBag([probe])
@@ -95,7 +96,7 @@ struct CancelableBagTests {
     #expect(probe.cancellations == 1)
   }
 
-  @Test("CB08 += adds")
+  @Test("The operator += adds a member", .parity("CB08"))
   func addOperator() {
     let probe = CancelableProbe()
     let bag = CancelableBag()
@@ -105,7 +106,7 @@ struct CancelableBagTests {
     #expect(probe.cancellations == 1)
   }
 
-  @Test("CB09 += to a cancelled bag cancels")
+  @Test("The operator += cancels a member of a cancelled bag", .parity("CB09"))
   func addOperatorToCancelled() {
     let probe = CancelableProbe()
     let bag = CancelableBag()
@@ -114,7 +115,7 @@ struct CancelableBagTests {
     #expect(probe.cancellations == 1)
   }
 
-  @Test("CB10 += ignores nil")
+  @Test("The operator += ignores nil", .parity("CB10"))
   func addOperatorWithNil() {
     let bag = CancelableBag()
     bag += nil
@@ -152,33 +153,33 @@ struct CancelableBagTests {
 
 @Suite("Weak and dummy cancelables", .timeLimit(.minutes(5)))
 struct WeakCancelableTests {
-  @Test("WC01 it is not cancelled while its target is not")
+  @Test("A weak cancelable is not cancelled while its target is not", .parity("WC01"))
   func notCancelled() {
     let probe = CancelableProbe()
     #expect(!WeakCancelable(probe).isCancelled)
   }
 
-  @Test("WC02 it is cancelled when its target is")
+  @Test("A weak cancelable is cancelled when its target is", .parity("WC02"))
   func cancelled() {
     let probe = CancelableProbe()
     probe.cancel()
     #expect(WeakCancelable(probe).isCancelled)
   }
 
-  @Test("WC03 it is cancelled when its target is gone")
+  @Test("A weak cancelable is cancelled when its target is gone", .parity("WC03"))
   func gone() {
     let weak = WeakCancelable(CancelableProbe())
     #expect(weak.isCancelled)
   }
 
-  @Test("WC04 it cancels its target")
+  @Test("A weak cancelable cancels its target", .parity("WC04"))
   func forwards() {
     let probe = CancelableProbe()
     WeakCancelable(probe).cancel()
     #expect(probe.cancellations == 1)
   }
 
-  @Test("WC05 it does not cancel its target twice")
+  @Test("A weak cancelable does not cancel its target twice", .parity("WC05"))
   func forwardsOnce() {
     let probe = CancelableProbe()
     let weak = WeakCancelable(probe)
@@ -187,19 +188,19 @@ struct WeakCancelableTests {
     #expect(probe.cancellations == 1)
   }
 
-  @Test("WC06 cancelling without a target is harmless")
+  @Test("Cancelling a weak cancelable without a target is harmless", .parity("WC06"))
   func cancelGone() {
     let weak = WeakCancelable(CancelableProbe())
     weak.cancel()
     #expect(weak.isCancelled)
   }
 
-  @Test("DC01 a dummy is never cancelled")
+  @Test("A dummy is never cancelled", .parity("DC01"))
   func dummy() {
     #expect(!DummyCancelable().isCancelled)
   }
 
-  @Test("DC02 cancelling a dummy does nothing")
+  @Test("Cancelling a dummy does nothing", .parity("DC02"))
   func cancelDummy() {
     let dummy = DummyCancelable()
     dummy.cancel()

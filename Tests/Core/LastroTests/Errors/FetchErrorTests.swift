@@ -25,7 +25,7 @@ struct FetchErrorTests {
     .cancelled(.cancelled()),
   ]
 
-  @Test("ER01 the response of each kind")
+  @Test("Each kind of error has its response", .parity("ER01"))
   func response() {
     for kind in Self.withoutResponse { #expect(Self.error(kind).response == nil) }
     #expect(Self.error(.http(.notFound), response: Self.response).response?.status == .notFound)
@@ -35,7 +35,9 @@ struct FetchErrorTests {
     #expect(Failure(.noRequest(TestError()), retryEnd: .policy(.retries(1))).response == nil)
   }
 
-  @Test("ER02 the error is its last failure, whether a policy ended the call or not; the view has every failure")
+  @Test(
+    "An error is its last failure, whether a policy ended the call or not, and its view has every failure",
+    .parity("ER02"))
   func lastFailure() {
     let first = Self.error(.http(.notFound), response: Self.response)
     let last = Self.error(.transport(Self.transport))
@@ -61,7 +63,7 @@ struct FetchErrorTests {
     }
   }
 
-  @Test("ER03 the status code of each kind")
+  @Test("Each kind of error has its status code", .parity("ER03"))
   func statusCode() {
     for kind in Self.withoutResponse { #expect(Self.error(kind).statusCode == nil) }
     #expect(Self.error(.http(.notFound), response: Self.response).statusCode == .notFound)

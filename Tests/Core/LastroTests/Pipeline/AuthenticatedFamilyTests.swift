@@ -51,7 +51,7 @@ struct AuthenticatedFamilyTests {
     transport.requests.map { $0.head.headerFields[.authorization] }
   }
 
-  @Test("AU01 a resource with an authenticator: its base request is authenticated, others' are not")
+  @Test("A resource with an authenticator sends credentials, and another resource sends none", .parity("AU01"))
   func authenticated() async throws {
     let transport = ScriptedTransport([.respond(status: 200), .respond(status: 200)])
     let stack = TransportNetworkStack(transport: transport)
@@ -60,7 +60,7 @@ struct AuthenticatedFamilyTests {
     #expect(credentials(transport) == ["Session 1", nil])
   }
 
-  @Test("AU02 an authenticator's own retry rule is asked, with request, payload and response")
+  @Test("The retry rule of an authenticator receives request, payload and response", .parity("AU02"))
   func rule() async throws {
     let transport = ScriptedTransport([
       .respond(status: 503, body: "later"), .respond(status: 503, body: "later"), .respond(status: 404, body: "no"),
@@ -80,7 +80,7 @@ struct AuthenticatedFamilyTests {
     #expect(transport.requests.count == 3)
   }
 
-  @Test("AU03 credentials that a server calls invalid are renewed, and the request is made again with them")
+  @Test("Credentials that a server rejects are renewed, and the request is made again with them", .parity("AU03"))
   func reauthenticates() async throws {
     let transport = ScriptedTransport([.respond(status: 401), .respond(status: 200)])
     var configuration = StackConfiguration()

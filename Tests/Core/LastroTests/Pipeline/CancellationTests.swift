@@ -85,7 +85,8 @@ struct CancellationTests {
   }
 
   @Test(
-    "ST07 OL10 in flight: the transport is cancelled; what it, a decoder or an interceptor makes of it does not matter")
+    "A cancelled fetch cancels its transport, whatever transport, decoder or interceptor make of it",
+    .parity("ST07", "OL10"))
   func inFlight() async throws {
     for answer in [
       Result<TransferResponse, TransportError>.failure(.cancelled()),
@@ -110,7 +111,7 @@ struct CancellationTests {
   }
 
   @Test(
-    "ST22 ST23 in the rule that wants a retry",
+    "A fetch can be cancelled within the rule that asks for a retry", .parity("ST22", "ST23"),
     arguments: [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(3))])
   func inRule(action: Retry.Action) async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(500))
@@ -126,7 +127,9 @@ struct CancellationTests {
     #expect(transport.requests.count == 1 && time.sleeps.isEmpty)
   }
 
-  @Test("OL01 while a delayed retry waits: one failure so far, the cancelled error, nothing more sent")
+  @Test(
+    "A fetch that is cancelled while a retry waits has one failure and the cancelled error, and sends nothing more",
+    .parity("OL01"))
   func whileWaiting() async throws {
     let room = WaitingRoom()
     let waits = EventRecorder<Duration>()

@@ -35,7 +35,7 @@ private struct Authenticator: RequestAuthenticator, HTTPResourceInterceptor {
 struct InterceptorTests {
   static let context = AttemptContext()
 
-  @Test("IN01 IN02 IN03 the defaults pass on and have no opinion")
+  @Test("The defaults of an interceptor pass everything on and decide nothing", .parity("IN01", "IN02", "IN03"))
   func defaults() async throws {
     let request = try ResourceRequest.test()
     let success = await Plain().interceptMakeRequest(.success(request), context: Self.context)
@@ -48,7 +48,7 @@ struct InterceptorTests {
     #expect(Plain().credentialOrigins.isEmpty)
   }
 
-  @Test("IN04 OL08 an authenticator puts credentials on, for every attempt")
+  @Test("An authenticator adds credentials to every attempt", .parity("IN04", "OL08"))
   func authenticates() async throws {
     let calls = EventRecorder<Int>()
     let authenticator = Authenticator(
@@ -59,7 +59,7 @@ struct InterceptorTests {
     #expect(transport.requests.map { $0.head.headerFields[.authorization] } == ["Bearer t0", "Bearer t1"])
   }
 
-  @Test("IN05 an authenticator passes a failure on; its own failure is noRequest, and is heard")
+  @Test("An authenticator passes a failure on, and its own failure is reported as noRequest", .parity("IN05"))
   func authenticationFails() async throws {
     let authenticator = Authenticator(token: {
       throw TestError(name: "no token")
@@ -78,7 +78,7 @@ struct InterceptorTests {
     #expect(told.events == [false])
   }
 
-  @Test("IN06 an authenticator's evaluation gets everything, and its action counts")
+  @Test("The rule of an authenticator receives everything, and its action counts", .parity("IN06"))
   func evaluates() async throws {
     let seen = EventRecorder<Hooks.Failure>()
     let authenticator = Authenticator(
@@ -98,7 +98,7 @@ struct InterceptorTests {
     #expect(failure.error.statusCode == .forbidden && failure.context.retryState.errors.isEmpty)
   }
 
-  @Test("IN07 a policy is an interceptor: metadata built, action returned")
+  @Test("A policy is an interceptor: it receives metadata, and its action is returned", .parity("IN07"))
   func policy() async throws {
     let policy = HTTPRetryPolicy.custom { error, state, metadata in
       #expect(error is HTTPFetchError<any Error> && state.retryCount == 1)
@@ -113,7 +113,7 @@ struct InterceptorTests {
     #expect(RetryTests.text(action) == "after 3.0")
   }
 
-  @Test("ST12 success: make, scheduled, succeeded, in order, and no failure")
+  @Test("A success calls make, scheduled and succeeded, in order, and no failure", .parity("ST12"))
   func successEvents() async throws {
     let events = EventRecorder<String>()
     let stack = TransportNetworkStack(
@@ -129,7 +129,7 @@ struct InterceptorTests {
     #expect(value.response.attempts.count == 1)
   }
 
-  @Test("ST24 failure: make, scheduled, failed, in order, and no success")
+  @Test("A failure calls make, scheduled and failed, in order, and no success", .parity("ST24"))
   func failureEvents() async throws {
     let events = EventRecorder<String>()
     let stack = TransportNetworkStack(

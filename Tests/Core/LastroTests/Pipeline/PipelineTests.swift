@@ -29,7 +29,7 @@ struct PipelineTests {
       interceptors: interceptors, options: options)
   }
 
-  @Test("BR01 OL07 an endpoint's request is the base request")
+  @Test("The request of an endpoint is the base request", .parity("BR01", "OL07"))
   func endpoint() async throws {
     let request = try await BaseRequestMaking.endpoint(OneEndpoint()).make()
     #expect(request.url == "https://example.com/one")
@@ -38,7 +38,8 @@ struct PipelineTests {
     #expect(transport.requests.map(\.head.path) == ["/one"])
   }
 
-  @Test("BR02 ST06 ST20 a base request that cannot be made: noRequest, nothing sent")
+  @Test(
+    "A base request that cannot be made is reported as noRequest, and nothing is sent", .parity("BR02", "ST06", "ST20"))
   func makeFails() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let error = try await TransportNetworkStack(transport).failure(of: .raw(BadEndpoint()))
@@ -49,7 +50,7 @@ struct PipelineTests {
     #expect(transport.requests.isEmpty)
   }
 
-  @Test("ST02 ST05 200: the body and the response, of the request that was made")
+  @Test("A 200 returns body and response of the request that was made", .parity("ST02", "ST05"))
   func succeeds() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200, fields: [.eTag: "\"1\""], body: "hello"))
     let request = try ResourceRequest.test(.put, fields: [.accept: "text/plain"], body: .raw("x"))
@@ -69,7 +70,9 @@ struct PipelineTests {
     #expect(sent.deadline == .seconds(60) && sent.deadlineCode == .totalTimeout)
   }
 
-  @Test("ST03 ST04 204, 205 and HEAD give nothing, whatever came", arguments: ["", "stray bytes"])
+  @Test(
+    "A 204, a 205 and HEAD return no body, whatever the server sent", .parity("ST03", "ST04"),
+    arguments: ["", "stray bytes"])
   func noContent(body: String) async throws {
     for (method, status) in [(HTTPRequest.Method.get, 204), (.get, 205), (.head, 200)] {
       let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(status, body: body)))
@@ -101,7 +104,7 @@ struct PipelineTests {
     #expect(try await stack.stream(resource).value.collect(upTo: 10).isEmpty)
   }
 
-  @Test("ST17 a missing body is a failure where one is required")
+  @Test("A missing body is a failure if the request requires one", .parity("ST17"))
   func noData() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
     #expect(try await stack.fetch(.test()).value.isEmpty)
@@ -112,7 +115,7 @@ struct PipelineTests {
     #expect(error.statusCode == .ok && error.stage == .response && error.code == .noData)
   }
 
-  @Test("ST13 a failed exchange is that failure")
+  @Test("A failed exchange is reported as its failure", .parity("ST13"))
   func transportFails() async throws {
     let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed)))
       .failure(of: .test())
@@ -121,7 +124,7 @@ struct PipelineTests {
     #expect(error.response == nil && error.statusCode == nil)
   }
 
-  @Test("ST14 what is no HTTP response is a bad response")
+  @Test("A response that is not HTTP is a bad response", .parity("ST14"))
   func badResponse() async throws {
     let stack = TransportNetworkStack(
       ScriptedTransport(repeatingLast: .fail(.response, .malformedResponse, sent: true)))
@@ -130,7 +133,9 @@ struct PipelineTests {
     #expect(error.stage == .response && error.code == .malformedResponse)
   }
 
-  @Test("ST15 an error status without an API error", arguments: [101, 199, 300, 304, 404, 500, 600, 999])
+  @Test(
+    "An error status without an API error has none", .parity("ST15"),
+    arguments: [101, 199, 300, 304, 404, 500, 600, 999])
   func status(code: Int) async throws {
     let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(code))).failure(
       of: Self.typed())
@@ -141,7 +146,7 @@ struct PipelineTests {
     #expect(error.attempts.first?.outcome == .status)
   }
 
-  @Test("ST16 an error status with the API's error: the decoder gets body and response")
+  @Test("An error status carries the API's error, whose decoder receives body and response", .parity("ST16"))
   func apiError() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500, body: #"{"message":"m"}"#)))
     let error = try await stack.failure(of: Self.typed())
@@ -179,7 +184,7 @@ struct PipelineTests {
     #expect(error.statusCode == .badGateway && error.stage == .http)
   }
 
-  @Test("OL09 the API's error in a 2xx body that does not decode")
+  @Test("The API's error is found in a 2xx body that does not decode as the model", .parity("OL09"))
   func errorIn200() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200, body: #"{"message":"m"}"#)))
     let error = try await stack.failure(of: Self.typed())

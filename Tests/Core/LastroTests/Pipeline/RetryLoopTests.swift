@@ -25,7 +25,7 @@ struct RetryLoopTests {
     }
   }
 
-  @Test("ST08 retry: the state grows, the metadata is right, then success")
+  @Test("A retry extends the state, passes the right metadata, and can succeed", .parity("ST08"))
   func retry() async throws {
     let transport = ScriptedTransport(
       repeatingLast: .answer(500, body: "a"), .answer(503, body: "b"), .answer(200, body: "c"))
@@ -51,7 +51,7 @@ struct RetryLoopTests {
     #expect(value.response.attempts.map(\.status?.code) == [500, 503, 200])
   }
 
-  @Test("ST09 retryAfter waits, and adds up")
+  @Test("The action retryAfter waits, and its delays add up", .parity("ST09"))
   func retryAfter() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(500), .fail(.connect, .connectFailed), .answer(200))
     let time = ManualClock(autoAdvance: true)
@@ -64,7 +64,9 @@ struct RetryLoopTests {
     #expect(value.response.attempts[1].error?.code == .connectFailed)
   }
 
-  @Test("ST10 ST11 delays that are not positive: at once, and not counted", arguments: [0, -1.337, -.infinity, .nan])
+  @Test(
+    "Delays that are not positive retry at once, and are not counted", .parity("ST10", "ST11"),
+    arguments: [0, -1.337, -.infinity, .nan])
   func noDelay(delay: Double) async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(500), .answer(500), .answer(200))
     let time = ManualClock(autoAdvance: true)
@@ -74,7 +76,7 @@ struct RetryLoopTests {
     #expect(script.seen.events.map(\.context.retryState.totalDelay) == [.zero, .zero])
   }
 
-  @Test("ST21 noRetry: its reason, with every failure and the delays made")
+  @Test("The action noRetry ends the call with its reason, every failure and the delays", .parity("ST21"))
   func noRetry() async throws {
     let transport = ScriptedTransport(
       repeatingLast: .answer(500), .answer(502), .answer(503, body: #"{"message":"m"}"#))

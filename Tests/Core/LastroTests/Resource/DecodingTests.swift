@@ -16,12 +16,12 @@ struct DecodingTests {
     try ModelDecoding<T, Data, ResourceResponse>.json().decode(Data(text.utf8), response)
   }
 
-  @Test("MD01 JSON decodes")
+  @Test("JSON decodes into the model", .parity("MD01"))
   func json() throws {
     #expect(try Self.decode(Model.self, #"{"name":"a"}"#) == Model(name: "a"))
   }
 
-  @Test("MD02 a missing key is the decoder's own error")
+  @Test("A missing key is reported as the decoder's own error", .parity("MD02"))
   func missingKey() throws {
     let error = #expect(throws: DecodingError.self) { try Self.decode(Model.self, "{}") }
     guard case .keyNotFound(let key, _)? = error else { throw TestFailure("\(String(describing: error))") }
@@ -63,7 +63,9 @@ struct DecodingTests {
     }
   }
 
-  @Test("ED01 ED02 ED03 ED04 error decodings")
+  @Test(
+    "Error decodings return the API's error, nothing for an empty body, and nothing at all for the dummy",
+    .parity("ED01", "ED02", "ED03", "ED04"))
   func errors() throws {
     let decoding = ErrorDecoding<APIFailure, Data, ResourceResponse>.json()
     #expect(try decoding.decode(nil, Self.response) == nil)

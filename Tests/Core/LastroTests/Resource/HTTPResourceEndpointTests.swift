@@ -3,11 +3,12 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import TestSupport
 import Testing
 
 @Suite("Endpoints")
 struct HTTPResourceEndpointTests {
-  @Test("EP01 the defaults make a request of method and base URL alone")
+  @Test("The defaults make a request of method and base URL alone", .parity("EP01"))
   func defaults() throws {
     let base = try #require(URL(string: "https://h.com/v1"))
     let request = try MinimalEndpoint(baseURL: base).makeRequest()
@@ -18,7 +19,7 @@ struct HTTPResourceEndpointTests {
     #expect(request.options.operation == nil)
   }
 
-  @Test("EP02 all parts land in the request")
+  @Test("All parts of an endpoint are in its request", .parity("EP02"))
   func allParts() throws {
     var endpoint = try EndpointFixture(
       "https://h.com:8443/v1", path: "/users", items: [.init(name: "a", value: "1"), .init(name: "b", value: "2")])
@@ -37,7 +38,7 @@ struct HTTPResourceEndpointTests {
   }
 
   @Test(
-    "EP03 EP04 EP07 EP08 without custom parts the base URL stays what it is",
+    "Without parts of its own an endpoint keeps the base URL as it is", .parity("EP03", "EP04", "EP07", "EP08"),
     arguments: [
       ("EP03", "https://h.com", "https://h.com/"), ("EP04", "https://h.com/some/path", "https://h.com/some/path"),
       ("EP04", "https://h.com/some/path/", "https://h.com/some/path/"), ("EP07", "https://h.com/", "https://h.com/"),
@@ -47,17 +48,17 @@ struct HTTPResourceEndpointTests {
     #expect(try EndpointFixture(base).wire == wire)
   }
 
-  @Test("EP05 a path is added to a base without one")
+  @Test("A path is added to a base without one", .parity("EP05"))
   func pathOnHost() throws {
     #expect(try EndpointFixture("https://h.com", path: "/some/path").wire == "https://h.com/some/path")
   }
 
-  @Test("EP06 a path is added to the base's with one slash")
+  @Test("A path is added to the path of the base with one slash", .parity("EP06"))
   func pathOnPath() throws {
     #expect(try EndpointFixture("https://h.com/some/", path: "/other/path").wire == "https://h.com/some/other/path")
   }
 
-  @Test("EP09 query items are added in order")
+  @Test("Query items are added in order", .parity("EP09"))
   func items() throws {
     let items = [
       URLQueryItem(name: "b", value: "2"), URLQueryItem(name: "a", value: "1"), URLQueryItem(name: "b", value: "3"),
@@ -65,20 +66,20 @@ struct HTTPResourceEndpointTests {
     #expect(try EndpointFixture("https://h.com/p", items: items).wire == "https://h.com/p?b=2&a=1&b=3")
   }
 
-  @Test("EP10 the base's query items come first")
+  @Test("Query items of the base come first", .parity("EP10"))
   func itemsOnItems() throws {
     let items = [URLQueryItem(name: "c", value: "3")]
     #expect(try EndpointFixture("https://h.com/p?a=1&b=2", items: items).wire == "https://h.com/p?a=1&b=2&c=3")
   }
 
-  @Test("EP11 no header fields", arguments: [nil, [:] as RawHeaders])
+  @Test("An endpoint has no header fields by default", .parity("EP11"), arguments: [nil, [:] as RawHeaders])
   func noHeaders(headers: RawHeaders?) throws {
     var endpoint = try EndpointFixture("https://h.com")
     endpoint.headers = headers
     #expect(try endpoint.makeRequest().head.headerFields.isEmpty)
   }
 
-  @Test("EP12 header fields, repeated ones too, in order")
+  @Test("Header fields keep their order and repetitions", .parity("EP12"))
   func headers() throws {
     var endpoint = try EndpointFixture("https://h.com")
     endpoint.headers = [.accept: "a", "X-B": "1", "x-b": "2"]
@@ -86,7 +87,7 @@ struct HTTPResourceEndpointTests {
     #expect(fields.map { "\($0.name.rawName)=\($0.value)" } == ["Accept=a", "X-B=1", "x-b=2"])
   }
 
-  @Test("EP13 EP14 no body, by default or given as nil")
+  @Test("An endpoint has no body by default, nor if it is nil", .parity("EP13", "EP14"))
   func noBody() throws {
     let base = try #require(URL(string: "https://h.com"))
     #expect(try MinimalEndpoint(baseURL: base).makeRequest().body.isEmpty)
@@ -95,7 +96,7 @@ struct HTTPResourceEndpointTests {
     #expect(try endpoint.makeRequest().body.isEmpty)
   }
 
-  @Test("EP15 the body lands in the request")
+  @Test("The body of an endpoint is in its request", .parity("EP15"))
   func body() throws {
     var endpoint = try EndpointFixture("https://h.com")
     endpoint.body = { .raw([1, 2, 3]) }
@@ -106,7 +107,7 @@ struct HTTPResourceEndpointTests {
     #expect(data == Data([1, 2, 3]))
   }
 
-  @Test("EP16 what makeBody throws comes out unchanged")
+  @Test("The error of makeBody is rethrown unchanged", .parity("EP16"))
   func throwingBody() throws {
     struct Marker: Error {}
     var endpoint = try EndpointFixture("https://h.com")
@@ -201,7 +202,7 @@ struct HTTPResourceEndpointTests {
 @Suite("Status classes")
 struct StatusTests {
   @Test(
-    "HT01 the class of a status",
+    "A status has the class of its first digit", .parity("HT01"),
     arguments: [
       (0, HTTPResponse.Status.Kind.invalid), (99, .invalid), (100, .informational), (199, .informational),
       (200, .successful), (299, .successful), (300, .redirection), (399, .redirection), (400, .clientError),
@@ -212,7 +213,8 @@ struct StatusTests {
   }
 
   @Test(
-    "HT02 a status keeps its number", arguments: [0, 99, 100, 199, 200, 299, 300, 399, 400, 499, 500, 599, 600, 999])
+    "A status keeps its number", .parity("HT02"),
+    arguments: [0, 99, 100, 199, 200, 299, 300, 399, 400, 499, 500, 599, 600, 999])
   func roundTrip(code: Int) {
     #expect(HTTPResponse.Status(code: code).code == code)
   }

@@ -28,7 +28,8 @@ struct RetryTests {
   }
 
   @Test(
-    "RT01 RT02 RT03 RT04 RT05 RT07 RT09 RT10 RT11 RT12 RT13 policies by state",
+    "Policies decide by the state of the call",
+    .parity("RT01", "RT02", "RT03", "RT04", "RT05", "RT07", "RT09", "RT10", "RT11", "RT12", "RT13"),
     arguments: [
       (Policy.maxRetries(3), 3, 0.0, "no: retries 3"),
       (.maxRetries(3), 2, 0, "retry"),
@@ -73,7 +74,7 @@ struct RetryTests {
     #expect(Self.text(action) == expected)
   }
 
-  @Test("RT03 the scale is not asked when the retries are used up")
+  @Test("The scale of a policy is not asked once the retries are used up", .parity("RT03"))
   func scaleNotCalled() {
     let calls = EventRecorder<Int>()
     let policy = Policy.backoff(
@@ -89,7 +90,7 @@ struct RetryTests {
     #expect(calls.events == [2])
   }
 
-  @Test("RT06 RT08 RT14 a custom rule gets error, state and metadata, and its word is returned")
+  @Test("A custom rule receives error, state and metadata, and its action is returned", .parity("RT06", "RT08", "RT14"))
   func customRule() {
     let answers: [Retry.Action] = [
       .noRetry(.custom(TestError(name: "stop"))), .retry, .retryAfter(.seconds(1.5)), .none,
@@ -145,7 +146,9 @@ struct RetryTests {
     #expect(Self.text(policy.shouldRetry(with: TestError(), state: state, metadata: 0)) == end)
   }
 
-  @Test("RT15 RT16 RT17 RT18 RT19 RT20 OL06 the whole matrix of mostPrioritary")
+  @Test(
+    "The action of highest priority wins, for every pair of actions",
+    .parity("RT15", "RT16", "RT17", "RT18", "RT19", "RT20", "OL06"))
   func matrix() {
     let left: [Retry.Action] = [.none, .noRetry(.retries(1)), .retry, .retryAfter(.seconds(2))]
     let right: [Retry.Action] = [.none, .noRetry(.retries(9)), .retry, .retryAfter(.seconds(3))]
@@ -165,7 +168,7 @@ struct RetryTests {
     #expect(Self.text(.mostPrioritary(.retryAfter(.seconds(2)), .retryAfter(Retry.seconds(.nan)))) == "after 2.0")
   }
 
-  @Test("OL03 OL05 folding seeded with none")
+  @Test("Folding actions from none returns the longest delay", .parity("OL03", "OL05"))
   func fold() {
     let fold = { (actions: [Retry.Action]) in Self.text(actions.reduce(.none, Retry.Action.mostPrioritary)) }
     #expect(fold([]) == "none")
@@ -173,7 +176,7 @@ struct RetryTests {
     #expect(fold([.retryAfter(.seconds(1)), .retryAfter(.seconds(5)), .retryAfter(.seconds(3))]) == "after 5.0")
   }
 
-  @Test("RT21 RT22 RT23 OL02 state counts")
+  @Test("The state counts attempts and retries", .parity("RT21", "RT22", "RT23", "OL02"))
   func stateCounts() {
     #expect(Retry.State.empty.errors.isEmpty && Retry.State.empty.totalDelay == .zero)
     #expect(Retry.State.empty.attemptCount == 1 && Retry.State.empty.retryCount == 0)

@@ -25,20 +25,20 @@ struct NetworkStackTests {
   private let dictionary = Dictionary()
   private typealias Decoding<T: Sendable> = ModelDecoding<T, [Character], Dictionary.Page>
 
-  @Test("NW01 mapValue maps the value and keeps the response")
+  @Test("mapValue maps the value and keeps the response", .parity("NW01"))
   func mapValue() {
     let value = Network.Value(value: 2, response: "r")
     #expect(value.mapValue { number, response in "\(number)\(response)" } == Network.Value(value: "2r", response: "r"))
   }
 
-  @Test("NW02 mapValue rethrows")
+  @Test("mapValue rethrows", .parity("NW02"))
   func mapValueThrows() {
     #expect(throws: Refusal.self) {
       try Network.Value(value: 2, response: "r").mapValue { _, _ throws(Refusal) -> Int in throw Refusal() }
     }
   }
 
-  @Test("NS01 a failed fetch: the stack's own typed error, and no decoding")
+  @Test("A failed fetch throws the stack's own typed error, and decodes nothing", .parity("NS01"))
   func fetchFails() async throws {
     do throws(FetchAndDecodeError<Dictionary.Failure>) {
       _ = try await dictionary.fetchAndDecode(
@@ -54,7 +54,7 @@ struct NetworkStackTests {
     }
   }
 
-  @Test("NS02 a failed decoding: gets payload and response, and its error is kept")
+  @Test("A failed decoding receives payload and response, and its error is kept", .parity("NS02"))
   func decodeFails() async throws {
     do throws(FetchAndDecodeError<Dictionary.Failure>) {
       _ = try await dictionary.fetchAndDecode(
@@ -71,7 +71,7 @@ struct NetworkStackTests {
     }
   }
 
-  @Test("NS03 a success: the model and the same response")
+  @Test("A success returns the model and the same response", .parity("NS03"))
   func succeeds() async throws {
     let value = try await dictionary.fetchAndDecode(
       .init(text: "word"), decoding: Decoding<Int> { $1.number + $0.count })

@@ -11,10 +11,10 @@ import Testing
 struct EvaluatorConfigurationTests {
   typealias Configuration = ServerTrustEvaluator.Configuration
 
-  @Test("CF09: root to leaf counts down")
+  @Test("Root to leaf counts down", .parity("CF09"))
   func rootToLeaf() { #expect(Array(order(.rootToLeaf, 3)) == [2, 1, 0]) }
 
-  @Test("CF10: leaf to root counts up")
+  @Test("Leaf to root counts up", .parity("CF10"))
   func leafToRoot() { #expect(Array(order(.leafToRoot, 3)) == [0, 1, 2]) }
 
   @Test("a chain without certificates has no indices", arguments: [0, -1, Int.min])
@@ -24,14 +24,14 @@ struct EvaluatorConfigurationTests {
     }
   }
 
-  @Test("CF11: a configuration with policies; hosts without one are refused unless said otherwise")
+  @Test("A configuration with policies refuses hosts without one by default", .parity("CF11"))
   func policies() throws {
     let configuration = try Configuration(pinningPolicies: [.test()])
     #expect(configuration.pinningPolicies.count == 1 && !configuration.allowNotPinnedDomains)
     #expect(configuration.certificateCheckingOrder == .leafToRoot)
   }
 
-  @Test("CF12: a configuration without policies")
+  @Test("A configuration without policies is refused", .parity("CF12"))
   func empty() {
     #expect(throws: ServerTrustEvaluator.ConfigurationValidationError.emptyPolicies) {
       try Configuration(pinningPolicies: [])

@@ -15,32 +15,32 @@ struct PinningPolicyTests {
     try #require(throws: PinningPolicyValidationError.self) { _ = try make() }
   }
 
-  @Test("CF01: a policy with a backup pin")
+  @Test("A policy can have a backup pin", .parity("CF01"))
   func backup() throws {
     let policy = try PinningPolicy(domainName: "Example.COM.", pinnedHashes: Self.pins)
     #expect(policy.host.text == "example.com" && policy.pins.count == 2 && policy.enforceBackupPin)
     #expect(!policy.includeSubdomains && policy.expiration == .never && policy.mode == .enforce)
   }
 
-  @Test("CF02: a single pin where no backup is demanded")
+  @Test("A policy can have a single pin if no backup is demanded", .parity("CF02"))
   func single() throws {
     let policy = try PinningPolicy(
       domainName: "example.com", pinnedHashes: [SPKIHash.made(of: 1)], enforceBackupPin: false)
     #expect(policy.pins.count == 1 && !policy.enforceBackupPin)
   }
 
-  @Test("CF03: an empty domain is invalid, and so is what no host is called", arguments: ["", "."])
+  @Test("A domain that is empty, or cannot be a host, is invalid", .parity("CF03"), arguments: ["", "."])
   func invalidDomain(name: String) throws {
     let error = try Self.problem { try PinningPolicy(domainName: name, pinnedHashes: []) }
     guard case .invalidDomainName(name, _) = error else { throw error }
   }
 
-  @Test("CF04: a policy without pins")
+  @Test("A policy without pins is invalid", .parity("CF04"))
   func empty() throws {
     #expect(try Self.problem { try PinningPolicy(domainName: "example.com", pinnedHashes: []) } == .emptyPins)
   }
 
-  @Test("CF05: every pin that is none is named")
+  @Test("Every pin that cannot be read is named", .parity("CF05"))
   func invalidPins() throws {
     let good = "r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E="
     let bad: Set<String> = [
@@ -52,7 +52,7 @@ struct PinningPolicyTests {
     #expect(error == .invalidPins(bad))
   }
 
-  @Test("CF06: a single pin where a backup is demanded, also when it is written twice")
+  @Test("A single pin is invalid if a backup is demanded, also if it is written twice", .parity("CF06"))
   func missingBackup() throws {
     let pin = SPKIHash.made(of: 1)
     for pins in [[pin], [pin, String(pin.dropFirst(7))]] {
@@ -61,7 +61,7 @@ struct PinningPolicyTests {
     }
   }
 
-  @Test("CF07: policies are equal when all they say is, however it was spelt")
+  @Test("Policies are equal if they say the same, however it is spelt", .parity("CF07"))
   func equal() throws {
     let bare = Set(Self.pins.map { String($0.dropFirst(7)) })
     let policy = try PinningPolicy(domainName: "example.com", pinnedHashes: Self.pins)
@@ -69,7 +69,7 @@ struct PinningPolicyTests {
     #expect(try policy.hashValue == PinningPolicy(domainName: "example.com", pinnedHashes: bare).hashValue)
   }
 
-  @Test("CF08: policies that differ in any member differ")
+  @Test("Policies that differ in any member differ", .parity("CF08"))
   func different() throws {
     let date = Date.manual()
     let policies = [

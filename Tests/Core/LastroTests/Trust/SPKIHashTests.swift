@@ -9,7 +9,9 @@ import Testing
 
 @Suite("Pins", .ownThread)
 struct SPKIHashTests {
-  @Test("SH01 SH02 SH03 SH04 SH05: known keys have the pins that openssl computes", arguments: KnownKey.all)
+  @Test(
+    "Known keys have the pins that openssl computes", .parity("SH01", "SH02", "SH03", "SH04", "SH05"),
+    arguments: KnownKey.all)
   func known(_ key: KnownKey) throws {
     let pin = try #require(SPKIHash(pem: key.pem))
     #expect(pin.base64 == key.pin && pin.description == "sha256/" + key.pin)
@@ -17,7 +19,7 @@ struct SPKIHashTests {
   }
 
   @Test(
-    "PK01 PK02 PK03 PK04 PK05: the kind of a certificate's key",
+    "The kind of a certificate's key is recognized", .parity("PK01", "PK02", "PK03", "PK04", "PK05"),
     arguments: [
       (.rsa2048, "RSA 2048"), (.rsa3072, "RSA 3072"), (.rsa4096, "RSA 4096"), (.p256, "EC P-256"),
       (.p384, "EC P-384"), (.p521, "EC P-521"), (.ed25519, "ED25519"),
@@ -28,7 +30,8 @@ struct SPKIHashTests {
   }
 
   @Test(
-    "SC01 SC02 SC03 SC04 SC05 SC06 SC07 SC08 SC09 SC10: the pin of a certificate is that of its key, whatever its type",
+    "The pin of a certificate is that of its key, whatever its type",
+    .parity("SC01", "SC02", "SC03", "SC04", "SC05", "SC06", "SC07", "SC08", "SC09", "SC10"),
     arguments: CertificateKeyType.allCases)
   func certificates(_ type: CertificateKeyType) throws {
     let minted = try CertificateAuthority(keyType: type).identity

@@ -24,7 +24,9 @@ struct ServerTrustEvaluatorTests {
     }
   }
 
-  @Test("TE01 TE02 TE03 TE04 TE05: any pinned key of the verified chain is enough", arguments: Pinned.allCases)
+  @Test(
+    "One pinned key of the verified chain is enough", .parity("TE01", "TE02", "TE03", "TE04", "TE05"),
+    arguments: Pinned.allCases)
   func pinned(_ pinned: Pinned) throws {
     let chain = try TrustChain()
     for order in ServerTrustEvaluator.CertificateCheckingOrder.allCases {
@@ -36,14 +38,18 @@ struct ServerTrustEvaluatorTests {
     }
   }
 
-  @Test("TE11 TE12 TE13 TE14 TE15: and so for a subdomain", arguments: Pinned.allCases)
+  @Test(
+    "One pinned key of the verified chain is enough for a subdomain", .parity("TE11", "TE12", "TE13", "TE14", "TE15"),
+    arguments: Pinned.allCases)
   func subdomain(_ pinned: Pinned) throws {
     let chain = try TrustChain(hosts: ["*.\(TrustChain.domain)"])
     let evaluator = try ServerTrustEvaluator(.test(includeSubdomains: true, pins: Self.pins(pinned, of: chain)))
     try evaluator.evaluate(chain.trust("pinning.\(TrustChain.domain)"))
   }
 
-  @Test("TE06 TE16: none of the keys is pinned", arguments: ["", "sub."])
+  @Test(
+    "A chain without a pinned key is refused by host and by subdomain", .parity("TE06", "TE16"),
+    arguments: ["", "sub."])
   func noPin(prefix: String) throws {
     let chain = try TrustChain()
     let policy = try PinningPolicy.test(includeSubdomains: true, pins: [Self.wrong])
@@ -52,7 +58,8 @@ struct ServerTrustEvaluatorTests {
     #expect(failure == TrustFailure(.noPinMatches, trust: trust, policy: policy))
   }
 
-  @Test("TE07 TE17: an expired policy is said to be expired, whatever its pins", arguments: ["", "sub."])
+  @Test(
+    "An expired policy is reported as expired, whatever its pins", .parity("TE07", "TE17"), arguments: ["", "sub."])
   func expired(prefix: String) throws {
     let chain = try TrustChain()
     for pin in [Self.wrong, "\(chain.leaf.pin)"] {
@@ -64,7 +71,9 @@ struct ServerTrustEvaluatorTests {
     }
   }
 
-  @Test("TE08 TE18 TE21: a host without a policy", arguments: ["other.example.com", "sub.\(TrustChain.domain)"])
+  @Test(
+    "A host without a policy is allowed or refused, as the configuration says", .parity("TE08", "TE18", "TE21"),
+    arguments: ["other.example.com", "sub.\(TrustChain.domain)"])
   func notPinned(host: String) throws {
     let chain = try TrustChain()
     let policy = try PinningPolicy.test(pins: ["\(chain.leaf.pin)"])
