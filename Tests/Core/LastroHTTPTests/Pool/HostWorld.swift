@@ -59,6 +59,10 @@ struct HostWorld: Hashable {
   /// Connections that the machine called idle.
   private(set) var idle: Set<UInt64> = []
   private(set) var wantsService = false
+  /// Whether the server may speak HTTP/2, as far as the last link and its own word say. Then requests share a dial.
+  private var maySpeakHTTP2: Bool
+  /// Whether the options or the server insist on HTTP/1.1.
+  private var requiresHTTP1: Bool
   private var wantsFresh: Set<UInt64> = []
   private var latest: UInt64 = 0
   private(set) var now: Int64 = 0
@@ -69,6 +73,8 @@ struct HostWorld: Hashable {
   init(_ limits: HostMachine.Limits, _ version: ConnectionOptions.HTTPVersion = .automatic) {
     self.limits = limits
     machine = HostMachine(limits, HostVersions(version, isTLS: true))
+    requiresHTTP1 = version == .http1
+    maySpeakHTTP2 = !requiresHTTP1
   }
 
   // MARK: What may happen
@@ -127,6 +133,7 @@ struct HostWorld: Hashable {
       let id = nextID()
       connections[id] = Connection()
       _ = machine.learn("http/1.1")
+      maySpeakHTTP2 = false
       tell(.opened(dial: dial))
       tell(.free(id, fitness(id)))
     case .dialOpensMultiplexed(let dial, let allowed):
@@ -134,6 +141,7 @@ struct HostWorld: Hashable {
       let id = nextID()
       connections[id] = Connection(isMultiplexed: true, allowed: allowed)
       _ = machine.learn("h2")
+      maySpeakHTTP2 = !requiresHTTP1
       tell(.openedMultiplexed(dial: dial, connection: id, room: room(id)))
     case .dialFails(let dial, let isLate):
       dials.remove(dial)
@@ -169,6 +177,7 @@ struct HostWorld: Hashable {
     case .end(let connection, let sendsAgain): end(connection, sendsAgain: sendsAgain)
     case .requireHTTP1:
       for id in connections.keys where connections[id]?.isMultiplexed == true { connections[id]?.isRetired = true }
+      (requiresHTTP1, maySpeakHTTP2) = (true, false)
       tell(.requiresHTTP1)
     case .service:
       wantsService = false
@@ -334,7 +343,7 @@ struct HostWorld: Hashable {
     let isBusy = connections.keys.contains { !running(on: $0).isEmpty }
     if dials.isEmpty, !isBusy, !mutes { faults.append("requests wait, and nothing is under way") }
     guard open < limits.connections else { return }
-    if !machine.expectsHTTP2(now: now) {
+    if !maySpeakHTTP2 {
       if dials.count < min(waiting.count, limits.dials) { faults.append("requests wait for no dial") }
     } else if dials.isEmpty, streams < limits.streams, !mutes {
       faults.append("requests wait for no dial that they would share")
