@@ -11,14 +11,16 @@ import Testing
 @Suite("Secrets by type", .timeLimit(.minutes(5)))
 struct SecretsEverywhereTests {
   @Test("nothing that comes out of a fetch has a secret in it", arguments: SeedStride.some(of: SecretScenario.allCases))
-  func nothing(scenario: SecretScenario) async throws { try await Self.check(scenario, body: .json) }
+  func nothing(scenario: SecretScenario) async throws { try await Self.expectNoSecret(in: scenario, body: .json) }
 
   @Test(
     "nor where the body is a form",
     arguments: [SecretScenario.succeeds, .statusAfterRedirect, .transportFails, .undecodable])
-  func nothingOfForms(scenario: SecretScenario) async throws { try await Self.check(scenario, body: .form) }
+  func nothingOfForms(scenario: SecretScenario) async throws {
+    try await Self.expectNoSecret(in: scenario, body: .form)
+  }
 
-  static func check(_ scenario: SecretScenario, body: SecretEndpoint.Body) async throws {
+  static func expectNoSecret(in scenario: SecretScenario, body: SecretEndpoint.Body) async throws {
     let fetch = SecretFetch(scenario: scenario, endpoint: SecretEndpoint(body: body))
     try await fetch.run()
     // Most are the same as others: one place of each is enough.

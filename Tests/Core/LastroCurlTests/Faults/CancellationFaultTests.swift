@@ -12,7 +12,7 @@ import Testing
 @Suite("Faults: cancellation", .timeLimit(.minutes(5)))
 struct CancellationFaultTests {
   /// Starts a fetch, cancels it when `isThere` returns, and looks at what is left.
-  private func cancel(
+  private func expectCancelled(
     _ engine: CurlTransport, _ server: LoopbackServer, sent: Bool,
     adapting adapt: @escaping @Sendable (inout TransferRequest) -> Void = { _ in },
     when isThere: () async throws -> Void
@@ -68,7 +68,7 @@ struct CancellationFaultTests {
     let server = try LoopbackServer(
       tls: LoopbackTLS(authority.issue(hosts: ["localhost"]), handshakeFault: .stallInHandshake)
     ) { _ in }
-    try await cancel(CurlTransport(), server, sent: false, adapting: { $0.trust(authority) }) {
+    try await expectCancelled(CurlTransport(), server, sent: false, adapting: { $0.trust(authority) }) {
       try await server.waitForConnections(count: 1)
     }
   }
@@ -90,7 +90,7 @@ struct CancellationFaultTests {
       _ = try connection.readHead()
       connection.stall()
     }
-    try await cancel(CurlTransport(), server, sent: true) { try await server.waitForRequests(count: 1) }
+    try await expectCancelled(CurlTransport(), server, sent: true) { try await server.waitForRequests(count: 1) }
   }
 
   @Test("within a collected body")
@@ -102,7 +102,7 @@ struct CancellationFaultTests {
       written.record("written")
       connection.stall()
     }
-    try await cancel(CurlTransport(), server, sent: true) { try await written.waitForEvents(count: 1) }
+    try await expectCancelled(CurlTransport(), server, sent: true) { try await written.waitForEvents(count: 1) }
   }
 
   @Test("within a streamed body, while the reader waits")
@@ -158,7 +158,7 @@ struct CancellationFaultTests {
       isStream
       ? RequestBody.stream(AsyncStream<Data> { Data(count: 64 << 10) })
       : RequestBody.raw([UInt8](repeating: 1, count: 32 << 20))
-    try await cancel(CurlTransport(), server, sent: true, adapting: { $0.body = body }) {
+    try await expectCancelled(CurlTransport(), server, sent: true, adapting: { $0.body = body }) {
       try await server.waitForRequests(count: 1)
     }
   }
@@ -172,7 +172,7 @@ struct CancellationFaultTests {
     let (chunks, continuation) = AsyncStream<Data>.makeStream()
     let isEnded = EventRecorder<String>()
     continuation.onTermination = { _ in isEnded.record("isEnded") }
-    try await cancel(CurlTransport(), server, sent: true, adapting: { $0.body = .stream(chunks) }) {
+    try await expectCancelled(CurlTransport(), server, sent: true, adapting: { $0.body = .stream(chunks) }) {
       try await server.waitForRequests(count: 1)
     }
     // The task that fed the upload has been cancelled with it.

@@ -86,7 +86,7 @@ struct FloodTests {
       guard try connection.readRequest() != nil else { return }
       try flood.run(on: connection.connection)
     }
-    try await withstand(server, lab)
+    try await expectWithstood(server, lab)
   }
 
   /// libcurl offers no way to stop in between: the connection is ended, and the request fails.
@@ -96,7 +96,7 @@ struct FloodTests {
       guard try connection.readRequest() != nil else { return }
       try flood.run(on: connection.connection)
     }
-    try await withstand(server, HTTP2Servers()) { $0.connection?.httpVersion = .http2 }
+    try await expectWithstood(server, HTTP2Servers()) { $0.connection?.httpVersion = .http2 }
   }
 
   @Test("lines of HTTP/1.1", arguments: lines, [false, true])
@@ -106,7 +106,7 @@ struct FloodTests {
       guard try connection.readHead() != nil else { return }
       try flood.run(on: connection)
     }
-    try await withstand(server, lab)
+    try await expectWithstood(server, lab)
   }
 
   @Test("messages of TLS", arguments: [false, true])
@@ -116,7 +116,7 @@ struct FloodTests {
       guard try connection.readHead() != nil else { return }
       while true { try connection.sendTLSMessage(isTicket: isTicket) }
     }
-    try await withstand(server, lab)
+    try await expectWithstood(server, lab)
   }
 
   @Test(
@@ -133,7 +133,7 @@ struct FloodTests {
       guard try connection.readHead() != nil else { return }
       try flood.run(on: connection)
     }
-    try await withstand(proxy, lab, target: server) { $0.connection?.proxy = .url(proxy.baseURL) }
+    try await expectWithstood(proxy, lab, target: server) { $0.connection?.proxy = .url(proxy.baseURL) }
     let outcome = await lab.outcome(server) { $0.connection?.proxy = .url(proxy.baseURL) }
     #expect(outcome == .failed("proxy/proxy_refused"))
     let streams = try TrustingEngine { configuration, _ in configuration.connection.proxy = .url(proxy.baseURL) }
@@ -142,7 +142,7 @@ struct FloodTests {
   }
 
   /// Has a flood met, and others served.
-  private func withstand(
+  private func expectWithstood(
     _ server: LoopbackServer, _ lab: HTTP2Servers, target: LoopbackServer? = nil,
     adapting adapt: @escaping @Sendable (inout TransferRequest) -> Void = { _ in }
   ) async throws {

@@ -83,26 +83,26 @@ struct HTTP2FaultTests {
   ]
 
   @Test("a fault of a stream ends that request, once sent; the connection serves the next", arguments: streamFaults)
-  func stream(_ row: Row) async throws { try await play(row) }
+  func stream(_ row: Row) async throws { try await expectOutcome(row) }
 
   @Test(
     "a fault of the connection ends the request, once sent; another connection serves the next",
     arguments: connectionFaults)
-  func connection(_ row: Row) async throws { try await play(row) }
+  func connection(_ row: Row) async throws { try await expectOutcome(row) }
 
   private static let dying: [Outcome] = [.failed("response/connection_lost"), .failed("send/connection_lost")]
 
   /// All at once: where a limit in time has to pass, it passes for all of them.
-  private func play(_ row: Row) async throws {
+  private func expectOutcome(_ row: Row) async throws {
     try await withThrowingTaskGroup { group in
       for (method, isReused) in [(HTTPRequest.Method.get, false), (.post, false), (.get, true), (.post, true)] {
-        group.addTask { try await play(row, method, isReused: isReused) }
+        group.addTask { try await expectOutcome(row, method, isReused: isReused) }
       }
       try await group.waitForAll()
     }
   }
 
-  private func play(_ row: Row, _ method: HTTPRequest.Method, isReused: Bool) async throws {
+  private func expectOutcome(_ row: Row, _ method: HTTPRequest.Method, isReused: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = try lab.faultServer(row.fault, at: row.point)
     if isReused { #expect(await lab.outcome(server, "/ok") == .answered(200, "fine")) }

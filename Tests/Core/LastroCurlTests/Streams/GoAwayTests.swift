@@ -75,10 +75,10 @@ struct GoAwayTests {
         _ = try await transport.execute(.to(server.loopback, "/warm/\(point)/\(way)"))
         server.leave(after: point, way)
         let results = await Self.upload(round, "/\(point)/\(way)", over: transport, to: server.loopback)
-        server.check(results, way)
+        server.expectOneProcessing(results, way)
       }
     }
-    server.checkHeads()
+    server.expectHeads()
   }
 
   /// What came of each of the uploads, which go out at once.
@@ -171,7 +171,7 @@ private struct LeavingServer {
   func leave(after point: Int, _ way: GoAwayTests.Way) { account.withLock { $0.leave = (point, way) } }
 
   /// Holds what callers were told against what was done.
-  func check(_ results: [String: Result<Int, TransportError>], _ way: GoAwayTests.Way) {
+  func expectOneProcessing(_ results: [String: Result<Int, TransportError>], _ way: GoAwayTests.Way) {
     let (processed, kept, declared, isLeft) = account.withLock { ($0.processed, $0.kept, $0.declared, $0.leave == nil) }
     #expect(isLeft)
     for (path, result) in results {
@@ -189,7 +189,7 @@ private struct LeavingServer {
   }
 
   /// Each request came once, and once more where it was said to be undone.
-  func checkHeads() {
+  func expectHeads() {
     let heads = loopback.requests.reduce(into: [:]) { $0[$1.path, default: 0] += 1 }
     let declared = account.withLock { $0.declared }
     #expect(!declared.isEmpty)

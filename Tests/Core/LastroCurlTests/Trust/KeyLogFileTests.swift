@@ -74,5 +74,12 @@ struct KeyLogFileTests {
     log.append("CLIENT_RANDOM")
     await KeyLogWriter.flush()
     log.append("CLIENT_RANDOM")
+    // The writer serves other files as before.
+    let other = try Pipe()
+    do {
+      let log = KeyLogFile(descriptor: other.writing)
+      log.append("CLIENT_RANDOM 2")
+    }
+    #expect(await other.text() == "CLIENT_RANDOM 2\n")
   }
 }

@@ -226,7 +226,7 @@ extension BearerModelTests.Run {
     }
   }
 
-  func finish() async throws {
+  func expectOneEndEach() async throws {
     if refresh != nil { try await succeed() }
     try expect(ends.events.sorted() == Array(0..<started), "not exactly one end each")
     try expect(source.mostRunning <= 1, "several refreshes at once")
@@ -241,7 +241,7 @@ extension BearerModelTests {
     for seed in stride(from: 0, to: 250, by: SeedStride.value) {
       let run = try Run(seed: part << 32 | UInt64(seed))
       for _ in 0..<60 { try await run.step() }
-      try await run.finish()
+      try await run.expectOneEndEach()
     }
   }
 }

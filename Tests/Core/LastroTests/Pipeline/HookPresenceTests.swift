@@ -221,10 +221,10 @@ struct HookPresenceTests {
 
   @Test("types that nobody has seen, used by many calls at once: every hook of every call")
   func learning() async throws {
-    try await learn(Fresh<Int>.self, depth: 20)
+    try await expectEveryHook(of: Fresh<Int>.self, depth: 20)
   }
 
-  private func learn<T: Telling>(_ type: T.Type, depth: Int) async throws {
+  private func expectEveryHook<T: Telling>(of type: T.Type, depth: Int) async throws {
     #expect(KnownHooks.of(type).present == .all)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for call in 0..<16 {
@@ -237,7 +237,7 @@ struct HookPresenceTests {
       try await group.waitForAll()
     }
     #expect(KnownHooks.of(type).present == [.scheduled, .failed])
-    if depth > 0 { try await learn(Fresh<T>.self, depth: depth - 1) }
+    if depth > 0 { try await expectEveryHook(of: Fresh<T>.self, depth: depth - 1) }
   }
 
   @Test("an interceptor that passes events on is called itself, whatever the next one lacks; also one of its own type")

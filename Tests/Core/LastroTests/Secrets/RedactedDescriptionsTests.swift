@@ -36,7 +36,7 @@ struct RedactedDescriptionsTests {
   /// "s3cr3t" as dump prints bytes.
   static let firstBytes = ["- 115\n", "115, 51"]
 
-  static func check<Value>(_ value: Value, has parts: String...) {
+  static func expectRedacted<Value>(_ value: Value, has parts: String...) {
     let text = printed(value)
     #expect(!text.contains("s3cr3t") && !firstBytes.contains(where: text.contains))
     for part in parts { #expect(text.contains(part)) }
@@ -44,24 +44,24 @@ struct RedactedDescriptionsTests {
 
   @Test("proxies, without user and password")
   func proxies() {
-    Self.check(Self.connection().proxy, has: "http://***@proxy.example:8080", "bypassed.example")
-    Self.check(ProxyOptions.url("s3cr3t@proxy.example"), has: "***@proxy.example")
-    Self.check(ProxyOptions.url("http://proxy.example"), has: "http://proxy.example")
-    Self.check(ProxyOptions.environmentBypassing(["a.example"]), has: "environmentBypassing", "a.example")
+    Self.expectRedacted(Self.connection().proxy, has: "http://***@proxy.example:8080", "bypassed.example")
+    Self.expectRedacted(ProxyOptions.url("s3cr3t@proxy.example"), has: "***@proxy.example")
+    Self.expectRedacted(ProxyOptions.url("http://proxy.example"), has: "http://proxy.example")
+    Self.expectRedacted(ProxyOptions.environmentBypassing(["a.example"]), has: "environmentBypassing", "a.example")
   }
 
   @Test("client certificates, without bytes and password")
   func identities() throws {
     let identity = try #require(Self.connection().tls.identity)
-    Self.check(identity, has: "certificate: <6 bytes>", "keyPassword: ***")
-    Self.check(TLSOptions.Identity(certificate: .file("/c.pem"), keyPassword: "s3cr3t"), has: "/c.pem")
+    Self.expectRedacted(identity, has: "certificate: <6 bytes>", "keyPassword: ***")
+    Self.expectRedacted(TLSOptions.Identity(certificate: .file("/c.pem"), keyPassword: "s3cr3t"), has: "/c.pem")
   }
 
   @Test("options, with all that is in them")
   func options() throws {
-    Self.check(Self.connection().tls)
-    Self.check(Self.connection(), has: "proxy.example")
-    Self.check(try Self.request().options, has: "findIt")
+    Self.expectRedacted(Self.connection().tls)
+    Self.expectRedacted(Self.connection(), has: "proxy.example")
+    Self.expectRedacted(try Self.request().options, has: "findIt")
   }
 
   @Test("requests: method, URL, names of header fields, length of the body")
@@ -69,11 +69,11 @@ struct RedactedDescriptionsTests {
     let request = try Self.request()
     let text = "POST https://example.com/path?token=***&***, fields: [Authorization, X-Plain], <6 bytes>"
     #expect(request.description == text)
-    Self.check(request, has: text, "findIt")
-    Self.check(request.body, has: "<6 bytes>")
+    Self.expectRedacted(request, has: text, "findIt")
+    Self.expectRedacted(request.body, has: "<6 bytes>")
     let transfer = TransferRequest(head: request.head, body: request.body, connection: request.options.connection)
     #expect(transfer.description == text)
-    Self.check(transfer, has: text, "proxy.example")
-    Self.check(RawHeaders([("Authorization", "s3cr3t")]), has: "Authorization")
+    Self.expectRedacted(transfer, has: text, "proxy.example")
+    Self.expectRedacted(RawHeaders([("Authorization", "s3cr3t")]), has: "Authorization")
   }
 }

@@ -46,7 +46,7 @@ struct JSONTextMachineTests {
     String(decoding: text.reversed().drop { [0x20, 0x0A, 0x0D, 0x09].contains($0) }.reversed(), as: UTF8.self)
   }
 
-  private func check(
+  private func expectOutcome(
     _ text: String, _ expected: Outcome, maximum: Int = 1000, _ read: ([[UInt8]], Int) -> Outcome
   ) {
     let bytes = Array(text.utf8)
@@ -64,14 +64,18 @@ struct JSONTextMachineTests {
       ("1\r\n2\r\n", ["1\r", "2\r"]), ("\n\n1\n\n\n2", ["1", "2"]), ("\u{FEFF}1\n\u{FEFF}2\n", ["1", "\u{FEFF}2"]),
       ("1\r2\n", ["1\r2"]), (" {} \n", [" {} "]), ("{\"a\":\n1}\n", ["{\"a\":", "1}"]),
     ] as [(String, [String])])
-  func lines(text: String, expected: [String]) { check(text, Outcome(texts: expected)) { Self.lines($0, maximum: $1) } }
+  func lines(text: String, expected: [String]) {
+    expectOutcome(text, Outcome(texts: expected)) { Self.lines($0, maximum: $1) }
+  }
 
   @Test("a line at the limit is read, a longer one is refused")
   func longLine() {
-    check("12345678\n1", Outcome(texts: ["12345678", "1"]), maximum: 8) { Self.lines($0, maximum: $1) }
-    check("12345678\r\n1", Outcome(texts: ["12345678\r", "1"]), maximum: 8) { Self.lines($0, maximum: $1) }
-    check("12345678\r1\n", Outcome(violation: .tooLong(8)), maximum: 8) { Self.lines($0, maximum: $1) }
-    check("1\n123456789\n", Outcome(texts: ["1"], violation: .tooLong(8)), maximum: 8) { Self.lines($0, maximum: $1) }
+    expectOutcome("12345678\n1", Outcome(texts: ["12345678", "1"]), maximum: 8) { Self.lines($0, maximum: $1) }
+    expectOutcome("12345678\r\n1", Outcome(texts: ["12345678\r", "1"]), maximum: 8) { Self.lines($0, maximum: $1) }
+    expectOutcome("12345678\r1\n", Outcome(violation: .tooLong(8)), maximum: 8) { Self.lines($0, maximum: $1) }
+    expectOutcome("1\n123456789\n", Outcome(texts: ["1"], violation: .tooLong(8)), maximum: 8) {
+      Self.lines($0, maximum: $1)
+    }
     #expect(Self.lines([Array(repeating: 0x31, count: 9)], maximum: 8).violation == .tooLong(8))
   }
 
@@ -93,7 +97,7 @@ struct JSONTextMachineTests {
       ("\u{1E}{}\n{}\n", ["{}"], .outsideOfText), ("\u{1E}]1\n", ["]1"], nil),
     ] as [(String, [String], JSONTextViolation?)])
   func sequences(text: String, expected: [String], violation: JSONTextViolation?) {
-    check(text, Outcome(texts: expected, violation: violation)) { Self.sequence($0, maximum: $1) }
+    expectOutcome(text, Outcome(texts: expected, violation: violation)) { Self.sequence($0, maximum: $1) }
   }
 
   @Test("a text is given at its LF, before the next separator")
@@ -105,7 +109,7 @@ struct JSONTextMachineTests {
 
   @Test("a text of a sequence at the limit is read, a longer one is refused")
   func longText() {
-    check("\u{1E}\"345678\"", Outcome(texts: ["\"345678\""]), maximum: 8) { Self.sequence($0, maximum: $1) }
-    check("\u{1E}\"3456789\"", Outcome(violation: .tooLong(8)), maximum: 8) { Self.sequence($0, maximum: $1) }
+    expectOutcome("\u{1E}\"345678\"", Outcome(texts: ["\"345678\""]), maximum: 8) { Self.sequence($0, maximum: $1) }
+    expectOutcome("\u{1E}\"3456789\"", Outcome(violation: .tooLong(8)), maximum: 8) { Self.sequence($0, maximum: $1) }
   }
 }

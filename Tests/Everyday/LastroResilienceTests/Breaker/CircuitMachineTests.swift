@@ -238,7 +238,7 @@ struct CircuitMachineTests {
           machine.end(generation, .success, duration: .zero, now: now, unit: 0)
         }
       }
-      guard machine.phase == .closed else { throw LostPermit(seed: seed) }
+      #expect(machine.phase == .closed, "seed \(seed)")
     }
   }
 }

@@ -185,16 +185,16 @@ struct NetworkConnectionTests {
   }
 
   @Test("A connection nobody holds is cancelled") func dropped() async throws {
-    let ended = OneAnswer<Void>()
+    let ended = OneAnswer<Bool>()
     let dialer = MemoryDialer { _, stream in
       while try await stream.read() != nil {}
-      ended.give(())
+      ended.give(true)
     }
     do {
       let connection = connection(dialer)
       try await connection.start()
     }
-    await ended.value()
+    #expect(await ended.value())
   }
 
   @Test("Handlers run one at a time on a concurrent queue, too") func concurrentQueue() async throws {

@@ -94,7 +94,7 @@ struct EngineConnectionTests {
   func conformance(tls: Bool) async throws {
     let server = try echo(tls: tls)
     let factory = NetworkConnectionFactory(to: try place(server))
-    try await check(factory, using: parameters(tls: tls))
+    try await expectConformance(factory, using: parameters(tls: tls))
   }
 
   @Test("Every promise is kept by a transport over TCP and TLS", arguments: [false, true])
@@ -102,7 +102,7 @@ struct EngineConnectionTests {
     let server = try echo(tls: tls)
     let network = NetworkConnectionFactory(to: try place(server))
     let factory = TransformingConnectionFactory(over: network) { Inverted() }
-    try await check(factory, using: parameters(tls: tls))
+    try await expectConformance(factory, using: parameters(tls: tls))
   }
 
   @Test("Every promise is kept through dante, by SOCKS 5") func socks() async throws {
@@ -111,7 +111,7 @@ struct EngineConnectionTests {
     let server = try echo(tls: false)
     let factory = try SOCKS5ConnectionFactory(
       to: try place(server), serverAddress: try place("127.0.0.1", dante.port))
-    try await check(factory, using: parameters(tls: false))
+    try await expectConformance(factory, using: parameters(tls: false))
   }
 
   @Test("Every promise is kept through squid, by CONNECT, but for half-closed streams") func connect() async throws {
@@ -129,7 +129,7 @@ struct EngineConnectionTests {
     #expect(findings.isEmpty, "\(findings)")
   }
 
-  private func check(
+  private func expectConformance(
     _ factory: any ConnectionFactory, using parameters: ConnectionParameters,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {

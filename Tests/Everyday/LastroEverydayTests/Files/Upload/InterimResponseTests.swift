@@ -32,7 +32,7 @@ struct InterimResponseTests {
       }
       try connection.write("HTTP/1.1 200 OK\r\nUpload-Complete: ?1\r\nContent-Length: 4\r\n\r\ndone")
     }
-    try await upload(to: server, .http1)
+    try await expectUpload(to: server, .http1)
   }
 
   @Test("pass ten thousand interim responses over HTTP/2")
@@ -69,10 +69,10 @@ struct InterimResponseTests {
         }
       }
     }
-    try await upload(to: server, .http2)
+    try await expectUpload(to: server, .http2)
   }
 
-  private func upload(to server: LoopbackServer, _ version: ConnectionOptions.HTTPVersion) async throws {
+  private func expectUpload(to server: LoopbackServer, _ version: ConnectionOptions.HTTPVersion) async throws {
     let folder = try TemporaryFolder()
     try Data(count: Self.pieces * Self.pieceBytes).write(to: URL(filePath: folder.file("f")))
     var engine = CurlConfiguration()
