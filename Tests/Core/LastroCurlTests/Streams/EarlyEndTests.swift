@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroHTTP
@@ -7,7 +8,6 @@ import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing
-import FoundationEssentials
 
 /// Connections of HTTP/2 that end before a request on them is sent.
 @Suite("Uploads over connections that end early", .timeLimit(.minutes(5)))

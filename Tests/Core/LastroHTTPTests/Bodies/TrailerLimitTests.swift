@@ -2,10 +2,10 @@
 
 import HTTPTypes
 import Lastro
-@testable import LastroHTTP
 import LastroWire
 import Testing
 
+@testable import LastroHTTP
 
 @Suite("Trailers and heads that are too large")
 struct TrailerLimitTests {

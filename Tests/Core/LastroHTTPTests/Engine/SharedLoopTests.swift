@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import LastroStreamsTesting
 import LastroSupport
 import LastroTesting
@@ -10,8 +11,6 @@ import Testing
 
 @testable import Lastro
 @testable import LastroHTTP
-
-import FoundationEssentials
 
 @Suite("Engines on one event loop", .serialized, .timeLimit(.minutes(5)))
 struct SharedLoopTests {

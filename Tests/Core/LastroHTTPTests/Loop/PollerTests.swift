@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Testing
 
 @testable import LastroHTTP
-
-import Glibc
 
 /// What epoll is spared must not be missed: readiness, and the end of a number and its next life.
 @Suite("The poller", .timeLimit(.minutes(5)))
