@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The sequence of stages. The stages are implemented in `AttemptRun+….swift`, in the order in which they are called
-// here, and in `FetchCall+Recovery.swift`. Only functions that may wait are `async`, and they are called only if there
+// here, and in `FetchCall.swift`. Only functions that may wait are `async`, and they are called only if there
 // is a reason to wait: a fetch without hooks that wait suspends once, for the transport.
 
 import FoundationEssentials
