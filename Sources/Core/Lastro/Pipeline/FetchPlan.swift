@@ -131,14 +131,13 @@ struct FetchPlan: Sendable {
   ) -> TransferRequest {
     let options = request.options
     let timeouts = timeouts(for: options)
-    var transfer = TransferRequest(
-      request, delivery: delivery(for: options), deadlineCode: code,
-      allowsResend: request.isIdempotent && request.body.isReplayable)
-    (transfer.connectTimeout, transfer.idleTimeout) = (timeouts.connect, timeouts.idle)
-    (transfer.deadline, transfer.wholeTimeout) = (left, whole)
-    transfer.maximumErrorBytes = max(0, configuration.maximumErrorBodyBytes)
-    transfer.dropsRedirectBodies = (options.redirects ?? configuration.redirects).limit > 0
-    return transfer
+    return TransferRequest(
+      parts: TransferRequest.Parts(
+        request: request, delivery: delivery(for: options), connectTimeout: timeouts.connect,
+        idleTimeout: timeouts.idle, deadline: left, deadlineCode: code, wholeTimeout: whole,
+        allowsResend: request.isIdempotent && request.body.isReplayable,
+        maximumErrorBytes: max(0, configuration.maximumErrorBodyBytes),
+        dropsRedirectBodies: (options.redirects ?? configuration.redirects).limit > 0))
   }
 
   @inline(__always)

@@ -78,6 +78,6 @@ extension Redaction {
 extension TransferRequest {
   /// The credentials in the header fields of the request.
   package var credentials: RequestCredentials {
-    RequestCredentials(of: head.headerFields, Redaction.standard.adding(request))
+    RequestCredentials(of: head.headerFields, Redaction.standard.adding(resourceRequest))
   }
 }

@@ -4,6 +4,24 @@ public import HTTPTypes
 
 /// The facts of one transfer on the wire: protocol, connection, bytes and timings.
 public struct TransferFacts: Sendable, Hashable {
+  private struct Parts: Sendable, Hashable {
+    var httpVersion: String?
+    var remoteAddress: String?
+    var remotePort: Int?
+    var connectionID: Int64?
+    var connectionReused: Bool
+    var bytesSent: Int64
+    var bytesReceived: Int64
+    var resends: Int
+    var trust: TrustVerdict?
+    var timings: Timings
+    var bodyCut: BodyCut?
+    var trailers: HTTPFields
+    var notes: [Note]
+  }
+
+  private var parts: CopyOnWrite<Parts>
+
   /// The times since the start of the transfer, each at the end of its phase; `nil` for a phase that did not occur.
   /// libcurl measures dials, and Lastro the rest.
   public struct Timings: Sendable, Hashable {
@@ -38,36 +56,75 @@ public struct TransferFacts: Sendable, Hashable {
   }
 
   /// The HTTP version: `"1.0"`, `"1.1"` or `"2"`; `nil` until the response's head arrived.
-  public var httpVersion: String?
+  public var httpVersion: String? {
+    get { parts.value.httpVersion }
+    _modify { yield &parts.value.httpVersion }
+  }
   /// The address that the connection was made to (the proxy's, if there is one), or the path of its Unix socket; `nil`
   /// before it is connected.
-  public var remoteAddress: String?
+  public var remoteAddress: String? {
+    get { parts.value.remoteAddress }
+    _modify { yield &parts.value.remoteAddress }
+  }
   /// The port at that address.
-  public var remotePort: Int?
+  public var remotePort: Int? {
+    get { parts.value.remotePort }
+    _modify { yield &parts.value.remotePort }
+  }
   /// The connection's identifier among the live connections of its engine: its local port. `nil` if there was no
   /// connection, and for a Unix socket.
-  public var connectionID: Int64?
+  public var connectionID: Int64? {
+    get { parts.value.connectionID }
+    _modify { yield &parts.value.connectionID }
+  }
   /// Whether the connection had served a transfer before.
-  public var connectionReused: Bool
+  public var connectionReused: Bool {
+    get { parts.value.connectionReused }
+    _modify { yield &parts.value.connectionReused }
+  }
   /// The number of bytes of request head and body written.
-  public var bytesSent: Int64
+  public var bytesSent: Int64 {
+    get { parts.value.bytesSent }
+    _modify { yield &parts.value.bytesSent }
+  }
   /// The number of bytes of the response body received, before decompression.
-  public var bytesReceived: Int64
+  public var bytesReceived: Int64 {
+    get { parts.value.bytesReceived }
+    _modify { yield &parts.value.bytesReceived }
+  }
   /// The number of resends by the engine; the guide <doc:Retrying> explains when it resends.
-  public var resends: Int
+  public var resends: Int {
+    get { parts.value.resends }
+    _modify { yield &parts.value.resends }
+  }
   /// The verdict on the server's identity; `nil` before there was a connection.
-  public var trust: TrustVerdict?
+  public var trust: TrustVerdict? {
+    get { parts.value.trust }
+    _modify { yield &parts.value.trust }
+  }
   /// The times of the phases.
-  public var timings: Timings
+  public var timings: Timings {
+    get { parts.value.timings }
+    _modify { yield &parts.value.timings }
+  }
   /// The reason why the body of a response outside 200–299 is incomplete; `nil` if it is complete as far as is known.
-  public var bodyCut: BodyCut?
+  public var bodyCut: BodyCut? {
+    get { parts.value.bodyCut }
+    _modify { yield &parts.value.bodyCut }
+  }
 
   /// The fields after the body (RFC 9110 §6.5). They are not merged into the head, and those that are only allowed in a
   /// head are dropped. Empty until the body has ended.
-  public var trailers: HTTPFields
+  public var trailers: HTTPFields {
+    get { parts.value.trailers }
+    _modify { yield &parts.value.trailers }
+  }
 
   /// The notes of the layers around the transport, such as delays of a rate limit. Default none.
-  public var notes: [Note]
+  public var notes: [Note] {
+    get { parts.value.notes }
+    _modify { yield &parts.value.notes }
+  }
 
   /// Makes facts. By default everything is unknown.
   public init(
@@ -76,11 +133,11 @@ public struct TransferFacts: Sendable, Hashable {
     bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
     timings: Timings = Timings(), bodyCut: BodyCut? = nil, trailers: HTTPFields = [:], notes: [Note] = []
   ) {
-    (self.httpVersion, self.remoteAddress, self.remotePort) = (httpVersion, remoteAddress, remotePort)
-    (self.connectionID, self.connectionReused) = (connectionID, connectionReused)
-    (self.bytesSent, self.bytesReceived, self.resends) = (bytesSent, bytesReceived, resends)
-    (self.trust, self.timings, self.bodyCut) = (trust, timings, bodyCut)
-    (self.trailers, self.notes) = (trailers, notes)
+    parts = CopyOnWrite(
+      Parts(
+        httpVersion: httpVersion, remoteAddress: remoteAddress, remotePort: remotePort, connectionID: connectionID,
+        connectionReused: connectionReused, bytesSent: bytesSent, bytesReceived: bytesReceived, resends: resends,
+        trust: trust, timings: timings, bodyCut: bodyCut, trailers: trailers, notes: notes))
   }
 }
 
@@ -91,6 +148,13 @@ extension TransferFacts {
     guard var whole else { return }
     if whole.notes.isEmpty { whole.notes = notes }
     self = whole
+  }
+}
+
+extension TransferFacts: CustomReflectable {
+  /// The facts as a mirror's children.
+  public var customMirror: Mirror {
+    Mirror(self, children: Mirror(reflecting: parts.value).children, displayStyle: .struct)
   }
 }
 

@@ -4,8 +4,22 @@ public import HTTPTypes
 
 /// A request as a ``Transport`` receives it: final, checked, with its limits.
 public struct TransferRequest: Sendable {
-  // The request that the pipeline made. It is stored as a whole, at the cost of one reference.
-  private(set) var request: ResourceRequest
+  struct Parts: Sendable {
+    // The call's request is stored as a whole, at the cost of one reference.
+    var request: ResourceRequest
+    var delivery: Delivery
+    var connectTimeout: Duration?
+    var idleTimeout: Duration?
+    var deadline: Duration?
+    var deadlineCode: FailureCode
+    var wholeTimeout: Duration?
+    var allowsResend: Bool
+    var progress: TransferProgressReporter.Transfer?
+    var maximumErrorBytes: Int?
+    var dropsRedirectBodies: Bool
+  }
+
+  private var parts: CopyOnWrite<Parts>
 
   /// The delivery of the response's body.
   public enum Delivery: Sendable, Hashable {
@@ -19,63 +33,96 @@ public struct TransferRequest: Sendable {
 
   /// The method, scheme, authority, path with query, and header fields.
   public var head: HTTPRequest {
-    _read { yield request.head }
-    set { request.head = newValue }
+    _read { yield parts.value.request.head }
+    _modify { yield &parts.value.request.head }
   }
   /// The body.
   public var body: RequestBody {
-    get { request.body }
-    set { request.body = newValue }
+    get { parts.value.request.body }
+    _modify { yield &parts.value.request.body }
   }
   /// Whether there is a body. Asking ``body`` would copy it.
-  package var hasBody: Bool { !request.body.isEmpty }
+  package var hasBody: Bool { !parts.value.request.body.isEmpty }
   /// The options of the connection; `nil` for the transport's own defaults.
   public var connection: ConnectionOptions? {
-    _read { yield request.options.connection }
-    set { request.options.connection = newValue }
+    _read { yield parts.value.request.options.connection }
+    _modify { yield &parts.value.request.options.connection }
   }
   /// The delivery of the response's body.
-  public var delivery: Delivery
+  public var delivery: Delivery {
+    _read { yield parts.value.delivery }
+    _modify { yield &parts.value.delivery }
+  }
   /// The limit of the connect phase.
-  public var connectTimeout: Duration?
+  public var connectTimeout: Duration? {
+    get { parts.value.connectTimeout }
+    _modify { yield &parts.value.connectTimeout }
+  }
   /// The limit of idle time.
-  public var idleTimeout: Duration?
+  public var idleTimeout: Duration? {
+    get { parts.value.idleTimeout }
+    _modify { yield &parts.value.idleTimeout }
+  }
   /// The time left for the transfer, including time in the queue.
-  public var deadline: Duration?
+  public var deadline: Duration? {
+    get { parts.value.deadline }
+    _modify { yield &parts.value.deadline }
+  }
   /// The code of the error when ``deadline`` passes: ``FailureCode/attemptTimeout`` or ``FailureCode/totalTimeout``.
-  public var deadlineCode: FailureCode
+  public var deadlineCode: FailureCode {
+    get { parts.value.deadlineCode }
+    _modify { yield &parts.value.deadlineCode }
+  }
   /// The whole timeout, of which ``deadline`` is the remainder, for error messages.
-  package var wholeTimeout: Duration?
+  package var wholeTimeout: Duration? {
+    get { parts.value.wholeTimeout }
+    _modify { yield &parts.value.wholeTimeout }
+  }
   /// Whether the transport may resend the request on a new connection, if a pooled connection turns out to be closed
   /// before a byte of the response arrived.
-  public var allowsResend: Bool
+  public var allowsResend: Bool {
+    get { parts.value.allowsResend }
+    _modify { yield &parts.value.allowsResend }
+  }
   /// The reporter of the transfer's progress. If it is set, the transport reports to it at a moderate rate.
-  package var progress: TransferProgressReporter.Transfer?
+  package var progress: TransferProgressReporter.Transfer? {
+    get { parts.value.progress }
+    _modify { yield &parts.value.progress }
+  }
   /// The secrets in head and body, which a transport that logs must mask. Default none.
   public var secrets: Set<Secret> {
-    get { request.options.secrets }
-    set { request.options.secrets = newValue }
+    get { parts.value.request.options.secrets }
+    _modify { yield &parts.value.request.options.secrets }
   }
   /// The maximum number of bytes to collect of the body of a response outside 200–299. The rest need not be read. This
   /// is not a failure; ``TransferFacts/bodyCut`` reports it. The limit of ``delivery`` also applies. Default `nil`:
   /// only that limit applies.
-  public var maximumErrorBytes: Int?
+  public var maximumErrorBytes: Int? {
+    get { parts.value.maximumErrorBytes }
+    _modify { yield &parts.value.maximumErrorBytes }
+  }
   /// Whether the caller does not need the body of a redirect: of a response 300, 301, 302, 303, 307 or 308 with a
   /// `Location`. A transport may then return the response at its head, with an empty body, and drop the rest. Default
   /// false.
-  public var dropsRedirectBodies: Bool
+  public var dropsRedirectBodies: Bool {
+    get { parts.value.dropsRedirectBodies }
+    _modify { yield &parts.value.dropsRedirectBodies }
+  }
 
   /// A closure that is called for interim responses; see ``RequestOptions/onInterimResponse``. Default: `nil`.
   public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
-    get { request.options.onInterimResponse }
-    set { request.options.onInterimResponse = newValue }
+    get { parts.value.request.options.onInterimResponse }
+    _modify { yield &parts.value.request.options.onInterimResponse }
   }
 
   /// The request's settings for the stack's layers; see ``RequestOptions/layerUses``.
   package var layerUses: ByLayerPlace<any Sendable> {
-    get { request.options.layerUses }
-    set { request.options.layerUses = newValue }
+    get { parts.value.request.options.layerUses }
+    _modify { yield &parts.value.request.options.layerUses }
   }
+
+  /// The request that the pipeline made.
+  var resourceRequest: ResourceRequest { parts.value.request }
 
   /// Makes a request.
   public init(
@@ -88,16 +135,12 @@ public struct TransferRequest: Sendable {
     var options = RequestOptions()
     if let connection { options.connection = connection }
     if !secrets.isEmpty { options.secrets = secrets }
-    request = ResourceRequest(head: head, body: body, options: options)
-    (self.delivery, self.connectTimeout, self.idleTimeout) = (delivery, connectTimeout, idleTimeout)
-    (self.deadline, self.deadlineCode, self.allowsResend) = (deadline, deadlineCode, allowsResend)
-    (self.maximumErrorBytes, self.dropsRedirectBodies) = (maximumErrorBytes, dropsRedirectBodies)
+    parts = CopyOnWrite(
+      Parts(
+        request: ResourceRequest(head: head, body: body, options: options), delivery: delivery,
+        connectTimeout: connectTimeout, idleTimeout: idleTimeout, deadline: deadline, deadlineCode: deadlineCode,
+        allowsResend: allowsResend, maximumErrorBytes: maximumErrorBytes, dropsRedirectBodies: dropsRedirectBodies))
   }
 
-  /// Makes the request of a call's attempt.
-  init(_ request: ResourceRequest, delivery: Delivery, deadlineCode: FailureCode, allowsResend: Bool) {
-    self.request = request
-    (self.delivery, self.deadlineCode, self.allowsResend) = (delivery, deadlineCode, allowsResend)
-    dropsRedirectBodies = false
-  }
+  init(parts: Parts) { self.parts = CopyOnWrite(parts) }
 }

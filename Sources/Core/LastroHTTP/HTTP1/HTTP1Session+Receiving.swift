@@ -77,6 +77,8 @@ extension HTTP1Session {
     if machine.writing == .body || machine.writing == .stopped { pump(exchange) } else { noteTimer(of: exchange) }
   }
 
+  /// Parses bytes of a response. The end of the response may begin the next exchange on this session, so the caller must
+  /// compare its exchange afterwards.
   private func take(_ bytes: UnsafeRawBufferPointer, for exchange: Exchange) throws(HTTP1Failure) {
     var position = 0
     let now = UInt64(clamping: exchange.lastActivity)

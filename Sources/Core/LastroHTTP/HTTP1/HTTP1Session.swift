@@ -105,6 +105,9 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
   func retireIdle() { connection.host.closeIdle(connection) }
 
   /// Whether the connection, which was idle until now, may carry a request.
+  ///
+  /// Admission refuses an outdated link too, but that costs the request one of its restarts: a host with many outdated
+  /// idle connections would use them up.
   var isFit: Bool {
     let engine = connection.host.engine
     return !engine.isTooOld(connection) && engine.now < connection.fitUntil && connection.link.isCurrent
@@ -231,7 +234,7 @@ extension HTTP1Session {
     return timerAt
   }
 
-  /// The machine's timer. Asked where there may be one alone: it would be copied to be asked.
+  /// The machine's timer. The machine is asked only in states that may have one, because asking copies it.
   private var runningTimer: HTTP1Exchange.Timer? {
     switch machine.writing {
     case .head, .sent, .stopped: nil

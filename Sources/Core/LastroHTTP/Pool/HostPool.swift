@@ -208,7 +208,10 @@ final class HostPool: DialOwner {
     engine.answer(exchange, nil, facts: facts, upgraded: stream)
   }
 
-  /// Ends an exchange, answers its job, and gives its connection to the next.
+  /// Ends an exchange, frees its connection, and answers its job.
+  ///
+  /// The connection may begin its next exchange before this returns. The answer comes last, because the caller wakes at
+  /// the end of the turn only, and what it sends next then finds the connection free.
   func conclude(_ exchange: Exchange, _ failure: TransportError?) {
     let wasWaiting = exchange.state == .waiting
     let facts = exchange.facts()
