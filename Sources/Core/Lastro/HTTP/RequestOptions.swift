@@ -82,7 +82,7 @@ public struct RequestOptions: Sendable {
   }
   /// The options of connections. Default `nil`: the engine's.
   public var connection: ConnectionOptions? {
-    _read { yield storage.value.connection }
+    get { storage.value.connection }
     _modify { yield &storage.value.connection }
   }
   /// The header fields whose values are secret, in addition to those that ``Redaction/standard`` masks, such as

@@ -20,7 +20,7 @@ public struct ResourceRequest: Sendable {
 
   /// The method, scheme, authority, path with query, and header fields.
   public var head: HTTPRequest {
-    _read { yield parts.value.head }
+    get { parts.value.head }
     _modify { yield &parts.value.head }
   }
   /// The body; empty by default.
@@ -30,7 +30,7 @@ public struct ResourceRequest: Sendable {
   }
   /// The options of the request.
   public var options: RequestOptions {
-    _read { yield parts.value.options }
+    get { parts.value.options }
     _modify { yield &parts.value.options }
   }
 
