@@ -7,7 +7,7 @@ import NIOCore
 import NIOFoundationEssentialsCompat
 import NIOHTTP1
 
-/// AsyncHTTPClient by its async API, as its README and examples show.
+/// A client that uses the async API of AsyncHTTPClient, like the README and examples of that library.
 @main
 struct AsyncHTTPClientClient: BenchClient {
   static let name = "asynchttpclient"
@@ -19,7 +19,7 @@ struct AsyncHTTPClientClient: BenchClient {
   init(_ arguments: Arguments) throws {
     try arguments.refuse("pins", "interceptors", "waiting", "loops")
     let configuration = try HTTPClient.Configuration.bench(arguments)
-    // The shared event loops, as many as there are cores: what its documentation tells to use.
+    // The shared event loops, one for each core, as the documentation recommends.
     client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     self.arguments = arguments
     httpVersion = try arguments.isHTTP2 ? .http2 : .http1_1
@@ -29,7 +29,7 @@ struct AsyncHTTPClientClient: BenchClient {
     switch kind {
     case .fetch, .idle, .cancel: return fetching(HTTPClientRequest(url: url))
     case .handshakes:
-      // With it server and client close the connection after the answer.
+      // With this field, the server and the client close the connection after the response.
       var request = HTTPClientRequest(url: url)
       request.headers.add(name: "Connection", value: "close")
       return fetching(request)
@@ -73,7 +73,7 @@ struct AsyncHTTPClientClient: BenchClient {
 
   private func decoding(_ url: String) -> Exchange {
     let request = HTTPClientRequest(url: url)
-    // Made once, as Lastro does. It decodes straight from the buffer.
+    // The decoder is created once, as in Lastro. It decodes directly from the buffer.
     let decoder = JSONDecoder()
     return { [self] in
       let response = try await execute(request)
@@ -84,7 +84,7 @@ struct AsyncHTTPClientClient: BenchClient {
     }
   }
 
-  /// A deadline is not optional. A minute is Lastro's default too.
+  /// Executes a request. The API requires a deadline; one minute is also Lastro's default.
   private func execute(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
     let response = try await client.execute(request, timeout: .seconds(60))
     guard response.version == httpVersion else {

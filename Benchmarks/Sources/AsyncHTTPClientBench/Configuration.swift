@@ -6,20 +6,20 @@ import NIOCore
 import NIOSSL
 
 extension HTTPClient.Configuration {
-  /// The defaults, but for what would slow it down or could not be done with them.
+  /// Returns the default configuration, except for settings that would slow the client down or prevent a scenario.
   static func bench(_ arguments: Arguments) throws -> HTTPClient.Configuration {
     var configuration = HTTPClient.Configuration()
     configuration.httpVersion = try arguments.isHTTP2 ? .automatic : .http1Only
-    // By default 8 connections to a host serve all its requests; further ones wait.
+    // By default a host has at most 8 connections, and further requests wait.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = try arguments.concurrency
     switch arguments.scenario {
     case .cancel:
       configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = try arguments.requests
-      // Opening 10,000 connections takes it longer than the 10 s it has by default.
+      // Opening 10,000 connections takes longer than the default of 10 s.
       configuration.timeout.connect = .seconds(60)
     case .idle:
       configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(64, try arguments.concurrency)
-      // Else all would be closed after a minute.
+      // By default all idle connections would be closed after a minute.
       configuration.connectionPool.idleTimeout = .hours(1)
     default: break
     }
@@ -28,7 +28,7 @@ extension HTTPClient.Configuration {
       tls.trustRoots = .file(file)
       configuration.tlsConfiguration = tls
     }
-    // Requests are not observed, as Lastro's are not.
+    // Requests are not traced, as in Lastro's benchmark.
     configuration.tracing.tracer = nil
     return configuration
   }

@@ -2,17 +2,17 @@
 
 /// The command line: a scenario, and `key=value` pairs in any order.
 public struct Arguments: Sendable {
-  /// What is measured.
+  /// The scenario to measure.
   public let scenario: Scenario
   private let values: [String: String]
 
-  /// The keys there are; another one is a slip of the pen, and would go unnoticed.
+  /// The valid keys. Any other key is an error, because a typing error would otherwise go unnoticed.
   private static let keys: Set<String> = [
     "url", "url2", "concurrency", "requests", "warmup", "size", "ca", "http", "file", "connections", "pins",
     "interceptors", "waiting", "loops", "executor",
   ]
 
-  /// Reads a command line without the program's name.
+  /// Parses a command line without the program's name.
   public init(_ words: some Collection<String>) throws(BenchFailure) {
     guard let name = words.first, let scenario = Scenario(rawValue: name) else {
       let names = Scenario.allCases.map(\.rawValue).joined(separator: " | ")
@@ -29,21 +29,22 @@ public struct Arguments: Sendable {
     self.values = values
   }
 
-  /// For clients that cannot follow some keys: to ignore one would be to measure something else.
+  /// Throws an error if one of the keys was given. For clients that do not support some keys: if they ignored a key,
+  /// they would measure a different scenario.
   public func refuse(_ keys: String...) throws(BenchFailure) {
     for key in keys where values[key] != nil { throw .unsupported("the client has nothing for \(key)=") }
   }
 
-  /// The value of a key, where it was given.
+  /// Returns the value of a key; `nil` if the key was not given.
   public subscript(key: String) -> String? { values[key] }
 
-  /// The value of a key that has to be there.
+  /// Returns the value of a required key.
   public func required(_ key: String) throws(BenchFailure) -> String {
     guard let value = values[key] else { throw .failed("\(key)= is missing") }
     return value
   }
 
-  /// The number of a key, where it was given.
+  /// Returns the number of a key; `nil` if the key was not given.
   public func number(_ key: String) throws(BenchFailure) -> Int? {
     guard let value = values[key] else { return nil }
     guard let number = Int(value), number >= 0 else { throw .failed("\(key)=\(value) is not a number of 0 or more") }
@@ -52,17 +53,18 @@ public struct Arguments: Sendable {
 }
 
 extension Arguments {
-  /// Requests in flight. Default 1.
+  /// The number of requests in flight. Default 1.
   public var concurrency: Int {
     get throws(BenchFailure) { max(1, try number("concurrency") ?? 1) }
   }
 
-  /// Requests that are measured. Default 1.
+  /// The number of measured requests. Default 1.
   public var requests: Int {
     get throws(BenchFailure) { max(1, try number("requests") ?? 1) }
   }
 
-  /// Requests before the measuring. Default 200, or one for each in flight where these are more; one of a large body.
+  /// The number of requests before the measurement. Default: the number of requests in flight, at least 200; 1 for
+  /// downloads and uploads.
   public var warmup: Int {
     get throws(BenchFailure) {
       if let given = try number("warmup") { return given }
@@ -71,7 +73,7 @@ extension Arguments {
     }
   }
 
-  /// Whether HTTP/2 is asked for.
+  /// Whether HTTP/2 is requested.
   public var isHTTP2: Bool {
     get throws(BenchFailure) {
       switch values["http"] ?? "1" {

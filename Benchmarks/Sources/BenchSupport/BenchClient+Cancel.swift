@@ -3,10 +3,10 @@
 import Synchronization
 
 extension BenchClient {
-  /// Starts requests that are never answered, and cancels them all.
+  /// Starts requests that never receive a response, and cancels all of them.
   ///
-  /// Wall time ends when the last task has its error. Processor time ends when the client has come to rest, so that
-  /// closing the connections is counted, even where it is done later.
+  /// Wall time is measured until the last task has thrown its error. Processor time is measured until the client is
+  /// idle, so that it includes the closing of connections, even if that happens later.
   func cancel(_ arguments: Arguments) async throws -> (bytes: Int, used: Usage) {
     guard try !arguments.isHTTP2 else {
       throw BenchFailure.unsupported("cancel is for HTTP/1.1, where connections tell how many requests are in flight")
@@ -33,7 +33,7 @@ extension BenchClient {
     return (0, used)
   }
 
-  /// Waits until the process has nothing to do.
+  /// Waits until the process uses almost no processor time.
   private func rest() async throws {
     var before = Usage.now
     try await waitUntil("the client is at rest") {
@@ -52,14 +52,14 @@ extension BenchClient {
   }
 }
 
-/// Tasks that all wait, until they are cancelled.
+/// Tasks that wait for a response until they are cancelled.
 private final class Crowd: Sendable {
   let count: Int
   private let task: Task<Int, Never>
   private let endings: Endings
 
   private final class Endings: Sendable {
-    /// How the first task ended.
+    /// The result or error of the first task that ended.
     let first = Mutex<String?>(nil)
   }
 
@@ -93,7 +93,7 @@ private final class Crowd: Sendable {
     if let first = endings.first.withLock({ $0 }) { throw .failed("a request ended by itself: \(first)") }
   }
 
-  /// Returns how many ended as cancelled, when all have ended.
+  /// Cancels all tasks, waits until they have ended, and returns how many of them ended with a cancellation error.
   func cancel() async -> Int {
     task.cancel()
     return await task.value

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension BenchClient {
-  /// Opens connections to many addresses, and measures while they are idle.
+  /// Opens connections to many addresses, and runs the measurement while they are idle.
   func idle(_ arguments: Arguments) async throws -> (bytes: Int, used: Usage) {
     let template = try arguments.required("url")
     guard let connections = try arguments.number("connections"), template.contains("{n}") else {
@@ -15,9 +15,9 @@ extension BenchClient {
     return outcome
   }
 
-  /// All connections to one address are asked for at the same time: one that is free would be used again. Where that
-  /// happened all the same, because an answer was faster than the last request, the address has another turn, with more
-  /// requests.
+  /// Opens the connections. All requests to an address start at the same time, because an idle connection would be
+  /// reused. If a response arrives before the last request starts, that still happens. The address then gets another
+  /// round, with more requests.
   private func open(_ connections: Int, _ template: String, port: Int) async throws {
     let hosts = min(connections, IdleHosts.count)
     for turn in 0..<20 {
@@ -38,11 +38,11 @@ extension BenchClient {
   }
 }
 
-/// The addresses that the server of idle connections has: 127.1.0.1 to 127.1.3.250.
+/// The addresses of the server for idle connections: 127.1.0.1 to 127.1.3.250.
 private enum IdleHosts {
   static let count = 1000
 
-  /// In network byte order, first byte highest.
+  /// Returns the address as a number whose highest byte is the first byte of the address.
   static func address(_ host: Int) -> UInt32 {
     127 << 24 | 1 << 16 | UInt32(truncatingIfNeeded: host / 250) << 8 | UInt32(truncatingIfNeeded: host % 250 + 1)
   }

@@ -3,8 +3,8 @@
 import Glibc
 
 extension BenchClient {
-  /// The program: reads the command line, runs the scenario, prints the result, exits. On the concurrent pool, so that
-  /// the main thread has no part in what is measured.
+  /// Reads the command line, runs the scenario, prints the result and exits. It runs on the concurrent pool, so that
+  /// the main thread does not take part in the measurement.
   @concurrent
   public static func main() async {
     do {
@@ -42,7 +42,7 @@ extension BenchClient {
     }
   }
 
-  /// Warms up, then measures. `url` is the key of the URL.
+  /// Runs the warm-up requests, and then the measured requests. `url` is the key of the URL.
   func load(
     _ arguments: Arguments, _ kind: Scenario, url: String, concurrency: Int
   ) async throws -> (bytes: Int, used: Usage) {

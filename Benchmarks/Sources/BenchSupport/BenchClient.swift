@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One HTTP client, as the driver sees it. `@main` on it makes the program.
+/// An HTTP client that the driver measures. `@main` on a conforming type makes it a program.
 public protocol BenchClient: Sendable {
-  /// One request from start to end; called again and again, by many tasks at the same time.
+  /// A function that performs one complete request. Many tasks call it repeatedly and at the same time.
   typealias Exchange = @Sendable () async throws -> Answer
 
-  /// Stands in the results.
+  /// The name of the client in the results.
   static var name: String { get }
 
   /// Makes the client with the settings that its documentation recommends for the scenario.
   ///
-  /// - Throws: ``BenchFailure/unsupported(_:)`` for a scenario that the client has not.
+  /// - Throws: ``BenchFailure/unsupported(_:)`` for a scenario that the client does not support.
   init(_ arguments: Arguments) throws
 
-  /// Makes what does one request of a scenario. Whatever a user would prepare once is prepared here.
+  /// Returns a function that performs one request of a scenario. Work that a user would do only once is done here.
   ///
   /// - Parameters:
-  ///   - kind: never ``Scenario/idle`` and ``Scenario/cancel``, which are done with exchanges of ``Scenario/fetch``.
-  ///   - url: where the request goes.
-  /// - Throws: ``BenchFailure/unsupported(_:)`` for a scenario that the client has not.
+  ///   - kind: the scenario. Never ``Scenario/idle`` or ``Scenario/cancel``, which use exchanges of ``Scenario/fetch``.
+  ///   - url: the URL of the request.
+  /// - Throws: ``BenchFailure/unsupported(_:)`` for a scenario that the client does not support.
   func exchange(_ kind: Scenario, url: String) throws -> Exchange
 
-  /// Where the tasks run that fetch; `nil`: on Swift's own threads.
+  /// The executor of the tasks that fetch; `nil` for Swift's default executor.
   var executor: (any TaskExecutor)? { get }
 
   /// Whether an exchange ended because its task was cancelled.
   static func isCancellation(_ error: any Error) -> Bool
 
-  /// Ends the client, so that its threads do not outlive what they use.
+  /// Shuts down the client, so that its threads do not outlive the objects that they use.
   func shutDown() async throws
 }
 
 extension BenchClient {
-  /// None of their own.
+  /// The default executor of Swift.
   public var executor: (any TaskExecutor)? { nil }
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a benchmark gives no number.
+/// An error that says why a benchmark has no result.
 public enum BenchFailure: Error, CustomStringConvertible {
-  /// Something went wrong, or an answer was not as expected. Exit status 1.
+  /// The run failed, or a response was not as expected. Exit status 1.
   case failed(String)
-  /// The client has no such scenario. Exit status 3.
+  /// The client does not support the scenario. Exit status 3.
   case unsupported(String)
 
-  /// The reason.
+  /// The reason of the failure.
   public var description: String {
     switch self {
     case .failed(let reason), .unsupported(let reason): reason
     }
   }
 
-  /// Exit status of the program.
+  /// The exit status of the program.
   var status: Int32 {
     switch self {
     case .failed: 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The body of an upload: zeros, in chunks of 64 KiB that are all the same memory.
+/// The body of an upload: zeros in chunks of 64 KiB, which all share the same memory.
 public struct Chunks<Element: Sendable>: AsyncSequence, Sendable {
   private let whole: Element
   private let last: Element?
@@ -9,8 +9,8 @@ public struct Chunks<Element: Sendable>: AsyncSequence, Sendable {
   /// Makes a body.
   ///
   /// - Parameters:
-  ///   - size: bytes in all.
-  ///   - chunk: makes a chunk of so many zeros, in the client's own type.
+  ///   - size: the total number of bytes.
+  ///   - chunk: returns a chunk with the given number of zeros, in the client's type.
   public init(size: Int, _ chunk: (Int) -> Element) {
     let (quotient, remainder) = size.quotientAndRemainder(dividingBy: 1 << 16)
     whole = chunk(1 << 16)
@@ -18,13 +18,13 @@ public struct Chunks<Element: Sendable>: AsyncSequence, Sendable {
     count = quotient
   }
 
-  /// Gives the chunks.
+  /// An iterator over the chunks.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let whole: Element
     fileprivate var last: Element?
     fileprivate var left: Int
 
-    /// The next chunk.
+    /// Returns the next chunk; `nil` at the end.
     public mutating func next() async -> Element? {
       guard left == 0 else {
         left -= 1
@@ -35,6 +35,6 @@ public struct Chunks<Element: Sendable>: AsyncSequence, Sendable {
     }
   }
 
-  /// Starts from the beginning.
+  /// Returns an iterator that starts from the beginning.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(whole: whole, last: last, left: count) }
 }

@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The most files and sockets this process may have open.
+/// The maximum number of files and sockets that this process may have open.
 enum DescriptorLimit {
-  /// Raises it as far as the hard limit allows: thousands of connections are more than the usual 1,024.
+  /// Raises the limit to the hard limit, because the usual limit of 1,024 is too low for thousands of connections.
   static func raise() throws(BenchFailure) {
     var limit = rlimit()
     let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

@@ -2,17 +2,19 @@
 
 import Synchronization
 
-/// Keeps a number of requests in flight: as many tasks, each taking the next request when its last one has ended.
+/// A load that keeps a number of requests in flight. It runs that many tasks, and each starts the next request when its
+/// previous one has ended.
 ///
-/// A shared counter costs a few nanoseconds a request. Shares that are dealt out beforehand cost nothing, but leave the
-/// last tasks alone at the end, with fewer in flight than was asked for.
+/// The tasks share a counter, which costs a few nanoseconds per request. A fixed share for each task would cost
+/// nothing, but at the end fewer requests than intended would be in flight.
 enum Load {
   private final class Counter: Sendable {
     private let taken = Atomic<Int>(0)
     func take() -> Int { taken.add(1, ordering: .relaxed).oldValue }
   }
 
-  /// Returns the bytes of all answers. The first failure cancels the others and is thrown.
+  /// Runs the requests, and returns the number of bytes of all responses. The first failure cancels the other requests
+  /// and is thrown.
   static func run(
     _ count: Int, concurrency: Int, size: Int?, _ exchange: @escaping BenchClient.Exchange
   ) async throws -> Int {

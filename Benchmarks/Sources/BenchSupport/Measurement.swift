@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The result: one line of JSON.
+/// The result of a run, printed as one line of JSON.
 struct Measurement: CustomStringConvertible {
   var client: String
   var scenario: Scenario

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One object of the JSON document, which is an array of them.
+/// An object of the JSON document, which is an array of such objects.
 public struct Person: Decodable, Sendable {
-  /// Counts from zero.
+  /// The index of the object, starting from zero.
   public let id: Int
-  /// Name.
+  /// The name of the person.
   public let name: String
-  /// Address.
+  /// The e-mail address.
   public let email: String
-  /// Number with a fraction.
+  /// A number with a fraction.
   public let score: Double
-  /// One in three is.
+  /// Whether the person is active, as every third one is.
   public let active: Bool
-  /// None to three words.
+  /// Zero to three words.
   public let tags: [String]
 }

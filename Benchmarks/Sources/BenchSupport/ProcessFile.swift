@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// Reads a file of `/proc` without Foundation: what that takes would be counted as the client's memory.
+/// A reader of `/proc` files that does not use Foundation, whose memory would count as the client's.
 enum ProcessFile {
-  /// A line of `/proc/self/status` in KiB, such as `VmHWM`, the most memory that was ever resident.
+  /// Returns a value of `/proc/self/status` in KiB, such as `VmHWM`, the peak resident memory.
   static func memory(_ name: String) throws(BenchFailure) -> Int {
     let lines = try text("/proc/self/status").split(separator: "\n")
     let words = lines.first { $0.hasPrefix("\(name):") }?.split(whereSeparator: \.isWhitespace)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is measured.
+/// A scenario to measure.
 public enum Scenario: String, Sendable, CaseIterable {
-  /// GETs, a number of them in flight all the time, bodies collected in memory.
+  /// GET requests with a constant number in flight, whose bodies are collected in memory.
   case fetch
-  /// GET of a large body, read chunk by chunk, one at a time.
+  /// GET requests for a large body, one at a time, read chunk by chunk.
   case download
-  /// POST of a large body, written chunk by chunk, one at a time.
+  /// POST requests with a large body, one at a time, written chunk by chunk.
   case upload
-  /// GETs, each on a new TLS connection with a full handshake.
+  /// GET requests, each on a new TLS connection with a full handshake.
   case handshakes
   /// ``fetch`` while many connections to other addresses are idle.
   case idle
-  /// ``fetch``, and a JSON document is decoded each time.
+  /// ``fetch``, with a JSON document decoded for each request.
   case json
-  /// Requests that are never answered, all cancelled at once.
+  /// Requests that never receive a response, all cancelled at once.
   case cancel
 }

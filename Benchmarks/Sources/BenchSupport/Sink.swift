@@ -2,13 +2,13 @@
 
 import Glibc
 
-/// Where the chunks of a download go: they are counted, and written to a file where one was named.
+/// A destination for the chunks of a download. It counts the bytes, and writes them to a file if one is given.
 public final class Sink {
-  /// Bytes so far.
+  /// The number of bytes so far.
   public private(set) var bytes = 0
   private let descriptor: Int32?
 
-  /// Makes a sink; the file starts empty.
+  /// Makes a sink, and truncates the file.
   public init(file: String?) throws(BenchFailure) {
     descriptor = file.map { Glibc.open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644) }
     if let descriptor, descriptor < 0 { throw .failed("\(file ?? ""): \(String(cString: strerror(errno)))") }
@@ -18,7 +18,7 @@ public final class Sink {
     if let descriptor, descriptor >= 0 { close(descriptor) }
   }
 
-  /// Takes a chunk. Writes as a plain program would: the page cache takes it, so that no thread waits for a disk.
+  /// Counts a chunk and writes it with a plain `write`. The data goes to the page cache, so no thread waits for a disk.
   public func write(_ chunk: UnsafeRawBufferPointer) throws(BenchFailure) {
     bytes += chunk.count
     guard let descriptor else { return }

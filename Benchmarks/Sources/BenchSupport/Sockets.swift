@@ -2,12 +2,12 @@
 
 import Glibc
 
-/// Which TCP connections the process has, as the kernel tells: what a client says of itself is no proof.
+/// The TCP connections of the process according to the kernel, because a client's own count is no proof.
 enum Sockets {
-  /// How many connections stand to each IPv4 address, on one remote port.
+  /// Returns the number of open connections to each IPv4 address on one remote port.
   ///
-  /// Every descriptor is asked for its peer. The kernel's table (`/proc/net/tcp`) leaves out connections when others
-  /// come and go while it is read.
+  /// It queries the peer address of every descriptor. The kernel's table (`/proc/net/tcp`) may omit connections if
+  /// others open and close while it is read.
   static func connected(toPort port: Int) throws(BenchFailure) -> [UInt32: Int] {
     guard let folder = opendir("/proc/self/fd") else {
       throw .failed("/proc/self/fd: \(String(cString: strerror(errno)))")
@@ -24,7 +24,7 @@ enum Sockets {
     return connections
   }
 
-  /// `nil` for what is no connected IPv4 socket.
+  /// Returns the peer address of a descriptor; `nil` if it is not a connected IPv4 socket.
   private static func peer(of descriptor: Int32) -> sockaddr_in? {
     var address = sockaddr_in()
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -34,7 +34,7 @@ enum Sockets {
     return result == 0 && Int32(address.sin_family) == AF_INET ? address : nil
   }
 
-  /// The port that a URL names, or its scheme's.
+  /// Returns the port in a URL, or the default port of its scheme.
   static func port(of url: String) throws(BenchFailure) -> Int {
     let parts = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, let authority = parts[2].split(separator: "/").first else {

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// What the process has used so far: wall clock and processor time of all its threads.
+/// The resources that the process has used so far: wall clock time, and processor time of all its threads.
 struct Usage {
   var wallNanoseconds: Int
   var userMicroseconds: Int

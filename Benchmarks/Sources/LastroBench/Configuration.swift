@@ -7,21 +7,21 @@ import LastroCurl
 import Logging
 
 extension CurlConfiguration {
-  /// The defaults, but for what a scenario could not be done with.
+  /// Returns the default configuration, except for settings that would prevent a scenario.
   static func bench(_ arguments: Arguments) throws -> CurlConfiguration {
     var engine = CurlConfiguration()
     if let loops = try arguments.number("loops") { engine.loops = loops }
-    // Over TLS the default would speak HTTP/2 with a server that offers it.
+    // By default, HTTP/2 is used over TLS if the server offers it.
     engine.connection.httpVersion = try arguments.isHTTP2 ? .automatic : .http1
     if let file = arguments["ca"] { engine.connection.tls.roots = .file(file) }
     engine.connection.tls.trustJudge = try judge(arguments)
     switch arguments.scenario {
     case .cancel:
-      // Else all but 128 would wait in the queue in front of libcurl, and cancelling them would be nothing.
+      // By default all requests except 128 would wait in a queue, where cancelling them costs almost nothing.
       engine.connectionsPerHost = try arguments.requests
     case .idle:
-      // Else all but 256 would be closed, and all of them after a minute. Twice as many, for those that are opened in
-      // vain.
+      // By default all idle connections except 256 would be closed, and all of them after a minute. The limit is twice
+      // the number, to leave room for connections that are opened in vain.
       engine.idleConnections = try 2 * (arguments.number("connections") ?? 0) + arguments.concurrency
       engine.idleLifetime = .seconds(3600)
     default: break
@@ -29,7 +29,7 @@ extension CurlConfiguration {
     return engine
   }
 
-  /// Pins the keys of `pins=` for the host of `url=`, and no other host.
+  /// Returns a judge that pins the keys of `pins=` for the host of `url=` only; `nil` without `pins=`.
   private static func judge(_ arguments: Arguments) throws -> ServerTrustEvaluator? {
     guard let list = arguments["pins"] else { return nil }
     let pins = Set(list.split(separator: ",").map(String.init))
@@ -46,8 +46,8 @@ extension CurlConfiguration {
 }
 
 extension StackConfiguration {
-  /// What most services have in their chain: an interceptor that logs, here with its logger switched off, and one that
-  /// retries. Then those of `interceptors=` and `waiting=`.
+  /// Returns a configuration with the interceptors that most services use: one that logs, here with its logger switched
+  /// off, and one that retries. The interceptors of `interceptors=` and `waiting=` follow.
   static func bench(_ arguments: Arguments) throws -> StackConfiguration {
     let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
     var configuration = StackConfiguration()
@@ -58,7 +58,7 @@ extension StackConfiguration {
   }
 }
 
-/// Has every hook, and does nothing in them: one without hooks would cost nothing.
+/// An interceptor that implements every hook and does nothing in it. An interceptor without hooks would cost nothing.
 private protocol IdleInterceptor: HTTPResourceInterceptor {}
 
 extension IdleInterceptor {
@@ -78,10 +78,10 @@ extension IdleInterceptor {
   ) async -> Retry.Action { .none }
 }
 
-/// Says that it never waits.
+/// An interceptor that declares that its hooks never wait.
 private struct PromptInterceptor: IdleInterceptor {
   var hooksWait: Bool { false }
 }
 
-/// Might wait: its hooks run in tasks of their own.
+/// An interceptor whose hooks may wait, so each runs in a separate task.
 private struct WaitingInterceptor: IdleInterceptor {}

@@ -6,7 +6,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 
-/// Lastro by its public API, as a service would use it: the defaults, and an interceptor that logs and one that
+/// A client that uses Lastro's public API like a service: the defaults, with an interceptor that logs and one that
 /// retries.
 @main
 struct LastroClient: BenchClient {
@@ -44,8 +44,8 @@ struct LastroClient: BenchClient {
   }
 
   private func shakingHands(_ url: String) throws -> Exchange {
-    // With it server and client close the connection after the answer. The server keeps no sessions, so that the next
-    // handshake is a full one.
+    // With this field, the server and the client close the connection after the response. The server keeps no sessions,
+    // so the next handshake is a full one.
     let resource = RawHTTPResource.raw(try ResourceRequest(url: url, headers: ["Connection": "close"]))
     return { [self] in
       let answer = try await stack.fetch(resource)
@@ -75,7 +75,7 @@ struct LastroClient: BenchClient {
       } else {
         .stream(Chunks(size: size) { Data(count: $0) }, length: Int64(size))
       }
-    // Those for collected bodies end after a minute in all.
+    // The timeouts for collected bodies end a fetch after a minute in total.
     request.options.timeouts = .streaming
     let resource = RawHTTPResource.raw(request)
     return { [self] in
@@ -95,7 +95,7 @@ struct LastroClient: BenchClient {
     }
   }
 
-  /// A number for another protocol than the one asked for would be no number.
+  /// Throws an error if the response used another HTTP version, because the result would not measure the requested one.
   private func check(_ response: ResourceResponse) throws(BenchFailure) {
     guard response.facts.httpVersion == httpVersion else {
       throw .failed("HTTP/\(response.facts.httpVersion ?? "?") in place of \(httpVersion)")

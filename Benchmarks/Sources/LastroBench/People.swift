@@ -4,7 +4,7 @@ import BenchSupport
 import FoundationEssentials
 import Lastro
 
-/// The API of the JSON document, declared as a service would.
+/// The API of the JSON document, declared in the way a service would declare it.
 struct People: HTTPResourceEndpoint {
   let baseURL: URL
 }

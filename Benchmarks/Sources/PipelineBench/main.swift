@@ -6,27 +6,28 @@ import HTTPTypes
 import Lastro
 import LastroResilience
 
-// What the pipeline costs alone: fetches over a transport that answers at once, from memory.
+// Measures the cost of the pipeline alone: fetches over a transport that responds at once from memory.
 //
 //   PipelineBench REQUESTS [none | plain | prompt | hooks] [off | empty | breaker | pacer | limiter | standard | all]
 //
 // Interceptors of the stack:
-//   none    none
-//   plain   one that has no hook and says nothing, and the standard retry (default)
-//   prompt  one that has no hook and never waits, and the standard retry
-//   hooks   one that has every hook and says nothing, and the standard retry
+//   none    no interceptor
+//   plain   one without hooks that does not declare whether it waits, and the standard retry (default)
+//   prompt  one without hooks that declares that it never waits, and the standard retry
+//   hooks   one with every hook that does not declare whether it waits, and the standard retry
 //
 // Resilience of the stack:
 //   off       none (default)
-//   empty     one without parts
+//   empty     a `Resilience` without parts
 //   breaker   a circuit breaker
-//   pacer     a pacer that follows what servers say
+//   pacer     a pacer that follows the servers' rate limits
 //   limiter   a concurrency limiter
 //   standard  `Resilience.standard()`
-//   all       the three of them
+//   all       a circuit breaker, a pacer and a limiter
 //
-// Prints nanoseconds of wall time for a fetch. Instructions do not vary: run it under `valgrind --tool=callgrind` with
-// 1,000 and with 3,000 requests; the difference, divided by 2,000, is what a fetch costs.
+// Prints the wall time of a fetch. The number of instructions varies less than the time: run the program under
+// `valgrind --tool=callgrind` with 1,000 and with 3,000 requests. The difference divided by 2,000 is the cost of a
+// fetch.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard let requests = arguments.first.flatMap({ Int($0) }), requests > 0,
@@ -110,7 +111,7 @@ struct FullInterceptor: HTTPResourceInterceptor {
   ) async -> Retry.Action { .none }
 }
 
-/// Answers every request with the same kibibyte.
+/// A transport that responds to every request with the same 1,024 bytes.
 struct NullTransport: Transport {
   static let size = 1024
 

@@ -5,12 +5,13 @@ import Lastro
 import LastroCurl
 import LastroTesting
 
-// What an echo costs while many streams are open: one stream after the other sends 64 bytes and awaits them back.
+// Measures the cost of an echo while many streams are open. One stream after the other sends 64 bytes and waits until
+// it has received them back.
 //
-//   stdbuf -oL StreamBench serve      prints a port, and echoes until it is ended
+//   stdbuf -oL StreamBench serve      prints a port, and echoes until it is killed
 //   StreamBench PORT COUNT ECHOES     opens COUNT streams and prints the time of an echo
 //
-// How many streams share a multi handle of libcurl is `StreamShard.capacity`.
+// `StreamShard.capacity` is the number of streams that share a multi handle of libcurl.
 
 LoopbackServer.raiseDescriptorLimit()
 let arguments = CommandLine.arguments.dropFirst().compactMap { Int($0) }

@@ -4,7 +4,8 @@ import BenchSupport
 import Foundation
 import FoundationNetworking
 
-/// URLSession by its async API. HTTP/1.1 only: it has no way to trust another root, and no streams, on Linux.
+/// A client that uses the async API of URLSession. It supports HTTP/1.1 only. On Linux, URLSession cannot trust an
+/// additional root, and has no streams.
 @main
 struct URLSessionClient: BenchClient {
   static let name = "urlsession"
@@ -25,7 +26,7 @@ struct URLSessionClient: BenchClient {
     configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
     configuration.httpCookieStorage = nil
     configuration.urlCredentialStorage = nil
-    // By default 6 connections to a host serve all its requests; further ones wait.
+    // By default a host has at most 6 connections, and further requests wait.
     configuration.httpMaximumConnectionsPerHost = try arguments.concurrency
     session = URLSession(configuration: configuration)
   }

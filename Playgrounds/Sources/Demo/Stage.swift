@@ -4,7 +4,7 @@ import Lastro
 import LastroCurl
 import LastroTesting
 
-/// What every step gets: the stack, the server that says what really came, and a voice.
+/// The environment of every step: the stack, the server that records the requests it received, and functions to print.
 struct Stage: Sendable {
   let stack: CurlNetworkStack
   let server: DemoAPI
@@ -13,13 +13,13 @@ struct Stage: Sendable {
   func asked(_ text: String) { print("   → " + text) }
   func came(_ text: String) { print("   ← " + text) }
 
-  /// A claim of the demo. The step fails when it does not hold.
+  /// Prints a claim of the demo. The step fails if the claim does not hold.
   func check(_ claim: String, _ holds: Bool) throws(StepFailure) {
     print("   \(holds ? "✓" : "✗") \(claim)")
     if !holds { throw StepFailure(claim: claim) }
   }
 
-  /// The requests that the server has read since there were `count`.
+  /// Returns the requests that the server has read after the first `count`.
   func requests(since count: Int) -> [String] {
     server.requests.dropFirst(count).map { "\($0.method) \($0.target)" }
   }
@@ -31,7 +31,7 @@ struct StepFailure: Error, CustomStringConvertible {
 }
 
 extension Duration {
-  /// Such as `0.20 s`.
+  /// The duration as text, such as `0.20 s`.
   var readable: String {
     let hundredths = (self / .milliseconds(10)).rounded()
     let fraction = Int(hundredths) % 100

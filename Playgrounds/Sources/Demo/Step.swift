@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One thing the demo shows, and verifies.
+/// A feature that the demo shows and verifies.
 struct Step: Sendable {
   let title: String
   let explanation: String

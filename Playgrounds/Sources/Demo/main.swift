@@ -10,7 +10,7 @@ let steps: [Step] = [
   .pinning, .keyRotation,
 ]
 
-/// What there is to begin with; where it cannot be made, the program ends in one line.
+/// Returns the result of `make`. If that throws, prints the error and exits with status 1.
 func begun<T>(_ make: () throws -> T) -> T {
   do {
     return try make()
@@ -25,7 +25,7 @@ let server = begun { try DemoServer.started.get() }
 var engine = CurlConfiguration()
 engine.connection.tls.roots = .pem(Array(server.caPEM.utf8))
 engine.connection.proxy = .none
-// One for each of the calls that are refused together.
+// One connection for each of the calls that are rejected at the same time.
 engine.connectionsPerHost = 256
 let stack = begun { [engine] in try CurlNetworkStack(engine) }
 let stage = Stage(stack: stack, server: server)

@@ -167,7 +167,7 @@ extension Page {
         && sent.last?.target == "/users/octocat?key=a%20key")
   }
 
-  /// Two hundred calls are refused at the same time.
+  /// Checks that 200 calls that are rejected at the same time lead to a single token request.
   private static func storm(_ stage: Stage, _ plain: any HTTPNetworkStack) async throws {
     let authenticator = try service(stack: plain, secret: Secret(stage.server.clientSecret))
     var configuration = StackConfiguration()

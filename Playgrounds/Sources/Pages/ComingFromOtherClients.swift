@@ -71,7 +71,7 @@ extension Page {
   }
 }
 
-/// Adds a token to whatever it is given.
+/// An authenticator that adds a token to every request.
 private struct Token: RequestAuthenticator, HTTPResourceInterceptor {
   func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     var request = request

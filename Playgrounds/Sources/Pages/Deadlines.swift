@@ -40,7 +40,7 @@ private func show(_ github: TransportNetworkStack) async {
   // end
 }
 
-/// Waits for longer than any caller has time for.
+/// An authenticator that waits longer than any caller's deadline.
 private struct SlowAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
   func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     try await Task.sleep(for: .seconds(600))

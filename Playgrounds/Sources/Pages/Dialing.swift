@@ -64,7 +64,7 @@ extension Page {
 
 private let host = "echo.example.org"
 
-/// Sends back what comes, until the client ends its direction.
+/// Returns a server that sends back all received bytes until the client finishes writing.
 func echoServer(_ tls: LoopbackTLS) throws -> LoopbackServer {
   try LoopbackServer(tls: tls) { connection in
     while true {

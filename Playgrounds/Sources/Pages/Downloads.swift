@@ -6,7 +6,7 @@ import Lastro
 import LastroEveryday
 import LastroTesting
 
-/// A server of ten bytes, whose first answer is cut after six.
+/// Returns a stack whose server has a file of ten bytes, and cuts off its first response after six.
 private func cutOnce() -> TransportNetworkStack {
   let whole = Data("0123456789".utf8)
   let transport = ScriptedTransport { (request, number) throws(TransportError) in
@@ -24,7 +24,7 @@ private func cutOnce() -> TransportNetworkStack {
   return TransportNetworkStack(transport: transport)
 }
 
-/// A body that is cut after its first chunk.
+/// The state of a body that is cut off after its first chunk.
 private actor CutState {
   private var chunk: Data?
   init(_ chunk: Data) { self.chunk = chunk }

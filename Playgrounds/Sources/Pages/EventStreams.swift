@@ -100,7 +100,8 @@ private func log(stack: any HTTPNetworkStack, url: String) async throws {
   // end
 }
 
-/// A service of orders that restarts after its second event, and one of a model that is asked three times.
+/// The servers of the guide: an order service that restarts after its second event, and a model that is called three
+/// times.
 private struct Service {
   let orders: LoopbackServer
   let model: LoopbackServer

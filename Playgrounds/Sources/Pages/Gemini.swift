@@ -167,7 +167,7 @@ private final class Anybody: ServerTrustJudge {
   func judge(_ trust: ServerTrust) -> TrustDecision { .accepted(.validated) }
 }
 
-/// A host with some documents. Gemini needs no more of a server than a line read and an answer written.
+/// A host with some documents. A Gemini server only has to read a line and write a response.
 struct GeminiCapsule {
   static let host = "capsule.example.org"
   static let mirror = "mirror.example.org"
@@ -183,7 +183,7 @@ struct GeminiCapsule {
     * river
     """
 
-  /// - Parameter clients: who may come; `nil` for everybody.
+  /// - Parameter clients: the authority of the allowed clients; `nil` to allow all clients.
   init(_ stage: Stage, _ hosts: StreamHosts, clients: CertificateAuthority? = nil) throws {
     var tls = try hosts.identity(Self.host)
     tls.identitiesByName = [Self.mirror: try hosts.identity(Self.mirror).identity]
@@ -264,7 +264,7 @@ private func dataTask(_ stage: Stage, _ client: GeminiClient) async throws {
   stage.check("and says so", task.state == .completed)
 }
 
-/// The program `Pages browse`, with a user who follows links, goes back, and answers.
+/// Runs the program `Pages browse` with a user who follows links, goes back, and enters input.
 private func browseProgram(_ stage: Stage, _ capsule: GeminiCapsule) async throws {
   let home = "gemini://\(GeminiCapsule.host)/"
   let screen = await browse(

@@ -55,7 +55,7 @@ final class Counter: Sendable {
   func increment() { count.add(1, ordering: .relaxed) }
 }
 
-/// Notes every event it is told of.
+/// An interceptor that records every call of its hooks.
 private struct Witness: HTTPResourceInterceptor {
   let name: String
   let events: EventRecorder<String>

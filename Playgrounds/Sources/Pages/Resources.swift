@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address is a literal: there is nothing that could be missing.
+// The URL is a valid literal, so unwrapping it cannot fail.
 // swift-format-ignore-file: NeverForceUnwrap
 
 import FoundationEssentials

@@ -25,7 +25,7 @@ private func stacks(_ configuration: CurlConfiguration) throws -> (engine: CurlN
   return (engine, rates)
 }
 
-/// What stands for the reader's own server.
+/// A placeholder for the reader's own server.
 private struct Server: Service {
   let body: @Sendable () async throws -> Void
 
@@ -79,7 +79,7 @@ private func rotation(_ stage: Stage, _ site: Site) async throws {
   try write(#"{"policies":[{"domain":"\#(Site.name)"}]}"#)
   await stage.prints("pins", path: path) { pins.reload() }
   stage.check("a file that is broken changes nothing", try await stack.fetch(.balance).value == "EUR 17.30")
-  // Until the service has trapped the signal, it would end this process.
+  // The signal would end this process if it arrived before the service handles it.
   signal(SIGHUP, SIG_IGN)
   let watching = Task { try await pins.run() }
   try write(#"{"allowNotPinnedDomains":true,"policies":[{"domain":"\#(Site.name)","pins":[\#(keys)]}]}"#)

@@ -82,7 +82,7 @@ private func failuresToldApart(_ stage: Stage) async throws {
 private func clientCertificates(_ stage: Stage) async throws {
   let site = try Site(stage) { tls, issuer in
     tls.clientAuthoritiesPEM = issuer.rootPEM
-    // With TLS 1.3 the refusal comes after the handshake, and may be a lost connection.
+    // With TLS 1.3 the rejection arrives after the handshake, and may appear as a lost connection.
     tls.maximumVersion = .tls12
   }
   let client = try site.issuer.issue(hosts: [], commonName: "client")
@@ -126,7 +126,7 @@ private func loggedKeys(_ stage: Stage) async throws {
   keyLog(&engine, path: path)
   let stack = try CurlNetworkStack(engine)
   _ = try await stack.fetch(.balance)
-  // A thread of its own writes the lines; the end of the engine waits for it.
+  // A separate thread writes the lines. Shutting down the engine waits for that thread.
   await stack.shutDown()
   let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
   stage.check("the secrets of connections are logged", text.contains("CLIENT_TRAFFIC_SECRET_0 "))

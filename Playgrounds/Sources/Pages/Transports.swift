@@ -227,7 +227,8 @@ private func echoes(_ factory: MaskConnectionFactory) async throws -> Bool {
   return try await connection.receive(minimum: 5, maximum: 5).data == Data("hello".utf8)
 }
 
-/// A WebSocket within TLS within the transport, whose server passes on what it unmasks.
+/// Checks a WebSocket over TLS over the transport. The transport's server unmasks the data and forwards it to a
+/// WebSocket server.
 private func webSocket(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let server = try LoopbackWebSocketServer(tls: try hosts.identity("chat.example.org"))
   defer { server.stop() }
@@ -250,7 +251,7 @@ private func copy(_ source: any ByteStream, to sink: any ByteStream) async throw
   try await sink.finishWriting()
 }
 
-/// A server of the transport in this process, which sends back what it unmasks.
+/// A dialer to a server of the transport in this process, which unmasks the data and sends it back.
 private let maskedEcho = MemoryDialer { _, stream in
   try await stream.write(Data("MASK1 ".utf8))
   try await ConnectionConformance.echo(Mask(cert: "key").over(stream))

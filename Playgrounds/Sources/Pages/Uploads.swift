@@ -6,7 +6,7 @@ import Lastro
 import LastroEveryday
 import LastroTesting
 
-/// A server of tus that takes all that is sent, and has as much as `held` when it is asked.
+/// Returns a stack whose tus server accepts all data, and reports `held` as the current offset of an upload.
 private func server(holding held: Int) -> TransportNetworkStack {
   let transport = ScriptedTransport { (request, _) throws(TransportError) in
     var head = HTTPResponse(status: .noContent)
@@ -24,7 +24,7 @@ private func server(holding held: Int) -> TransportNetworkStack {
   return TransportNetworkStack(transport: transport)
 }
 
-// Forced: letters and a hyphen are a field name.
+// The literal is a valid field name, so unwrapping it cannot fail.
 // swift-format-ignore: NeverForceUnwrap
 private let offset = HTTPField.Name("Upload-Offset")!
 

@@ -279,7 +279,7 @@ private func limits(_ stage: Stage, _ hosts: StreamHosts) async throws {
   stage.check("the server is told 1009", archive.record.frames.first == .close(1009, ""))
 }
 
-/// A server that restarts once.
+/// Checks the reconnection to a server that restarts once.
 private func reconnection(_ stage: Stage) async throws {
   let dials = EventRecorder<Int>()
   let record = LoopbackWebSocketRecord()
@@ -297,7 +297,7 @@ private func reconnection(_ stage: Stage) async throws {
   stage.check("a new socket begins where the old one ended", record.frames.contains(.text("resume")))
 }
 
-/// The program `Pages chat`, with a user who types.
+/// Runs the program `Pages chat` with a user who types.
 private func chatProgram(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let server = try server(hosts)
   defer { server.stop() }

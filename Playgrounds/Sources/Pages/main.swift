@@ -6,6 +6,6 @@
 
 import Glibc
 
-// URLSession, of which the guide Migrating tells, knows no other word against a proxy.
+// The guide Migrating uses URLSession, which can be kept from using a proxy only by this variable.
 setenv("no_proxy", "127.0.0.1,localhost", 1)
 exit(await Pages.run(Array(CommandLine.arguments.dropFirst())))

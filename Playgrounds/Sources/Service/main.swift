@@ -2,8 +2,8 @@
 
 import Glibc
 
-// A shop that asks three APIs, as a service: `Service` runs it under load while they fail in turn, and tells what its
-// users saw; `Service serve` runs it until SIGTERM or SIGINT.
+// A shop that uses three APIs, as a service. `Service` runs it under load while the APIs fail in turn, and reports the
+// results that users saw. `Service serve` runs it until SIGTERM or SIGINT.
 do {
   switch CommandLine.arguments.dropFirst().first {
   case nil: exit(try await Load.run())

@@ -13,7 +13,7 @@ typealias RawFailure = HTTPFetchError<any Error>
 typealias RawAnswer = Network.Value<Data, ResourceResponse>
 
 extension CurlNetworkStack {
-  /// A stack that no proxy of the environment stands in front of.
+  /// Returns a stack that ignores the proxies that the environment sets.
   static func direct(
     _ edit: (inout CurlConfiguration) -> Void = { _ in }, configuration: StackConfiguration = .patient
   ) throws -> CurlNetworkStack {
@@ -36,7 +36,7 @@ extension CurlNetworkStack {
 }
 
 extension RequestOptions {
-  /// Options with the connection's changed from direct ones.
+  /// Returns options with an edited copy of the direct connection options.
   static func connection(_ edit: (inout ConnectionOptions) -> Void) -> RequestOptions {
     var options = RequestOptions()
     var connection = ConnectionOptions()
@@ -52,7 +52,7 @@ extension Network.Value where T == Data {
 }
 
 extension CurlTransport {
-  /// Returns an engine of a changed default configuration.
+  /// Returns an engine whose default configuration has been edited.
   static func with(_ edit: (inout CurlConfiguration) -> Void) throws(ConfigurationError) -> CurlTransport {
     var configuration = CurlConfiguration()
     edit(&configuration)
@@ -60,7 +60,8 @@ extension CurlTransport {
   }
 }
 
-/// What the failed operation threw; it may throw nothing but a failure of the stack.
+/// Runs an operation that must fail, and returns the failure. An error that is not a failure of the stack fails the
+/// test.
 func failure<Success>(
   sourceLocation: SourceLocation = #_sourceLocation, _ operation: () async throws -> Success
 ) async throws -> RawFailure {
@@ -73,10 +74,10 @@ func failure<Success>(
   return try #require(none, "it should have failed", sourceLocation: sourceLocation)
 }
 
-/// The SHA-256 of bytes, in hexadecimal digits.
+/// Returns the SHA-256 of the bytes as hexadecimal digits.
 func sha256(_ data: Data) -> String { (try? MessageDigest(of: data))?.hexadecimal ?? "" }
 
-/// An engine that trusts an authority, and servers that it certifies.
+/// An engine that trusts a test authority, with servers whose certificates that authority issues.
 struct TrustingEngine {
   let authority: CertificateAuthority
   let dialer: CurlDialer
@@ -92,7 +93,7 @@ struct TrustingEngine {
     dialer = CurlDialer(transport: transport)
   }
 
-  /// A server on 127.0.0.1, over TLS for `localhost` where asked.
+  /// Returns a server on 127.0.0.1. With `tls`, it speaks TLS with a certificate for `localhost`.
   func server(
     tls: Bool = false, _ edit: (inout LoopbackTLS) -> Void = { _ in }, handler: @escaping LoopbackServer.Handler
   ) throws -> LoopbackServer {
@@ -118,7 +119,7 @@ struct TrustingEngine {
     return request
   }
 
-  /// Options that trust the authority, changed.
+  /// Returns options that trust the authority, after an edit.
   func options(_ edit: (inout ConnectionOptions) -> Void) -> ConnectionOptions {
     var options = ConnectionOptions()
     options.tls.roots = .pem(Array(authority.rootPEM.utf8))
@@ -128,7 +129,7 @@ struct TrustingEngine {
   }
 }
 
-/// Bytes that differ from place to place.
+/// Returns pseudorandom bytes.
 func noise(_ count: Int) -> Data {
   var state: UInt32 = 2_463_534_242
   return Data(
@@ -141,7 +142,7 @@ func noise(_ count: Int) -> Data {
 }
 
 extension TestAuthority {
-  /// A stack that trusts the authority, and whose servers a judge decides on.
+  /// Returns a stack that trusts the authority and asks a judge about its servers.
   func stack(
     _ judge: (any ServerTrustJudge)?, names: [String: Int] = [:], _ edit: (inout CurlConfiguration) -> Void = { _ in }
   ) throws -> CurlNetworkStack {

@@ -14,8 +14,7 @@ import Tracing
 @testable import Lastro
 @testable import LastroObservability
 
-/// Fetches through one scenario and keeps everything that can be printed, logged or rendered of it, by where it came
-/// from.
+/// Fetches through one scenario, and records everything that can be printed, logged or rendered, by its place.
 struct SecretFetch {
   struct Output: Sendable {
     var place: String
@@ -28,7 +27,7 @@ struct SecretFetch {
 
   var all: [Output] { outputs.withLock { $0 } }
 
-  /// Fetches; the outputs are then complete.
+  /// Runs the fetch. The outputs are complete when it returns.
   func run() async throws {
     switch scenario {
     case .undecodableKeys: try await run(SecretScenario.Keyed.self, errors: .json(APIFailure.self))
@@ -62,7 +61,7 @@ struct SecretFetch {
     var resource = HTTPResource<M, E>(endpoint, decoding: .json(M.self), errorDecoding: errors)
     if scenario == .noData { resource.options.requiresBody = true }
     if scenario == .makerThrows { resource.baseRequestMaking = BaseRequestMaking { throw SecretScenario.Broken() } }
-    // What fails before the endpoint is asked has only the resource's own options to go by.
+    // For a failure before the endpoint is asked, only the resource's own options name the secrets.
     if scenario == .makerThrows, endpoint.isMarked { resource.options.secrets = Set(Planted.allCases.map(\.secret)) }
     await fetch(resource, from: stack, transport)
     keep("configuration", configuration)
@@ -106,7 +105,7 @@ struct SecretFetch {
     keep("request", error.request)
     keep("snippet", error.bodySnippet)
     switch error.retryEnd {
-    // What an application gave comes back as it is; the error's own texts mask it.
+    // An error of the application is returned unchanged. The texts of the fetch error mask it.
     case .policy(.custom(_ as SecretScenario.Broken)): break
     case let end: keep("retry end", end)
     }
@@ -127,14 +126,14 @@ struct SecretFetch {
     if let apiError = error.apiError as? RawAPIError { keep("API error as bytes", apiError) }
   }
 
-  /// Keeps all that observers are told.
+  /// An observer that records every event.
   private struct Observer: FetchObserver {
     let fetch: SecretFetch
 
     func observe(_ event: FetchEvent) { fetch.keep("event", event) }
   }
 
-  /// Keeps all that interceptors are told.
+  /// The hooks that record everything interceptors receive.
   private var hooks: Hooks {
     var hooks = Hooks()
     hooks.make = { result, context in
@@ -173,7 +172,7 @@ struct SecretFetch {
     keepText("span", texts.joined(separator: "\n"))
   }
 
-  /// Keeps a value in every way in which people print one.
+  /// Records a value in every form in which it might be printed.
   fileprivate func keep<Value>(_ place: String, _ value: Value) {
     var dumped = ""
     dump(value, to: &dumped)
@@ -198,14 +197,14 @@ struct SecretFetch {
   }
 }
 
-/// Where a secret is planted; each has its own, so that a search tells which one came out.
+/// A place in which a secret is planted. Each place has its own secret, so that a search shows which one leaked.
 enum Planted: String, CaseIterable {
   case header, cookie, basicPassword, query, pathSegment, jsonField, formField, proxyPassword, keyPassword, sessionToken
 
-  /// Its text: nothing that a name would give away, and a bit of all that notations escape.
+  /// The text of the secret. No name in it gives it away, and it contains characters that each notation escapes.
   var text: String {
     switch self {
-    // Blanks and quotes would end a cookie.
+    // Spaces and quotes would end a cookie.
     case .cookie: "c00kie-+/%41=~\\é-" + rawValue
     default: rawValue + " s3c\"r%2Ft\\/&=+<é🔑>'~"
     }
@@ -213,7 +212,7 @@ enum Planted: String, CaseIterable {
 
   var secret: Secret { Secret(text) }
 
-  /// What a server might repeat: each secret in every notation, one a line.
+  /// A text that a server might send back: each secret in every notation, one per line.
   static let echo: String = {
     allCases.flatMap { planted in
       SecretNotation.all(of: planted.text).map {
@@ -222,7 +221,7 @@ enum Planted: String, CaseIterable {
     }.joined(separator: "\n")
   }()
 
-  /// The same in what may stand in a header field, and in a URL.
+  /// The same secrets in the form that a header field can carry. The next property is the form for a URL.
   static let echoField: String = {
     allCases.map { "[" + $0.text + "] " + Data($0.text.utf8).base64EncodedString() }.joined(separator: ", ")
   }()
@@ -233,16 +232,16 @@ enum Planted: String, CaseIterable {
     return "/echo/" + path + "?" + texts.map { "q=" + $0.pathSegment.lowercasedEscapes }.joined(separator: "&")
   }()
 
-  /// The secrets that are in a text, by place and notation.
+  /// Returns the secrets found in a text, by place and notation.
   static func found(in text: String) -> [String] {
-    // C's search is the one that is fast in a debug build; it stops at a NUL.
+    // C's search is fast even in a debug build, but it stops at a NUL.
     text.replacing("\0", with: " ").withCString { text in
       notations.filter { notation in notation.text.withCString { strstr(text, $0) != nil } }.map(\.name)
     }
   }
 
   private static let notations: [(name: String, text: String)] = allCases.flatMap { planted in
-    // A list of numbers is how `dump` shows bytes, each after a dash.
+    // `dump` prints bytes as a list of numbers, each after a dash.
     let numbers = planted.text.utf8.prefix(12).map(String.init)
     return SecretNotation.all(of: planted.text).filter { !$0.name.hasPrefix("base64 of") }.map {
       ("\(planted.rawValue), \($0.name)", $0.text)
@@ -258,18 +257,19 @@ enum Planted: String, CaseIterable {
 }
 
 extension String {
-  /// Percent-encoding in lower case.
+  /// The text with its percent-encoding in lower case.
   var lowercasedEscapes: String { SecretNotation.lowerCaseEscapes(self) }
 }
 
-/// An endpoint with a secret wherever one may be.
+/// An endpoint with a secret in every place that can have one.
 struct SecretEndpoint: HTTPResourceEndpoint {
-  /// What the body is.
+  /// The format of the body.
   enum Body: String, CaseIterable {
     case json, form
   }
 
-  /// The same request made of plain strings is what the search must find everything in.
+  /// Whether the secrets are marked as such. The search must find all of them in the same request made of plain
+  /// strings.
   var isMarked = true
   var body = Body.json
 
@@ -328,12 +328,12 @@ struct SecretEndpoint: HTTPResourceEndpoint {
     try request.setHeader("Authorization", Self.basic, prefix: "Basic ")
     try request.appendQueryItem("q", Planted.query.secret)
     try request.appendPathSegment(Planted.pathSegment.secret)
-    // The server repeats that of the other body too.
+    // The server repeats the secret of the other body, too.
     request.options.secrets.insert(body == .json ? Planted.formField.secret : Planted.jsonField.secret)
   }
 }
 
-/// Adds a secret as an authenticator does.
+/// An interceptor that adds a secret, as an authenticator does.
 struct SessionInterceptor: HTTPResourceInterceptor {
   var isMarked = true
 

@@ -23,11 +23,11 @@ struct SecretsEverywhereTests {
   static func expectNoSecret(in scenario: SecretScenario, body: SecretEndpoint.Body) async throws {
     let fetch = SecretFetch(scenario: scenario, endpoint: SecretEndpoint(body: body))
     try await fetch.run()
-    // Most are the same as others: one place of each is enough.
+    // Many outputs are equal: one place of each text is enough.
     let outputs = Dictionary(fetch.all.map { ($0.text, $0.place) }) { first, _ in first }
     #expect(outputs.count > 20)
     for (text, place) in outputs {
-      // The search takes long, and others that run meanwhile have limits in time.
+      // The search takes long, and tests that run at the same time have time limits.
       await Task.yield()
       let found = Planted.found(in: text)
       #expect(found.isEmpty, "\(place) has \(found): \(text.prefix(2000))")
@@ -44,7 +44,7 @@ struct SecretsEverywhereTests {
   }
 }
 
-/// A way in which a fetch ends, with a server, or a transport, that repeats all it was sent.
+/// A way in which a fetch ends. The server or the transport repeats everything that it was sent.
 enum SecretScenario: String, CaseIterable, Sendable {
   case succeeds, succeedsAfterRedirect, succeedsAfterRetries
   case status, statusWithAPIError, statusWithUndecodableError, statusWithTextError, statusAfterRedirect
@@ -130,7 +130,7 @@ enum SecretScenario: String, CaseIterable, Sendable {
     }
   }
 
-  /// What the interceptor of the test answers when a failure is told.
+  /// Returns the retry action of the test's interceptor for a failure.
   func action(_ context: AttemptContext) -> Retry.Action {
     switch self {
     case .succeedsAfterRetries, .cancelled, .notRetried: .retry
@@ -140,12 +140,12 @@ enum SecretScenario: String, CaseIterable, Sendable {
     }
   }
 
-  /// What an application throws, telling all.
+  /// An error of an application that contains every secret.
   struct Broken: Error, CustomStringConvertible {
     var description: String { "cannot work with \(Planted.echoField)" }
   }
 
-  /// A model whose keys are the payload's.
+  /// A model whose keys come from the payload.
   struct Keyed: Decodable {
     var names: [String: String]
   }

@@ -26,7 +26,7 @@ struct ResilienceTellingTests {
     return TransportNetworkStack(transport: transport, configuration: configuration)
   }
 
-  /// Stage and code of the failure, or the status of the answer; and the account of the call.
+  /// Returns the stage and code of the failure, or the status of the response, and the ledger of the call.
   private static func end(
     _ stack: TransportNetworkStack, _ use: ResilienceUse? = nil
   ) async throws -> (String, AttemptLedger) {
@@ -43,7 +43,7 @@ struct ResilienceTellingTests {
     ledger.attempts.last?.facts?.notes ?? []
   }
 
-  /// The notes of the last attempt, as they stand in JSON.
+  /// Returns the notes of the last attempt, as JSON contains them.
   private static func written(_ ledger: AttemptLedger) throws -> [[String: Any]] {
     let object = try JSONSerialization.jsonObject(with: Data(ledger.json().utf8)) as? [String: Any]
     let attempts = try #require(object?["attempts"] as? [[String: Any]])

@@ -18,7 +18,7 @@ struct ResilientTransportTests {
 
   private static func key() throws -> ResilienceKey { ResilienceKey(try Origin("https://api.example.org")) }
 
-  /// Stage and code of the failure; the status of the answer.
+  /// Returns the stage and code of the failure, or the status of the response.
   private static func end(_ transport: any Transport, _ request: TransferRequest = request()) async -> String {
     do throws(TransportError) {
       return "\(try await transport.execute(request).head.status.code)"
@@ -165,7 +165,7 @@ struct ResilientTransportTests {
         attempts.append(error.attempts.count)
       }
     }
-    // The circuit opens with the fifth.
+    // The fifth failure opens the circuit.
     #expect(attempts == [3, 3, 1])
     #expect(scripted.requests.count == 5)
   }

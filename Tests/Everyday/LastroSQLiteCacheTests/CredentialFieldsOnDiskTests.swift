@@ -10,8 +10,8 @@ import Testing
 
 @Suite("The cache on disk tells users apart by every field that carries a credential", .timeLimit(.minutes(5)))
 struct CredentialFieldsOnDiskTests {
-  /// Stores of one folder, one for each request. They stay open to the end: a store that closes locks the database for
-  /// a moment, and on a busy machine for longer than the next one waits.
+  /// The stores of one folder, one for each request. They stay open to the end: a store that closes locks the database
+  /// for a moment, and on a busy machine for longer than the next store waits.
   private struct Stores {
     let folder = SQLiteCacheStoreTests.Folder()
     private var open: [SQLiteCacheStore] = []
@@ -28,7 +28,7 @@ struct CredentialFieldsOnDiskTests {
   ) async throws -> String {
     var configuration = StackConfiguration()
     configuration.cache = HTTPCache(store: store)
-    // A busy machine may take longer than a cache waits for its store.
+    // On a busy machine, the store may take longer than a cache waits for it.
     configuration.timeSource = ManualClock().timeSource
     let stack = TransportNetworkStack(transport: origin, configuration: configuration)
     let resource = try RawHTTPResource.test(fields: fields)
@@ -77,7 +77,7 @@ struct CredentialFieldsOnDiskTests {
     for _ in 0..<2 {
       for (number, way) in ways.enumerated() { #expect(try await get(way) == "body \(number)") }
     }
-    // A client certificate is a credential, and stays in memory.
+    // A client certificate is a credential, so these answers stay in memory.
     for number in 0..<2 {
       let own = try await get { $0.tls.identity = .init(certificate: .bytes([1])) }
       #expect(own == "body \(ways.count + number)")

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("The store on disk", .timeLimit(.minutes(5)))
 struct SQLiteCacheStoreTests {
-  /// A folder that goes with the test.
+  /// A folder that is removed at the end of the test.
   final class Folder {
     let path: String
 
@@ -26,7 +26,8 @@ struct SQLiteCacheStoreTests {
     var database: String { path + "/cache.sqlite3" }
   }
 
-  /// Over what stands in the database. Made each time: LeakSanitizer does not see where the bytes of a global are kept.
+  /// A body that is too large for the database. It is created each time, because LeakSanitizer does not see where the
+  /// bytes of a global are kept.
   static var large: Data { Data(repeating: 7, count: 100_000) }
   static let small = Data("small".utf8)
 
@@ -89,7 +90,8 @@ struct SQLiteCacheStoreTests {
         head.isCredentialed = true
         await Self.add(store, Self.key(3), Self.small, head)
         #expect(await Self.body(store, Self.key(3)) == Self.small)
-        // What is on the disk takes no cookie, and nothing of an answer to credentials.
+        // Without `persistsCredentialed`, an answer on the disk is not updated with a cookie, or with an answer to
+        // credentials.
         await Self.add(store, Self.key(4), Self.small)
         for fields in [[.eTag: "\"a\"", .setCookie: "s=1"], [.eTag: "\"b\""]] as [HTTPFields] {
           var changed = try #require(await store.heads(for: Self.key(4)).first)
@@ -114,7 +116,7 @@ struct SQLiteCacheStoreTests {
         #expect(await Self.body(store, Self.key(number)) == (persists ? Self.small : nil))
       }
       #expect(await store.heads(for: Self.key(3)).first?.isCredentialed == (persists ? true : nil))
-      // Who opens the folder anew may think otherwise of what is on the disk.
+      // A store that opens the folder later with stricter settings does not return these answers.
       let careful = try SQLiteCacheStore(directory: folder.path)
       for number in [2, 3] as [UInt8] { #expect(await Self.body(careful, Self.key(number)) == nil) }
       await store.removeAll(ofURL: Self.key(1).url)
@@ -137,7 +139,7 @@ struct SQLiteCacheStoreTests {
     ] as [(String, HTTPFields, Bool)] {
       for isReopened in [false, false, true] {
         var configuration = StackConfiguration()
-        // However slow the disk: on a clock that stands still the store is waited for.
+        // The clock does not advance, so that the store is waited for however slow the disk is.
         configuration.timeSource = ManualClock().timeSource
         configuration.cache = HTTPCache(
           store: try SQLiteCacheStore(directory: folder.path), policy: HTTPCachePolicy(partitioning: partitioning))
@@ -282,7 +284,7 @@ struct SQLiteCacheStoreTests {
     await store.freshen(head)
     #expect(await Self.body(store, Self.key(1)) == nil)
     #expect(await Self.body(store, Self.key(2)) != nil)
-    // What another process removed is not counted any more when room is made.
+    // Answers that another process removed no longer count when room is made.
     head.head.headerFields[.contentLanguage] = nil
     await store.freshen(head)
     let other = try SQLiteCacheStore(directory: folder.path, maximumBytes: 200_000, time: clock.timeSource)
@@ -314,7 +316,7 @@ struct SQLiteCacheStoreTests {
       #expect(bodies.0 == bodies.1)
       if bodies.0 != nil { kept += 1 }
     }
-    // One of them may have found the database busy for too long.
+    // A write may have failed because the database was busy for too long.
     #expect(kept >= 40)
   }
 
@@ -326,14 +328,14 @@ struct SQLiteCacheStoreTests {
     try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
     let error = #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path) }
     #expect(error?.hint?.contains("chmod 700") == true)
-    // Those of others may not even read it.
+    // Others may not even have read access.
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
     #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path) }
     #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path + "/a/b") }
     try Data().write(to: URL(filePath: folder.path + "/file"))
     #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path + "/file") }
     #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path, maximumBytes: 0) }
-    // A link may lead to where the folder is, but not be it.
+    // A symbolic link may be part of the path, but the folder itself must not be a link.
     let above = Folder()
     try FileManager.default.createDirectory(atPath: above.path, withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: above.path)

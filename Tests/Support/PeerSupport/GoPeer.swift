@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A server on Go's `net/http`, over TLS for `localhost`, by HTTP/1.1 and HTTP/2.
+/// A server built with Go's `net/http`. It serves `localhost` over TLS, with HTTP/1.1 and HTTP/2.
 ///
-/// | target | answer |
+/// | target | response |
 /// |---|---|
-/// | `POST /json` | how many JSON values the body has, as `encoding/json` reads them: 512 bytes at first, then more |
-/// | `POST /reads/N` | how many bytes the body has, read N bytes at a time |
+/// | `POST /json` | the number of JSON values in the body; `encoding/json` reads 512 bytes first, then more |
+/// | `POST /reads/N` | the number of bytes in the body, read N bytes at a time |
 /// | `POST /limited` | 429, before the body is read |
-/// | `/held` | `begun`, and after a `POST /release`, `done` |
+/// | `/held` | `begun `, and after a request for `/release`, `done` |
 package enum GoPeer {
   package static func start() async throws -> Peer {
     let go = try PeerProcess.find(["go"], package: "golang-go")
-    // Built where all peers' programs are, with a cache of its own: nothing of the user's is read or written.
+    // Built in a temporary directory with its own cache, so that no file of the user is read or written.
     let build = try PeerDirectory()
     let source = try build.write(program, to: "server.go")
     let environment = [

@@ -5,14 +5,14 @@ import Glibc
 
 /// Python's `websockets` as a server, with permessage-deflate and the subprotocol `chat`.
 ///
-/// | path | what it does |
+/// | path | action |
 /// |---|---|
 /// | `/echo` | sends every message back |
 /// | `/close` | closes with 4001 and the reason `go` |
-/// | `/cut` | ends the TCP connection without a Close frame |
+/// | `/cut` | closes the TCP connection without a Close frame |
 package enum WebSocketPeer {
   package static func start() async throws -> Peer {
-    // The system's own: another Python does not know the system's packages.
+    // The system's Python: only it finds the packages that the system has installed.
     let program = "/usr/bin/python3"
     guard access(program, X_OK) == 0 else {
       throw PeerError("\(program) is not installed: run `make setup`, or install the package python3-websockets")
@@ -54,7 +54,7 @@ package enum WebSocketPeer {
 }
 
 extension PeerDirectory {
-  /// Writes what file servers of ``PeerSite`` serve, and gives the folder.
+  /// Writes the files that the file servers of ``PeerSite`` serve, and returns the folder's path.
   func writeSite() throws -> String {
     let period = Data(0..<251)
     var content = Data()
@@ -66,7 +66,7 @@ extension PeerDirectory {
   }
 }
 
-/// nginx. Its third port is in the clear.
+/// The nginx server. Its third port serves plain HTTP.
 enum NginxSite {
   static func start(_ certificates: PeerCertificates, origin: Int) async throws -> Peer {
     let program = try PeerProcess.find(["nginx"], package: "nginx-light")
@@ -111,7 +111,7 @@ enum NginxSite {
   }
 }
 
-/// lighttpd.
+/// The lighttpd server.
 enum LighttpdSite {
   static func start(_ certificates: PeerCertificates, origin: Int) async throws -> Peer {
     let program = try PeerProcess.find(["lighttpd"], package: "lighttpd")
@@ -143,7 +143,7 @@ enum LighttpdSite {
   }
 }
 
-/// Apache's httpd.
+/// The Apache HTTP server.
 enum ApacheSite {
   static func start(_ certificates: PeerCertificates, origin: Int) async throws -> Peer {
     let program = try PeerProcess.find(["apache2"], package: "apache2-bin")
@@ -194,7 +194,7 @@ enum ApacheSite {
   }
 }
 
-/// Caddy.
+/// The Caddy server.
 enum CaddySite {
   static func start(_ certificates: PeerCertificates, origin: Int) async throws -> Peer {
     let program = try PeerProcess.find(["caddy"], package: "caddy")
@@ -243,9 +243,9 @@ enum CaddySite {
   }
 }
 
-/// nghttpd of nghttp2: HTTP/2 only.
+/// The server nghttpd of nghttp2, which speaks HTTP/2 only.
 enum NghttpdSite {
-  /// - Parameter options: `--echo-upload` for `/mirror`, or `--early-response`, whose answers `--trailer` breaks.
+  /// - Parameter options: `--echo-upload` for `/mirror`, or `--early-response`, which cannot be used with `--trailer`.
   static func start(_ certificates: PeerCertificates, _ options: String...) async throws -> Peer {
     let program = try PeerProcess.find(["nghttpd"], package: "nghttp2-server")
     return try await Peer.start(certificates: certificates) { directory, ports in
@@ -260,7 +260,7 @@ enum NghttpdSite {
   }
 }
 
-/// Node. Its third port is in the clear, for those that pass on what they are asked.
+/// A server on Node. Its third port serves plain HTTP, for proxies that forward requests to it.
 enum NodeSite {
   static func start(_ certificates: PeerCertificates) async throws -> Peer {
     let program = try PeerProcess.find(["node", "nodejs"], package: "nodejs")
@@ -316,9 +316,9 @@ enum NodeSite {
     """#
 }
 
-/// hypercorn, a server in Python. Made by `make setup`.
+/// hypercorn, a server written in Python. `make setup` installs it.
 ///
-/// It ends idle connections with close_notify, and waits half a minute for ours.
+/// It closes idle connections with a close_notify alert, and waits 30 seconds for the client's alert.
 enum HypercornSite {
   static func start(_ certificates: PeerCertificates, idle: Int) async throws -> Peer {
     let program = try PeerProcess.installed("hypercorn")
@@ -340,7 +340,7 @@ enum HypercornSite {
   }
 }
 
-/// granian, a server in Rust for applications in Python. Made by `make setup`.
+/// granian, a server written in Rust for Python applications. `make setup` installs it.
 enum GranianSite {
   static func start(_ certificates: PeerCertificates, idle: Int) async throws -> Peer {
     let program = try PeerProcess.installed("granian")
@@ -403,9 +403,9 @@ private enum PythonApplication {
     """#
 }
 
-/// haproxy: HTTP/2 and HTTP/1.1 over TLS outside, HTTP/1.1 in the clear inside.
+/// haproxy as a reverse proxy: it accepts HTTP/2 and HTTP/1.1 over TLS, and speaks plain HTTP/1.1 to the origin server.
 enum HAProxySite {
-  /// - Parameter files: port of a server of files.
+  /// - Parameter files: the port of a file server.
   static func start(_ certificates: PeerCertificates, origin: Int, files: Int) async throws -> Peer {
     let program = try PeerProcess.find(["haproxy"], package: "haproxy")
     return try await Peer.start(ports: 2, certificates: certificates) { directory, ports in

@@ -4,14 +4,15 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// Plain blocking sockets on 127.0.0.1, for starting peers and for checking them without an HTTP client.
+/// Blocking sockets on 127.0.0.1, used to start peers and to check them without an HTTP client.
 package enum Loopback {
   private static let turn = Atomic<Int>(.random(in: 0..<22_000))
 
-  /// A port without a listener now. Another process may take it before it is used: starters try again.
+  /// Returns a port that has no listener now. Another process may bind it before it is used, so callers try again.
   ///
-  /// It is below those the kernel hands out by itself (from 32,768 on), and no two calls give the same: a client's
-  /// connection or another peer would take it before a slow program binds it, and answer in its place.
+  /// The port is below the kernel's ephemeral ports (from 32,768 on), and no two calls return the same port. Otherwise
+  /// a client's connection or another peer could take the port before a slow program binds it, and respond in its
+  /// place.
   package static func freePort() throws -> Int {
     for _ in 0..<1000 {
       let port = 10_000 + turn.wrappingAdd(1, ordering: .relaxed).oldValue % 22_000
@@ -32,14 +33,14 @@ package enum Loopback {
     }
   }
 
-  /// Whether a server accepts connections on the port.
+  /// Returns whether a server accepts connections on the port.
   package static func accepts(port: Int) -> Bool {
     guard let descriptor = try? connected(port: port) else { return false }
     close(descriptor)
     return true
   }
 
-  /// Whether this process has a connection to the port that both ends keep open.
+  /// Returns whether this process has a connection to the port that neither end has closed.
   static func isConnected(to port: Int) -> Bool {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return names.lazy.compactMap { Int32($0) }.contains { farPort($0) == port && isOpenAtBothEnds($0) }
@@ -61,9 +62,9 @@ package enum Loopback {
     return result == 0 && Int(information.tcpi_state) == TCP_ESTABLISHED
   }
 
-  /// Sends `bytes` and gives everything that comes back until the peer closes, at most `limit` bytes.
+  /// Sends `bytes` and returns everything received until the peer closes the connection, at most `limit` bytes.
   ///
-  /// - Throws: ``PeerError`` when no server listens, or nothing moves for a minute.
+  /// - Throws: ``PeerError`` if no server listens, or if the connection makes no progress for a minute.
   package static func exchange(port: Int, sending bytes: [UInt8], limit: Int = 1 << 20) throws -> [UInt8] {
     let descriptor = try connected(port: port)
     defer { close(descriptor) }
@@ -88,7 +89,7 @@ package enum Loopback {
     return received
   }
 
-  /// Sends text and gives text back, as ``exchange(port:sending:limit:)`` does.
+  /// Sends a text and returns the response as text, like ``exchange(port:sending:limit:)``.
   package static func exchange(port: Int, sending text: String) throws -> String {
     String(decoding: try exchange(port: port, sending: Array(text.utf8)), as: UTF8.self)
   }
@@ -119,16 +120,16 @@ package enum Loopback {
   }
 }
 
-/// The text of `errno`.
+/// Returns the system's message for `errno`.
 func errorText() -> String { String(cString: strerror(errno)) }
 
-/// A TCP socket that listens on 127.0.0.1, as `/proc` shows it.
+/// A TCP socket that listens on 127.0.0.1, found through `/proc`.
 struct ListeningSocket {
   private let link: String
 
-  /// - Throws: ``PeerError`` when no server listens there.
+  /// - Throws: ``PeerError`` if no server listens on the port.
   init(port: Int) throws {
-    // While sockets come and go, a table that is read in pieces may lack some: it is read again.
+    // The table is read in pieces. If sockets open and close meanwhile, rows may be missing, so it is read again.
     for _ in 0..<1000 {
       if let inode = Self.inode(port: port) {
         link = "socket:[\(inode)]"
@@ -148,7 +149,7 @@ struct ListeningSocket {
     }?[9]
   }
 
-  /// The processes that have it open; those of other users are not seen.
+  /// Returns the ids of the processes that have the socket open, except processes of other users.
   func owners() -> Set<Int32> {
     let processes = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }
     return Set(processes.filter(isOpen))
@@ -165,8 +166,8 @@ struct ListeningSocket {
 
 /// Files of `/proc`.
 package enum KernelFile {
-  /// All of a file; empty when there is none. The kernel gives its tables in pages and says that their size is 0, for
-  /// which Foundation gives the first page.
+  /// Returns the whole text of a file, or an empty text if the file does not exist. The kernel returns its tables in
+  /// pages and reports a size of 0, so Foundation would read only the first page.
   package static func text(_ path: String) -> String {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return "" }

@@ -3,23 +3,23 @@
 import FoundationEssentials
 import Glibc
 
-/// nginx with one listener for each way of reaching it. What it answers stands in ``NginxConfiguration``.
+/// An nginx server with one listener for each protocol and TLS setup. ``NginxConfiguration`` lists its responses.
 package final class NginxPeer: Sendable {
-  /// Who listens where.
+  /// The ports of the listeners.
   package struct Ports: Sendable {
-    /// HTTP/1.1 in the clear.
+    /// Plain HTTP/1.1.
     package let plain: Int
-    /// HTTP/2 in the clear, prior knowledge only (h2c).
+    /// Plain HTTP/2, with prior knowledge only (h2c).
     package let h2c: Int
-    /// HTTP/2 and HTTP/1.1 over TLS 1.2 and 1.3, by ALPN.
+    /// HTTP/2 and HTTP/1.1 over TLS 1.2 and 1.3, negotiated by ALPN.
     package let tls: Int
     /// HTTP/1.1 over TLS.
     package let tlsHTTP1: Int
-    /// As ``tls``, and a client certificate of the authority is required.
+    /// Like ``tls``, but it requires a client certificate of the authority.
     package let clientCertificate: Int
     /// TLS 1.0 and 1.1 only.
     package let obsoleteTLS: Int
-    /// One for each ``NginxPeer/Site`` asked for: HTTP/1.1 over TLS.
+    /// The port of each requested ``NginxPeer/Site``: HTTP/1.1 over TLS.
     package let sites: [Int]
 
     var all: [Int] { [plain, h2c, tls, tlsHTTP1, clientCertificate, obsoleteTLS] + sites }
@@ -35,7 +35,7 @@ package final class NginxPeer: Sendable {
     }
   }
 
-  /// A listener with a certificate and TLS versions of its own.
+  /// A listener with its own certificate and TLS versions.
   package struct Site: Sendable {
     let chainPEM: String
     let privateKeyPEM: String
@@ -44,9 +44,9 @@ package final class NginxPeer: Sendable {
     let ocspResponse: [UInt8]?
 
     /// - Parameters:
-    ///   - protocols: as nginx writes them.
-    ///   - clientAuthorityPEM: when given, a client certificate of this authority is required.
-    ///   - ocspResponse: DER of what is stapled; by default nothing is.
+    ///   - protocols: the TLS versions, in the notation of nginx.
+    ///   - clientAuthorityPEM: the authority whose client certificate is required. By default none is required.
+    ///   - ocspResponse: the OCSP response to staple, as DER. By default none is stapled.
     package init(
       chainPEM: String, privateKeyPEM: String, protocols: String = "TLSv1.2 TLSv1.3",
       clientAuthorityPEM: String? = nil, ocspResponse: [UInt8]? = nil
@@ -59,11 +59,11 @@ package final class NginxPeer: Sendable {
     }
   }
 
-  /// Who listens where.
+  /// The ports of the listeners.
   package let ports: Ports
-  /// The certificates in use.
+  /// The certificates of the server and its clients.
   package let certificates: PeerCertificates
-  /// Path of the Unix socket that speaks HTTP/1.1 in the clear.
+  /// The path of the Unix socket that serves plain HTTP/1.1.
   package var socketPath: String { directory.file("nginx.sock") }
 
   private let directory: PeerDirectory
@@ -76,11 +76,11 @@ package final class NginxPeer: Sendable {
     self.process = process
   }
 
-  /// Starts it and waits until it accepts connections.
+  /// Starts nginx and waits until it accepts connections.
   ///
   /// - Parameters:
-  ///   - sites: further listeners.
-  ///   - reloads: whether certificates will be replaced: that takes a master process with a worker.
+  ///   - sites: additional listeners.
+  ///   - reloads: whether certificates will be replaced, which requires a master process with a worker.
   package static func start(sites: [Site] = [], reloads: Bool = false) async throws -> NginxPeer {
     let program = try PeerProcess.find(["nginx"], package: "nginx-light")
     let certificates = try await PeerCertificates()
@@ -94,8 +94,8 @@ package final class NginxPeer: Sendable {
       let configuration = try NginxConfiguration.text(
         ports: ports, certificates: certificates, directory: directory, sites: sites, reloads: reloads)
       let file = try directory.write(configuration, to: "nginx.conf")
-      // `-e` before the configuration is read: the built-in path may not be ours to write.
-      // A master that dies takes its workers along when it is asked to.
+      // `-e` applies before the configuration is read. The built-in path may not be writable for us.
+      // A master ends its workers when it receives SIGTERM, but not when it is killed.
       let launch = PeerProcess.Launch(
         program: program, arguments: ["-e", "stderr", "-p", directory.path, "-c", file],
         deathSignal: reloads ? "TERM" : "KILL")
@@ -104,28 +104,28 @@ package final class NginxPeer: Sendable {
     }
   }
 
-  /// One line for each request answered so far: connection number, method, target, protocol, status, request bytes.
+  /// Returns one line for each request so far: connection number, method, target, protocol, status, request bytes.
   package func accessLog() -> [String] { directory.lines(of: "access.log") }
 
-  /// The bytes that were put to `/upload/NAME`; empty when none were.
+  /// Returns the text that was uploaded to `/upload/NAME`, or an empty text if there was no upload.
   package func uploaded(_ name: String) -> String { directory.text(of: "www/upload/\(name)") }
 
-  /// For one started with `reloads`. Puts other files in the place of a site's certificate and key, makes nginx read
-  /// its configuration again (SIGHUP), as `nginx -s reload` does, and waits until every new connection sees the
-  /// certificate. Idle connections are closed.
+  /// Replaces a site's certificate and key, makes nginx reload its configuration (SIGHUP), as `nginx -s reload` does,
+  /// and waits until every new connection sees the new certificate. Idle connections are closed. The server must have
+  /// been started with `reloads`.
   ///
   /// - Parameters:
-  ///   - index: of the site among those asked for.
-  ///   - site: certificate and key; the rest stays as it was.
-  /// - Throws: ``PeerError`` when the worker with the old one still accepts connections after two minutes.
+  ///   - index: the index of the site among the requested sites.
+  ///   - site: the new certificate and key. The site's other values are ignored.
+  /// - Throws: ``PeerError`` if the worker with the old certificate still accepts connections after two minutes.
   package func replaceCertificate(ofSite index: Int, with site: Site) async throws {
     try directory.write(site.chainPEM, to: "site\(index).pem")
     try directory.write(site.privateKeyPEM, to: "site\(index).key")
     let socket = try ListeningSocket(port: ports.sites[index])
     let replaced = socket.owners().subtracting([process.id])
     kill(process.id, SIGHUP)
-    // The new worker accepts before the old one ceases to: a handshake that sees the new certificate proves nothing for
-    // the next.
+    // The new worker accepts connections before the old one stops accepting. A handshake that sees the new certificate
+    // does not prove that the next one will.
     let deadline = ContinuousClock.now + .seconds(120)
     while ContinuousClock.now < deadline {
       let owners = socket.owners()
@@ -135,40 +135,40 @@ package final class NginxPeer: Sendable {
     throw PeerError("nginx does not present the new certificate:\n\(directory.text(of: "log"))")
   }
 
-  /// Kills it.
+  /// Kills the server.
   package func stop() { process.stop() }
 }
 
-/// What ``NginxPeer`` serves, on every listener alike:
+/// The configuration of ``NginxPeer``. Every listener serves the same targets:
 ///
-/// | target | answer |
+/// | target | response |
 /// |---|---|
-/// | `/files/NAME` | a file of ``sizes``, byte `i` being `i % 251`; ranges and validators as nginx does them |
-/// | `/slow/NAME` | the same, 16 KiB a second |
-/// | `/text` | 64 KiB of text; `Content-Encoding: gzip` where the request accepts it |
+/// | `/files/NAME` | a file of ``sizes`` whose byte `i` is `i % 251`, with nginx's ranges and validators |
+/// | `/slow/NAME` | the same file at 16 KiB per second |
+/// | `/text` | 64 KiB of text, with `Content-Encoding: gzip` if the request accepts it |
 /// | `/json` | `{"message":"hello"}` |
-/// | `/status/NNN` | that status (redirects lead to `/json`) |
-/// | `/redirect/N` | N redirects (25 at most), then `/json` |
+/// | `/status/NNN` | the status NNN (redirects lead to `/json`) |
+/// | `/redirect/N` | N redirects (at most 25), then `/json` |
 /// | `/redirect/loop` | a redirect to itself |
-/// | `/redirect-to?to=URL` | 302 to that URL, which is taken as it is |
-/// | `/connection` | connection number, how many requests it has served, protocol |
-/// | `/echo` | a line each: method, target, protocol, `Host`, `User-Agent`, `Authorization`, `X-Test`, client's DN |
+/// | `/redirect-to?to=URL` | 302 to the URL, which is not decoded |
+/// | `/connection` | the connection number, the number of requests on the connection, and the protocol |
+/// | `/echo` | lines: method, target, protocol, `Host`, `User-Agent`, `Authorization`, `X-Test`, the client's DN |
 /// | `/client` | the client's address |
-/// | `/cookies` | a line each: `Cookie`, its `session` as nginx reads it; sets `session` and, `Secure`, `proof` |
-/// | `/cookies/503` | 503, and sets `busy` |
-/// | `/close` | as `/json`, and the connection is closed |
-/// | `/basic` | as `/text`, for user `lastro`, password `secret` |
+/// | `/cookies` | lines: `Cookie`, its `session` as nginx reads it; sets the cookies `session` and `proof` (`Secure`) |
+/// | `/cookies/503` | 503, with the cookie `busy` |
+/// | `/close` | like `/json`, and the connection is closed |
+/// | `/basic` | like `/text`, for the user `lastro` with the password `secret` |
 /// | `PUT /upload/NAME` | stores the body, up to 64 MiB (``NginxPeer/uploaded(_:)``); `DELETE` removes it |
-/// | `POST /post` | reads the body, up to 64 MiB, and answers its `Content-Length` as upstream saw it |
+/// | `POST /post` | the `Content-Length` that the upstream server received, after the body (up to 64 MiB) is read |
 /// | `POST /early` | 413 without reading a body larger than 1 KiB |
 /// | `POST /early/NNN` | 200, 401 or 413 without reading the body |
 package enum NginxConfiguration {
-  /// Names and sizes of the files under `/files/` and `/slow/`.
+  /// The names and sizes of the files under `/files/` and `/slow/`.
   package static let sizes: [(name: String, bytes: Int)] = [
     ("0", 0), ("1", 1), ("1k", 1024), ("64k", 64 * 1024), ("1m", 1024 * 1024), ("11m", 11 * 1024 * 1024),
   ]
 
-  /// The statuses `/status/NNN` knows.
+  /// The statuses that `/status/NNN` supports.
   package static let statuses =
     Array(200...206) + [300, 301, 302, 303, 304, 307, 308] + Array(400...418) + [422, 425, 426, 428, 429, 431, 451]
     + Array(500...505) + [511, 599]
@@ -225,7 +225,7 @@ package enum NginxConfiguration {
       }
       """
     }
-    // One process without a master, where it does: a killed master would leave its workers behind.
+    // A single process without a master if possible, because a killed master would leave its workers running.
     let processes =
       reloads ? "worker_processes 1;" + (getuid() == 0 ? " user root;" : "") : "master_process off;"
     let global = """

@@ -3,13 +3,13 @@
 import FoundationEssentials
 package import Testing
 
-/// A server of another project, started for tests and ended with them. `SquidPeer.start()` and its like start one.
+/// A server program of another project that runs while tests use it. Functions such as `SquidPeer.start()` start one.
 package final class Peer: Sendable {
-  /// The ports it listens on.
+  /// The ports that the server listens on.
   package let ports: [Int]
-  /// The first of them.
+  /// The first port.
   package var port: Int { ports[0] }
-  /// The certificates in use.
+  /// The certificates of the server and its clients.
   package var certificates: PeerCertificates {
     get throws { try #require(minted) }
   }
@@ -27,12 +27,12 @@ package final class Peer: Sendable {
 
   deinit { stop() }
 
-  /// Starts a server and waits until it accepts connections. A free port may be taken before it is used: it is tried
-  /// three times.
+  /// Starts a server and waits until it accepts connections. It makes three attempts, because another process may bind
+  /// a free port before the server does.
   ///
   /// - Parameters:
-  ///   - count: how many ports it listens on.
-  ///   - launch: writes the files it reads, and says how it is started.
+  ///   - count: the number of ports that the server listens on.
+  ///   - launch: writes the files that the server reads, and returns the program and arguments to start it with.
   static func start(
     ports count: Int = 1, certificates: PeerCertificates? = nil,
     _ launch: (PeerDirectory, [Int]) async throws -> PeerProcess.Launch
@@ -45,13 +45,13 @@ package final class Peer: Sendable {
     }
   }
 
-  /// What it printed, a line each.
+  /// Returns the lines that the server has printed.
   package func log() -> [String] { directory.lines(of: "log") }
 
-  /// A line for each request it answered.
+  /// Returns one line for each request that the server has responded to.
   package func accessLog() -> [String] { directory.lines(of: "access.log") }
 
-  /// Kills it, and removes the shared memory that squid leaves behind.
+  /// Kills the server, and removes the shared memory that squid leaves behind.
   package func stop() {
     process.stop()
     for part in ["metadata", "queues", "readers"] {
@@ -60,7 +60,7 @@ package final class Peer: Sendable {
   }
 }
 
-/// Tries three times: a free port may be taken before it is used.
+/// Calls a function up to three times, because another process may bind a free port before it is used.
 func attempting<T>(_ body: () async throws -> T) async throws -> T {
   for _ in 0..<2 {
     if let result = try? await body() { return result }
@@ -68,11 +68,11 @@ func attempting<T>(_ body: () async throws -> T) async throws -> T {
   return try await body()
 }
 
-/// The servers of other projects that run while a suite runs.
+/// The servers of other projects that run for the duration of a suite.
 package struct Peers: Sendable {
   package enum Kind: Sendable {
     case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, tus, go
-    /// One of each ``PeerSite/Server``.
+    /// An instance of each ``PeerSite/Server``.
     case sites
   }
 
@@ -118,7 +118,7 @@ package struct Peers: Sendable {
   }
 }
 
-/// Starts peers once for a whole suite, and ends them with it.
+/// A trait that starts peers once for a whole suite, and stops them when it has ended.
 package struct PeersTrait: SuiteTrait, TestScoping {
   package let kinds: [Peers.Kind]
 
@@ -136,50 +136,50 @@ extension Trait where Self == PeersTrait {
   package static func peers(_ kinds: Peers.Kind...) -> Self { PeersTrait(kinds: kinds) }
 }
 
-/// A server of another project with what all of these serve, so that one table asks all of them the same.
+/// A server of another project that serves the targets below, so that one test table can cover all servers.
 ///
-/// | target | answer |
+/// | target | response |
 /// |---|---|
 /// | `/page` | ``page`` |
-/// | `/file` | 3 MiB, byte `i` being `i % 251` |
+/// | `/file` | 3 MiB whose byte `i` is `i % 251` |
 /// | `POST /mirror` | the body of the request |
-/// | `POST /early/NNN` | that status, before the body is read |
-/// | `/trailers` | `fine`, and the trailer `x-sum`: the request's where it is passed on, else `none` |
+/// | `POST /early/NNN` | the status NNN, before the body is read |
+/// | `/trailers` | `fine`, and the trailer `x-sum`: the request's value if the server forwards it, else `none` |
 ///
-/// Over TLS for `localhost`, by HTTP/1.1 and HTTP/2. What a server cannot do is missing.
+/// The site is `localhost` over TLS, with HTTP/1.1 and HTTP/2. A target that a server does not support is missing.
 package struct PeerSite: Sendable {
   package enum Server: String, CaseIterable, Sendable {
     case nginx, haproxy, lighttpd, apache, caddy, node, hypercorn, granian, nghttpd
-    /// Proxies before nginx: the one in the clear, the other over TLS.
+    /// Proxies in front of nginx: squid for plain HTTP, Dante for TLS.
     case squid, dante
   }
 
   package static let page = "a line of text\n"
   package static let fileBytes = 3 << 20
-  /// How many requests a connection serves, where its server counts them.
+  /// The maximum number of requests on a connection, for servers that can limit it.
   package static let requestsPerConnection = 10
 
-  /// Where it is, such as `https://localhost:PORT`.
+  /// The URL of the site, such as `https://localhost:PORT`.
   package private(set) var base: String
-  /// The same, where connections that are idle for a second are ended.
+  /// The URL of the same site on a port that closes a connection after one idle second.
   package private(set) var idle: String
-  /// Where `/early/NNN` is.
+  /// The URL of the site that serves `/early/NNN`.
   package private(set) var early: String
-  /// URL of the proxy that leads there, and of the one that leads to ``idle``.
+  /// The URL of the proxy to the site, and the URL of the proxy to ``idle``.
   package private(set) var proxy: String?
   package private(set) var idleProxy: String?
-  /// PEM of who certifies it.
+  /// The path of the PEM file of the certificate authority.
   package var authority: String { certificates.authority }
 
   private let certificates: PeerCertificates
   private var peers: [Peer]
   private var idlePort: Int
-  /// Whether it ends idle connections with close_notify, and leaves TCP open.
+  /// Whether the server ends idle connections with close_notify, but keeps TCP open.
   private let keepsTCP: Bool
 
   /// - Parameters:
-  ///   - peer: its second port ends idle connections, unless there is `idle`.
-  ///   - early: answers before it reads, where `peer` does not.
+  ///   - peer: the server. Its second port closes idle connections, unless `idle` is given.
+  ///   - early: a server that responds before it reads the body, if `peer` does not.
   init(_ certificates: PeerCertificates, _ peer: Peer, idle: Peer? = nil, early: Peer? = nil, keepsTCP: Bool = false) {
     self.certificates = certificates
     base = "https://localhost:\(peer.port)"
@@ -190,7 +190,7 @@ package struct PeerSite: Sendable {
     self.keepsTCP = keepsTCP
   }
 
-  /// The same by way of a proxy. Its own are the other's ports no longer.
+  /// Returns the same site behind a proxy. The result owns the proxy, and no longer the server.
   func through(_ proxy: Peer, _ scheme: String, idle: Peer? = nil) -> PeerSite {
     var result = self
     result.idlePort = (idle ?? proxy).port
@@ -200,7 +200,7 @@ package struct PeerSite: Sendable {
     return result
   }
 
-  /// The same in the clear.
+  /// Returns the same site over plain HTTP.
   func inTheClear(port: Int) -> PeerSite {
     var result = self
     result.base = "http://127.0.0.1:\(port)"
@@ -209,14 +209,14 @@ package struct PeerSite: Sendable {
     return result
   }
 
-  /// Every port it listens on.
+  /// The ports of all servers of the site.
   package var ports: [Int] { peers.flatMap(\.ports) }
 
-  /// Waits until it has ended the connections to ``idle`` that are idle now.
+  /// Waits until the server has ended the connections to ``idle`` that are idle now.
   ///
-  /// - Throws: ``PeerError`` when it has not after a minute.
+  /// - Throws: ``PeerError`` if the server has not ended them after a minute.
   package func endIdleConnections() async throws {
-    // One that keeps TCP is known to have ended them when it ends another, which is idle from now on.
+    // TCP stays open here. Instead, open another connection that is idle from now on: the server ends it last.
     if keepsTCP { return try await certificates.handshake(port: idlePort, "-alpn", "h2", "-ign_eof", "-quiet") }
     let deadline = ContinuousClock.now + .seconds(60)
     while Loopback.isConnected(to: idlePort) {
@@ -231,7 +231,7 @@ package struct PeerSite: Sendable {
 }
 
 extension PeerSite {
-  /// Starts one of each server.
+  /// Starts an instance of each server.
   package static func startAll() async throws -> [Server: PeerSite] {
     let certificates = try await PeerCertificates()
     func site(
@@ -264,24 +264,24 @@ extension PeerSite {
   }
 }
 
-/// A certificate authority made for one test run, and what it has signed. Valid for two days.
+/// A certificate authority made for one test run, and the certificates it has signed. They are valid for two days.
 package final class PeerCertificates: Sendable {
   private let directory: PeerDirectory
 
-  /// PEM of the authority.
+  /// The path of the authority's certificate.
   package var authority: String { directory.file("ca.pem") }
-  /// PEM of the server's certificate: `localhost`, `lastro.test`, `*.lastro.test`, 127.0.0.1 and ::1.
+  /// The path of the server's certificate: `localhost`, `lastro.test`, `*.lastro.test`, 127.0.0.1 and ::1.
   package var server: String { directory.file("server.pem") }
-  /// PEM of the server's key.
+  /// The path of the server's private key.
   package var serverKey: String { directory.file("server.key") }
-  /// PEM of a client's certificate, `CN=client`.
+  /// The path of a client's certificate, `CN=client`.
   package var client: String { directory.file("client.pem") }
-  /// PEM of the client's key.
+  /// The path of the client's private key.
   package var clientKey: String { directory.file("client.key") }
-  /// PEM of another authority, which has signed nothing here.
+  /// The path of the certificate of another authority, which has signed none of these certificates.
   package var stranger: String { directory.file("stranger.pem") }
 
-  /// Mints everything with the `openssl` program.
+  /// Creates all certificates with the `openssl` program.
   package init() async throws {
     let directory = try PeerDirectory()
     self.directory = directory
@@ -306,10 +306,10 @@ package final class PeerCertificates: Sendable {
   /// Performs a TLS handshake with `localhost:port` through `openssl s_client`, and checks its certificate.
   ///
   /// - Parameters:
-  ///   - port: where the server listens.
-  ///   - roots: PEM of the roots; the authority's by default.
+  ///   - port: the server's port.
+  ///   - roots: the path of the root certificates. Default: the authority's certificate.
   ///   - arguments: further arguments, such as `-alpn h2`.
-  /// - Throws: ``PeerError`` with what `openssl` printed when the handshake fails.
+  /// - Throws: ``PeerError`` with the output of `openssl` if the handshake fails.
   package func handshake(port: Int, roots: String? = nil, _ arguments: String...) async throws {
     let openssl = try PeerProcess.find(["openssl"], package: "openssl")
     try await PeerProcess.run(
@@ -321,18 +321,18 @@ package final class PeerCertificates: Sendable {
   }
 }
 
-/// The `openssl` program, as a second opinion.
+/// The `openssl` program, an implementation to compare our results with.
 package enum OpenSSLProgram {
-  /// Runs a shell script that may call `openssl`, in a directory, and gives what it printed, errors included.
+  /// Runs a shell script that may call `openssl` in a directory, and returns its output, including standard error.
   ///
   /// - Parameters:
-  ///   - script: for `sh`. A pipeline counts as its last command.
-  ///   - directory: where it runs.
-  /// - Throws: ``PeerError`` with what it printed when it fails.
+  ///   - script: the script for `sh`. The exit status of a pipeline is that of its last command.
+  ///   - directory: the working directory.
+  /// - Throws: ``PeerError`` with the output if the script fails.
   package static func run(_ script: String, in directory: PeerDirectory) async throws -> String {
     _ = try PeerProcess.find(["openssl"], package: "openssl")
     let shell = try PeerProcess.find(["sh"], package: "dash")
-    // A directory of its own: what it prints is appended to the log there.
+    // A separate directory, because the output is appended to the log in it.
     let output = try PeerDirectory()
     try await PeerProcess.run(shell, ["-e", "-c", "cd '\(directory.path)'\n\(script)"], in: output)
     return output.text(of: "log")
@@ -340,7 +340,7 @@ package enum OpenSSLProgram {
 }
 
 extension PeerCertificates {
-  /// PEM of the server's certificate and key, as servers want it that read one file.
+  /// The server's certificate and key as one PEM file, for servers that read a single file.
   var serverWithKey: Data {
     get throws { try Data(contentsOf: URL(filePath: server)) + Data(contentsOf: URL(filePath: serverKey)) }
   }

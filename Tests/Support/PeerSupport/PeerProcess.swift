@@ -4,22 +4,22 @@ package import FoundationEssentials
 package import Glibc
 import Synchronization
 
-/// A server program in the foreground, in a process group of its own, that ends with us at the latest.
+/// A server program that runs in the foreground in its own process group, and is killed when the test process ends.
 package final class PeerProcess: Sendable {
-  /// How to start a program.
+  /// The parameters to start a program with.
   struct Launch: Sendable {
-    /// Absolute path of the program.
+    /// The absolute path of the program.
     var program: String
-    /// Its arguments, without the program's name.
+    /// The arguments, without the program's name.
     var arguments: [String]
-    /// Whether it gives up root, where it is started by root: for programs that refuse root, or change user by
-    /// themselves, which makes the kernel forget the parent-death signal.
+    /// Whether the program runs as an unprivileged user if root starts it. Needed for programs that refuse to run as
+    /// root, or that change their user, which makes the kernel clear the parent-death signal.
     var dropsRoot = false
-    /// What it gets when we die: `KILL`, or `TERM` where it has to clean up.
+    /// The signal sent to the program when the test process dies: `KILL`, or `TERM` if the program must clean up.
     var deathSignal = "KILL"
   }
 
-  /// Its process id, which is also its process group.
+  /// The process id, which is also the id of the process group.
   package let id: pid_t
   private let stopped = Atomic<Bool>(false)
 
@@ -32,24 +32,24 @@ package final class PeerProcess: Sendable {
 
   deinit { stop() }
 
-  /// Kills the group, reaps the program, and waits, half a minute at most, until its ports are closed. Does nothing the
-  /// second time.
+  /// Kills the process group, reaps the program, and waits at most 30 seconds until its ports are closed. Further calls
+  /// have no effect.
   package func stop() {
     guard !stopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
     kill(-id, SIGKILL)
     var status: Int32 = 0
     while waitpid(id, &status, 0) == -1 && errno == EINTR {}
-    // The program's own children hold its listener too, and end a moment later.
+    // The program's children also hold its listener, and end a moment later.
     let deadline = ContinuousClock.now + .seconds(30)
     while ports.contains(where: { Loopback.accepts(port: $0) }) && ContinuousClock.now < deadline { usleep(1000) }
   }
 
-  /// The user a peer runs as when it gives up root, the unprivileged one of the system.
+  /// The system's unprivileged user, which peers run as if they do not run as root.
   static let unprivilegedUser: UInt32 = 65534
 
-  /// Absolute path of a program, looked for where Debian puts servers too.
+  /// Returns the absolute path of a program. It also searches the directories where Debian installs servers.
   ///
-  /// - Throws: ``PeerError`` naming the package to install.
+  /// - Throws: ``PeerError`` with the name of the package to install.
   static func find(_ names: [String], package name: String) throws -> String {
     let path = (ProcessInfo.processInfo.environment["PATH"] ?? "") + ":/usr/sbin:/usr/bin:/sbin:/bin"
     for program in names {
@@ -60,7 +60,7 @@ package final class PeerProcess: Sendable {
     throw PeerError("\(names[0]) is not installed: run `make setup`, or install the package \(name)")
   }
 
-  /// Absolute path of a program that `make setup` installs beside the sources.
+  /// Returns the absolute path of a program that `make setup` has installed in `.build-peers`.
   static func installed(_ name: String) throws -> String {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
@@ -71,7 +71,7 @@ package final class PeerProcess: Sendable {
     return program
   }
 
-  /// Starts a program and waits, a minute at most, until every port accepts connections.
+  /// Starts a program and waits at most a minute until every port accepts connections.
   static func start(_ launch: Launch, in directory: PeerDirectory, ports: [Int]) async throws -> PeerProcess {
     try await LifelongThread.shared.perform {
       let process = PeerProcess(id: try spawn(launch, log: directory.file("log")), ports: ports)
@@ -83,15 +83,15 @@ package final class PeerProcess: Sendable {
         }
         usleep(5000)
       }
-      // Another program accepts on its port when the program itself has ended.
+      // If the program has ended, another program is accepting on its port.
       if process.hasEnded() { throw PeerError("\(launch.program) ended:\n\(directory.text(of: "log"))") }
       return process
     }
   }
 
-  /// Runs a program to its end, a minute at most.
+  /// Runs a program and waits at most a minute until it exits.
   ///
-  /// - Throws: ``PeerError`` with its output when it exits with anything but 0, or is killed.
+  /// - Throws: ``PeerError`` with the output if the exit status is not 0, or if the program is killed.
   static func run(_ program: String, _ arguments: [String], in directory: PeerDirectory) async throws {
     try await LifelongThread.shared.perform {
       let id = try spawn(Launch(program: program, arguments: arguments), log: directory.file("log"))
@@ -109,7 +109,7 @@ package final class PeerProcess: Sendable {
 
   private func hasEnded() -> Bool {
     var information = siginfo_t()
-    // WNOWAIT leaves it to be reaped by `stop`.
+    // WNOWAIT leaves the process in a waitable state, so that `stop` can reap it.
     let result = waitid(P_PID, id_t(id), &information, WEXITED | WNOHANG | Int32(bitPattern: UInt32(WNOWAIT)))
     return result != 0 || information.si_signo == SIGCHLD
   }
@@ -146,8 +146,9 @@ package final class PeerProcess: Sendable {
     return id
   }
 
-  /// Has a child close all but its first three descriptors: an inherited one would keep a test's connection or listener
-  /// alive. Some more than there are, for those that other threads open meanwhile.
+  /// Makes a child close all descriptors except the first three. An inherited descriptor would keep a test's connection
+  /// or listener open. It also closes some descriptors that do not exist yet, because other threads may open them
+  /// before the child starts.
   package static func closeInherited(_ actions: inout posix_spawn_file_actions_t) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     let highest = names.compactMap { Int32($0) }.max() ?? 1024
@@ -155,10 +156,10 @@ package final class PeerProcess: Sendable {
   }
 }
 
-/// A thread that lives as long as the process and runs blocking work in order.
+/// A thread that runs until the process ends, and executes blocking work in order.
 ///
-/// `PR_SET_PDEATHSIG` fires when the *thread* that started the child ends, not the process, and the threads of the
-/// concurrency runtime come and go. Every peer is therefore started here.
+/// `PR_SET_PDEATHSIG` fires when the *thread* that started the child ends, not when the process ends. The threads of
+/// the concurrency runtime may end at any time, so every peer is started on this thread.
 // @unchecked Sendable because `jobs` is only touched under `mutex`, and the two pointers never change.
 final class LifelongThread: @unchecked Sendable {
   static let shared = LifelongThread()
@@ -181,7 +182,7 @@ final class LifelongThread: @unchecked Sendable {
     pthread_detach(thread)
   }
 
-  /// Runs `work` on the thread and gives its result.
+  /// Runs `work` on the thread and returns its result.
   func perform<T: Sendable>(_ work: @escaping @Sendable () throws -> T) async throws -> T {
     try await withCheckedThrowingContinuation { continuation in
       enqueue { continuation.resume(with: Result(catching: work)) }
@@ -206,12 +207,13 @@ final class LifelongThread: @unchecked Sendable {
   }
 }
 
-/// A temporary directory that goes away with its owner.
+/// A temporary directory that is deleted when its owner is released.
 package final class PeerDirectory: Sendable {
-  /// Its absolute path.
+  /// The absolute path of the directory.
   package let path: String
 
-  /// Makes it under `TMPDIR`, else `/tmp`: short, because the path of a Unix socket may have 107 bytes at most.
+  /// Creates the directory in `TMPDIR`, or in `/tmp` if that is not set. The path is short, because the path of a Unix
+  /// socket has at most 107 bytes.
   package init() throws {
     let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
     var template = Array("\(parent)/lastro-peer-XXXXXX".utf8CString)
@@ -222,19 +224,19 @@ package final class PeerDirectory: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Letters and digits of its last part, which no other directory has.
+  /// The letters and digits of the last path component, which are unique to this directory.
   var name: String { (path.split(separator: "/").last ?? "").filter { $0.isLetter || $0.isNumber } }
 
-  /// Path of a file in it.
+  /// Returns the path of a file in the directory.
   package func file(_ name: String) -> String { "\(path)/\(name)" }
 
-  /// Writes a file and gives its path.
+  /// Writes a file and returns its path.
   @discardableResult
   package func write(_ text: String, to name: String) throws -> String {
     try write(Data(text.utf8), to: name)
   }
 
-  /// Writes a file and gives its path.
+  /// Writes a file and returns its path.
   @discardableResult
   package func write(_ data: Data, to name: String) throws -> String {
     let target = file(name)
@@ -244,24 +246,24 @@ package final class PeerDirectory: Sendable {
     return target
   }
 
-  /// The text of a file in it; empty when it is not there.
+  /// Returns the text of a file in the directory, or an empty text if the file does not exist.
   package func text(of name: String) -> String {
     (try? Data(contentsOf: URL(filePath: file(name)))).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 
-  /// The lines of a file in it; none when it is not there.
+  /// Returns the lines of a file in the directory, or none if the file does not exist.
   func lines(of name: String) -> [String] { text(of: name).split(separator: "\n").map(String.init) }
 
-  /// Gives the directory and what is in it to another user.
+  /// Makes another user the owner of the directory and its contents.
   func give(to user: UInt32) {
     chown(path, user, user)
     for name in (try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? [] { chown(file(name), user, user) }
   }
 }
 
-/// Why a peer could not be used, with what it printed.
+/// An error that says why a peer cannot be used, with the peer's output.
 package struct PeerError: Error, CustomStringConvertible {
-  /// What happened.
+  /// The description of the failure.
   package let description: String
 
   init(_ description: String) { self.description = description }

@@ -3,13 +3,13 @@
 import FoundationEssentials
 import Glibc
 
-/// squid as a forward proxy that caches nothing: over HTTP, over HTTPS, and over HTTP with a password.
+/// squid as a forward proxy without a cache: over HTTP, over HTTPS, and over HTTP with a password.
 ///
-/// It refuses (403) whatever is asked of the host `refused.test`.
+/// It responds with 403 to every request for the host `refused.test`.
 package enum SquidPeer {
-  /// User of ``Peer/authenticatedPort``.
+  /// The user name for ``Peer/authenticatedPort``.
   package static let user = "lastro"
-  /// Password of ``Peer/authenticatedPort``.
+  /// The password for ``Peer/authenticatedPort``.
   package static let password = "secret"
 
   package static func start() async throws -> Peer {
@@ -26,9 +26,9 @@ package enum SquidPeer {
     }
   }
 
-  /// Over HTTP alone.
+  /// Starts squid as a proxy over HTTP only.
   ///
-  /// - Parameter idle: seconds that it waits for another request.
+  /// - Parameter idle: the number of seconds after which an idle connection is closed.
   static func site(idle: Int) async throws -> Peer {
     let program = try PeerProcess.find(["squid"], package: "squid")
     return try await Peer.start { directory, ports in
@@ -44,7 +44,8 @@ package enum SquidPeer {
     }
   }
 
-  /// How squid is started. Its shared memory is named after the service: two peers must not share it.
+  /// Returns the parameters to start squid with. Its shared memory is named after the service name, which is unique so
+  /// that two peers do not share it.
   fileprivate static func launch(_ program: String, _ file: String, in directory: PeerDirectory) -> PeerProcess.Launch {
     directory.give(to: PeerProcess.unprivilegedUser)
     return PeerProcess.Launch(
@@ -70,7 +71,8 @@ package enum SquidPeer {
     """
   }
 
-  /// How each configuration ends: nothing is cached, what `logformat lastro` names is logged, no server else is asked.
+  /// Returns the last part of each configuration: no cache, an access log in the format `lastro`, and no requests to
+  /// other servers.
   fileprivate static func surroundings(in directory: PeerDirectory) -> String {
     """
     cache deny all
@@ -88,25 +90,26 @@ package enum SquidPeer {
 }
 
 extension Peer {
-  /// Port of squid as an HTTPS proxy; its certificate is ``PeerCertificates/server``.
+  /// The port of squid as an HTTPS proxy. Its certificate is ``PeerCertificates/server``.
   package var tlsPort: Int { ports[1] }
-  /// Port of squid as an HTTP proxy that wants Basic credentials, and answers 407 without.
+  /// The port of squid as an HTTP proxy that requires Basic credentials, and responds with 407 without them.
   package var authenticatedPort: Int { ports[2] }
 }
 
-/// squid as the front of an origin server, which asks for a digest (401; MD5, `auth`) and passes what it lets in,
-/// and nothing else: squid's own questions to the server behind it are off.
+/// squid as a reverse proxy that requires Digest authentication (401; MD5, `auth`) and forwards the authenticated
+/// requests. squid's own requests to the origin server are switched off.
 ///
-/// It counts: a nonce that was used ``uses`` times is stale, and a count that is not the next one is refused as stale.
+/// It counts uses: a nonce is stale after ``uses`` requests, and a nonce count out of sequence is also reported as
+/// stale.
 package enum DigestPeer {
-  /// The user it knows.
+  /// The name of the only user.
   package static let user = "lastro"
   /// The password of that user.
   package static let password = "pass \"word\", ß"
-  /// How often a nonce may be used.
+  /// The number of requests that a nonce is valid for.
   package static let uses = 5
 
-  /// - Parameter upstream: port of the origin server behind it.
+  /// - Parameter upstream: the port of the origin server.
   package static func start(upstream: Int) async throws -> Peer {
     let program = try PeerProcess.find(["squid"], package: "squid")
     return try await Peer.start { directory, ports in
@@ -136,7 +139,7 @@ package enum DigestPeer {
   }
 }
 
-/// Dante as a SOCKS 5 proxy without authentication, for destinations on this machine.
+/// Dante as a SOCKS 5 proxy without authentication, for destinations on this machine only.
 package enum DantePeer {
   package static func start() async throws -> Peer {
     let program = try PeerProcess.find(["danted", "sockd"], package: "dante-server")
@@ -164,7 +167,7 @@ package enum DantePeer {
 
 /// molly-brown, a Gemini server in Go, with a self-signed certificate for `localhost`.
 ///
-/// | path | answer |
+/// | path | response |
 /// |---|---|
 /// | `/` | a page of gemtext |
 /// | `/big.bin` | a million bytes |
@@ -201,13 +204,13 @@ package enum MollyBrownPeer {
   }
 }
 
-/// jetforce, a Gemini server in Python, with a self-signed certificate for `localhost`. Made by `make setup`.
+/// jetforce, a Gemini server in Python, with a self-signed certificate for `localhost`. `make setup` installs it.
 ///
-/// | path | answer |
+/// | path | response |
 /// |---|---|
 /// | `/` | a page of gemtext |
-/// | `/cgi-bin/input` | 10, or 20 with the query it got |
-/// | `/cgi-bin/who` | 60, or 20 with the common name of the client's certificate |
+/// | `/cgi-bin/input` | 10 without a query, else 20 with the query |
+/// | `/cgi-bin/who` | 60 without a client certificate, else 20 with the common name of the certificate |
 /// | `/cgi-bin/slow` | 44 with 7 seconds |
 package enum JetforcePeer {
   package static func start() async throws -> Peer {
@@ -240,7 +243,7 @@ package enum JetforcePeer {
 }
 
 extension Peer {
-  /// A URL of a Gemini server.
+  /// Returns a URL of a Gemini server.
   package func url(_ path: String) -> String { "gemini://localhost:\(port)\(path)" }
 }
 
@@ -258,47 +261,48 @@ private enum GeminiCertificate {
   }
 }
 
-/// obfs4proxy 0.0.14, as a server or as a client, in a process of its own that is managed as Tor manages it: by its
-/// environment (pt-spec §3.2), and by the lines that it prints.
+/// obfs4proxy 0.0.14 as a server or as a client. Its process is managed as Tor does: through its environment (pt-spec
+/// §3.2) and the lines that it prints.
 package enum Obfs4ProxyPeer {
-  /// A server, which leads every stream to one port of this machine.
+  /// An obfs4 server that forwards every stream to one port of this machine.
   package struct Server: Sendable {
     package let peer: Peer
-    /// As it prints it: 70 characters.
+    /// The certificate in the form that obfs4proxy prints: 70 characters.
     package let certificate: String
 
     package var port: Int { peer.port }
 
-    /// Such as `obfs4 127.0.0.1:40123 cert=… iat-mode=0`.
+    /// Returns the bridge line, such as `obfs4 127.0.0.1:40123 cert=… iat-mode=0`.
     ///
-    /// - Parameter mode: the client's.
+    /// - Parameter mode: the `iat-mode` of the client.
     package func bridgeLine(mode: Int = 0) -> String {
       "obfs4 127.0.0.1:\(port) cert=\(certificate) iat-mode=\(mode)"
     }
   }
 
-  /// A client, which is a SOCKS 5 proxy: it dials the obfs4 server that it is asked for.
+  /// An obfs4 client, which is a SOCKS 5 proxy. It dials the obfs4 server that a SOCKS request names.
   package struct Client: Sendable {
     package let peer: Peer
-    /// Where it listens.
+    /// The port that the client listens on.
     package let port: Int
 
-    /// What it takes as user and password: the arguments of the server, the first 255 bytes as the user.
+    /// Returns the SOCKS user name and password that carry the arguments of the server. The user name has the first 255
+    /// bytes.
     package static func login(certificate: String, mode: Int) -> (user: String, password: String) {
       ("cert=\(certificate);iat-mode=\(mode)", "\0")
     }
   }
 
-  /// Its node, its key, and the seed of the lengths that it sends. By itself it would draw a seed at random, and in
-  /// mode 2 obfs4proxy ends when a table has the length 0, which one in thirty has. The table of this one, the first of
-  /// `length_tables` in the vectors, has none.
+  /// The server's node id, its key, and the seed of its table of lengths. The default seed is random, and in mode 2
+  /// obfs4proxy exits if the table contains the length 0, as one in thirty tables does. The table of this seed, the
+  /// first of `length_tables` in the vectors, does not contain 0.
   private static let identity =
     "obfs4:node-id=\(String(repeating: "6c", count: 20));obfs4:private-key=\(String(repeating: "40", count: 32));"
     + "obfs4:drbg-seed=6465666768696a6b6c6d6e6f707172737475767778797a7b"
 
   /// - Parameters:
-  ///   - target: where its streams lead.
-  ///   - mode: `iat-mode` of what it sends.
+  ///   - target: the port that streams are forwarded to.
+  ///   - mode: the `iat-mode` of the server.
   package static func server(to target: Int, mode: Int = 0) async throws -> Server {
     let peer = try await start(ports: 1) { ports in
       [
@@ -327,7 +331,7 @@ package enum Obfs4ProxyPeer {
     let env = try PeerProcess.find(["env"], package: "coreutils")
     return try await Peer.start(ports: count) { directory, ports in
       directory.give(to: PeerProcess.unprivilegedUser)
-      // It ends with us by the signal: with TOR_PT_EXIT_ON_STDIN_CLOSE it would end at once, for it has no input.
+      // The parent-death signal ends it. TOR_PT_EXIT_ON_STDIN_CLOSE would end it at once, because it has no input.
       let common = [
         "TOR_PT_MANAGED_TRANSPORT_VER=1", "TOR_PT_STATE_LOCATION=\(directory.file("state"))",
         "TOR_PT_EXIT_ON_STDIN_CLOSE=0",
@@ -336,7 +340,7 @@ package enum Obfs4ProxyPeer {
     }
   }
 
-  /// A line that it prints when it listens; waited for half a minute at most.
+  /// Returns the line with the given start that obfs4proxy prints when it listens. Waits at most 30 seconds for it.
   private static func line(of peer: Peer, beginning start: String) async throws -> String {
     try await LifelongThread.shared.perform {
       for _ in 0..<30_000 {
@@ -348,18 +352,18 @@ package enum Obfs4ProxyPeer {
   }
 }
 
-/// shadowsocks-libev 3.3.5, as a server, which connects to where its clients ask; or as a client, which is a SOCKS 5
-/// proxy.
+/// shadowsocks-libev 3.3.5 as a server, which connects to the destinations that its clients name, or as a client, which
+/// is a SOCKS 5 proxy.
 package enum ShadowsocksPeer {
   /// The password of every server.
   package static let password = "pass:word/ß"
 
-  /// - Parameter method: such as `aes-256-gcm`.
+  /// - Parameter method: the cipher, such as `aes-256-gcm`.
   package static func server(_ method: String) async throws -> Peer {
     try await start("ss-server") { ports in ["-s", "127.0.0.1", "-p", "\(ports[0])", "-m", method] }
   }
 
-  /// - Parameter port: the server's, on this machine.
+  /// - Parameter port: the server's port on this machine.
   package static func client(of port: Int, _ method: String, password: String = password) async throws -> Peer {
     try await start("ss-local", password: password) { ports in
       ["-s", "127.0.0.1", "-p", "\(port)", "-b", "127.0.0.1", "-l", "\(ports[0])", "-m", method]
@@ -379,15 +383,15 @@ package enum ShadowsocksPeer {
 }
 
 extension Peer {
-  /// The URI of a Shadowsocks server, percent-encoded.
+  /// Returns the percent-encoded URI of a Shadowsocks server.
   package func shadowsocksURI(_ method: String) -> String {
     "ss://\(method):pass%3Aword%2F%C3%9F@127.0.0.1:\(port)"
   }
 }
 
-/// fastapi-tusd, a server of tus 1.0.0 in Python, in the clear. Made by `make setup`.
+/// fastapi-tusd, a tus 1.0.0 server in Python, over plain HTTP. `make setup` installs it.
 ///
-/// Uploads are made at `/files`; `GET` of an upload gives what it has.
+/// Uploads are created at `/files`. `GET` of an upload returns the bytes received so far.
 package enum TusPeer {
   package static func start() async throws -> Peer {
     let program = try PeerProcess.installed("hypercorn")

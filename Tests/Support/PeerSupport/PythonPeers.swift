@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A server on Python's standard library (HTTP/1.1, in the clear) that tells what it received.
+/// A server built with Python's standard library (plain HTTP/1.1) that reports the requests it received.
 ///
-/// | target | answer |
+/// | target | response |
 /// |---|---|
 /// | `/echo` | JSON: `method`, `target`, `headers` (pairs in order), `body_base64`, `body_sha256`, `peer` (its port) |
-/// | `/count/NAME` | JSON: `count`, how many requests for this target came so far, this one included |
-/// | `/status/NNN` | that status, with a short text |
-/// | `/drip/N` | N chunks of `drip\n`, chunked |
-/// | `/cookies/…` | JSON: `cookies`, those of the request as `http.cookies` reads them; counts `visits` in a cookie |
+/// | `/count/NAME` | JSON: `count`, the number of requests for this target so far, including this one |
+/// | `/status/NNN` | the status NNN, with a short text |
+/// | `/drip/N` | N chunks of `drip\n` in chunked coding |
+/// | `/cookies/…` | JSON: `cookies`, the request's cookies as `http.cookies` reads them; counts `visits` in a cookie |
 /// | `/form` | JSON: the parts of a multipart body as `email` reads them: `name`, `filename`, `type`, `body_base64` |
-/// | `/mixed/N` | `multipart/mixed` of N parts as `email` writes it; part I has I lines `part I`, and a file name |
-/// | `/orders/N` | three events with the identifiers that follow `Last-Event-ID`, after `retry: 10`; 204 behind N |
-/// | `/cut/N` | the same, but the connection is cut within the third |
-/// | `/gzip/NAME` | three events as gzip, each flushed, each after a `/pass/NAME`, which is answered 204 |
-/// | `/chat/NAME` | the words of the body as events, `{"text": WORD}`, then `[DONE]` |
-/// | `/half/NAME`, `/lines/NAME` | the same without the last word and `[DONE]`; all words as JSON Lines |
-/// | `/asked/NAME` | as text, how often one of these three was asked for |
+/// | `/mixed/N` | `multipart/mixed` with N parts, written by `email`; part I has I lines `part I`, and a file name |
+/// | `/orders/N` | `retry: 10`, then three events whose ids follow `Last-Event-ID`; 204 after N |
+/// | `/cut/N` | like `/orders/N`, but the connection is cut off within the third event |
+/// | `/gzip/NAME` | three events in gzip, each sent and flushed after a request for `/pass/NAME`, which returns 204 |
+/// | `/chat/NAME` | the words of the body as events `{"text": WORD}`, then `[DONE]` |
+/// | `/half/NAME` | like `/chat/NAME`, without the last word and `[DONE]` |
+/// | `/lines/NAME` | the words of the body as JSON Lines |
+/// | `/asked/NAME` | text: the number of requests for NAME under `/chat`, `/half` and `/lines` |
 package enum PythonPeer {
   package static func start() async throws -> Peer {
     let program = try PeerProcess.find(["python3"], package: "python3")
@@ -192,13 +193,13 @@ package enum PythonPeer {
     """#
 }
 
-/// A server of DNS over HTTPS on Python's standard library, in the clear, at any path. What is no proper query, as RFC
-/// 8484 and RFC 8467 have it, is answered 400.
+/// A DNS over HTTPS server built with Python's standard library. It serves plain HTTP at any path. It responds with 400
+/// to a query that is not valid by RFC 8484 and RFC 8467.
 ///
-/// | name | answer |
+/// | name | response |
 /// |---|---|
-/// | `far.test` | `127.0.0.1` for 30 s, and no IPv6, which names are compressed in |
-/// | `alias.test` | an alias of `far.test`, for 20 s |
+/// | `far.test` | `127.0.0.1` for 30 s, and no IPv6 address |
+/// | `alias.test` | an alias of `far.test` for 20 s, in a compressed name |
 /// | `both.test` | `::1` and `127.0.0.1`, for 30 s; an `Age` of 10 |
 /// | `broken.test` | SERVFAIL |
 /// | any other | NXDOMAIN, for 40 s |

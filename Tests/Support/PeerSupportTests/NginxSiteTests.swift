@@ -4,7 +4,7 @@ import FoundationEssentials
 import PeerSupport
 import Testing
 
-/// Sites of nginx with certificates that change, that ask for the client's, and that staple.
+/// Tests of nginx sites that change their certificate, require a client certificate, or staple an OCSP response.
 @Suite("Peers: sites of nginx", .timeLimit(.minutes(5)))
 struct NginxSiteTests {
   private func site(
@@ -55,7 +55,7 @@ struct NginxSiteTests {
   @Test("a response is stapled")
   func staple() async throws {
     let certificates = try await PeerCertificates()
-    // nginx does not look into the file; s_client says what it gets.
+    // nginx does not parse the file; s_client prints the response that it receives.
     let response: [UInt8] = [0x30, 0x03, 0x0A, 0x01, 0x06]
     let nginx = try await NginxPeer.start(sites: [try site(certificates, ocspResponse: response)])
     let seen = try await OpenSSLProgram.run(

@@ -4,7 +4,7 @@ import Glibc
 import PeerSupport
 import Testing
 
-/// The servers we did not write start, answer and go away.
+/// Tests that the servers of other projects start, respond and stop.
 @Suite("Peers", .timeLimit(.minutes(5)))
 struct PeerTests {
   private func get(_ target: String, host: String = "localhost") -> String {
@@ -98,7 +98,7 @@ struct PeerTests {
     let nginx = try await NginxPeer.start()
     let dante = try await DantePeer.start()
     let port = nginx.ports.plain
-    // Greeting and CONNECT (RFC 1928 §3, §4) at once, then the HTTP request.
+    // The greeting and CONNECT (RFC 1928 §3, §4) are sent together, followed by the HTTP request.
     let greeting: [UInt8] = [5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, UInt8(port >> 8), UInt8(port & 0xFF)]
     let answer = try Loopback.exchange(port: dante.port, sending: greeting + Array(get("/json").utf8))
     #expect(answer.prefix(4) == [5, 0, 5, 0])

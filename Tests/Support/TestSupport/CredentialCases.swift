@@ -4,15 +4,15 @@ import FoundationEssentials
 package import HTTPTypes
 import Testing
 
-/// Header fields that carry a credential, with the values that two users send in them.
+/// Header fields that carry a credential, with the values that each user sends.
 package struct CredentialCase: Sendable, CustomTestStringConvertible {
-  /// What a cache can tell from the fields of a request.
+  /// The way in which the values identify the sender to a cache.
   package enum Kind: Sendable, Hashable {
     /// The values stay the same from one request to the next.
     case stable
-    /// The values change, and have the user or the key in them.
+    /// The values change, and contain the user or the key.
     case keyed
-    /// The values change, and say nothing of who sends them.
+    /// The values change, and do not identify the sender.
     case opaque
   }
 
@@ -34,9 +34,9 @@ package struct CredentialCase: Sendable, CustomTestStringConvertible {
 
   package var testDescription: String { "\(name), \(kind)" }
 
-  /// Names and values that a user sends in a request.
+  /// Returns the names and values that a user sends in a request.
   ///
-  /// - Parameter number: of the request; values that change are made of it.
+  /// - Parameter number: the number of the request. Values that change are derived from it.
   package func lines(of user: String, _ number: Int = 0) -> [(name: String, value: String)] {
     [(name, value(user, number))] + others(user, number)
   }
@@ -48,10 +48,10 @@ package struct CredentialCase: Sendable, CustomTestStringConvertible {
       })
   }
 
-  /// A text that no output may have in it.
+  /// Returns a text that no output may contain.
   package func secret(of user: String) -> String { value(user, 0) }
 
-  /// Names whose values stay the same.
+  /// The names of fields whose values stay the same.
   private static let stableNames = [
     "Cookie", "X-Api-Key", "Api-Key", "ApiKey", "X-Auth-Token", "X-Access-Token", "X-Amz-Security-Token",
     "X-Goog-Api-Key", "Private-Token", "X-Vault-Token", "X-Shopify-Access-Token", "Ocp-Apim-Subscription-Key",

@@ -4,11 +4,11 @@ import Foundation
 package import Lastro
 package import Testing
 
-/// Waits until a condition holds that other tasks, threads or processes make true.
+/// Waits until other tasks, threads or processes make a condition true.
 ///
-/// It looks again and again for a minute, and longer where the machine is busy: looks are counted, not time.
+/// It polls the condition for a minute, or longer on a busy machine, because it counts polls rather than time.
 ///
-/// - Returns: false when the condition does not hold by then, or the task is cancelled.
+/// - Returns: false if the condition is still not true, or if the task is cancelled.
 package func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
   for look in 0..<13_000 {
     if try await condition() { return true }
@@ -18,11 +18,11 @@ package func eventually(_ condition: () async throws -> Bool) async rethrows -> 
   return try await condition()
 }
 
-/// Waits until a value has been the same for twenty looks, a hundredth of a second apart, a minute at most.
+/// Waits at most a minute until a value has stayed the same for twenty polls at intervals of 10 ms.
 ///
-/// For what has no event: that nothing happens any more.
+/// Use it where no event signals that activity has stopped.
 ///
-/// - Returns: the value at the last look.
+/// - Returns: the value at the last poll.
 package func valueAtRest<Value: Equatable>(_ value: () -> Value) async -> Value {
   var last = value()
   var quiet = 0
@@ -36,16 +36,17 @@ package func valueAtRest<Value: Equatable>(_ value: () -> Value) async -> Value 
 }
 
 extension TransportError {
-  /// Stage and code, as logs write them: `timeout/idle_timeout`.
+  /// The stage and code in the notation of logs, such as `timeout/idle_timeout`.
   package var words: String { "\(stage.rawValue)/\(code)" }
 }
 
 extension HTTPFetchError {
-  /// Stage and code, as logs write them: `timeout/idle_timeout`.
+  /// The stage and code in the notation of logs, such as `timeout/idle_timeout`.
   package var words: String { "\(stage.rawValue)/\(code)" }
 }
 
-/// Stage and code of the error that an operation of a stream throws; what it returns instead, where it throws nothing.
+/// Returns the stage and code of the error that an operation of a stream throws, or a description of its result if it
+/// throws no error.
 package func words<Value>(_ operation: () async throws -> Value) async -> String {
   do {
     return "no error: \(try await operation())"
@@ -56,40 +57,40 @@ package func words<Value>(_ operation: () async throws -> Value) async -> String
   }
 }
 
-/// The error that an operation of a stream throws.
+/// Returns the error that an operation of a stream throws.
 package func transportError<Value>(
   sourceLocation: SourceLocation = #_sourceLocation, _ operation: () async throws -> Value
 ) async throws -> TransportError {
   try await #require(throws: TransportError.self, sourceLocation: sourceLocation) { _ = try await operation() }
 }
 
-/// An error of a test's own.
+/// An error that tests throw on purpose.
 package struct TestError: Error, Equatable {
   package var name: String
 
   package init(name: String = "test") { self.name = name }
 }
 
-/// Why a test cannot go on.
+/// An error that says why a test cannot continue.
 package struct TestFailure: Error {
   package var message: String
 
   package init(_ message: String) { self.message = message }
 }
 
-/// Tests with thousands of random or equal cases run all of them. Where a change waits for them, and under a sanitizer,
-/// where each costs ten times as much and proves nothing new about what is computed, one of each `SEED_STRIDE` cases
-/// runs; `.ci/run` and `.ci/test` set it.
+/// The share of cases to run in tests with thousands of random or similar cases. By default all cases run. Before a
+/// change is merged, and under a sanitizer, where a case takes ten times as long, one of every `SEED_STRIDE` cases
+/// runs. `.ci/run` and `.ci/test` set `SEED_STRIDE`.
 package enum SeedStride {
   package static let value = max(1, ProcessInfo.processInfo.environment["SEED_STRIDE"].flatMap { Int($0) } ?? 1)
 
-  /// The first of each ``value`` cases.
+  /// Returns the first of every ``value`` cases.
   package static func some<Case>(of cases: [Case]) -> [Case] {
     cases.enumerated().filter { $0.offset % value == 0 }.map(\.element)
   }
 }
 
-/// The same numbers for the same seed (SplitMix64).
+/// A random number generator (SplitMix64) that produces the same numbers for the same seed.
 package struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
@@ -104,8 +105,8 @@ package struct SeededGenerator: RandomNumberGenerator {
   }
 }
 
-/// Writes dates of header fields in the three formats of RFC 9110 §5.6.7, by Foundation's calendar: not by the code
-/// under test.
+/// A writer of dates in the three header field formats of RFC 9110 §5.6.7. It uses Foundation's calendar rather than
+/// the code under test.
 package enum WrittenDate {
   package enum Format: CaseIterable, Sendable { case fixdate, rfc850, asctime }
 
@@ -140,13 +141,13 @@ package enum WrittenDate {
   private static func four(_ value: Int) -> String { String(String(value + 10_000).suffix(4)) }
 }
 
-/// How a secret may be written where a server repeats it.
+/// The notations in which a server may echo a secret.
 package enum SecretNotation {
-  /// Every notation in which the tests write a text, by name.
+  /// Returns the text in every notation that the tests use, with the name of the notation.
   package static func all(of text: String) -> [(name: String, text: String)] {
     let bytes = Array(text.utf8)
     let everything = bytes.map { byte in "%" + hex(byte, upper: true) }.joined()
-    // By bytes: a combining mark makes one `Character` with the quote.
+    // Compare bytes: a combining mark and the quote form one `Character`.
     let quoted = String(decoding: ((try? JSONEncoder().encode(text)) ?? Data()).dropFirst().dropLast(), as: UTF8.self)
     let plainSlashes = quoted.replacing("\\/", with: "/")
     let ascii = plainSlashes.unicodeScalars.map { scalar in
@@ -178,7 +179,7 @@ package enum SecretNotation {
     return digits.count == 1 ? "0" + digits : digits
   }
 
-  /// Percent-encoding in lower case.
+  /// Returns the text with its percent-encoding in lower case.
   package static func lowerCaseEscapes(_ text: String) -> String {
     text.replacing(/%[0-9A-F]{2}/) { $0.output.lowercased() }
   }

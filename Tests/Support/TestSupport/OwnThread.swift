@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 package import Testing
 
-/// Runs each case of a test on a thread of its own.
+/// A trait that runs each case of a test on its own thread.
 ///
 /// The pool that tests share has as many threads as the machine has processors. A few tests that compute for seconds
 /// without suspending block all of them, and connections of other tests exceed their time limits. On a thread of its
@@ -23,11 +23,11 @@ package struct OwnThread: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThread {
-  /// Runs each case on a thread of its own, because it computes without a pause.
+  /// Runs each case on its own thread. For tests that compute for a long time without suspending.
   package static var ownThread: Self { Self() }
 }
 
-/// A single thread, which runs the jobs of tasks in the order of their arrival.
+/// An executor with a single thread, which runs the jobs of tasks in the order in which they are enqueued.
 private final class ThreadExecutor: TaskExecutor {
   private struct State {
     var jobs: [UnownedJob] = []
@@ -40,7 +40,7 @@ private final class ThreadExecutor: TaskExecutor {
   init() {
     let thread = Thread { [self] in run() }
     thread.name = "own-thread"
-    // Frames are large in debug builds.
+    // Debug builds have large stack frames.
     thread.stackSize = 8 << 20
     thread.start()
   }
@@ -51,7 +51,7 @@ private final class ThreadExecutor: TaskExecutor {
     wakeUps.signal()
   }
 
-  /// Ends the thread when it has run what is enqueued.
+  /// Ends the thread after it has run the enqueued jobs.
   func end() {
     state.withLock { $0.hasEnded = true }
     wakeUps.signal()

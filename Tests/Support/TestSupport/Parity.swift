@@ -2,13 +2,13 @@
 
 package import Testing
 
-/// Names the rows of `Docs/Parity.md` whose behaviour a test shows. `.ci/parity.py` compares them with the rows.
+/// A trait that names the rows of `Docs/Parity.md` that a test covers. `.ci/parity.py` checks the names.
 package struct Parity: TestTrait {
   package var comments: [Comment]
 }
 
 extension Trait where Self == Parity {
-  /// Marks a test that shows the behaviour of these rows.
+  /// Marks a test that covers these rows.
   package static func parity(_ rows: String...) -> Self {
     Self(comments: ["rows of Docs/Parity.md: \(rows.joined(separator: ", "))"])
   }

@@ -2,7 +2,7 @@
 
 package import FoundationEssentials
 
-/// The content of a peer's file: byte `i` is `i % 251`.
+/// Returns the content of a peer's file: byte `i` is `i % 251`.
 package func pattern(_ count: Int) -> Data {
   let period = Data(0..<251)
   var data = Data(capacity: count + period.count)

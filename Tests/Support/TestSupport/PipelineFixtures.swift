@@ -19,7 +19,7 @@ package struct Model: Codable, Equatable, Sendable {
   package init(name: String) { self.name = name }
 }
 
-/// An interceptor out of closures.
+/// An interceptor whose methods call closures.
 package struct Hooks: HTTPResourceInterceptor {
   package var credentialOrigins: [Origin]
   package var make:
@@ -136,7 +136,7 @@ extension ScriptedTransport.Step {
     .fail(TransportError(stage: stage, code: code, message: "scripted", engineCode: 7, requestSent: sent))
   }
 
-  /// An answer that takes its time.
+  /// Returns a step that advances the clock by a duration before it responds.
   package static func slow(
     _ clock: ManualClock, _ duration: Duration, status: Int = 200, headers: HTTPFields = [:], body: String = "",
     facts: TransferFacts = TransferFacts()
@@ -149,7 +149,7 @@ extension ScriptedTransport.Step {
     }
   }
 
-  /// A 200 whose body is streamed.
+  /// Returns a step that responds with 200 and a streamed body.
   package static func stream(_ chunks: [String], failure: TransportError? = nil) -> Self {
     .perform { _ throws(TransportError) in
       TransferResponse(
@@ -159,7 +159,7 @@ extension ScriptedTransport.Step {
   }
 }
 
-/// A streamed body that gives its chunks, and then ends or fails.
+/// The source of a streamed body that yields its chunks, and then ends or fails.
 package final class ChunkSource: ResponseBodySource {
   private let chunks: Lock<ArraySlice<Data>>
   private let failure: TransportError?
@@ -183,7 +183,7 @@ package final class ChunkSource: ResponseBodySource {
 }
 
 extension TransportNetworkStack {
-  /// A stack on a clock that waits do not hold up.
+  /// Makes a stack with an automatically advancing clock, so that waits take no real time.
   package init(
     _ transport: any Transport, time: TimeSource = ManualClock(autoAdvance: true).timeSource,
     interceptors: [any HTTPResourceInterceptor] = [], timeouts: Timeouts = .standard,
@@ -197,7 +197,7 @@ extension TransportNetworkStack {
     self.init(transport: transport, configuration: configuration)
   }
 
-  /// A stack with observers, whose random numbers are the same every time.
+  /// Returns a stack with observers and reproducible random numbers.
   package static func observed(
     _ transport: any Transport, by observers: any FetchObserver..., clock: ManualClock = ManualClock(autoAdvance: true),
     interceptors: [any HTTPResourceInterceptor] = [], configure: (inout StackConfiguration) -> Void = { _ in }
@@ -209,7 +209,7 @@ extension TransportNetworkStack {
     }
   }
 
-  /// The error of a fetch that has to fail.
+  /// Returns the error of a fetch that is expected to fail.
   package func failure<M, E>(of resource: HTTPResource<M, E>) async throws -> HTTPFetchError<E> {
     do throws(HTTPFetchError<E>) {
       _ = try await fetch(resource)
@@ -220,7 +220,7 @@ extension TransportNetworkStack {
   }
 }
 
-/// Retries everything at once.
+/// An interceptor that retries every failure after `delay`. Default 1 s.
 package struct AlwaysRetry: HTTPResourceInterceptor {
   package var delay: Retry.Delay
 
@@ -233,13 +233,14 @@ package struct AlwaysRetry: HTTPResourceInterceptor {
 }
 
 extension ManualClock {
-  /// Moves the clock on and on while an operation runs that ends by a limit, which it may not watch yet.
+  /// Advances the clock repeatedly while an operation runs that a time limit ends. The operation may not have started
+  /// to watch the limit yet, so a single advance is not enough.
   ///
-  /// It moves as often as ``eventually(_:)`` looks: not for ever, where no time ends the operation.
+  /// The clock advances at most as often as ``eventually(_:)`` polls, in case no limit ends the operation.
   package func moving<Value>(
     by step: Duration, during operation: () async throws -> Value
   ) async rethrows -> Value {
-    // Cancelled and awaited on return: the clock does not move any more then.
+    // Cancelled and awaited on return, so the clock no longer advances after that.
     async let _ = eventually {
       advance(by: step)
       return false
@@ -248,14 +249,14 @@ extension ManualClock {
   }
 }
 
-/// Keeps everything that is logged.
+/// A log handler that records every log message.
 package struct RecordingLogHandler: LogHandler {
   package struct Entry: Sendable {
     package var level: Logger.Level
     package var message: String
     package var metadata: Logger.Metadata
 
-    /// All of it, as a handler would print it.
+    /// The whole entry in the form that a handler would print.
     package var text: String { "\(level) \(message) \(metadata)" }
   }
 
@@ -277,7 +278,7 @@ package struct RecordingLogHandler: LogHandler {
     entries.withLock { $0.append(entry) }
   }
 
-  /// A logger, and what it is told.
+  /// Returns a logger and the entries that it records.
   package static func make(level: Logger.Level = .trace) -> (Logger, Lock<[Entry]>) {
     let entries = Lock<[Entry]>([])
     var logger = Logger(label: "test") { _ in RecordingLogHandler(entries: entries) }

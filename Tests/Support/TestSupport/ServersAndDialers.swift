@@ -7,10 +7,10 @@ package import LastroSupport
 package import LastroTesting
 package import Testing
 
-/// An authority that clients trust, servers it certifies, dialers to them, and judges of their keys.
+/// A certificate authority that clients trust, with servers, dialers and trust judges that use it.
 package struct TestAuthority {
   package let authority: CertificateAuthority
-  /// Without TLS, which is the transports'.
+  /// The dialer of plain streams. The transports add TLS.
   package let base: CurlDialer
 
   package init() throws {
@@ -20,7 +20,7 @@ package struct TestAuthority {
 
   // MARK: clients
 
-  /// A dialer that asks no proxy, and trusts nothing by itself.
+  /// Returns a dialer that uses no proxy, and does not trust the authority.
   package static func engine(_ edit: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlDialer {
     var configuration = CurlConfiguration()
     configuration.connection.proxy = .none
@@ -28,7 +28,7 @@ package struct TestAuthority {
     return try CurlDialer(configuration)
   }
 
-  /// Options that trust the authority, and ask no proxy.
+  /// Returns options that trust the authority and use no proxy.
   package func options(_ edit: (inout ConnectionOptions) -> Void = { _ in }) -> ConnectionOptions {
     var options = ConnectionOptions()
     options.tls.roots = roots
@@ -39,7 +39,7 @@ package struct TestAuthority {
 
   package var roots: TLSOptions.Roots { .pem(Array(authority.rootPEM.utf8)) }
 
-  /// TLS over the engine's plain streams.
+  /// Returns a dialer that adds TLS to the plain streams of `base`.
   package func dialer(_ edit: (inout TLSOptions) -> Void = { _ in }) -> TLSDialer {
     TLSDialer(over: base, connection: options { edit(&$0.tls) })
   }
@@ -60,7 +60,7 @@ package struct TestAuthority {
 
   // MARK: pins
 
-  /// Pins of keys that no server has.
+  /// Pins that match no server's key.
   package static let absentPin = "sha256/" + String(repeating: "A", count: 43) + "="
   package static let sparePin = "sha256/" + String(repeating: "B", count: 43) + "="
 
@@ -87,7 +87,7 @@ package struct TestAuthority {
     ServerTrustEvaluator(configuration: try .init(pinningPolicies: policies, allowNotPinnedDomains: allowsOthers))
   }
 
-  /// One that wants a pin of a host.
+  /// Returns an evaluator that requires a pin for a host.
   package static func evaluator(
     _ host: String, pin: String, allowsOthers: Bool = true
   ) throws -> ServerTrustEvaluator {
@@ -95,7 +95,7 @@ package struct TestAuthority {
   }
 }
 
-/// A judge by rules of a test's own, which keeps what it was asked.
+/// A judge that applies a test's rules and records the trusts that it judges.
 package final class ScriptedJudge: ServerTrustJudge {
   private struct State {
     var revision: UInt64 = 0
@@ -107,7 +107,7 @@ package final class ScriptedJudge: ServerTrustJudge {
 
   package init(_ decide: @escaping @Sendable (ServerTrust, ScriptedJudge) -> TrustDecision) { self.decide = decide }
 
-  /// One that accepts what a rule accepts.
+  /// Makes a judge that accepts the trusts that a closure accepts.
   package convenience init(accepts: @escaping @Sendable (ServerTrust) -> Bool) {
     self.init { trust, _ in
       accepts(trust) ? .accepted(.validated) : .refused(TrustFailure(.refused("not this one"), trust: trust))
@@ -126,7 +126,7 @@ package final class ScriptedJudge: ServerTrustJudge {
 }
 
 extension LoopbackConnection {
-  /// Sends back whatever comes, until the client ends; then closes in order.
+  /// Sends back all received bytes until the client ends, and then closes the connection in an orderly way.
   package func echo() throws {
     while case let bytes = read(max: 65_536), !bytes.isEmpty { try write(bytes) }
     close()
@@ -134,7 +134,7 @@ extension LoopbackConnection {
 }
 
 extension LoopbackServer {
-  /// The URL of the server by another name.
+  /// Returns the URL of the server under another host name.
   package func url(_ host: String, _ path: String = "/") -> String { "https://\(host):\(port)\(path)" }
 
   package func request(
@@ -145,7 +145,7 @@ extension LoopbackServer {
   }
 }
 
-/// Reads what a client sends, at the other end of a stream in memory.
+/// The other end of a stream in memory, where a test reads the bytes that a client sends.
 package struct FarEnd {
   package let stream: MemoryStream
 
@@ -178,13 +178,13 @@ package struct FarEnd {
   package func write(_ bytes: [UInt8]) async throws { try await stream.write(Data(bytes)) }
   package func write(_ text: String) async throws { try await stream.write(Data(text.utf8)) }
 
-  /// Sends back whatever comes, until the end.
+  /// Sends back all received bytes until the end of the stream.
   package func echo() async throws {
     while let bytes = try await stream.read() { try await stream.write(bytes) }
   }
 }
 
-/// A dialer that gives out one stream, which is there already.
+/// A dialer that returns one existing stream.
 package struct GivenStreamDialer: Dialer {
   private let stream: any ByteStream
 
@@ -193,10 +193,10 @@ package struct GivenStreamDialer: Dialer {
   package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { stream }
 }
 
-/// Tells what is done with a stream, and fails to write when it is told to.
+/// A stream that reports the calls made on it, and whose writes fail while `isBroken` is set.
 package final class ToldStream: ByteStream {
   private let stream: any ByteStream
-  /// "finish", "end" when nothing more is to be read, and "close".
+  /// The events: "finish", "end" when a read reaches the end, and "close".
   package let told: AsyncStream<String>
   package let isBroken = Lock(false)
   private let teller: AsyncStream<String>.Continuation
@@ -232,12 +232,12 @@ package final class ToldStream: ByteStream {
   }
 }
 
-/// A dialer that keeps what is dialed, and refuses plain bytes to some hosts, as an engine with pins does.
+/// A dialer that records the requests it receives, and refuses plaintext to some hosts, as an engine with pins does.
 package struct PinnedHostsDialer: Dialer {
   package let below: any Dialer
   package let pinned: Set<String>
   package let dialed = EventRecorder<DialRequest>()
-  /// What was to be talked to without TLS.
+  /// The requests whose plaintext was checked.
   package let checked = EventRecorder<DialRequest>()
 
   package init(below: any Dialer, pinned: Set<String> = []) {
@@ -264,7 +264,7 @@ package struct PinnedHostsDialer: Dialer {
 }
 
 extension ByteStream {
-  /// All up to the clean end.
+  /// Reads all bytes up to the regular end of the stream.
   package func rest(atMost maximum: Int = 65_536) async throws(TransportError) -> Data {
     var all = Data()
     while let piece = try await read(upTo: maximum) { all += piece }
@@ -277,7 +277,7 @@ extension ByteStream {
     return all
   }
 
-  /// Sends bytes both ways at once, and expects them back in order.
+  /// Sends bytes to an echo while it reads, and expects the same bytes back in order.
   package func expectEcho(_ count: Int = 100, sourceLocation: SourceLocation = #_sourceLocation) async throws {
     let sent = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) })
     async let received = bytes(exactly: count)
@@ -288,12 +288,12 @@ extension ByteStream {
 }
 
 extension ByteStream {
-  /// Sends much to an echo, and reads it at the same time. What a piece has is told by its number, so that none can
-  /// stand for another.
+  /// Sends a large amount of data to an echo and reads it at the same time. The bytes of a piece depend on its number,
+  /// so a wrong order is detected.
   ///
   /// - Parameters:
-  ///   - text: how many MiB, as an environment variable has it.
-  ///   - count: how many where it has none.
+  ///   - text: the number of MiB to send, from an environment variable.
+  ///   - count: the number of MiB if `text` is `nil` or not a number.
   package func expectMuch(
     megabytes text: String?, otherwise count: Int, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
@@ -315,7 +315,7 @@ extension ByteStream {
 }
 
 extension TimeSource {
-  /// Pauses and limits that never pass, but for one.
+  /// Returns a time source whose pauses and limits never pass, except those of the given duration.
   package static func endless(but passing: Duration? = nil) -> TimeSource {
     TimeSource(
       now: TimeSource.continuous.now,
@@ -326,7 +326,7 @@ extension TimeSource {
 }
 
 extension StackConfiguration {
-  /// A configuration with timeouts that a busy machine does not reach.
+  /// A configuration with timeouts that are not reached even on a busy machine.
   package static var patient: Self {
     var result = Self()
     let patient = try? Timeouts(connect: .seconds(600), attempt: nil, idle: .seconds(600), total: .seconds(900))

@@ -4,7 +4,7 @@ package import HTTPTypes
 package import Lastro
 
 extension TransferRequest {
-  /// Makes a request whose body is collected.
+  /// Returns a request whose response body is collected in memory.
   package static func to(
     _ path: String = "/", _ method: HTTPRequest.Method = .get, scheme: String = "http", authority: String = "h",
     fields: HTTPFields = [:], body: RequestBody = .empty, limit: Int = 1 << 20, _ edit: (inout Self) -> Void = { _ in }

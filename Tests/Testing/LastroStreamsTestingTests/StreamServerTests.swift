@@ -35,7 +35,7 @@ struct StreamServerTests {
   }
 }
 
-/// A kind of server.
+/// A kind of stream server.
 struct StreamServer: Sendable, CustomTestStringConvertible {
   struct Started {
     let endpoint: LoopbackEndpoint

@@ -6,7 +6,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-/// The program as it was built, run as a user would.
+/// The built `lastro` program, run in the way a user would run it.
 enum Lastro {
   struct Result: Sendable {
     var status: Int32
@@ -16,18 +16,18 @@ enum Lastro {
     var text: String { String(decoding: output, as: UTF8.self) }
     var lines: [Substring] { text.split(separator: "\n") }
 
-    /// The one JSON object printed.
+    /// Returns the single JSON object that was printed.
     func json() throws -> [String: Any] {
       try #require(JSONSerialization.jsonObject(with: output) as? [String: Any], "\(text) \(errors)")
     }
 
-    /// One JSON object for each line.
+    /// Returns the JSON object of each printed line.
     func jsonLines() throws -> [[String: Any]] {
       try lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
     }
   }
 
-  /// Beside the test bundle.
+  /// The path of the program, which is found beside the test bundle.
   static let path: String = {
     let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     let candidates = CommandLine.arguments + [own]
@@ -42,12 +42,12 @@ enum Lastro {
     return "lastro"
   }()
 
-  /// Runs it to its end, with no proxy in its environment unless one is given.
+  /// Runs the program until it exits. Its environment has no proxy unless one is given.
   ///
   /// - Parameters:
-  ///   - endsInput: whether the input ends after `input`; else it stays open until the program ends.
-  ///   - program: another one to run.
-  ///   - folder: where it runs.
+  ///   - endsInput: whether standard input ends after `input`. Otherwise it stays open until the program exits.
+  ///   - program: the program to run. Default: `lastro`.
+  ///   - folder: the working directory.
   static func run(
     _ arguments: [String], input: String = "", endsInput: Bool = true, environment: [String: String] = [:],
     program: String = path, folder: String? = nil
@@ -57,7 +57,7 @@ enum Lastro {
       folder: folder)
   }
 
-  /// The same, with any bytes for input.
+  /// Runs the program like the function above, with binary input.
   static func run(
     _ arguments: [String], input: Data, endsInput: Bool = true, environment: [String: String] = [:],
     program: String = path, folder: String? = nil
@@ -76,13 +76,13 @@ enum Lastro {
     let folder = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
-    // Files and not pipes: nothing has to be drained while it runs.
+    // Files rather than pipes, which would have to be drained while the program runs.
     let files = ["in", "out", "err"].map { folder.appending(path: $0) }
     try input.write(to: files[0])
     for file in files[1...] { try Data().write(to: file) }
     var all = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
-    // A program that ends while a thread of it winds down has not leaked, and its exit status is what is looked at. The
-    // engine's leaks are looked for in this process.
+    // A program that exits while one of its threads is ending has no leak, but a leak report would change its exit
+    // status. Leaks of the engine are detected in this process.
     all["ASAN_OPTIONS"] = "detect_leaks=0"
     all.merge(environment) { $1 }
     let pipe = Pipe()
@@ -101,8 +101,8 @@ enum Lastro {
       errors: String(decoding: try Data(contentsOf: files[2]), as: UTF8.self))
   }
 
-  /// By hand: Foundation's `Process` looks through /proc/self/fd, and may crash where there are thousands of
-  /// descriptors.
+  /// Starts the program without Foundation's `Process`, which reads /proc/self/fd and may crash if there are thousands
+  /// of descriptors.
   private static func spawn(
     _ arguments: [String], _ environment: [String: String], input: FileHandle, output: FileHandle,
     errors: FileHandle
@@ -125,7 +125,7 @@ enum Lastro {
 }
 
 extension [String: Any] {
-  /// Stage and code of `error`; `nil` when it is null.
+  /// The stage and code of `error`; `nil` if `error` is null.
   var failureWords: String? {
     guard let error = self["error"] as? [String: Any] else { return nil }
     return "\(error["stage"] ?? "?")/\(error["code"] ?? "?")"
@@ -135,12 +135,12 @@ extension [String: Any] {
   var status: Int? { self["status"] as? Int }
 }
 
-/// A root, an intermediate, and servers with keys of theirs, for the program to connect to.
+/// A root, an intermediate, and servers with certificates of theirs, for the program to connect to.
 struct PinnedServers {
   let root: CertificateAuthority
   let issuer: CertificateAuthority
   let directory: PeerDirectory
-  /// Pin of a key that no server has.
+  /// A pin that matches no server's key.
   static let absent = "sha256/" + String(repeating: "A", count: 43) + "="
 
   init() throws {
@@ -165,7 +165,7 @@ struct PinnedServers {
     return try LoopbackServer.http(tls: tls) { _ in .text("answer") }
   }
 
-  /// Runs `lastro fetch` for a server, trusting the root.
+  /// Runs `lastro fetch` for a server, with the root trusted.
   func fetch(_ server: LoopbackServer, _ flags: String...) async throws -> Lastro.Result {
     try await Lastro.run(["fetch"] + trust + flags + [server.baseURL])
   }
@@ -178,12 +178,12 @@ struct PinnedServers {
     return try directory.write(JSONSerialization.data(withJSONObject: object), to: "policy-\(UUID().uuidString).json")
   }
 
-  /// Pin of a certificate's key, as OpenSSL's library has it.
+  /// Returns the pin of a certificate's key, computed with the OpenSSL library.
   static func pin(_ certificate: MintedCertificate) throws -> String {
     "sha256/" + Data(try certificate.publicKeySHA256()).base64EncodedString()
   }
 
-  /// Pin of the first certificate of a PEM file, as the `openssl` program has it.
+  /// Returns the pin of the first certificate in a PEM file, computed with the `openssl` program.
   func openSSLPin(_ file: String) async throws -> String {
     let base64 = try await OpenSSLProgram.run(
       "openssl x509 -in \(file) -noout -pubkey | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64",

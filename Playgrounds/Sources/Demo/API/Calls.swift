@@ -19,7 +19,7 @@ extension HTTPResource where Model == [Repository], APIError == ForgeError {
     .init(Forge.repositories(owner: owner, perPage: perPage), decoder: .forge)
   }
 
-  /// A page whose whole URL the server gave.
+  /// Returns the resource of a page whose complete URL the server has sent.
   static func page(_ url: String) -> Self {
     .init(
       baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: url) }, decoding: .json(decoder: .forge),
@@ -51,7 +51,7 @@ extension HTTPResource where Model == Secret, APIError == ForgeError {
 extension HTTPResource where Model == NoContent, APIError == ForgeError {
   static var slow: Self { .init(Forge.slow, decoding: .empty, decoder: .forge) }
 
-  /// A body of so many bytes; opened as a stream.
+  /// Returns the resource of an archive with the given number of bytes. Open it as a stream.
   static func archive(_ owner: String, _ name: String, bytes: Int) -> Self {
     .init(Forge.archive(owner: owner, name: name, bytes: bytes), decoding: .empty, decoder: .forge)
   }

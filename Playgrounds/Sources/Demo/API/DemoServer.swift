@@ -3,13 +3,12 @@
 import FoundationEssentials
 import LastroTesting
 
-/// The API's server: it lives in this process, on a port of the kernel's choice, with a certificate made for the
-/// occasion.
+/// The API's server. It runs in this process on a port that the kernel chooses, with a newly created certificate.
 enum DemoServer {
   static let started = Result { try DemoAPI.start() }
 
   static var baseURL: URL {
-    // A URL that no request can be made of is a typed error of the fetch, so nothing has to be trapped here.
+    // If the server did not start, this URL is invalid for a request, and the fetch throws a typed error.
     (try? started.get()).flatMap { URL(string: $0.baseURL) } ?? URL(filePath: "/")
   }
 }

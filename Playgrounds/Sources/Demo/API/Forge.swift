@@ -4,7 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 
-/// The endpoints of the API: one case each, with what its request is made of.
+/// The endpoints of the API. Each case has the values that its request needs.
 enum Forge: HTTPResourceEndpoint {
   case user(String)
   case repositories(owner: String, perPage: Int)

@@ -34,7 +34,7 @@ struct Secret: Decodable, Sendable {
   let secret: String
 }
 
-/// The API's own error: what it sends with a status outside 200–299.
+/// The API's error model, which it sends with a status outside 200–299.
 struct ForgeError: Error, Decodable, Equatable {
   struct Field: Decodable, Equatable {
     let field: String
@@ -46,7 +46,7 @@ struct ForgeError: Error, Decodable, Equatable {
 }
 
 extension JSONDecoder {
-  /// The API writes `public_repos`, Swift `publicRepos`.
+  /// The decoder for the API. It converts names such as `public_repos` to `publicRepos`.
   static let forge = {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase

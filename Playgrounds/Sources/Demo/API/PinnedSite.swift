@@ -5,13 +5,13 @@ import Lastro
 import LastroCurl
 import LastroTesting
 
-/// A server whose key the demo pins, and changes: an authority of its own, and a port of the kernel's choice.
+/// A server whose key the demo pins and changes. It has its own authority, and a port that the kernel chooses.
 struct PinnedSite: Sendable {
   let authority: CertificateAuthority
   let key: MintedCertificate
   let server: LoopbackServer
 
-  /// - Parameter authority: who issues its certificate. Default: one of its own.
+  /// - Parameter authority: the authority that issues the certificate. Default: a new authority.
   init(_ authority: CertificateAuthority? = nil) throws {
     self.authority =
       try authority ?? CertificateAuthority(commonName: "Bank root").intermediate(commonName: "Bank issuing CA")
@@ -25,7 +25,7 @@ struct PinnedSite: Sendable {
       baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: url) }, decoding: .text, errorDecoding: .json())
   }
 
-  /// A stack that trusts the authority, and whose servers the judge decides on.
+  /// Returns a stack that trusts the authority and uses the judge to decide which servers to trust.
   func stack(_ judge: any ServerTrustJudge) throws -> CurlNetworkStack {
     var engine = CurlConfiguration()
     engine.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))

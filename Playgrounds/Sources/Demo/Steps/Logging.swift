@@ -48,7 +48,7 @@ extension Step {
   }
 }
 
-/// Puts a bearer token on requests (RFC 6750).
+/// An interceptor that adds a bearer token to requests (RFC 6750).
 struct BearerToken: RequestAuthenticator, HTTPResourceInterceptor {
   let token: String
 
@@ -59,7 +59,7 @@ struct BearerToken: RequestAuthenticator, HTTPResourceInterceptor {
   }
 }
 
-/// Keeps log lines, so that the demo can look into them.
+/// A log handler that records log lines, so that the demo can check them.
 private struct LineLogHandler: LogHandler {
   let lines: EventRecorder<String>
   var metadata: Logger.Metadata = [:]

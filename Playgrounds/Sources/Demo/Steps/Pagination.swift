@@ -27,11 +27,11 @@ extension Step {
 }
 
 extension HTTPField.Name {
-  /// RFC 8288.
+  /// The field `Link` (RFC 8288).
   fileprivate static let link = HTTPField.Name("Link") ?? .location
 }
 
-/// The target of `rel="next"` in a `Link` value.
+/// Returns the target of `rel="next"` in a `Link` value; `nil` if there is none.
 private func nextPage(_ link: String) -> String? {
   for item in link.split(separator: ",") where item.contains("rel=\"next\"") {
     guard let open = item.firstIndex(of: "<"), let close = item.firstIndex(of: ">"), open < close else { continue }

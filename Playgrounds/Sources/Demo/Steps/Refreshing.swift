@@ -50,7 +50,7 @@ extension Stage {
   fileprivate func requests(for path: String) -> Int { server.requests.count { $0.path == path } }
 }
 
-/// Lets first attempts go when all have arrived: what an unlucky moment does by itself.
+/// An interceptor that holds first attempts until all have arrived, which reproduces an unlucky moment.
 private final class StartLine: HTTPResourceInterceptor {
   private let arrivals: AsyncStream<Void>.Continuation
   private let start: Task<Void, Never>

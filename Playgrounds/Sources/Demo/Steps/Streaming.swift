@@ -21,7 +21,7 @@ extension Step {
     var received = 0
     var isRight = true
     for try await chunk in archive.value {
-      // The server counts from 0 to 255, over and over.
+      // The server's bytes count from 0 to 255 repeatedly.
       isRight = isRight && chunk.first == UInt8(truncatingIfNeeded: received)
       received += chunk.count
       isRight = isRight && chunk.last == UInt8(truncatingIfNeeded: received - 1)

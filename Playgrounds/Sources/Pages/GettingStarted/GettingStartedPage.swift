@@ -6,7 +6,7 @@ import LastroCurl
 
 extension Page {
   static let gettingStarted = Page("GettingStarted") { stage in
-    // The rest of the guide, manifest, program and test, is built and run by `.ci/newcomer`.
+    // `.ci/newcomer` builds and runs the rest of the guide: the manifest, the program and the test.
     var policy = StackConfiguration()
     policy.interceptors = [RetryInterceptor.standard]
     policy.timeouts.total = .seconds(30)

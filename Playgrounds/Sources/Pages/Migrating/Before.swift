@@ -41,7 +41,7 @@ struct NotesByURLSession {
 }
 // end
 
-/// A session of the guide, without what it keeps on disk.
+/// Returns the guide's client with a session that stores nothing on disk.
 func notesByURLSession(at base: URL, token: String) -> NotesByURLSession {
   NotesByURLSession(session: URLSession(configuration: .ephemeral), base: base, token: token)
 }

@@ -5,7 +5,7 @@ import Lastro
 import LastroCurl
 import LastroTesting
 
-/// A small API, which is busy at every other request, the first included.
+/// A small API that responds with 503 to every other request, starting with the first.
 private final class NotesServer: Sendable {
   private let reads = EventRecorder<Void>()
   private let writes = EventRecorder<Void>()

@@ -18,7 +18,7 @@ extension Page {
   }
 }
 
-/// Pins of keys that no server has.
+/// Pins that match no server's key.
 private let backup = "sha256/YLh1dUR9y6Kja30RrAn7JKnbQG/uEtLMkBgFF2Fuihg="
 private let stranger = "sha256/r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E="
 

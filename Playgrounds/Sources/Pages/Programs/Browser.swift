@@ -4,8 +4,8 @@ import Lastro
 import LastroCurl
 import LastroGemini
 
-/// A small Gemini browser for the terminal. A number follows a link, `b` goes back, `h` shows where one has been, `r`
-/// asks again, `q` or the end of the input ends; anything else is a URL.
+/// A small Gemini browser for the terminal. A number follows a link, `b` goes back, `h` shows the history, `r` reloads,
+/// and `q` or the end of the input quits. Any other line is a URL.
 ///
 /// `swift run --package-path Playgrounds Pages browse [--known-hosts FILE] [URL]`
 struct Browser: Sendable {
@@ -35,7 +35,7 @@ struct Browser: Sendable {
     return 0
   }
 
-  /// Until the input ends.
+  /// Runs the browser until the user quits.
   func run(_ start: String) async {
     var lines = terminal.lines.makeAsyncIterator()
     var history: [Visit] = []
@@ -59,7 +59,7 @@ struct Browser: Sendable {
     }
   }
 
-  /// A link by its number, or a URL. What cannot be followed is told.
+  /// Returns the URL of a link number or of a typed URL. Shows a message and returns `nil` if it cannot be followed.
   private func url(_ line: String, from here: Visit?) -> GeminiURL? {
     do throws(GeminiError) {
       guard let here, let number = Int(line) else { return try GeminiURL(line) }
@@ -79,7 +79,7 @@ struct Browser: Sendable {
     }
   }
 
-  /// Shows what stands there, and asks what the server asks.
+  /// Fetches and shows a URL, and asks the user for input if the server requests it.
   private func visit(_ url: GeminiURL, _ lines: inout AsyncStream<String>.Iterator) async -> Visit? {
     do throws(GeminiError) {
       let response = try await client.fetch(url)
@@ -130,7 +130,7 @@ struct Browser: Sendable {
   }
 }
 
-/// A script of what a user types, and the screen that is left.
+/// Runs the browser with the lines that a user types, and returns the lines shown on the screen.
 func browse(_ script: [String], from url: String, over dialer: any Dialer) async -> [String] {
   let (lines, typing) = AsyncStream.makeStream(of: String.self)
   for line in script { typing.yield(line) }

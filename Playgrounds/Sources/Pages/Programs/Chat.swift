@@ -4,13 +4,14 @@ import Lastro
 import LastroCurl
 import LastroWebSocket
 
-/// A chat for the terminal: lines are messages, `/ping` measures the way, `/quit` or the end of the input says goodbye.
+/// A chat for the terminal. Each line is a message, `/ping` measures the round-trip time, and `/quit` or the end of the
+/// input closes the chat.
 ///
 /// `swift run --package-path Playgrounds Pages chat wss://example.org/room [NAME]`
 struct Chat: Sendable {
   let client: WebSocketClient
   let url: String
-  /// Stands before each message; `nil` for none.
+  /// The name shown before each message; `nil` for none.
   let name: String?
   let terminal: Terminal
 
@@ -25,7 +26,7 @@ struct Chat: Sendable {
     return await Chat(client: client, url: url, name: arguments.dropFirst().first, terminal: .standard).run()
   }
 
-  /// The exit status: 0 for a chat that both sides closed.
+  /// Runs the chat, and returns the exit status: 0 if both sides closed the chat cleanly, else 1.
   func run() async -> Int32 {
     do throws(WebSocketError) {
       let socket = try await client.connect(url)
@@ -59,7 +60,7 @@ struct Chat: Sendable {
         default: try await socket.send(name.map { "\($0): \(line)" } ?? line)
         }
       } catch {
-        // A socket that has ended is told where its messages are read.
+        // The loop that reads messages reports the end of the socket.
         if socket.state.isTerminal { return }
         terminal.show("* \(error)")
       }

@@ -3,12 +3,12 @@
 import Dispatch
 import Glibc
 
-/// Where a program reads its lines and shows its own: the terminal, or a script.
+/// The input and output of a program: the terminal, or a script.
 struct Terminal: Sendable {
   let lines: AsyncStream<String>
   let show: @Sendable (String) -> Void
 
-  /// The terminal of this process. Reading blocks, so a thread of its own does it; it ends with the process.
+  /// The terminal of this process. Reading blocks, so a separate thread does it until the process ends.
   static var standard: Terminal {
     let (lines, continuation) = AsyncStream.makeStream(of: String.self)
     DispatchQueue(label: "stdin").async {
@@ -17,13 +17,13 @@ struct Terminal: Sendable {
     }
     return Terminal(lines: lines) { line in
       say(line)
-      // Output to a pipe would wait for more.
+      // Output to a pipe would otherwise stay in the buffer.
       fflush(nil)
     }
   }
 }
 
-/// Text of a stranger, without what could drive a terminal.
+/// Returns untrusted text with control characters replaced by spaces, so that it cannot control the terminal.
 func harmless(_ text: String) -> String {
   String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
 }

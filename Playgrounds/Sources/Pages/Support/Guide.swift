@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// A page of a documentation catalog. No two guides have one name, whatever their catalogs are.
+/// A page of a documentation catalog. The names of guides are unique across all catalogs.
 struct Guide: Sendable {
   let name: String
 
@@ -17,7 +17,7 @@ struct Guide: Sendable {
     ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
   }
 
-  /// The guides there are, but for the page of each catalog that has its module's name.
+  /// The names of all guides, except the page of each catalog that is named after its module.
   static var names: [String] {
     catalogs.flatMap { catalog in
       files(in: catalog).filter { $0.hasSuffix(".md") }.map { String($0.dropLast(3)) }
@@ -30,7 +30,7 @@ struct Guide: Sendable {
     return urls.first { FileManager.default.fileExists(atPath: $0.path) } ?? URL(filePath: "\(name).md")
   }
 
-  /// The text that the guide says a sample prints.
+  /// Returns the output of a sample that the guide shows; `nil` if the guide shows none.
   func printed(_ name: String) -> String? {
     guard let text = try? String(contentsOf: url, encoding: .utf8), let range = Self.block(name, in: text) else {
       return nil
@@ -52,10 +52,10 @@ struct Guide: Sendable {
     return start.upperBound..<end.lowerBound
   }
 
-  /// The text without what differs from run to run.
+  /// Returns the text with values that differ between runs replaced by placeholders.
   static func comparable(_ text: String) -> String {
     text.replacing(/-?\d+(?:\.\d+)?(?:e-?\d+)? (?:ms|s)\b/, with: "TIME")
-      // Shown only where it took more than a millisecond.
+      // This part is shown only if it took more than a millisecond.
       .replacing(" (TIME to make the request)", with: "")
       .replacing(/_s":(?:null|-?\d+(?:\.\d+)?(?:e-?\d+)?)/, with: "_s\":TIME")
       .replacing(/"(?:call|id)":\d+/, with: "\"id\":N")

@@ -4,7 +4,7 @@ import HTTPTypes
 import Lastro
 
 extension HTTPResource where Model == String, APIError == GitHubError {
-  /// What stands at a path of the API, as text.
+  /// Returns the resource at a path of the API, decoded as text.
   static func text(
     _ method: HTTPRequest.Method = .get, at path: String, body: RequestBody = .empty,
     through interceptors: [any HTTPResourceInterceptor] = [], options: RequestOptions = RequestOptions()
@@ -17,7 +17,7 @@ extension HTTPResource where Model == String, APIError == GitHubError {
 }
 
 extension Stage {
-  /// The failure of a fetch. That it succeeds is a problem.
+  /// Returns the error of a fetch that is expected to fail. Records a problem and returns `nil` if the fetch succeeds.
   func failure<Model, APIError>(
     of resource: HTTPResource<Model, APIError>, from github: any HTTPNetworkStack
   ) async -> HTTPFetchError<APIError>? {

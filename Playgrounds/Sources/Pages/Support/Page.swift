@@ -4,9 +4,9 @@ import Lastro
 import LastroCurl
 import LastroTesting
 
-/// The runnable half of a guide.
+/// The code of a guide, which can be run.
 struct Page: Sendable {
-  /// As its guide's file is named.
+  /// The name of the guide's file, without its extension.
   let name: String
   let body: @Sendable (Stage) async throws -> Void
 
@@ -15,7 +15,7 @@ struct Page: Sendable {
     self.body = body
   }
 
-  /// Returns what does not hold.
+  /// Runs the page, and returns the claims that do not hold and other problems.
   func run(updating: Bool) async -> [String] {
     do {
       let stage = try Stage(page: name, updating: updating)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What there is to run.
+/// The pages and programs that can be run.
 enum Pages {
   static let all: [Page] = [
     .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
@@ -37,7 +37,7 @@ enum Pages {
     return problems.isEmpty ? 0 : 1
   }
 
-  /// Guides without a page that runs them.
+  /// Returns the names of guides that no page runs.
   private static func missingPages() -> [String] {
     Guide.names.filter { name in !all.contains { $0.name == name } }
   }

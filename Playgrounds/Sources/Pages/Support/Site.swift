@@ -4,20 +4,21 @@ import Lastro
 import LastroCurl
 import LastroTesting
 
-/// A site for pages about trust: a root that its engine trusts, an issuer below it, and a server for api.example.com.
+/// A site for pages about trust: a root that the engine trusts, an intermediate issuer, and a server for
+/// api.example.com.
 struct Site: Sendable {
   static let name = "api.example.com"
 
   let issuer: CertificateAuthority
-  /// The certificate that the server begins with.
+  /// The initial certificate of the server.
   let certificate: MintedCertificate
   let server: LoopbackServer
-  /// An engine whose every connection goes to the server.
+  /// The configuration of an engine that opens every connection to the server.
   let engine: CurlConfiguration
 
   /// - Parameters:
-  ///   - keyType: of the server's key.
-  ///   - edit: what else is different about its TLS.
+  ///   - keyType: the type of the server's key.
+  ///   - edit: changes other TLS settings of the server.
   init(
     _ stage: Stage, keyType: CertificateKeyType = .p256,
     _ edit: (inout LoopbackTLS, CertificateAuthority) throws -> Void = { _, _ in }
@@ -35,7 +36,7 @@ struct Site: Sendable {
     self.engine = engine
   }
 
-  /// A certificate of the issuer for the site: with a new key, unless one is given.
+  /// Returns a new certificate for the site from the same issuer. It has a new key unless one is given.
   func renewed(key: String? = nil) throws -> MintedCertificate {
     try issuer.issue(hosts: [Self.name], validity: .days(47), privateKeyPEM: key)
   }
@@ -59,6 +60,6 @@ extension HTTPResource where Model == String, APIError == BankError {
 }
 
 extension HTTPFetchError {
-  /// Such as `tls/host_mismatch`.
+  /// The stage and code, such as `tls/host_mismatch`.
   var words: String { "\(stage.rawValue)/\(code)" }
 }

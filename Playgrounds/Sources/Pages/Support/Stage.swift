@@ -7,13 +7,13 @@ import LastroCurl
 import LastroTesting
 import Synchronization
 
-/// What every page gets: a server that stands for api.github.com, and an engine that finds it.
+/// The environment of every page: a server that replaces api.github.com, and an engine that connects to it.
 ///
-/// The server listens on a Unix socket and has a certificate for that name from a root of its own; the engine is given
-/// both. So samples run as they stand in their guides, over TLS, and nothing leaves the machine.
+/// The server listens on a Unix socket, and has a certificate for that name from its own root. The engine is configured
+/// with both. Samples therefore run unchanged from their guides, over TLS, and no traffic leaves the machine.
 struct Stage: Sendable {
   let server: DemoAPI
-  /// An engine whose every connection goes to the server.
+  /// The configuration of an engine that opens every connection to the server.
   let engine: CurlConfiguration
   let problems = EventRecorder<String>()
 
@@ -32,14 +32,14 @@ struct Stage: Sendable {
     self.engine = engine
   }
 
-  /// Where another server may listen: another path each time.
+  /// Returns a new path of a Unix socket for another server. Each call returns a different path.
   func socketPath() throws -> String {
     "\(try Self.directory.get())/\(Self.sockets.add(1, ordering: .relaxed).newValue).socket"
   }
 
   private static let sockets = Atomic<Int>(0)
 
-  /// Of this process alone.
+  /// The temporary directory of this process, deleted at exit.
   private static let directory = Result<String, any Error> {
     var template = Array("/tmp/lastro-pages-XXXXXX".utf8CString)
     guard let made = mkdtemp(&template) else { throw CocoaError(.fileWriteUnknown) }
@@ -52,24 +52,25 @@ struct Stage: Sendable {
     if case .success(let path) = directory { try? FileManager.default.removeItem(atPath: path) }
   }
 
-  /// A stack that speaks to the server.
+  /// Returns a stack that sends its requests to the server.
   func github(_ configuration: StackConfiguration = StackConfiguration()) throws -> CurlNetworkStack {
     try CurlNetworkStack(engine, configuration: configuration)
   }
 
-  /// A claim of the guide.
+  /// Prints whether a claim of the guide holds, and records it as a problem if it does not.
   func check(_ claim: String, _ holds: Bool) {
     say("\(holds ? "✓" : "✗") \(claim)")
     if !holds { problems.record(claim) }
   }
 
-  /// Runs a sample, and checks that it prints what the guide says below `<!-- prints: NAME -->`. Times, numbers of
-  /// connections and the like may differ. A `path` of this run is `/etc/shop/pins.json` in the guide.
+  /// Runs a sample, and checks that its output is the text in the guide below `<!-- prints: NAME -->`. Values such as
+  /// times and connection numbers may differ. `path` is a path of this run that the guide shows as
+  /// `/etc/shop/pins.json`.
   func prints(_ name: String, path: String? = nil, _ sample: () async throws -> Void) async rethrows {
     transcript.removeAll()
     try await sample()
     let socket = engine.connection.unixSocketPath ?? ""
-    // An address for documentation (RFC 5737), in place of the socket that stands for the API.
+    // The socket path is replaced by an address for documentation (RFC 5737).
     var text = transcript.removeAll().joined(separator: "\n").replacing(socket, with: "192.0.2.1")
     if let path { text = text.replacing(path, with: "/etc/shop/pins.json") }
     if updating {
@@ -83,7 +84,7 @@ struct Stage: Sendable {
     if !isSame { say("✗ \(name) printed:\n\(text)") }
   }
 
-  /// The requests that the server has read since there were `count`.
+  /// Returns the requests that the server has read after the first `count`.
   func requests(since count: Int = 0) -> [String] {
     server.requests.dropFirst(count).map { "\($0.method) \($0.target)" }
   }

@@ -4,12 +4,12 @@ import Lastro
 import LastroCurl
 import LastroTesting
 
-/// Hosts for pages about streams: servers on this machine whose certificates are for names of documentation, from a
-/// root that the dialer trusts. So samples run as they stand in their guides, over TLS, and nothing leaves the machine.
+/// Hosts for pages about streams: servers on this machine with certificates for example names, from a root that the
+/// dialer trusts. Samples therefore run unchanged from their guides, over TLS, and no traffic leaves the machine.
 struct StreamHosts: Sendable {
   private let root: CertificateAuthority
   let engine: CurlDialer
-  /// The engine's configuration, for pages that make an engine of their own.
+  /// The engine's configuration, for pages that create their own engine.
   let configuration: CurlConfiguration
 
   init() throws {
@@ -21,21 +21,22 @@ struct StreamHosts: Sendable {
     engine = try CurlDialer(configuration)
   }
 
-  /// A certificate for a host.
+  /// Returns the TLS settings of a server, with a new certificate for a host.
   func identity(_ host: String) throws -> LoopbackTLS {
     LoopbackTLS(try root.issue(hosts: [host], validity: .days(47)))
   }
 
-  /// A dialer for which the hosts are on these ports of this machine.
+  /// Returns a dialer that connects to the given ports of this machine in place of the hosts.
   func dialer(_ ports: [String: Int]) -> LeadingDialer { LeadingDialer(engine: engine, ports: ports) }
 
-  /// A dialer for which every host and port is this Unix socket.
+  /// Returns a dialer that connects to this Unix socket in place of any host and port.
   func dialer(socket path: String) -> SocketDialer {
     SocketDialer(engine: engine, options: configuration.connection, path: path)
   }
 }
 
-/// Leads a dial of a name to a port of this machine, and checks the certificate for the name all the same.
+/// A dialer that connects to a port of this machine in place of a host, but still checks the certificate for the
+/// host's name.
 struct LeadingDialer: Dialer {
   let engine: any Dialer
   var ports: [String: Int]
@@ -59,7 +60,7 @@ struct LeadingDialer: Dialer {
   }
 }
 
-/// Leads to one Unix socket, whatever is dialed; for clients that are strict about ports too.
+/// A dialer that connects to one Unix socket in place of any host. For clients that also check the port.
 struct SocketDialer: Dialer {
   let engine: any Dialer
   let options: ConnectionOptions

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Lastro
 
-/// The prices of an article: an API that wants a token, and whose keys are pinned.
+/// The API for the price of an article. It requires a token, and its server's keys are pinned.
 struct Prices: HTTPResourceEndpoint {
   let baseURL: URL
   let sku: String

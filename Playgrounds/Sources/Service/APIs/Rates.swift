@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Lastro
 
-/// What a euro is worth: an API with two servers, either of which will do.
+/// The API for exchange rates of the euro. It has two interchangeable servers.
 struct Rates: HTTPResourceEndpoint {
   let origin: Origin
   let currency: String

@@ -4,7 +4,7 @@ import Lastro
 import LastroObservability
 
 extension RequestOptions {
-  /// The names by which metrics and logs know a call.
+  /// Returns options with the names that metrics and logs use for a call.
   static func named(_ operation: String, _ template: String) -> Self {
     var options = RequestOptions()
     options.operation = operation

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Lastro
 
-/// How many there are of an article: an API whose answers may be kept.
+/// The API for the stock of an article. Its responses may be cached.
 struct Stock: HTTPResourceEndpoint {
   let baseURL: URL
   let sku: String

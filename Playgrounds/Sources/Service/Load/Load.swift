@@ -3,7 +3,7 @@
 import Glibc
 import Lastro
 
-/// The shop under load, with its upstreams failing in turn.
+/// A load on the shop while its upstreams fail in turn.
 struct Load {
   static let users = 16
   static let requests = 160
@@ -13,9 +13,9 @@ struct Load {
   private let shop: RunningShop
   private let users: Users
 
-  /// Returns the program's exit status.
+  /// Runs the load, and returns the program's exit status.
   static func run() async throws -> Int32 {
-    // What a process opens once is open after this.
+    // After this, the descriptors that a process opens only once are open.
     try await rehearse()
     let descriptors = Descriptors.open
     let start = ContinuousClock.now
@@ -81,7 +81,7 @@ struct Load {
     }
   }
 
-  /// A minute later, the next requests find out that all is well.
+  /// Advances the clock by a minute, and returns whether the next requests find that all servers have recovered.
   private func recovers() async -> Bool {
     time.pass(.seconds(61))
     var isWhole: Set<String> = []
@@ -107,7 +107,7 @@ struct Load {
       lines.filter { $0.hasPrefix("http_client_active_requests{") }.allSatisfy { $0.hasSuffix(" 0.0") })
   }
 
-  /// SIGTERM with requests under way.
+  /// Sends SIGTERM while requests are in progress, and checks that the service ends in an orderly way.
   private func end(_ running: Task<Void, any Error>, _ report: inout Report) async throws {
     try upstreams.prices.turn(.held)
     let before = upstreams.prices.server.requests.count

@@ -4,11 +4,10 @@ import FoundationEssentials
 import Lastro
 import Synchronization
 
-/// A clock that goes no faster than this process gets to run: each tick counts for 10 ms, however late it comes.
+/// A clock that slows down with this process: each tick counts as 10 ms, no matter how late it comes.
 ///
-/// On a busy machine everything takes longer, and by this clock as long as ever, so that no limit passes because of
-/// other programs. The load may move it ahead, so that a minute passes for breakers and caches, and none for the one
-/// who watches.
+/// On a busy machine every operation takes longer, but not by this clock, so other programs do not cause timeouts. The
+/// load may advance the clock, so that a minute passes for breakers and caches while no real time passes.
 final class LoadClock: Sendable {
   private static let tick = Duration.milliseconds(10)
 
@@ -22,10 +21,10 @@ final class LoadClock: Sendable {
   private let state = Mutex(State())
   private let start = Duration.seconds(Date().timeIntervalSince1970)
 
-  /// How late the latest of the clock's ticks came.
+  /// The longest delay of a tick.
   var latestTick: Duration { state.withLock { $0.latestTick } }
 
-  /// Goes on until the task is cancelled.
+  /// Runs the clock until the task is cancelled.
   func run() async {
     while !Task.isCancelled {
       let asked = ContinuousClock.now
@@ -36,7 +35,7 @@ final class LoadClock: Sendable {
     }
   }
 
-  /// Moves the clock ahead.
+  /// Advances the clock.
   func pass(_ duration: Duration) {
     let due = state.withLock { state in
       state.now += duration

@@ -2,7 +2,8 @@
 
 import Lastro
 
-/// A transport whose limits in time pass by the load's clock, and not by the engine's.
+/// A transport that measures the deadline of a request with the load's clock instead of the engine's. It has no other
+/// time limits.
 struct PatientTransport: Transport {
   let base: any Transport
   let time: TimeSource

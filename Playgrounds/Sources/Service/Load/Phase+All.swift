@@ -3,10 +3,10 @@
 import Lastro
 
 extension Phase {
-  /// The phases in their order; after each that has a fault all is well again. `pins` are those that the shop goes by,
-  /// and `users` is how many ask at the same time.
+  /// Returns the phases in order. All servers recover after each phase with a fault. `pins` is the evaluator that the
+  /// shop uses, and `users` is the number of simultaneous users.
   static func all(_ upstreams: Upstreams, _ pins: ServerTrustEvaluator, users: Int) -> [Phase] {
-    // Ten failures open a circuit; by then each user may have tried, and have begun to try again.
+    // Ten failures open a circuit. By then each user may have sent a request and started a retry.
     let most = 10 + 2 * users
     let prices = upstreams.prices
     let stock = upstreams.stock

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A time in which something fails, and what its users are promised.
+/// A period in which a server fails, and the results that users are promised during it.
 struct Phase: Sendable {
-  /// What an answer may lack.
+  /// A part that a response may lack.
   enum Part: Sendable, CaseIterable {
     case freshCount
     case price
@@ -10,18 +10,19 @@ struct Phase: Sendable {
   }
 
   let name: String
-  /// What every answer of this phase lacks; it has the rest. No phase has errors.
+  /// The parts that every response of this phase lacks. It has all other parts. No phase has errors.
   var lacks: Set<Part> = []
-  /// The server that fails, and how many requests it may get of those that would be for it.
+  /// The server that fails, and the maximum number of requests that may still reach it.
   var failing: Upstream?
   var most: Int?
-  /// What makes it well again beside turning all servers to healthy.
+  /// An action that ends the fault, in addition to setting all servers to healthy.
   var end: @Sendable () throws -> Void = {}
   let begin: @Sendable () throws -> Void
-  /// Begun right after `begin`; returns what else does not hold when the phase is over.
+  /// Starts an observation right after `begin`. The returned function is called at the end of the phase, and returns
+  /// further problems.
   var watch: @Sendable () -> @Sendable () -> [String] = { { [] } }
 
-  /// What users were promised and did not get.
+  /// Returns the promises to users that were broken.
   func complaints(_ tally: Tally, reached: Int?) -> [String] {
     var found: [String] = []
     if tally.errors > 0 { found.append("\(tally.errors) users saw an error: \(tally.example ?? "")") }

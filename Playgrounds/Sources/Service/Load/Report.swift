@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The table of what users saw.
+/// The table of the results that users saw.
 struct Report {
   private var healthy: Duration?
   private(set) var problems: [String] = []
   private var latestTick = Duration.zero
 
   /// - Parameters:
-  ///   - users: how many there are.
-  ///   - requests: of all of them, in one phase.
+  ///   - users: the number of users.
+  ///   - requests: the number of requests of all users in one phase.
   init(users: Int, requests: Int) {
     print(
       """
@@ -20,7 +20,7 @@ struct Report {
       Self.row(["", "requests", "answered", "whole", "old", "no price", "in EUR", "errors", "reached", "slowest"]))
   }
 
-  /// What the columns are.
+  /// Prints an explanation of the columns.
   func explain() {
     print(
       """
@@ -35,7 +35,7 @@ struct Report {
       """)
   }
 
-  /// Adds a row; the first phase is what others are compared with.
+  /// Adds a row. The other phases are compared with the first phase.
   mutating func add(_ phase: Phase, _ tally: Tally, reached: Int?) {
     let base = healthy ?? tally.slowest
     healthy = base
@@ -52,10 +52,10 @@ struct Report {
     if !holds { problems.append(claim) }
   }
 
-  /// Notes how late a timer of the load's own came at most.
+  /// Records the longest delay of the load's own timer.
   mutating func note(latestTick: Duration) { self.latestTick = latestTick }
 
-  /// Says that the machine is busy, where a timer of the load's own was at least 200 ms late.
+  /// A note that the machine is busy; `nil` if the load's own timer was never 200 ms late.
   var busyness: String? {
     guard latestTick >= .milliseconds(200) else { return nil }
     return "This machine is busy: a timer of the load came \(latestTick / .milliseconds(1)) ms late."

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What users got.
+/// The counts of the results that users received.
 struct Tally: Sendable {
   var requests = 0
   var answered = 0
@@ -10,7 +10,7 @@ struct Tally: Sendable {
   var inEuros = 0
   var errors = 0
   var slowest = Duration.zero
-  /// One of the errors.
+  /// An example of the errors.
   var example: String?
 
   mutating func add(_ result: Result<Offer, any Error>, after duration: Duration) {

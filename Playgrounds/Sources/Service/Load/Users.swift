@@ -3,7 +3,7 @@
 import Lastro
 import LastroCurl
 
-/// Users of the shop: so many at the same time, each with the next request when the last one is answered.
+/// Simultaneous users of the shop. Each user sends the next request when the previous one has received its response.
 struct Users: Sendable {
   static let articles = ["tea", "coffee", "cocoa", "mate"]
 
@@ -17,7 +17,7 @@ struct Users: Sendable {
     var engine = CurlConfiguration()
     engine.connection.proxy = .none
     engine.connectionsPerHost = count
-    // The shop has limits; its users wait for as long as this machine takes.
+    // The shop has time limits. Its users have none, because this machine may be slow.
     let timeouts = try Timeouts(connect: nil, idle: nil, total: nil)
     stack = try CurlNetworkStack(engine, configuration: StackConfiguration(timeouts: timeouts))
   }

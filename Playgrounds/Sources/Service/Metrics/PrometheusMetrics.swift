@@ -3,8 +3,8 @@
 import CoreMetrics
 import Synchronization
 
-/// Metrics as Prometheus reads them: just enough for this service. A real one takes swift-prometheus, or exports over
-/// OTLP.
+/// A metrics factory in the format of Prometheus, with only the features that this service needs. A real service would
+/// use swift-prometheus, or export over OTLP.
 final class PrometheusMetrics: MetricsFactory {
   private struct Key: Hashable {
     let name: String
@@ -13,7 +13,7 @@ final class PrometheusMetrics: MetricsFactory {
 
   private let series = Mutex<[Key: any PrometheusSeries]>([:])
 
-  /// The text of `/metrics`, in the order of names.
+  /// Returns the text of `/metrics`, sorted by name.
   func text() -> String {
     let all = series.withLock { $0 }.sorted { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }
     var text = ""
@@ -44,13 +44,13 @@ final class PrometheusMetrics: MetricsFactory {
     find("\(label)_seconds", dimensions, PrometheusHistogram())
   }
 
-  // What is scraped has to stay: a series that went and came again would look like a restart.
+  // Scraped series must stay. A series that disappears and reappears would look like a restart.
   func destroyCounter(_ handler: any CounterHandler) {}
   func destroyMeter(_ handler: any MeterHandler) {}
   func destroyRecorder(_ handler: any RecorderHandler) {}
   func destroyTimer(_ handler: any TimerHandler) {}
 
-  /// The series of a name and its labels, of which there is one however often it is made.
+  /// Returns the series of a name and its labels. Repeated calls return the same series.
   private func find<Series: PrometheusSeries>(
     _ label: String, _ dimensions: [(String, String)], _ new: Series
   ) -> Series {

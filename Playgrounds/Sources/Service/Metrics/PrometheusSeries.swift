@@ -3,7 +3,7 @@
 import CoreMetrics
 import Synchronization
 
-/// The values of one name with one set of labels.
+/// A series: the values of one name with one set of labels.
 protocol PrometheusSeries: AnyObject, Sendable {
   var kind: String { get }
 
@@ -43,7 +43,7 @@ final class PrometheusHistogram: PrometheusSeries, RecorderHandler, TimerHandler
     var sum = 0.0
   }
 
-  /// Those of OpenTelemetry's conventions for requests, in seconds.
+  /// The bucket boundaries in seconds that OpenTelemetry's conventions recommend for requests.
   private static let boundaries = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
   private let state = Mutex(State())

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// An answer to a user.
+/// A response to a user.
 struct FrontAnswer: Sendable {
   var status = 200
   var type: String

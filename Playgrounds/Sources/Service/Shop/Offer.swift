@@ -2,14 +2,14 @@
 
 import FoundationEssentials
 
-/// What a user of the shop gets: always how many there are, and as much of the rest as there is.
+/// An offer to a user of the shop. It always has the number in stock, and as much of the other data as is available.
 struct Offer: Codable, Sendable {
   let sku: String
   let count: Int
-  /// Whether the count is an old one, for its server could not be asked.
+  /// Whether the count is stale because the stock server could not be reached.
   let isOld: Bool
-  /// `nil` where no price is known.
+  /// The price; `nil` if it is unknown.
   let price: Double?
-  /// The currency asked for; the euro where its rate is not known.
+  /// The requested currency, or the euro if the rate is unknown.
   let currency: String
 }

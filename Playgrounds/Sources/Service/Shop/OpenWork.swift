@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The requests that are being answered, and whether there may be more.
+/// The requests in progress, and whether more are accepted.
 final class OpenWork: Sendable {
   private struct State {
     var count = 0
@@ -17,7 +17,7 @@ final class OpenWork: Sendable {
 
   var isClosing: Bool { state.withLock { $0.isClosing } }
 
-  /// Returns whether one more is taken.
+  /// Counts a new request. Returns false if no more requests are accepted.
   func begin() -> Bool {
     state.withLock { state in
       if !state.isClosing { state.count += 1 }
@@ -33,7 +33,7 @@ final class OpenWork: Sendable {
     if isLast { ending.finish() }
   }
 
-  /// Takes no more.
+  /// Stops accepting requests.
   func close() {
     let isIdle = state.withLock { state in
       state.isClosing = true
@@ -42,6 +42,6 @@ final class OpenWork: Sendable {
     if isIdle { ending.finish() }
   }
 
-  /// Waits for the requests that there are when it is closed.
+  /// Waits until the requests that were in progress at the call of `close` have ended.
   func finish() async { for await _ in done {} }
 }

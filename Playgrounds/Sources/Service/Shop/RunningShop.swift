@@ -6,7 +6,7 @@ import LastroLifecycle
 import Logging
 import ServiceLifecycle
 
-/// The whole service: what a `main.swift` of one puts together.
+/// The whole service, put together as in the `main.swift` of a real one.
 struct RunningShop: Sendable {
   let front: ShopFront
   let pins: ServerTrustEvaluator
@@ -17,7 +17,7 @@ struct RunningShop: Sendable {
     let stacks = try ShopStacks(settings, metrics: metrics)
     pins = stacks.pins
     front = try ShopFront(try Shop(stacks, settings), metrics: metrics)
-    // Ended from the last to the first: the front answers what is under way while its stack still fetches.
+    // Services are shut down from last to first, so the stack can still fetch while the front completes its requests.
     group = ServiceGroup(
       services: [stacks.engine, front], gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "shop"))
   }

@@ -5,7 +5,7 @@ import Lastro
 import LastroEveryday
 import LastroResilience
 
-/// Answers users. It knows stacks and resources, and no engine.
+/// The logic that makes offers. It depends on stacks and resources, but not on an engine.
 struct Shop: Sendable {
   private let stacks: ShopStacks
   private let prices: URL
@@ -20,9 +20,9 @@ struct Shop: Sendable {
       settings.rates.enumerated().map { try Endpoint($0.element, tier: $0.offset) }, time: settings.time)
   }
 
-  /// - Throws: where it is not even known how many there are: then there is nothing to offer.
+  /// - Throws: the error of the stock fetch, because there is no offer without a count.
   func offer(_ sku: String, in currency: String) async throws(HTTPFetchError<TextAPIError>) -> Offer {
-    // What an offer can do without is no reason to fail.
+    // The price and the rate are optional, so their failures are ignored.
     async let price = try? stacks.prices.fetch(.price(of: sku, from: prices)).value
     async let rate = rate(of: currency)
     let count = try await stacks.stock.fetch(.stock(of: sku, from: stock))
@@ -35,7 +35,7 @@ struct Shop: Sendable {
       sku: sku, count: count.value.count, isOld: isOld, price: euros.map { $0 * rate.rate }, currency: currency)
   }
 
-  /// Asks one server, and where that fails the next.
+  /// Fetches the rate from one server, and from the other if that fails.
   private func rate(of currency: String) async -> Rate? {
     var tried: [Endpoint] = []
     while tried.count < 2 {

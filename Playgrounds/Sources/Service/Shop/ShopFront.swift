@@ -4,11 +4,11 @@ import FoundationEssentials
 import LastroTesting
 import ServiceLifecycle
 
-/// The shop's own server: a thread for each connection of a user. It shows what has to happen when the process ends,
-/// and is no server for the Internet: a real service takes Hummingbird or Vapor here, and calls the same ``Shop``.
+/// The shop's own server, with one thread for each user connection. It shows the steps of a graceful shutdown, and is
+/// not meant for the Internet. A real service would use Hummingbird or Vapor, and call the same ``Shop``.
 final class ShopFront: Service {
   let server: LoopbackServer
-  /// "serving", then "closing".
+  /// The events of the server: "serving", then "closing".
   let events = EventRecorder<String>()
   private let work: OpenWork
 
@@ -27,7 +27,8 @@ final class ShopFront: Service {
     }
   }
 
-  /// At the signal, requests that are under way are answered, new ones are refused, and then the connections end.
+  /// Serves until graceful shutdown. It then completes the requests in progress, rejects new ones, and closes the
+  /// connections.
   func run() async throws {
     events.record("serving")
     try await gracefulShutdown()
@@ -48,7 +49,7 @@ final class ShopFront: Service {
   }
 
   private static func result(of offer: @escaping @Sendable () async throws -> Offer) -> FrontAnswer {
-    // The connection's thread waits, which no task may. Servers that are asynchronous themselves need none of this.
+    // This blocks the connection's thread, which is not allowed in a task. An asynchronous server does not need it.
     switch Waiting(offer).result() {
     case .success(let offer): .json(offer)
     case .failure(let error): .unavailable("\(error)")

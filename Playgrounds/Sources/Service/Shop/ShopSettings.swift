@@ -4,19 +4,19 @@ import FoundationEssentials
 import Lastro
 import LastroCurl
 
-/// What a deployment would read from its environment.
+/// The settings that a deployment would read from its environment.
 struct ShopSettings: Sendable {
   var prices: URL
   var stock: URL
   var rates: [String]
   var client: String
   var secret: Secret
-  /// Of the key in use, and of the backup, which lies in a safe.
+  /// The pins of the key in use and of the backup key, which is kept offline.
   var pins: [String]
-  /// Where the names are, and whose certificates are believed.
+  /// The options with the addresses of the host names and the trusted roots.
   var connection: ConnectionOptions
   var time: TimeSource
-  /// Makes a stack on the engine.
+  /// Returns a stack on the engine.
   var stack: @Sendable (CurlNetworkStack, StackConfiguration) -> any HTTPNetworkStack = {
     CurlNetworkStack(sharing: $0, configuration: $1)
   }

@@ -8,11 +8,11 @@ import LastroEveryday
 import LastroObservability
 import LastroResilience
 
-/// The composition root: one engine, and a stack for each API over it. Nothing else knows of libcurl.
+/// The composition root: one engine, and a stack for each API on it. Only this type depends on libcurl.
 struct ShopStacks: Sendable {
-  /// Whose end is the engine's: the service group runs it.
+  /// The stack that owns the engine and shuts it down. The service group runs it.
   let engine: CurlNetworkStack
-  /// Which keys the prices' server may present: it takes others while the service runs.
+  /// The evaluator of the pins of the price server. The pins can be replaced while the service runs.
   let pins: ServerTrustEvaluator
   let prices: any HTTPNetworkStack
   let stock: any HTTPNetworkStack
@@ -27,7 +27,7 @@ struct ShopStacks: Sendable {
     engine = try CurlNetworkStack(configuration)
 
     var policy = StackConfiguration(interceptors: [RetryInterceptor.standard])
-    // It is the attempt's limit by which a breaker learns that a server hangs: the whole call's says nothing of it.
+    // A breaker detects a server that hangs only by the limit of an attempt. The limit of the call does not count.
     policy.timeouts = try Timeouts(connect: .seconds(2), attempt: .seconds(2), idle: .seconds(2), total: .seconds(5))
     policy.timeSource = settings.time
     policy.resilience = try Self.resilience(failures: 10, settings)
@@ -39,19 +39,19 @@ struct ShopStacks: Sendable {
     prices = settings.stack(engine, authenticated)
 
     var cached = policy
-    // The shop asks for itself alone, so that one answer is for all its users.
+    // The shop's requests do not depend on the user, so all users can share a cached response.
     cached.cache = HTTPCache(policy: HTTPCachePolicy(partitioning: .common))
-    // Few requests pass a cache, and a server that hangs has to be found out with those.
+    // Few requests pass the cache, and they must be enough to detect a server that hangs.
     cached.resilience = try Self.resilience(failures: 4, settings)
     stock = settings.stack(engine, cached)
 
-    // Another server is asked in place of the same once more.
+    // There are no retries here, because the shop tries the other server instead.
     var single = policy
     single.interceptors = []
     rates = settings.stack(engine, single)
   }
 
-  /// What a service reads from a file again, at SIGHUP.
+  /// Returns the pinning configuration, which a real service would read from a file again on SIGHUP.
   static func pinning(_ pins: [String]) throws -> ServerTrustEvaluator.Configuration {
     try .init(
       pinningPolicies: [PinningPolicy("prices.example.com", pins: pins)],

@@ -3,7 +3,7 @@
 import Dispatch
 import Synchronization
 
-/// A task, and a thread that waits for it.
+/// A task whose result a thread waits for.
 final class Waiting<Value: Sendable>: Sendable {
   private let answer = Mutex<Result<Value, any Error>?>(nil)
   private let isThere = DispatchSemaphore(value: 0)
@@ -21,7 +21,7 @@ final class Waiting<Value: Sendable>: Sendable {
     }
   }
 
-  /// Blocks the thread until the task is done. To be called once.
+  /// Blocks the thread until the task has ended, and returns its result. Call it only once.
   func result() -> Result<Value, any Error> {
     isThere.wait()
     return answer.withLock { $0 } ?? .failure(CancellationError())

@@ -16,10 +16,10 @@ final class IssuedTokens: Sendable {
 
   private let state = Mutex(State())
 
-  /// How many tokens were issued.
+  /// The number of tokens that were issued.
   var count: Int { state.withLock { $0.issued } }
 
-  /// Ends all tokens.
+  /// Revokes all tokens.
   func revoke() { state.withLock { $0.good = [] } }
 
   func isGood(_ authorization: String?) -> Bool {

@@ -5,17 +5,17 @@ import FoundationEssentials
 import LastroTesting
 import Synchronization
 
-/// A server of others, whose faults can be switched on and off.
+/// A server that the shop depends on. Its faults can be switched on and off.
 final class Upstream: Sendable {
   enum Mode: Sendable {
     case healthy
-    /// Connections are reset before TLS stands.
+    /// Connections are reset during the TLS handshake.
     case down
-    /// Requests are read and never answered.
+    /// Requests are read, but receive no response.
     case silent
-    /// Every answer is 500.
+    /// Every response has the status 500.
     case failing
-    /// Requests wait until the mode changes, and are answered then.
+    /// Requests wait until the mode changes, and then receive their response.
     case held
   }
 
@@ -29,7 +29,7 @@ final class Upstream: Sendable {
   private let state: Mutex<State>
   private let turning: Turning
 
-  /// What the connections' threads look at.
+  /// The state that the threads of connections read.
   private final class Turning: Sendable {
     let mode = Mutex(Mode.healthy)
     let gate = DispatchGroup()
@@ -58,7 +58,7 @@ final class Upstream: Sendable {
 
   var baseURL: String { "https://\(host):\(server.port)" }
 
-  /// Requests that have come, and connections that were refused.
+  /// The number of received requests and of connections whose handshake failed.
   var contacts: Int { server.requests.count + server.acceptedConnections - server.establishedConnections }
 
   func turn(_ mode: Mode) throws {
@@ -72,7 +72,7 @@ final class Upstream: Sendable {
     if mode == .down || old == .down { try restart() }
   }
 
-  /// Goes on with another certificate, as after a restart.
+  /// Replaces the certificate and closes all connections, as in a restart.
   func present(_ certificate: MintedCertificate) throws {
     state.withLock { $0.certificate = certificate }
     try restart()

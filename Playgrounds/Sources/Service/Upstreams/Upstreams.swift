@@ -4,19 +4,20 @@ import FoundationEssentials
 import Lastro
 import LastroTesting
 
-/// The servers that the shop depends on, on this machine: two that are vital to nothing, one that is, and a spare.
+/// The servers that the shop depends on, on this machine: the stock server, which is essential, a price server, and two
+/// interchangeable rate servers.
 struct Upstreams: Sendable {
   let prices: Upstream
   let stock: Upstream
   let rates: [Upstream]
   let tokens = IssuedTokens()
 
-  /// The key of the prices' server, and the one that it would take if that were lost.
+  /// The price server's certificate, and the certificate of its backup key. Both keys are pinned.
   let key: MintedCertificate
   let backup: MintedCertificate
-  /// The key that the server takes once the shop has pinned it.
+  /// The certificate whose key the server uses once the shop has pinned it.
   let next: MintedCertificate
-  /// Of the same authority, and pinned by none.
+  /// A certificate of the same authority whose key is not pinned.
   let impostor: MintedCertificate
   private let rootPEM: String
 
@@ -43,7 +44,7 @@ struct Upstreams: Sendable {
 
   func stop() { for upstream in all { upstream.server.stop() } }
 
-  /// What the shop has to know of them.
+  /// Returns the settings that the shop needs to reach the servers.
   func settings(time: TimeSource = .continuous) throws -> ShopSettings {
     var connection = ConnectionOptions()
     connection.proxy = .none

@@ -34,8 +34,7 @@ public struct RequestBody: Sendable {
   public let secrets: [Secret]
   /// Returns the fields to send after a stream of unknown length (RFC 9110 §6.5). It is called after the last chunk was
   /// produced. Name the fields in the request's `Trailer`. An error that it throws ends the fetch, and so does a field
-  /// that is only allowed in a head. A body of known length with trailers is refused (`invalid_body`), and so are
-  /// trailers sent by libcurl's own transfers (`unsupported`). Default: none.
+  /// that is only allowed in a head. A body of known length with trailers is refused (`invalid_body`). Default: none.
   public let trailers: (@Sendable () async throws -> RawHeaders)?
 
   /// Makes a body.

@@ -16,8 +16,9 @@ public protocol ResponseBodySource: AnyObject, Sendable {
 
 /// The body of a response: bytes in memory, or a stream with back-pressure that a single reader consumes once.
 ///
-/// Apart from a small buffer, the transfer reads only as much from the network as the reader consumes. Releasing the
-/// body, or leaving the loop over it, cancels the transfer.
+/// Apart from a small buffer, the transfer reads only as much from the network as the reader consumes. The transfer is
+/// cancelled when the last copy of the body, and of its iterators, is released. Leaving the loop early therefore
+/// cancels the transfer only if no other copy of the body is left. Call `cancel()` to cancel it at once.
 ///
 /// ```swift
 /// let archive = try await github.stream(.archive(of: "apple/swift")).value

@@ -18,8 +18,8 @@ public struct ConnectionOptions: Sendable, Hashable {
     case automatic
     /// HTTP/1.1 only.
     case http1
-    /// Like `automatic`, but plain `http` uses HTTP/2 with prior knowledge (h2c, RFC 9113 §3.3). With libcurl's own
-    /// transfers before 8.0.0, h2c uses a connection for each request (curl/curl#10643).
+    /// Like `automatic`, but plain `http` uses HTTP/2 with prior knowledge (h2c, RFC 9113 §3.3). Plain `http` through a
+    /// proxy that forwards requests still uses HTTP/1.1.
     case http2
   }
 

@@ -9,8 +9,9 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// curl's tests of plain HTTP: responses are accepted and refused as curl does. The exceptions are in `differences.txt`
-/// beside the cases, each with its reason, and that table is exact.
+/// curl's tests of plain HTTP. The engine must accept and refuse the same responses as curl. The exceptions are in
+/// `differences.txt` beside the cases, each with its reason. The list is exact: a difference that is missing or
+/// obsolete fails.
 @Suite("Conformance: curl's HTTP cases", .timeLimit(.minutes(5)))
 struct CurlCasesTests {
   @Test("each response is accepted or refused as by curl")
@@ -29,7 +30,7 @@ struct CurlCasesTests {
     #expect(known.subtracting(unlike.keys) == [], "in the table, and read alike")
   }
 
-  /// What came of a case, and what the server was asked for it.
+  /// The outcome of a case, and the requests that the server received for it.
   struct Result: Equatable, CustomStringConvertible {
     var outcome: Outcome
     var requests: [String]
@@ -55,7 +56,7 @@ struct CurlCasesTests {
         headers: item.fields, body: item.request.body.map { .raw($0) } ?? .empty, options: options)
       outcome = .answered(answer.response.status.code, sha256(answer.value))
     } catch {
-      // A status that is no success is an answer all the same, unless its body is broken.
+      // A status that is not a success still counts as an answer, unless its body is broken.
       let isAnswer = error.words == "http/unexpected_status"
       outcome =
         isAnswer
@@ -67,7 +68,7 @@ struct CurlCasesTests {
 }
 
 extension CurlCase {
-  /// Basic credentials are a field.
+  /// The request's header fields, with the Basic credentials as an `Authorization` field.
   fileprivate var fields: RawHeaders {
     var fields = RawHeaders()
     for header in request.headers { fields.append(RawHeaders.Name(header[0]), header[1]) }
@@ -83,14 +84,15 @@ extension CurlCase {
   }
 }
 
-/// Answers as curl's own test server does, and closes behind the last answer.
+/// A server that answers as curl's own test server does, and closes the connection after the last answer.
 enum CurlCaseServer {
   static func start(_ item: CurlCase) throws -> LoopbackServer {
     try LoopbackServer { connection in
       while let request = try connection.readRequest() {
         let reply = item.reply(to: request)
         try connection.write(reply)
-        // A connection that ends without a word might take the second request along.
+        // If an answer has no length, closing the connection ends it. The second request might then be lost with the
+        // connection.
         let isWhole = String(decoding: reply, as: UTF8.self).contains("Content-Length: ")
         guard item.replies.count > 1, isWhole else { return }
       }
@@ -99,7 +101,8 @@ enum CurlCaseServer {
 }
 
 extension CurlCase {
-  /// The reply's number is in the target, and a request with a digest has a reply of its own.
+  /// Returns the reply for a request. The target contains the reply's number, and a request with a digest has a reply
+  /// of its own.
   fileprivate func reply(to request: LoopbackRequest) -> Data {
     let hasDigest = request.head["Authorization"]?.hasPrefix("Digest") == true
     let part = hasDigest ? "data1000" : request.target.contains("\(test)0002") ? "data2" : "data"

@@ -9,8 +9,8 @@ import PeerSupport
 import TestSupport
 import Testing
 
-/// The chains of x509-limbo, each over a connection of its own. Where we differ stands in ``LimboDifferences``, each
-/// with its reason, and the table is exact: a change to either side fails.
+/// The chains of x509-limbo, each over a connection of its own. ``LimboDifferences`` lists the cases that we judge
+/// differently, each with its reason. The list is exact: a change on either side fails.
 @Suite("Conformance: x509-limbo", .timeLimit(.minutes(5)))
 struct LimboTests {
   @Test("what can be served")
@@ -20,7 +20,7 @@ struct LimboTests {
     let servers = all.filter { $0.kind == .server }
     #expect(servers.count == 198)
     #expect(servers.count { $0.privateKey == nil } == 19)
-    // Ten more depend on a clock or on revocation lists, and one names no host.
+    // Ten more cases depend on a clock or on revocation lists, and one names no host.
     #expect(servers.count { $0.isServable } == 168)
     #expect(servers.count { $0.isServable && $0.expectation == .success } == 39)
   }
@@ -29,7 +29,7 @@ struct LimboTests {
   func standard() async throws {
     let outcomes = try await outcomes()
     expect(outcomes, differingBy: LimboDifferences.standard)
-    // Server and client have no cipher in common for these, so that no chain is sent.
+    // Server and client share no cipher for these cases, so no chain is sent.
     let early = outcomes.filter { $0.value.outcome == .refused("tls/handshake_failed") }.keys.sorted()
     #expect(early == ["webpki::forbidden-dsa-leaf", "webpki::forbidden-p192-leaf"])
   }
@@ -41,7 +41,7 @@ struct LimboTests {
 
   private typealias Outcomes = [String: (test: LimboCase, outcome: LimboOutcome)]
 
-  /// Every case that can be served, one after the other: their number is that of the handshakes.
+  /// Runs every case that can be served, one after the other, so each case takes one handshake.
   private func outcomes(adapting adapt: (inout TLSOptions) -> Void = { _ in }) async throws -> Outcomes {
     let stack = try CurlNetworkStack.direct()
     var found: Outcomes = [:]
@@ -60,7 +60,8 @@ struct LimboTests {
     #expect(unknown.sorted() == [], "judged otherwise, and not in the table", sourceLocation: location)
     let alike = known.keys.filter { different[$0] == nil }
     #expect(alike.sorted() == [], "in the table, and judged alike", sourceLocation: location)
-    // A difference is a decision: never one that OpenSSL could not present, or that failed elsewhere than in TLS.
+    // A listed difference must be a decision of ours. A chain that OpenSSL could not present, or a failure outside TLS,
+    // does not qualify.
     for (id, item) in different {
       let isDecision = item.outcome == .accepted || item.outcome.description.hasPrefix("refused: tls/")
       if case .noHost = known[id] { continue }
@@ -69,7 +70,7 @@ struct LimboTests {
   }
 }
 
-/// A case of x509-limbo (C2SP): a chain, what is trusted, and whether a client for the web must accept it.
+/// A case of x509-limbo (C2SP): a chain, the trusted roots, and whether a client for the web must accept the chain.
 struct LimboCase: Decodable, Sendable {
   enum Kind: String, Decodable, Sendable {
     case server = "SERVER"
@@ -82,7 +83,7 @@ struct LimboCase: Decodable, Sendable {
   }
 
   struct PeerName: Decodable, Sendable {
-    /// `DNS`, `IP` or `RFC822`.
+    /// The kind of name: `DNS`, `IP` or `RFC822`.
     var kind: String
     var value: String
   }
@@ -114,13 +115,13 @@ struct LimboCase: Decodable, Sendable {
     case revocationLists = "crls"
   }
 
-  /// PEM text of the roots.
+  /// The roots as PEM text.
   var roots: String { trustedCertificates.joined(separator: "\n") }
 
-  /// The host a client asks for.
+  /// The host that a client requests.
   var host: String { peerName?.value ?? "" }
 
-  /// What a server would present; `nil` without a key.
+  /// The certificate that a server presents; `nil` if the case has no private key.
   var identity: MintedCertificate? {
     privateKey.map {
       MintedCertificate(
@@ -129,18 +130,19 @@ struct LimboCase: Decodable, Sendable {
     }
   }
 
-  /// Whether a server can present it today to a client, with the same right answer: its key is there, the client has a
-  /// host to ask for, and neither a clock nor revocation lists matter.
+  /// Whether a server can present the chain today and the expected result still holds. The case needs a private key and
+  /// a host name, and must not depend on a clock or on revocation lists.
   var isServable: Bool {
     guard kind == .server, privateKey != nil, peerName != nil else { return false }
     return (validationTime == nil && revocationLists.isEmpty) || Self.servableAllTheSame.contains(id)
   }
 
   private static let servableAllTheSame: Set<String> = [
-    // What had expired then has expired.
+    // These certificates had expired at the case's validation time, and are still expired.
     "rfc5280::validity::expired-root", "rfc5280::validity::expired-intermediate", "rfc5280::validity::expired-leaf",
     "rfc5280::validity::expired-1-second", "rfc5280::validity::expired-5-seconds",
-    // What no list revokes is good without the lists, and valid for a thousand years.
+    // These certificates are not revoked, so they are accepted without the lists as well. They are valid for a thousand
+    // years.
     "crl::certificate-not-on-crl", "crl::certificate-serial-on-crl-different-issuer",
     "crl::issuer-no-keyusage-extension", "crl::issuer-valid-crlsign-and-keycertsign",
   ]
@@ -156,13 +158,13 @@ extension LimboCase {
   }
 }
 
-/// What became of a case.
+/// The outcome of a case.
 enum LimboOutcome: Equatable, Sendable, CustomStringConvertible {
-  /// The request was answered.
+  /// The request received an answer.
   case accepted
-  /// Stage and code, as `tls/untrusted_certificate`.
+  /// The request failed; the value is stage and code, such as `tls/untrusted_certificate`.
   case refused(String)
-  /// OpenSSL cannot present it: nothing is proved.
+  /// OpenSSL cannot present the chain, so the case proves nothing.
   case notServed(String)
 
   var description: String {
@@ -173,7 +175,8 @@ enum LimboOutcome: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether it is what the case demands. A refusal must come from TLS: another one would prove nothing.
+  /// Returns whether the outcome is the one that the case demands. A refusal must come from TLS; any other failure
+  /// proves nothing.
   func satisfies(_ expectation: LimboCase.Expectation) -> Bool {
     switch (self, expectation) {
     case (.accepted, .success): true
@@ -184,14 +187,14 @@ enum LimboOutcome: Equatable, Sendable, CustomStringConvertible {
 }
 
 extension LimboCase {
-  /// Serves the case on this machine, asks for it with the case's roots and host, and tells what came of it.
+  /// Serves the case on this machine, requests it with the case's roots and host, and returns the outcome.
   ///
   /// - Parameter adapt: changes the TLS options further.
   func fetched(
     by stack: CurlNetworkStack, adapting adapt: (inout TLSOptions) -> Void = { _ in }
   ) async throws -> LimboOutcome {
     guard let identity else { return .notServed("there is no key") }
-    // An IPv6 address has no fixed answer to be resolved to: over a socket it needs none.
+    // An IPv6 address cannot be mapped to 127.0.0.1 by a fixed resolution, so such a case uses a Unix socket.
     let directory = host.contains(":") ? try PeerDirectory() : nil
     let endpoint = directory.map { LoopbackEndpoint.unixSocket(path: $0.file("limbo")) } ?? .ephemeral
     let server: LoopbackServer
@@ -215,52 +218,54 @@ extension LimboCase {
       _ = try await stack.send(.get, "https://\(authority)/", options: options)
       return .accepted
     } catch {
-      // A refusal after which the request arrived all the same would be none.
+      // If the request reached the server despite the error, the chain was not refused.
       return server.requests.isEmpty ? .refused(error.words) : .accepted
     }
   }
 }
 
-/// Where we judge a chain otherwise than x509-limbo, and why.
+/// The cases in which our judgement differs from that of x509-limbo, with the reasons.
 enum LimboDifferences {
   enum Reason: Sendable {
-    // Accepted, although the case says no.
+    // We accept the chain, and the case demands a refusal.
 
-    /// Binds who issues certificates (CA/Browser Forum, or RFC 5280's words for conforming authorities) in a form that
-    /// no client of OpenSSL enforces. The signatures are good, the names match, the constraints hold.
+    /// The rule binds the issuers of certificates (CA/Browser Forum, or RFC 5280's rules for conforming authorities),
+    /// and no OpenSSL client enforces it in this form. The signatures are good, the names match, the constraints hold.
     case rulesForIssuers
-    /// The same, and OpenSSL's strict checks (`X509_V_FLAG_X509_STRICT`) enforce it.
+    /// Such a rule for issuers, which OpenSSL's strict checks (`X509_V_FLAG_X509_STRICT`) do enforce.
     case onlyWhenStrict
-    /// The same, of an authority without a name. libcurl before 8.11 refuses it by itself, after OpenSSL has accepted
-    /// it.
+    /// Such a rule for issuers, about an authority without a name. libcurl before 8.11 refuses the chain itself after
+    /// OpenSSL has accepted it.
     case namelessIssuer
-    /// The roots hold a certificate that names an unknown issuer, or another key as its issuer's. A root is trusted
-    /// because it is among the roots (`X509_V_FLAG_PARTIAL_CHAIN`, which libcurl sets), whatever it says of its issuer.
+    /// The roots contain a certificate that names an unknown issuer or a different issuer key. A root is trusted
+    /// because it is among the roots (`X509_V_FLAG_PARTIAL_CHAIN`, which libcurl sets), whatever it says about its
+    /// issuer.
     case trustedAsItIs
-    /// The case limits the length of chains; there is no such option.
+    /// The case limits the length of the chain, and we have no such option.
     case noDepthLimit
-    /// A wildcard that also covers an excluded name. OpenSSL compares the pattern itself with the constraint (and
-    /// libcurl the host with the pattern); CVE-2025-61727 is the same in Go.
+    /// A wildcard covers an excluded name as well. OpenSSL compares the pattern itself with the constraint, and libcurl
+    /// compares the host with the pattern. CVE-2025-61727 is the same problem in Go.
     case wildcardOverExcluded
-    /// OpenSSL has no list of public suffixes. What must have two labels after the `*` has.
+    /// OpenSSL has no list of public suffixes. It requires only that two labels follow the `*`.
     case publicSuffix
 
-    // Refused, as the case says, but elsewhere.
+    // We refuse the chain, as the case demands, but outside TLS.
 
-    /// The host is a symbol, which IDNA 2008 has no place for: there is no connection on which to judge anything.
+    /// The host is a symbol, which IDNA 2008 does not allow. No connection is opened, so no chain is judged.
     case noHost
 
-    // Refused, although the case says yes.
+    // We refuse the chain, and the case demands acceptance.
 
-    /// OpenSSL's purpose check: a server's certificate whose key usage does not allow signatures cannot serve TLS 1.3.
+    /// OpenSSL's purpose check refuses it: a certificate whose key usage does not allow signatures cannot serve TLS
+    /// 1.3.
     case cannotServe
-    /// OpenSSL builds one path, and does not go back for another when it turns out to be forbidden.
+    /// OpenSSL builds one path. It does not try another one if a certificate in that path turns out to be forbidden.
     case onePath
-    /// Strict checks demand a key usage extension of authorities.
+    /// Strict checks require a key usage extension in the certificates of authorities.
     case keyUsageOfAuthorities
   }
 
-  /// By id, with the checks that are always made.
+  /// The expected differences by case id, with the default checks.
   static let standard: [String: Reason] = Dictionary(
     uniqueKeysWithValues: table.flatMap { reason, ids in ids.map { ($0, reason) } }
   ).filter { $0.value != .namelessIssuer || takesNamelessIssuers }
@@ -270,7 +275,7 @@ enum LimboDifferences {
     return !version.lexicographicallyPrecedes([8, 11])
   }()
 
-  /// By id, with strict checks.
+  /// The expected differences by case id, with strict checks.
   static let strict: [String: Reason] = {
     var known = standard.filter { ![.onlyWhenStrict, .namelessIssuer].contains($0.value) }
     known["crl::issuer-no-keyusage-extension"] = .keyUsageOfAuthorities

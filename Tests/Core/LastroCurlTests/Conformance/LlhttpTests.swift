@@ -9,49 +9,49 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// The strict response cases of llhttp's tests, over sockets. What we read otherwise stands in a table, each with its
-/// reason, and the table is exact: a change to either side fails.
+/// llhttp's strict response cases, over sockets. A table lists the cases that we read differently, each with its
+/// reason. The table is exact: a change on either side fails.
 @Suite("Conformance: llhttp", .timeLimit(.minutes(5)))
 struct LlhttpTests {
   enum Reason: Sendable {
-    /// The case holds several messages, or stops before its end, or is noted without line ends. A client that reads one
-    /// answer to one request sees something else, and both are right.
+    /// The case has several messages, or stops before its end, or is written without line ends. A client that reads one
+    /// answer per request gets a different result, and both results are right.
     case otherQuestion
     /// We refuse what llhttp accepts.
     case stricter
-    /// We accept what llhttp refuses; `Docs/Wire.md` lists these.
+    /// We accept a message that llhttp refuses; `Docs/Wire.md` lists these.
     case lenient
   }
 
   static let differences: [String: Reason] = [
-    // What follows a complete answer is dropped with its connection, `Connection: close` or not.
+    // We close the connection if bytes follow a complete answer, with or without `Connection: close`.
     "HTTP/1.1 with keep-alive disabled and 204 status": .otherQuestion,
     "HTTP/1.1 with keep-alive disabled, content-length": .otherQuestion,
-    // Two answers, whose bodies the case adds up.
+    // These cases have two answers and count the bytes of both bodies.
     "HTTP 304 with Content-Length": .otherQuestion,
     "HTTP 304 with Transfer-Encoding": .otherQuestion,
     "Should parse multiple events": .otherQuestion,
-    // The case has the interim status, and stops a byte before the end of the body.
+    // The case reports the interim status, and stops one byte before the end of the body.
     "HTTP 103 first, then 200": .otherQuestion,
-    // The bodies are noted without their line ends.
+    // The case omits the line ends of the body.
     "Response without `Content-Length`, but with body": .otherQuestion,
     "amazon.com": .otherQuestion,
-    // They stop before the end: truncated.
+    // These cases stop before the end of the message, so we report a truncated answer.
     "Tabs in `Content-Length` (surrounding)": .otherQuestion,
     "Google 301": .otherQuestion,
     "Chunk extensions quoting": .otherQuestion,
-    // Other protocols, and a version that had no status line.
+    // These are other protocols, and an HTTP version without a status line.
     "RTSP response": .stricter,
     "ICE response": .stricter,
     "HTTP version 0.9": .stricter,
-    // An empty line where a status line should be: RFC 9112 §2.2 lets servers skip it, not clients.
+    // An empty line precedes the status line. RFC 9112 §2.2 lets servers skip it, but not clients.
     "Response starting with CRLF": .stricter,
     "HTTP 100 first, then 400": .stricter,
-    // RFC 9112 §6.1: chunked is the last coding, and unknown ones cannot be undone.
+    // RFC 9112 §6.1: chunked must be the last coding, and we cannot decode unknown ones.
     "`chunked` before other transfer-encoding": .stricter,
     "multiple transfer-encoding where chunked is not the last one": .stricter,
     "`chunkedchunked` transfer-encoding does not enable chunked enconding": .stricter,
-    // RFC 9112 §2.2: a recipient may take LF alone for the end of a line.
+    // RFC 9112 §2.2: a recipient may accept LF alone as the end of a line.
     "Only LFs present and no body": .lenient,
     "Only LFs present": .lenient,
     "No carriage ret": .lenient,

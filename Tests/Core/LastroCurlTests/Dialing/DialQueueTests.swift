@@ -34,7 +34,7 @@ struct DialQueueTests {
     var queue = DialQueue()
     queue.append(0)
     var waiting: Set<UInt64> = [0]
-    // One that stays keeps the queue from ever being empty.
+    // Request 0 stays, so the queue is never empty.
     for id in 1..<UInt64(10_000) {
       queue.append(id)
       waiting.insert(id)
@@ -49,13 +49,13 @@ struct DialQueueTests {
   }
 }
 
-/// Keeps a thread that looks up waiting.
+/// A gate that blocks a thread during a name lookup.
 private final class LookupGate: Sendable {
   private let opened = DispatchSemaphore(value: 0)
 
   func open() { opened.signal() }
 
-  /// Leaves it open for the next.
+  /// Waits until the gate is open, and leaves it open for the next caller.
   func wait() {
     opened.wait()
     opened.signal()

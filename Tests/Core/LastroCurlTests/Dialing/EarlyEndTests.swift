@@ -9,14 +9,14 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Connections of HTTP/2 that end before a request on them is sent.
+/// HTTP/2 connections that end before a request is sent on them.
 @Suite("Uploads over connections that end early", .timeLimit(.minutes(5)))
 struct EarlyEndTests {
   @Test(
     "of an upload nothing is read before its stream accepts bytes, so that it goes out whole over another connection")
   func upload() async throws {
     let server = try LoopbackServer.http2 { .text("\($0.body.count)") }
-    // The first bytes fill the stream.
+    // The stream's small capacity makes the first bytes fill it.
     let (near, far) = MemoryStream.pair(.init(capacity: 16))
     let dialer = FirstDialer(first: Lock(near), base: try TestAuthority.engine())
     var configuration = DialerTransport.Configuration()
@@ -29,7 +29,7 @@ struct EarlyEndTests {
     let first = Task {
       try await transportError { try await transport.execute(.to(authority: authority)) }
     }
-    // It is being written, and nothing else is.
+    // The first write is in progress, and no other data has been written.
     _ = try await far.read(upTo: 1, within: nil)
     let (source, more) = AsyncStream<Data>.makeStream()
     let request = TransferRequest.to("/", .post, authority: authority, body: .stream(source))
@@ -42,7 +42,7 @@ struct EarlyEndTests {
   }
 }
 
-/// Gives a stream of memory at first, and then those of another dialer.
+/// A dialer that returns a stream in memory first, and after that the streams of another dialer.
 private struct FirstDialer: Dialer {
   let first: Lock<MemoryStream?>
   let base: CurlDialer

@@ -68,7 +68,7 @@ struct EchoTests {
       #expect((1...50_000).contains(piece.count))
       received += piece
       count += 1
-      // Now and then the peer has to wait.
+      // Every 40th read pauses, so that the peer has to wait.
       if count.isMultiple(of: 40) { try await Task.sleep(for: .milliseconds(5)) }
     }
     try await writing
@@ -91,7 +91,7 @@ struct EchoTests {
       isDone.withLock { $0 = true }
       try await stream.finishWriting()
     }
-    // Another stream of the same loop is served meanwhile.
+    // The loop still serves another stream in the meantime.
     let otherServer = try lab.server(handler: { try $0.echo() })
     let other = try await lab.dial(otherServer)
     for _ in 0..<50 {
@@ -106,7 +106,7 @@ struct EchoTests {
 
   @Test("nobody reads: the peer's bytes stay with it, and the loop rests")
   func unreadBytesStay() async {
-    // All loops of the process count.
+    // The measurement covers all loops of the process, so it needs a process of its own.
     await #expect(processExitsWith: .success) { try await StreamLoopTime.whileNobodyReads() }
   }
 
@@ -119,7 +119,7 @@ struct EchoTests {
     }
     #expect(try await lab.dial(server).rest() == Data("one byte at a time".utf8))
     let whole = try lab.server(tls: tls) { try $0.write("in one piece") }
-    // What TLS has decrypted and no read has asked for is not lost.
+    // Bytes that TLS has decrypted but no read has requested must not be lost.
     #expect(try await lab.dial(whole).rest(atMost: 1) == Data("in one piece".utf8))
   }
 
@@ -158,7 +158,7 @@ struct EchoTests {
     }
     let stream = try await lab.dial(server)
     let big = Task { try await stream.write(Data(count: 32 << 20)) }
-    // It is far from done then: the sockets take less.
+    // The write is far from done at this point: the sockets hold fewer bytes.
     for await _ in begun { break }
     #expect(await words { try await stream.finishWriting() } == "request/operation_in_progress")
     let first = Task {
@@ -170,7 +170,7 @@ struct EchoTests {
         }
       }
     }
-    // The first is at it once the second is refused.
+    // Once the second read is refused, the first is in progress.
     var reads = ""
     for _ in 0..<2_000 where reads != "request/operation_in_progress" {
       reads = await words { try await stream.read(upTo: 1, within: .milliseconds(2)) }
@@ -182,7 +182,7 @@ struct EchoTests {
   }
 }
 
-/// Processor time of the engine's threads.
+/// The processor time of the engine's threads.
 enum StreamLoopTime {
   static func whileNobodyReads() async throws {
     let lab = try TrustingEngine()
@@ -194,17 +194,17 @@ enum StreamLoopTime {
       }
     }
     let stream = try await lab.dial(server)
-    // Until the sockets are full.
+    // Waits until the sockets are full.
     _ = await eventually { written.withLock { $0 } > 0 }
     _ = await valueAtRest { written.withLock { $0 } }
     let start = spent()
-    // What is measured is a while in which nothing happens.
+    // The measured interval contains no traffic.
     try await Task.sleep(for: .milliseconds(500))
     #expect(spent() - start < 20, "the loops' threads work: ticks of 10 ms")
     #expect(try await stream.bytes(exactly: 1 << 20) == Data(repeating: 7, count: 1 << 20))
   }
 
-  /// In ticks of the kernel's clock, of all loops of this process.
+  /// Returns the processor time of all loops of this process, in ticks of the kernel's clock.
   static func spent() -> Int {
     let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
     return tasks.reduce(0) { sum, task in

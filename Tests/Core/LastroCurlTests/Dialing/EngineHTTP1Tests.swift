@@ -9,7 +9,7 @@ import Testing
 @testable import LastroCurl
 @testable import LastroTesting
 
-/// Exchanges of HTTP/1.1, as servers and callers see them.
+/// HTTP/1.1 exchanges, as servers and callers see them.
 @Suite("HTTP/1.1 exchanges", .timeLimit(.minutes(5)))
 struct EngineHTTP1Tests {
   private static func engine(
@@ -185,7 +185,7 @@ struct EngineHTTP1Tests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  /// A server's `Keep-Alive` field, and whether the next request uses the connection.
+  /// A server's `Keep-Alive` field, and whether the next request reuses the connection.
   struct Promise: Sendable, CustomTestStringConvertible {
     var field: String
     var isUsed: Bool

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroCurl
 
-/// The connection that takes a request over HTTP/2, and many requests on one connection.
+/// The choice of an HTTP/2 connection for a request, and many requests on one connection.
 @Suite("HTTP/2 exchanges", .timeLimit(.minutes(5)))
 struct EngineHTTP2Tests {
   private let authority: CertificateAuthority
@@ -123,7 +123,7 @@ struct EngineHTTP2Tests {
       $0.deadline = .seconds(60)
     }
     try await (isHTTP2 ? server : other).waitForRequests(count: 1)
-    // That the limit passes, and nothing comes of it, only time shows.
+    // Only a sleep can show that the limit passes without an effect.
     try await Task.sleep(for: limit + .milliseconds(200))
     gate.open()
     #expect(await outcome == .answered(200, "fine"))
@@ -149,7 +149,7 @@ struct EngineHTTP2Tests {
     let server = try LoopbackServer.http2Script(tls: tls()) { http2 in
       guard let stream = try http2.readRequest()?.stream else { return }
       try http2.write(.head(200, stream: stream))
-      // As much as the window of a new stream allows.
+      // Sends as many bytes as the window of a new stream allows.
       for _ in 0..<64 { try http2.write(.data([UInt8](repeating: 7, count: 16_384), stream: stream)) }
       while let frame = try http2.readFrame() {
         if frame.kind == .windowUpdate, frame.stream == stream {
@@ -165,7 +165,7 @@ struct EngineHTTP2Tests {
         $0.deadline = .seconds(200)
       })
     for _ in 0..<50 { #expect(await engine.outcome(server) == .answered(200, "")) }
-    // What the stream's buffer holds, and a piece.
+    // The stream's buffer and one more piece bound the credit.
     #expect(credit.events.reduce(0, +) <= 128 << 10)
     var count = 0
     for try await piece in slow.body {
@@ -251,7 +251,7 @@ struct EngineHTTP2Tests {
     #expect(await engine.outcome(server, "/ok") == .answered(200, "fine"))
     async let gets = outcomes(30, engine, server)
     async let posts = outcomes(30, engine, server, method: .post)
-    // What is idempotent is sent again, once, for the connection had served before.
+    // Idempotent requests are sent again, once, because the connection had served requests before.
     for outcome in await gets { #expect(outcome == .answered(200, "fine")) }
     for outcome in await posts { #expect(outcome == .failed("send/connection_lost"), "\(outcome)") }
     #expect(server.requests.count { $0.method == "POST" } == 30, "nothing is sent twice")
@@ -265,14 +265,14 @@ struct EngineHTTP2Tests {
     settings.replenishesWindows = false
     let server = try LoopbackServer.http2Script(tls: tls(), settings: settings) { http2 in
       guard let request = try http2.readRequest(), let stream = request.stream else { return }
-      // Room for writes that fail.
+      // Grants credit, so that the client has room for writes that fail.
       for stream in [0, stream] { try http2.write(.windowUpdate(1 << 20, stream: stream)) }
       for _ in 0..<8 { try http2.write(.windowUpdate(1, stream: 0)) }
       try http2.write(.head(413, stream: stream, ends: true))
       http2.connection.resetAfterDelivery()
     }
     for _ in 0..<10 {
-      // Of its own: the reset may come when the next request is under way already.
+      // Each round has an engine of its own: the reset may arrive while the next request is already in progress.
       let outcome = await (try engine()).outcome(server, "/", method: .post) {
         $0.deadline = .seconds(200)
         $0.body = .raw(Data(repeating: 1, count: 3_000_000))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroCurl
 
-/// Tasks that run on the loop's thread, and jobs that are begun beside it.
+/// Tasks that run on the loop's thread, and jobs that start beside it.
 @Suite("The loop's executor", .timeLimit(.minutes(5)))
 struct ExecutorTests {
   private static var threadName: String {

@@ -11,13 +11,13 @@ import Testing
 
 @testable import LastroTesting
 
-/// What speaks HTTP/2 by Lastro's own machine.
+/// A transport that speaks HTTP/2 with Lastro's own implementation.
 enum HTTP2Shell: String, CaseIterable, Sendable {
   case direct, dialer
 
-  /// A transport of HTTP/2 in the clear.
+  /// Returns a transport that speaks HTTP/2 in the clear.
   ///
-  /// - Parameter streams: most at a time.
+  /// - Parameter streams: the maximum number of concurrent streams.
   func transport(streams: Int = 100, buffer: Int = 64 << 10) throws -> any Transport {
     var options = ConnectionOptions()
     options.proxy = .none
@@ -36,25 +36,27 @@ enum HTTP2Shell: String, CaseIterable, Sendable {
   }
 }
 
-/// GOAWAY between any two frames of uploads: what the server did is done once, what it did not do is sent again.
+/// GOAWAY between any two frames of uploads. A request that the server processed is processed once; a request that it
+/// did not process is sent again.
 @Suite("HTTP/2: GOAWAY among uploads", .timeLimit(.minutes(5)))
 struct GoAwayTests {
-  /// Which streams a server that goes away still takes.
+  /// The streams that a server still accepts after it sends GOAWAY.
   enum Way: CaseIterable, Sendable {
-    /// Up to the one whose frame came last.
+    /// Streams up to the one whose frame was received last.
     case own
     case before
     case none
-    /// As `own`, and the connection ends with what was done and not answered.
+    /// The same streams as `own`, but the connection closes without answers to the processed requests.
     case cut
   }
 
   struct Round: Sendable, CustomTestStringConvertible {
     var shell: HTTP2Shell
     var uploads: Int
-    /// Frames of each upload, its head included.
+    /// The number of frames of each upload, including HEADERS.
     var frames: Int
-    /// From one point to the next, and whether each meets every way, or one after the other.
+    /// The distance from one GOAWAY point to the next. With 1, each point meets every way; with any other value, each
+    /// point meets one way, in rotation.
     var step: Int
     var testDescription: String { "\(shell), \(uploads) uploads of \(frames) frames" }
   }
@@ -71,7 +73,8 @@ struct GoAwayTests {
     for point in SeedStride.some(of: points) {
       let ways = round.step == 1 ? Way.allCases : [Way.allCases[point % Way.allCases.count]]
       for way in ways {
-        // The connection has the server's settings: it cuts uploads into as many frames as it is to.
+        // The warm-up request makes sure that the connection has the server's settings, so uploads are cut into the
+        // expected number of frames.
         _ = try await transport.execute(.to(server.loopback, "/warm/\(point)/\(way)"))
         server.leave(after: point, way)
         let results = await Self.upload(round, "/\(point)/\(way)", over: transport, to: server.loopback)
@@ -81,7 +84,7 @@ struct GoAwayTests {
     server.expectHeads()
   }
 
-  /// What came of each of the uploads, which go out at once.
+  /// Sends all uploads concurrently, and returns the result of each.
   private static func upload(
     _ round: Round, _ prefix: String, over transport: any Transport, to server: LoopbackServer
   ) async -> [String: Result<Int, TransportError>] {
@@ -108,17 +111,18 @@ struct GoAwayTests {
   }
 }
 
-/// A server of HTTP/2 that goes away when it is told to, and keeps account of what it did.
+/// An HTTP/2 server that sends GOAWAY on demand, and records the requests that it processed.
 private struct LeavingServer {
   private struct Account {
     var leave: (point: Int, way: GoAwayTests.Way)?
     var processed: [String: Int] = [:]
-    /// What it had of requests when it left: those that it said it would still take, and those that it would not.
+    /// The requests that the server had received when it left and promised to process. `declared` has those that it
+    /// rejected.
     var kept: Set<String> = []
     var declared: Set<String> = []
   }
 
-  /// Bytes of body in a frame: so much a client may send before it hears.
+  /// The number of body bytes in a frame. A client may send this many before it receives more credit.
   static let window = 8
 
   private let account: Lock<Account>
@@ -139,7 +143,8 @@ private struct LeavingServer {
           if leave != nil { count += 1 }
           if let leave, count == leave.point { try Self.goAway(http2, leave.way, from: frame.stream, account) }
         }
-        // Before it leaves it does nothing, as what it did must not be declared undone.
+        // The server processes no request before it leaves, because it must not declare a processed request as
+        // unprocessed.
         while leave == nil || http2.lastStream != nil, let request = http2.nextRequest() {
           account.withLock { $0.processed[request.path, default: 0] += 1 }
           if leave?.way != .cut { try http2.respond(to: request, with: LoopbackResponse(body: request.body)) }
@@ -170,7 +175,7 @@ private struct LeavingServer {
 
   func leave(after point: Int, _ way: GoAwayTests.Way) { account.withLock { $0.leave = (point, way) } }
 
-  /// Holds what callers were told against what was done.
+  /// Compares the results that callers received with the requests that the server processed.
   func expectOneProcessing(_ results: [String: Result<Int, TransportError>], _ way: GoAwayTests.Way) {
     let (processed, kept, declared, isLeft) = account.withLock { ($0.processed, $0.kept, $0.declared, $0.leave == nil) }
     #expect(isLeft)
@@ -178,7 +183,7 @@ private struct LeavingServer {
       switch result {
       case .success(let resends):
         #expect(processed[path] == 1, "\(path)")
-        // A request whose head the server had not read may have been on the way, or not.
+        // A request whose head the server had not read may have been sent already, or not.
         if declared.contains(path) || kept.contains(path) { #expect(resends == (declared.contains(path) ? 1 : 0)) }
       case .failure(let error):
         #expect(way == .cut && kept.contains(path), "\(path) \(error)")
@@ -188,7 +193,7 @@ private struct LeavingServer {
     }
   }
 
-  /// Each request came once, and once more where it was said to be undone.
+  /// Asserts that each request arrived once, and a second time if the server had declared it unprocessed.
   func expectHeads() {
     let heads = loopback.requests.reduce(into: [:]) { $0[$1.path, default: 0] += 1 }
     let declared = account.withLock { $0.declared }

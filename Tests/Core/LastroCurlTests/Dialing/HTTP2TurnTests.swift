@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroCurl
 
-/// What one connection takes of a turn of the loop, in which all others wait.
+/// The share of a loop's turn that one connection uses while all others wait.
 @Suite("Turns of HTTP/2", .timeLimit(.minutes(5)))
 struct HTTP2TurnTests {
   @Test("an upload gives the others their turn, however much its server takes at once", arguments: [false, true])
@@ -39,17 +39,17 @@ struct HTTP2TurnTests {
       $0.deadline = .seconds(200)
     }
     #expect(outcome == .answered(200, "\(count)"))
-    // A turn's 512 KiB, and what lay in buffers before it and lies there behind it.
+    // A turn may send 512 KiB, in addition to the bytes in buffers before and after it.
     let most = turns.end()
     #expect((64 << 10...1 << 20).contains(most), "\(most)")
   }
 }
 
-/// Looks at a number that grows, once between any two turns of a loop.
+/// A sampler that reads a growing number once between any two turns of a loop.
 private final class LoopTurns: Sendable {
   private struct State {
     var last: Int64 = 0
-    /// The most that it grew in one turn.
+    /// The largest growth in one turn.
     var most: Int64 = 0
     var isOver = false
   }
@@ -63,7 +63,7 @@ private final class LoopTurns: Sendable {
     self.number = number
   }
 
-  /// Returns between two turns.
+  /// Starts sampling, and returns between two turns.
   func begin() async { await Task(executorPreference: executor) { self.look() }.value }
 
   private func look() {
@@ -73,7 +73,7 @@ private final class LoopTurns: Sendable {
       state.last = number
       return state.isOver
     }
-    // What a task adds in between runs behind the next turn, and not before it.
+    // A job that is added between turns runs after the next turn, not before it.
     if !isOver { Task(executorPreference: executor) { self.look() } }
   }
 

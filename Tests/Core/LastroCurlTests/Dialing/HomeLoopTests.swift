@@ -10,10 +10,10 @@ import Testing
 @testable import LastroCurl
 @testable import LastroHTTP
 
-/// Requests of several loops.
+/// Requests that several loops share.
 @Suite("Loops share", .timeLimit(.minutes(5)))
 struct HomeLoopTests {
-  /// Names that all lead to one server.
+  /// The host names that all resolve to one server.
   private static let names = (0..<24).map { "h\($0).test" }
 
   private static func engine(
@@ -42,7 +42,7 @@ struct HomeLoopTests {
     return HomeLoops(of: engine.poolKey(of: head, nil), among: engine.loops.count)
   }
 
-  /// A server whose responses wait for a gate.
+  /// Returns a server whose responses wait for a gate.
   private static func server(waitingFor gate: LoopbackGate) throws -> LoopbackServer {
     try LoopbackServer { connection in
       while try connection.readRequest() != nil {
@@ -67,7 +67,7 @@ struct HomeLoopTests {
   @Test("every loop has the connections of the hosts whose home it is")
   func spread() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
-    // With more loops the server's port may leave one without a host.
+    // With more than two loops, the server's port may leave one loop without a host.
     let engine = try Self.engine(server, loops: 2)
     for name in Self.names { #expect(await Self.outcome(engine, server, name) == .answered(200, "fine")) }
     for (number, loop) in engine.loops.enumerated() {
@@ -141,7 +141,7 @@ struct HomeLoopTests {
       #expect(await Self.outcome(engine, server, name) == .answered(200, "fine"))
       #expect(await eventually { group.idle == min(5, number + 1) && server.openConnections == min(5, number + 1) })
     }
-    // The latest five are left, and no other.
+    // Only the latest five connections are still open.
     for name in Self.names.suffix(5) { #expect(await Self.outcome(engine, server, name) == .answered(200, "fine")) }
     #expect(server.acceptedConnections == Self.names.count)
     let gone = Self.names[Self.names.count - 6]
@@ -171,7 +171,7 @@ struct HomeLoopTests {
       }
     }
     #expect(engine.openedConnections == 1 && secondPort.openedConnections == 1)
-    // Elsewhere the home is asked, which has no connection yet.
+    // From any other thread the request goes to the home loop, which has no connection yet.
     #expect(await Self.outcome(engine, server) == .answered(200, "fine"))
     #expect(engine.loops[homes.home].port.openedConnections == 1)
   }

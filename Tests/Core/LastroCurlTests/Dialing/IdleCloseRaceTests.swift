@@ -10,11 +10,11 @@ import Testing
 
 @testable import LastroCurl
 
-/// A server closes connections behind its answers, without a word, while the next request may be on its way
-/// (RFC 9112 §9.3.1).
+/// A server closes connections after its answers without notice, while the next request may already be in flight (RFC
+/// 9112 §9.3.1).
 @Suite("Idle connections that close, raced against reuse", .timeLimit(.minutes(5)))
 struct IdleCloseRaceTests {
-  /// `RACES` of the environment, for long runs.
+  /// The number of requests: `RACES` of the environment, for long runs. Default: 4,000.
   private static let requests = ProcessInfo.processInfo.environment["RACES"].flatMap { Int($0) } ?? 4_000
   private static let lanes = 4
 
@@ -22,7 +22,7 @@ struct IdleCloseRaceTests {
     case http1, http2
   }
 
-  /// Answers, and closes behind two answers of three.
+  /// Returns a server that answers, and closes the connection after two of three answers.
   private static func server(_ version: Version, _ authority: CertificateAuthority) throws -> LoopbackServer {
     let seeds = Lock<UInt64>(0)
     guard version == .http2 else {
@@ -46,12 +46,12 @@ struct IdleCloseRaceTests {
         last = request.stream ?? last
       } while !Self.isLast(http2.connection, using: &random)
       if Bool.random(using: &random) { try http2.write(.goAway(lastStream: last)) }
-      // A reset, for frames that were not read, would take the answer along.
+      // A reset, caused by unread frames, would discard the answer.
       http2.connection.closeAfterPeer()
     }
   }
 
-  /// At once, or a little later.
+  /// Returns whether to close the connection. Some connections are closed at once, others after a short pause.
   private static func isLast(_ connection: LoopbackConnection, using random: inout SeededGenerator) -> Bool {
     switch Int.random(in: 0..<3, using: &random) {
     case 0: return true
@@ -79,7 +79,7 @@ struct IdleCloseRaceTests {
     let shared = try engine()
     let lost = try await withThrowingTaskGroup(of: [String].self) { group in
       for lane in 0..<Self.lanes {
-        // Over HTTP/2 lanes would share a connection, which ends behind the answer to one of them.
+        // Over HTTP/2 the lanes would share one connection, which may close after the answer to any of them.
         let engine = version == .http1 ? shared : try engine()
         group.addTask { await Self.run(lane, engine, server) }
       }
@@ -91,19 +91,20 @@ struct IdleCloseRaceTests {
     #expect(Set(posts).count == posts.count)
   }
 
-  /// Every so many requests, one after the other; what of them is lost.
+  /// Sends the lane's requests one after the other, and returns those that were lost.
   private static func run(
     _ lane: Int, _ engine: CurlTransport, _ server: LoopbackServer
   ) async -> [String] {
     var lost: [String] = []
     for number in stride(from: lane, to: requests, by: lanes * SeedStride.value) {
-      // Both meet every way a connection ends.
+      // GET and POST alternate, so both meet every kind of connection end.
       let isPost = number / lanes % 2 == 0
       let outcome = await engine.outcome(server, "/\(number)", method: isPost ? .post : .get) {
         if isPost { $0.body = .raw("\(number)") }
       }
       if outcome == .answered(200, "/\(number)") { continue }
-      // A POST whose connection ends may have been taken: only the caller knows what follows from that.
+      // The server may have processed a POST whose connection was lost. Only the caller can decide whether to repeat
+      // it.
       if isPost, case .failed(let words) = outcome, words.hasSuffix("/connection_lost") {
         continue
       }

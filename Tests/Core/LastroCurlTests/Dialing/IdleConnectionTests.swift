@@ -21,7 +21,7 @@ struct IdleConnectionTests {
   func oldestGoes() async throws {
     let servers = try (0..<3).map { _ in try LoopbackServer.http { _ in .text("fine") } }
     let engine = try engine(idle: 2)
-    // The second is the oldest when the third falls idle.
+    // The second connection has been idle longest when the third becomes idle.
     for index in [0, 1, 0, 2, 0, 1] { #expect(await engine.outcome(servers[index]) == .answered(200, "fine")) }
     #expect(servers.map(\.acceptedConnections) == [1, 2, 1])
   }

@@ -12,16 +12,16 @@ import Testing
 struct ManyHTTP2StreamsTests {
   struct Load: Sendable, CustomTestStringConvertible {
     var shell: HTTP2Shell
-    /// How many there are, beside the one that is not read.
+    /// The number of streams besides the one that is not read.
     var others = 9_999
-    /// How many the server waits for before it answers one.
+    /// The number of requests that the server waits for before it answers any.
     var atOnce: Int
-    /// How many of them a connection carries.
+    /// The number of streams per connection.
     var perConnection: Int
     var testDescription: String { "\(shell), \(others), \(atOnce) at once, \(perConnection) on a connection" }
   }
 
-  /// A stream's window, its reader's buffer, and a piece that is on the way into it.
+  /// The upper bound for unread bytes: a stream's window, its reader's buffer, and a piece on its way into the buffer.
   private static let bound = 1 << 20 + 64 << 10 + 64 << 10
 
   @Test(
@@ -57,15 +57,16 @@ struct ManyHTTP2StreamsTests {
   }
 }
 
-/// A server of HTTP/2 that sends one answer as far as it is let, and the others when enough have been asked for.
+/// An HTTP/2 server that sends one answer as far as flow control allows, and the others once enough requests have
+/// arrived.
 private struct GreedyServer {
-  /// Of the answer that is never read.
+  /// The size of the answer that is never read.
   static let unreadBytes = 4 << 20
-  /// Of each other: all of them need more room than a connection has at first.
+  /// The size of each other answer. Together they exceed a connection's initial window.
   static let bytes = 2_000
 
   let loopback: LoopbackServer
-  /// What of the first answer's body went out.
+  /// The number of sent bytes of the first answer's body.
   let sent: Lock<Int>
 
   init(_ load: ManyHTTP2StreamsTests.Load) throws {
@@ -110,7 +111,7 @@ extension LoopbackHTTP2Connection {
     try write(.data([UInt8](repeating: 7, count: GreedyServer.bytes), stream: stream, ends: true))
   }
 
-  /// Sends what there is room for.
+  /// Sends as many bytes as the windows allow.
   fileprivate func press(_ stream: UInt32, _ sent: borrowing Lock<Int>) throws {
     while let room = streams[stream]?.window, case let before = sent.withLock({ $0 }), before < GreedyServer.unreadBytes
     {

@@ -32,7 +32,7 @@ struct ManyStreamsTests {
         try await group.waitForAll()
       }
     }
-    // Closing every other one leaves the rest alone, whatever multi handle they are in.
+    // Closing every other stream leaves the rest intact, whichever multi handle they belong to.
     for (index, stream) in streams.enumerated() where index.isMultiple(of: 2) { stream.close() }
     for (index, stream) in streams.enumerated() where !index.isMultiple(of: 2) {
       try await stream.write(Data("still".utf8))
@@ -54,7 +54,8 @@ struct ManyStreamsTests {
     let half = try await lab.dial(server)
     try await half.write(Data("rest".utf8))
     try await half.finishWriting()
-    // libcurl looks for dead connections once a second, when one is made: by then this one is closed both ways.
+    // libcurl checks for dead connections once a second, when it opens one. By then this one is closed in both
+    // directions.
     for _ in 0..<3 {
       try await Task.sleep(for: .milliseconds(1_100))
       _ = try await lab.dial(echoing)
@@ -83,7 +84,7 @@ struct ManyStreamsTests {
       #expect(try await stream.read() == Data("\(round)".utf8))
     }
     #expect(server.acceptedConnections == 1)
-    // A stream is not made of a fetch's connection, though it is to the same host.
+    // A stream never reuses a fetch's connection, even to the same host.
     let other = try await lab.dial(server)
     #expect(await eventually { server.acceptedConnections == 2 })
     other.close()
@@ -92,7 +93,7 @@ struct ManyStreamsTests {
   @Test("streams, dials, faults and dropped engines leave no descriptor and no thread behind")
   func nothingIsLeft() async {
     await #expect(processExitsWith: .success) {
-      // The first round loads what is loaded once.
+      // The first round loads everything that is loaded only once.
       try await StreamRound.play()
       let before = await StreamRound.settledDescriptors()
       for _ in 0..<4 { try await StreamRound.play() }
@@ -106,7 +107,7 @@ struct ManyStreamsTests {
   }
 }
 
-/// A bit of everything, with an engine of its own.
+/// A mix of stream operations on an engine of its own.
 private enum StreamRound {
   static func play() async throws {
     let lab = try TrustingEngine()
@@ -150,7 +151,7 @@ private enum StreamRound {
     #expect(await fail(0) == "request/invalid_option")
     let before = await settledDescriptors()
     for number in 1...100 { _ = await fail(number) }
-    // A multi handle has descriptors.
+    // The margin allows for the descriptors of a multi handle.
     #expect(await eventually { descriptors < before + 20 })
   }
 

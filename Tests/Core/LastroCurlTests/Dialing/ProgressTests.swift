@@ -24,7 +24,7 @@ struct ProgressTests {
       try ResourceRequest(method: method, url: "http://127.0.0.1:\(server.port)/", body: body, options: options))
   }
 
-  /// All steps that a reader sees who keeps up as well as he can.
+  /// Collects all steps that a reader sees who reads as fast as possible.
   private static func steps(_ reporter: TransferProgressReporter) -> Task<[TransferProgress], Never> {
     Task {
       var steps: [TransferProgress] = []
@@ -95,7 +95,7 @@ struct ProgressTests {
     let stack = try CurlNetworkStack()
     async let answer = stack.fetch(resource)
     for await step in reporter.updates where step.bytesSent >= 64 << 10 {
-      // The server has not read on: what was taken lies in buffers.
+      // The server has not read on, so the sent bytes are still in buffers.
       if !gate.isOpen { #expect(step.bytesSent < 64 << 20) }
       gate.open()
     }

@@ -11,10 +11,10 @@ import Testing
 
 @testable import LastroTesting
 
-/// Frames of HTTP/2 within records of TLS: some servers read a frame that two records share wrongly.
+/// HTTP/2 frames within TLS records. Some servers misread a frame that spans two records.
 @Suite("HTTP/2: frames and TLS records", .timeLimit(.minutes(5)))
 struct RecordTests {
-  /// What speaks HTTP/2 over TLS.
+  /// A transport that speaks HTTP/2 over TLS.
   enum Way: String, CaseIterable, Sendable {
     case engine, curlDialer, tlsDialer
 
@@ -56,7 +56,7 @@ struct RecordTests {
     #expect(account.bodyBytes == total)
     #expect(account.cutFrames == 0, "of \(account.records) records")
     #expect(account.pongs > 0)
-    // Large bodies fill records.
+    // Large bodies must fill whole records.
     #expect(account.fullRecords > 200)
   }
 
@@ -67,7 +67,7 @@ struct RecordTests {
     for size in [16_000, 16_350, 16_384, 20_000, 40_000, 100_000] {
       for body in [RequestBody.empty, RequestBody(source: .bytes(Data(count: 20_000)))] {
         let request = TransferRequest.to(server.loopback, "/", method: .post) {
-          // Huffman's code makes nothing of it shorter.
+          // Huffman coding does not shorten this value.
           $0.head.headerFields[.userAgent] = String(repeating: "^", count: size)
           $0.body = body
         }
@@ -90,12 +90,12 @@ struct RecordTests {
   }
 }
 
-/// A server of HTTP/2 that takes note of where TLS records end.
+/// An HTTP/2 server that records where TLS records end.
 private struct RecordServer {
   struct Account {
     var records = 0
     var fullRecords = 0
-    /// Records that end within a frame.
+    /// The number of records that end within a frame.
     var cutFrames = 0
     var bodyBytes = 0
     var headBytes = 0
@@ -124,7 +124,7 @@ private struct RecordServer {
           if !rest.isEmpty { account.cutFrames += 1 }
         }
         for frame in frames { try Self.take(frame, connection, shared, &credits) }
-        // One read gives one record at most.
+        // One read returns one record at most.
         let record = connection.read(max: .max)
         if record.isEmpty { return }
         shared.withLock { if record.count == 16_384 { $0.fullRecords += 1 } }
@@ -133,7 +133,7 @@ private struct RecordServer {
     }
   }
 
-  /// Takes the whole frames.
+  /// Removes the complete frames from the bytes, and returns them.
   private static func frames(_ bytes: inout [UInt8]) -> [LoopbackHTTP2Frame] {
     var frames: [LoopbackHTTP2Frame] = []
     var start = 0
@@ -165,7 +165,7 @@ private struct RecordServer {
         account.bodyBytes += frame.payload.count
         return account.bodyBytes
       }
-      // By halves of a window, as servers do.
+      // Credit is granted per half window, as common servers do.
       for stream in [0, frame.stream] {
         credits[stream, default: 0] += frame.payload.count
         guard let count = credits[stream], count >= 1 << 15 else { continue }
@@ -178,7 +178,7 @@ private struct RecordServer {
     default: break
     }
     if frame.kind == .data || frame.kind == .headers, frame.flags & 1 != 0 {
-      // `:status: 200` (RFC 7541 appendix A), which ends the stream.
+      // The payload is `:status: 200` (RFC 7541 appendix A); the flags end the stream.
       answers.append(LoopbackHTTP2Frame(.headers, flags: 5, stream: frame.stream, payload: [0x88]))
     }
     if !answers.isEmpty { try connection.write(answers.flatMap(\.bytes)) }

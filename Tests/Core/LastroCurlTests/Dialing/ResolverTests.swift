@@ -12,7 +12,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Answers as it is told, and counts.
+/// A resolver that returns configured addresses and records the names it was asked for.
 private final class Table: NameResolver {
   private let state: Lock<(addresses: [String], asked: [String], unreachable: Int)>
 
@@ -34,7 +34,7 @@ private final class Table: NameResolver {
   func noteUnreachable(_ name: HostName, port: Int) { state.withLock { $0.unreachable += 1 } }
 }
 
-/// Never answers, and tells when its task is cancelled.
+/// A resolver that never answers, and reports when its task is cancelled.
 private final class Hanging: NameResolver {
   let asked = Watched(0)
   let cancelled = Watched(0)
@@ -54,8 +54,8 @@ private struct Failing: NameResolver {
   }
 }
 
-/// Listens at an address of this machine and accepts nothing: the kernel connects, and no byte ever comes. Where its
-/// queue is full, the kernel does not connect either.
+/// A listener on an address of this machine that accepts nothing. The kernel completes connections, but no byte is ever
+/// sent. If the listener's queue is full, the kernel does not complete connections either.
 private final class SilentListener {
   private let listener: Int32
   private var fillers: [Int32] = []
@@ -88,10 +88,10 @@ private final class SilentListener {
     }
   }
 
-  /// Waits for a connection.
+  /// Waits for a connection, and returns its descriptor.
   func accept() async -> Int32 { await Self.blocking { [listener] in Glibc.accept(listener, nil, nil) } }
 
-  /// Waits for the end of a connection.
+  /// Waits until the peer closes a connection.
   func waitForEnd(of connection: Int32) async {
     _ = await Self.blocking {
       var bytes = [UInt8](repeating: 0, count: 4_096)
@@ -100,7 +100,7 @@ private final class SilentListener {
     }
   }
 
-  /// Not on the threads of tasks, of which there may be one.
+  /// Runs a blocking call outside the threads of Swift's tasks, because there may be only one such thread.
   private static func blocking(_ call: @escaping @Sendable () -> Int32) async -> Int32 {
     await withCheckedContinuation { continuation in
       DispatchQueue.global().async { continuation.resume(returning: call()) }
@@ -159,7 +159,7 @@ struct ResolverTests {
     }
     let answer = try await stack.send(.get, "https://far.test:\(server.port)/")
     #expect(answer.text == "fine" && answer.response.facts.remoteAddress == "127.0.0.1")
-    // The loser is closed.
+    // The connection that lost the race is closed.
     await silent.waitForEnd(of: silent.accept())
     let error = try await failure { try await stack.send(.get, "https://other.test:\(server.port)/") }
     #expect(error.words == "tls/host_mismatch")
@@ -210,7 +210,7 @@ struct ResolverTests {
     #expect(try await failure { try await stack.send(.get, url) }.words == "connect/connect_failed")
     table.move(to: "127.0.0.1")
     for _ in 0..<3 { #expect(try await stack.send(.get, url).text == "fine") }
-    // The connection that stands needs no address.
+    // Reusing an open connection needs no address.
     #expect(table.asked.count == 2)
   }
 
@@ -332,7 +332,7 @@ struct ResolverTests {
     #expect(outer.asked.count == 1)
     _ = try await stack.send(.get, url, options: .connection { $0.resolver = inner })
     #expect(outer.asked.count == 1 && inner.asked.count == 1)
-    // The same resolver, the same connections.
+    // The same resolver shares the same connections.
     _ = try await stack.send(.get, url, options: .connection { $0.resolver = inner })
     #expect(inner.asked.count == 1 && server.acceptedConnections == 2)
   }

@@ -7,13 +7,14 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Streams that are full after each piece, so that the engine is held up in the middle of what libcurl hands over.
+/// Streams whose buffer is full after each piece. The engine has to pause in the middle of the data that libcurl
+/// delivers.
 @Suite("Slow readers of compressed bodies", .timeLimit(.minutes(5)))
 struct SlowReaderTests {
   private static let rounds = 3
   private static let zeros = 1_049_608
 
-  /// Bare deflate: thrice 1,049,608 zeros in 1,037 bytes, and behind each its number in a stored block.
+  /// Raw deflate data: three times 1,049,608 zeros in 1,037 bytes, each followed by its number in a stored block.
   private static let coded: [UInt8] = {
     let block =
       [0xEC, 0xC1, 0x31, 0x01, 0, 0, 0, 0xC2, 0xA0, 0xF5, 0x4F, 0x6D, 0x08, 0x5F, 0xA0]
@@ -22,7 +23,7 @@ struct SlowReaderTests {
     return (1...rounds).flatMap { block + [0, 1, 0, 0xFE, 0xFF, UInt8($0)] } + [1, 0, 0, 0xFF, 0xFF]
   }()
 
-  /// In chunks of 1 to 99 bytes, with extensions and a trailer.
+  /// The coded body in chunks of 1 to 99 bytes, with extensions and a trailer.
   private static let chunked: [UInt8] = {
     var rest = coded[...]
     var result: [UInt8] = []
@@ -51,7 +52,7 @@ struct SlowReaderTests {
     return try LoopbackServer { connection in
       guard try connection.readHead() != nil else { return }
       try connection.write("HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\(field)\r\n")
-      // In parts that end anywhere.
+      // The body is written in parts that ignore chunk boundaries.
       var rest = body[...]
       while !rest.isEmpty {
         try connection.write(rest.prefix(777))

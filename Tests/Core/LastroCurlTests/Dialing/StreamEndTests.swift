@@ -112,7 +112,7 @@ struct StreamEndTests {
     let lab = try TrustingEngine()
     let authority = lab.authority.rootPEM
     let server = try lab.server(tls: true, { $0.clientAuthoritiesPEM = authority }, handler: { try $0.echo() })
-    // In TLS 1.3 the refusal comes after the handshake is over for the client.
+    // In TLS 1.3 the refusal arrives after the client has completed its handshake.
     let stream = try await lab.dial(server)
     #expect(await words { try await stream.read() } == "tls/client_certificate_required")
   }
@@ -135,7 +135,7 @@ struct StreamEndTests {
     #expect(await words { try await stream.read() } == "request/stream_closed")
     #expect(await words { try await stream.finishWriting() } == "request/stream_closed")
     #expect(await eventually { lab.dialer.activeStreams == 0 })
-    // The end lies behind what was written before it.
+    // The peer reads all earlier bytes before it sees the end.
     gate.open()
     #expect(await eventually { server.openConnections == 0 })
   }
@@ -159,7 +159,7 @@ struct StreamEndTests {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { $0.stall() }
     for _ in 0..<20 { _ = try await lab.dial(server) }
-    // Over TCP a dial may be over before the server has taken the connection.
+    // Over TCP a dial may complete before the server has accepted the connection.
     #expect(await eventually { server.acceptedConnections == 20 && server.openConnections == 0 })
     #expect(await eventually { lab.dialer.activeStreams == 0 })
   }
@@ -204,7 +204,7 @@ struct StreamEndTests {
     let stream = try await lab.dial(server)
     try await stream.write(Data([1]))
     _ = await words { try await stream.read() }
-    // Until the reset is known to the socket.
+    // Writes until the socket reports the reset.
     while await words({ try await stream.write(Data([1])) }).hasPrefix("no error") {}
     let first = await words { try await stream.finishWriting() }
     #expect(first == "send/send_failed")

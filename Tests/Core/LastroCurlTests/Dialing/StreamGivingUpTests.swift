@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Streams: limits and cancellation", .timeLimit(.minutes(5)))
 struct StreamGivingUpTests {
-  /// A TLS server whose handshake never goes on.
+  /// Returns a TLS server that stalls in the handshake.
   private func stuck(_ lab: TrustingEngine) throws -> LoopbackServer {
     try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: { try $0.echo() })
   }
@@ -50,7 +50,7 @@ struct StreamGivingUpTests {
   @Test("the connect limit holds for the handshake, and for the wait of those behind it")
   func connectLimit() async throws {
     let lab = try TrustingEngine { configuration, _ in configuration.coldRequestsPerHost = 1 }
-    // The server of its own may never have accepted it.
+    // This dial needs a server of its own, because its server may never accept the connection.
     let hasty = try stuck(lab)
     #expect(await words { try await lab.dial(hasty, limit: .milliseconds(100)) } == "timeout/connect_timeout")
     #expect(await eventually { lab.dialer.activeStreams == 0 })
@@ -128,7 +128,7 @@ struct StreamGivingUpTests {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: { try $0.echo() })
     let options = lab.options {
-      // No server listens at the first.
+      // No server listens at the first address.
       $0.resolutions = [.init(host: "localhost", port: server.port, addresses: ["127.0.0.2", "127.0.0.1"])]
     }
     let error = try await transportError { try await lab.dial(server) { $0.connection = options } }
@@ -145,7 +145,7 @@ struct StreamGivingUpTests {
       #expect(await words { try await stream.read(upTo: 10, within: .milliseconds(1)) } == "timeout/idle_timeout")
       let sent = Data("round \(round)\n".utf8)
       expected += sent
-      // The answer and the cancellation meet.
+      // The data and the cancellation race.
       let reading = Task { () -> Data? in
         do throws(TransportError) { return try await stream.read(upTo: 3) } catch {
           #expect(error.code == .cancelled)
@@ -184,11 +184,11 @@ struct StreamGivingUpTests {
           await words { try await stream.write(Data(count: 64 << 20), within: .milliseconds(50)) }
             == "timeout/idle_timeout")
       }
-      // A task that was cancelled before it began to write leaves the stream alone.
+      // If a task is cancelled before its write begins, the stream stays open.
       if !isCancelled { #expect(await words { try await stream.read() } == "request/stream_closed") }
       stream.close()
       #expect(await eventually { lab.dialer.activeStreams == 0 })
-      // The kernel keeps trying to get rid of what was written.
+      // The kernel keeps trying to send the written bytes.
       gate.open()
       #expect(await eventually { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
     }
@@ -205,7 +205,7 @@ struct StreamGivingUpTests {
         try await stream.finishWriting()
         return try await stream.rest().count
       }
-      // Another moment in each round; whichever it is, nothing may be left.
+      // Each round cancels at a different moment. No moment may leave a stream behind.
       for _ in 0..<round { await Task.yield() }
       if round.isMultiple(of: 3) { try await Task.sleep(for: .microseconds(50 * round)) }
       task.cancel()
@@ -220,7 +220,7 @@ struct StreamGivingUpTests {
   }
 }
 
-/// A listener on 127.0.0.1 with no room for one more: connecting to it neither succeeds nor fails.
+/// A listener on 127.0.0.1 whose queue is full: connecting to it neither succeeds nor fails.
 private final class CrowdedListener {
   let port: Int
   private var descriptors: [Int32] = []
@@ -238,7 +238,7 @@ private final class CrowdedListener {
         try #require(bind(listener, pointer, size) == 0 && listen(listener, 0) == 0)
         try #require(getsockname(listener, pointer, &size) == 0)
         for index in 0..<4 {
-          // The first gets in, and must have before the others wait.
+          // The first connection must be in the queue before the others start to wait.
           let flags = index == 0 ? 0 : Int32(SOCK_NONBLOCK.rawValue)
           let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | flags, 0)
           _ = connect(filler, pointer, size)

@@ -13,13 +13,13 @@ struct StreamRouteTests {
   private var squid: Peer { get throws { try Peers.squid } }
   private var dante: Peer { get throws { try Peers.dante } }
 
-  /// Options through a proxy, whose own authority is trusted too.
+  /// Returns options that use a proxy and also trust the proxy's authority.
   private func through(_ proxy: String, _ lab: TrustingEngine, to port: Int? = nil) throws -> ConnectionOptions {
     let authority = try Data(contentsOf: URL(filePath: try squid.certificates.authority))
     return lab.options {
       $0.proxy = .url(proxy)
-      // Dante and the server have IPv4 only, and which address of a name libcurl gives to a proxy depends on its
-      // version.
+      // Dante and the server support IPv4 only, and the address that libcurl passes to a proxy for a name depends on
+      // its version.
       $0.resolutions = port.map { [.init(host: "localhost", port: $0, addresses: ["127.0.0.1"])] } ?? []
       $0.tls.roots = .pem(Array(lab.authority.rootPEM.utf8) + [UInt8](authority))
     }
@@ -48,7 +48,8 @@ struct StreamRouteTests {
       async let writing: Void = stream.write(sent)
       #expect(try await stream.bytes(exactly: sent.count) == sent, "\(way)")
       try await writing
-      // Not before all is there: squid ends a tunnel for both directions as soon as one is.
+      // The stream finishes writing after all bytes have arrived, because squid closes both directions of a tunnel once
+      // one is closed.
       try await stream.finishWriting()
       #expect(try await stream.read() == nil, "\(way)")
     }

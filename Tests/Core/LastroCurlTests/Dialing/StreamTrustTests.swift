@@ -13,7 +13,7 @@ struct StreamTrustTests {
   private static let absent = "sha256/" + String(repeating: "A", count: 43) + "="
   private static let spare = "sha256/" + String(repeating: "B", count: 43) + "="
 
-  /// A judge by a closure, which remembers what it was asked.
+  /// A judge that calls a closure and records what it was asked.
   private final class Judge: ServerTrustJudge {
     private let decide: @Sendable (ServerTrust) -> TrustDecision
     private let log = Lock([ServerTrust]())
@@ -143,7 +143,7 @@ struct StreamTrustTests {
       try await lab.dial(server) { $0.tls?.certificates = .judged(by: refusing) }
     }
     #expect(error.stage == .trust && error.code == .trustRefused)
-    // Who accepts everything does not overrule the dialer's own judge.
+    // A request's judge that accepts everything does not overrule the dialer's own judge.
     let pinned = try self.lab(try Self.evaluator("localhost", Self.absent))
     #expect(
       await words { try await pinned.dial(server) { $0.tls?.certificates = .judged(by: judge) } }

@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Interim responses and trailers, as callers see them, over the engine and over dialers.
+/// Interim responses and trailers, as callers of the engine and of dialers see them.
 @Suite("Trailers and interim responses", .timeLimit(.minutes(5)))
 struct TrailersTests {
   enum Assembly: CaseIterable {

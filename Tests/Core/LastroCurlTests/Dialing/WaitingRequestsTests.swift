@@ -8,16 +8,16 @@ import Testing
 
 @testable import LastroCurl
 
-/// Requests that wait for a connection, while a dial through a proxy stands still.
+/// Requests that wait for a connection while a dial through a proxy is blocked.
 @Suite("Waiting requests", .timeLimit(.minutes(5)))
 struct WaitingRequestsTests {
   private let lab: TestAuthority
-  /// Lets the dial go on that stands still.
+  /// The signal that unblocks the blocked dial.
   private let goesOn = DispatchSemaphore(value: 0)
 
   init() throws { lab = try TestAuthority() }
 
-  /// A proxy in which one dial stands still.
+  /// Returns a proxy that blocks one dial.
   private func proxy(holding held: Int) throws -> LoopbackServer {
     let dials = EventRecorder<Int>()
     return try LoopbackServer.tunnel { [goesOn] _ in
@@ -86,7 +86,7 @@ struct WaitingRequestsTests {
     try await server.waitForRequests(count: 1)
     async let other = outcome(engine, server, "/second")
     try await proxy.waitForRequests(count: 2)
-    // The second request goes out on the connection that the first one leaves; its dial stands still.
+    // The second request uses the connection that the first one frees; its own dial is still blocked.
     first.open()
     #expect(await one == .answered(200, "fine"))
     try await server.waitForRequests(count: 2)

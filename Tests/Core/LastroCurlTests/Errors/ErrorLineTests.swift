@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// The mistakes that everybody makes, each made for real: what the one line that is logged has of each.
+/// Common mistakes, made for real, and the contents of the one log line for each.
 @Suite("Error lines", .timeLimit(.minutes(5)))
 struct ErrorLineTests {
   enum Mistake: String, CaseIterable, CustomTestStringConvertible {
@@ -22,7 +22,7 @@ struct ErrorLineTests {
 
     var testDescription: String { rawValue }
 
-    /// Stage and code; and what stands in the line: what the limit was, what the API said, what to do.
+    /// The stage and code, and the parts that the line must contain: the exceeded limit, the API's message, the advice.
     var expected: (code: String, parts: [String]) {
       switch self {
       case .unknownHost: ("resolve/host_not_found", ["nowhere.invalid", "check the name"])
@@ -77,7 +77,7 @@ struct ErrorLineTests {
 
   }
 
-  /// A line, and host and port that it has to name; `nil` where it is about none.
+  /// A log line, and the host and port that it must name; `nil` if the failure concerns no host.
   private typealias Failed = (line: String, place: String?)
 
   @Test("have where, which limit, what the API said and what to do", arguments: Mistake.allCases)
@@ -138,14 +138,14 @@ struct ErrorLineTests {
       }
     }
 
-    /// A port without a listener.
+    /// Returns a port on which nothing listens.
     private func deadPort() throws -> Int {
       let server = try LoopbackServer.http { _ in .text("") }
       server.stop()
       return server.port
     }
 
-    /// What fails before anything is sent anywhere.
+    /// Makes a mistake that fails before anything is sent, and returns its line.
     private func unsent(_ mistake: Mistake) async throws -> String {
       switch mistake {
       case .urlWithSpace: return try await line("https://a.example/a b")

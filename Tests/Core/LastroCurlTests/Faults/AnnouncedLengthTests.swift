@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Bodies that say in their heads that they are too long.
+/// Bodies whose heads announce a length above the limit.
 @Suite("Faults: announced lengths", .timeLimit(.minutes(5)))
 struct AnnouncedLengthTests {
   private static func server(_ answer: String) throws -> LoopbackServer {

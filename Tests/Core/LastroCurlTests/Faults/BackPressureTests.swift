@@ -11,14 +11,14 @@ import Testing
 
 @testable import LastroCurl
 
-/// Who is slow holds up the other side, and memory stays bounded.
+/// A slow side holds up the other side, and memory stays bounded.
 @Suite("Faults: back-pressure", .timeLimit(.minutes(5)))
 struct BackPressureTests {
   private static let piece = 64 << 10
   private static let pieces = 1024
   private static var total: Int { piece * pieces }
 
-  /// Piece `number`, unlike its neighbours.
+  /// Returns piece `number`, which differs from its neighbours.
   private static func bytes(_ number: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: number &* 31), count: piece)
     bytes[0] = UInt8(truncatingIfNeeded: number >> 8)
@@ -31,7 +31,7 @@ struct BackPressureTests {
     return hash.value
   }()
 
-  /// FNV-1a over words: order and content of a long body, cheaply.
+  /// An FNV-1a hash over words, which checks order and content of a long body cheaply.
   private struct FNV {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
     private var word: UInt64 = 0
@@ -56,7 +56,7 @@ struct BackPressureTests {
     func add(_ bytes: Int) { count.add(bytes, ordering: .relaxed) }
     var value: Int { count.load(ordering: .relaxed) }
 
-    /// Waits until something has moved, and then nothing for a while.
+    /// Waits until the value has grown and has then stopped changing, and returns it.
     func settles() async -> Int {
       _ = await eventually { value > 0 }
       return await valueAtRest { value }
@@ -89,7 +89,8 @@ struct BackPressureTests {
       if count >= stops * (Self.total / 4) {
         stops += 1
         let written = await progress.settles()
-        // What lies in the sockets' buffers and in the engine's; the kernel grows the former up to some MiB.
+        // The difference is in the buffers of the sockets and of the engine. The kernel grows socket buffers up to some
+        // MiB.
         #expect(written < Self.total)
         #expect(written - count < 24 << 20)
       }
@@ -127,7 +128,7 @@ struct BackPressureTests {
       try connection.write("4\r\nlast\r\nno size\r\n")
     }
     let response = try await CurlTransport().execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
-    // It waits when this returns.
+    // When this call returns, the reader is waiting.
     let reader = Task.immediate {
       var text = ""
       do throws(TransportError) {
@@ -157,7 +158,7 @@ struct BackPressureTests {
     }
     var configuration = CurlConfiguration()
     configuration.streamBufferBytes = 1 << 10
-    // Each turn ends with more to send, and none of it queued.
+    // Each turn ends with more bytes to send, none of which are queued.
     configuration.engine.sentBytesPerTurn = 4 << 10
     let response = try await CurlTransport(configuration).execute(
       .to(server) {

@@ -7,13 +7,14 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Responses that have no body by their status or their request, whatever their framing fields say (RFC 9112 §6.3).
+/// Responses that have no body because of their status or their request method, whatever their framing fields say (RFC
+/// 9112 §6.3).
 @Suite("Faults: responses without a body", .timeLimit(.minutes(5)))
 struct BodilessResponseTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var method = HTTPRequest.Method.get
     var head: String
-    /// Whether the next request may go out on the same connection.
+    /// Whether the connection can carry the next request.
     var keeps: Bool
     var testDescription: String { "\(method) \(head.debugDescription)" }
   }

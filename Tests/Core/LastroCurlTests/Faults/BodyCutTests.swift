@@ -8,14 +8,14 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Bodies of errors that are not whole: the status stays, and a caller that asks can learn of it.
+/// Incomplete bodies of error responses. The status is reported, and a caller can find out that the body was cut.
 @Suite("Faults: error bodies that are cut", .timeLimit(.minutes(5)))
 struct BodyCutTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var name: String
     var answer: String
     var body: String
-    /// `nil` where the body is whole.
+    /// The expected reason for the cut; `nil` if the body is complete.
     var cut: String?
     var testDescription: String { name }
   }

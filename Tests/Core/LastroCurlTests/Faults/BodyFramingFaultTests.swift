@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Bodies that end too early, too late, or nowhere in particular.
+/// Bodies that end too early or too late, or whose end is unclear.
 @Suite("Faults: body framing", .timeLimit(.minutes(5)))
 struct BodyFramingFaultTests {
   private static let ok = "HTTP/1.1 200 OK\r\n"
@@ -186,7 +186,7 @@ struct BodyFramingFaultTests {
     #expect(first == .answered(200, "fine"))
     gate.open()
     try await written.waitForEvents(count: 1)
-    // A POST, which must not be sent twice, and of a body that can be read only once.
+    // The request is a POST, which must not be sent twice, and its body can be read only once.
     let chunks = AsyncStream<Data> {
       $0.yield(Data("hello".utf8))
       $0.finish()

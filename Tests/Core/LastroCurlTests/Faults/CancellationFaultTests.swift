@@ -8,10 +8,10 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Cancelling, at every stage: always the cancelled error, once, and nothing is left behind.
+/// Cancellation at every stage. The caller gets the cancellation error, once, and nothing is left behind.
 @Suite("Faults: cancellation", .timeLimit(.minutes(5)))
 struct CancellationFaultTests {
-  /// Starts a fetch, cancels it when `isThere` returns, and looks at what is left.
+  /// Starts a fetch, cancels it when `isThere` returns, and checks that nothing is left behind.
   private func expectCancelled(
     _ engine: CurlTransport, _ server: LoopbackServer, sent: Bool,
     adapting adapt: @escaping @Sendable (inout TransferRequest) -> Void = { _ in },
@@ -175,7 +175,7 @@ struct CancellationFaultTests {
     try await expectCancelled(CurlTransport(), server, sent: true, adapting: { $0.body = .stream(chunks) }) {
       try await server.waitForRequests(count: 1)
     }
-    // The task that fed the upload has been cancelled with it.
+    // The task that feeds the upload is cancelled as well.
     try await isEnded.waitForEvents(count: 1)
   }
 

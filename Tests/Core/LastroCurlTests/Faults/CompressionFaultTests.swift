@@ -8,12 +8,13 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Bodies that lie about their compression, or abuse it.
+/// Bodies whose compression is invalid or abusive.
 @Suite("Faults: compression", .timeLimit(.minutes(5)))
 struct CompressionFaultTests {
   private static let gzipHead: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
 
-  /// A MiB of zeros as a deflate block of 1,037 bytes that ends on a byte: any number of them may follow each other.
+  /// A deflate block of 1,037 bytes that contains one MiB of zeros. The block ends on a byte boundary, so any number of
+  /// blocks can follow each other.
   private static let megabyteOfZeros: [UInt8] =
     [0xEC, 0xC1, 0x31, 0x01, 0, 0, 0, 0xC2, 0xA0, 0xF5, 0x4F, 0x6D, 0x08, 0x5F, 0xA0]
     + [UInt8](repeating: 0, count: 1015) + [0, 0, 0x3E, 0x03, 0, 0, 0xFF, 0xFF]
@@ -37,7 +38,7 @@ struct CompressionFaultTests {
     Array("HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\nConnection: close\r\n\r\n".utf8) + body
   }
 
-  /// A chunk for each byte.
+  /// Returns a response with one chunk for each byte.
   private static func chunked(_ coding: String, _ body: [UInt8]) -> [UInt8] {
     Array("HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\nTransfer-Encoding: chunked\r\n\r\n".utf8)
       + body.flatMap { Array("1;x\r\n".utf8) + [$0] + Array("\r\n".utf8) } + Array("0\r\n\r\n".utf8)
@@ -158,7 +159,7 @@ struct CompressionFaultTests {
     }
   }
 
-  /// The same once more as deflate's stored blocks (RFC 1951 §3.2.4).
+  /// Returns the bytes as stored deflate blocks (RFC 1951 §3.2.4).
   private static func storedBlocks(_ bytes: [UInt8]) -> [UInt8] {
     var blocks: [UInt8] = []
     for start in stride(from: 0, to: bytes.count, by: 10_000) {

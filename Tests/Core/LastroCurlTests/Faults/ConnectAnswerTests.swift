@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// What an HTTP proxy may answer to CONNECT, as far as libcurl reads it.
+/// The answers of an HTTP proxy to CONNECT, as far as libcurl reads them.
 @Suite("Faults: answers to CONNECT", .timeLimit(.minutes(5)))
 struct ConnectAnswerTests {
   @Test("an interim answer to CONNECT is taken for a refusal by the engine (libcurl 7.88), and nothing is sent")

@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Connections that break, and what is sent again.
+/// Connections that break, and the requests that are sent again.
 @Suite("Faults: broken connections", .timeLimit(.minutes(5)))
 struct ConnectionFaultTests {
   enum End: String, CaseIterable, Sendable, CustomTestStringConvertible {
@@ -89,10 +89,10 @@ struct ConnectionFaultTests {
     let server = try LoopbackServer { end.perform($0) }
     let engine = try CurlTransport()
     let error = try await engine.failure(server)
-    // A reset may come so early that the connection never stood.
+    // The reset may arrive before the connection is established.
     #expect(error.code == .connectionLost || (error.stage == .connect && !error.requestSent), "\(error)")
-    // One that libcurl finds ended before it is ours is dialed again, three times at most, by newer libcurls several
-    // times each time (CONN_MAX_RETRIES is 5); nothing was sent on it.
+    // If libcurl finds a connection closed before the engine gets it, the engine dials again, up to three times. Newer
+    // libcurls dial several times each time (CONN_MAX_RETRIES is 5). Nothing was sent on such a connection.
     #expect((1...24).contains(server.acceptedConnections))
   }
 
@@ -122,7 +122,8 @@ struct ConnectionFaultTests {
 
   // MARK: reused connections
 
-  /// Answers the first request of its first connection; the second one there is read, and the connection ended.
+  /// Returns a server that answers the first request of its first connection. It reads the second request there, and
+  /// then ends the connection.
   private static func dyingServer(_ end: End) throws -> LoopbackServer {
     try LoopbackServer { connection in
       while let request = try connection.readRequest() {

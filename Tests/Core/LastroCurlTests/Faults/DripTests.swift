@@ -6,12 +6,12 @@ import LastroCurl
 import LastroTesting
 import Testing
 
-/// Answers that come byte by byte, and are never silent for as long as the idle limit.
+/// Answers that arrive byte by byte, with pauses shorter than the idle limit.
 @Suite("Faults: drips", .timeLimit(.minutes(5)))
 struct DripTests {
   private static let padding = String(repeating: "p", count: 120)
   private static let pause = Duration.milliseconds(50)
-  /// Less than a line takes, more than a machine that is busy pauses.
+  /// The idle limit: shorter than a line takes to arrive, longer than a busy machine pauses.
   private static let idle = Duration.seconds(5)
 
   static let answers = [
@@ -36,7 +36,7 @@ struct DripTests {
     #expect(outcome == .answered(200, "fine"))
   }
 
-  /// Frames with a head: HEADERS alone, or CONTINUATION of a byte each behind it.
+  /// Returns the frames of a head: HEADERS alone, or followed by CONTINUATION frames of one byte each.
   static func head(on stream: UInt32, continuations: Int) -> [LoopbackHTTP2Frame] {
     var first = LoopbackHTTP2Frame.head(200, ["content-length": "4", "x-long": padding], stream: stream)
     guard continuations > 0 else { return [first] }

@@ -4,19 +4,19 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// A response that begins before the request's body is whole, and what has to come of it: a row of the table that both
-/// versions of HTTP are held to.
+/// A response that begins before the request's body is complete, and its expected effects. Each value is a row of the
+/// table that applies to both HTTP versions.
 struct EarlyResponse: Sendable, CustomTestStringConvertible {
   enum Version: String, Sendable { case http1, http2 }
 
-  /// When the head is sent: before the first byte of the body, or after 16 KiB of it.
+  /// The time at which the head is sent: before the first byte of the body, or after 16 KiB of it.
   enum Arrival: String, Sendable { case before, amid }
 
-  /// Whether the response is whole at once, or ends only after the request, as an echo does.
+  /// Whether the response is complete at once, or ends only after the request, as an echo does.
   enum Shape: String, Sendable { case whole, streamed }
 
   enum Mark: String, Sendable {
-    /// The request asks with `Expect: 100-continue`.
+    /// The request has `Expect: 100-continue`.
     case expect
     /// The response has `Connection: close`.
     case close
@@ -24,10 +24,10 @@ struct EarlyResponse: Sendable, CustomTestStringConvertible {
     case reset
   }
 
-  /// What comes of the rest of the body: it is sent, or no more than what was under way is.
+  /// The fate of the rest of the body: it is sent completely, or the client stops after the bytes in progress.
   enum Rest: String, Sendable { case sent, stopped }
 
-  /// Which connection carries the next request.
+  /// The connection that carries the next request.
   enum Next: String, Sendable { case same, new }
 
   var version: Version
@@ -94,7 +94,7 @@ struct EarlyResponse: Sendable, CustomTestStringConvertible {
     "\(version.rawValue) \(status) \(arrival.rawValue) \(shape.rawValue) \(marks.map(\.rawValue).sorted()) \(rest.rawValue)"
   }
 
-  /// Bytes of the body that the source gives before the response, and all of them.
+  /// The number of body bytes that the source provides before the response. `allBytes` is the size of the whole body.
   static let firstBytes = 16_384
   static let allBytes = 49_152
 
@@ -102,11 +102,11 @@ struct EarlyResponse: Sendable, CustomTestStringConvertible {
 
   var expectedText: String { !hasBody ? "" : shape == .whole ? "early" : "earlylate" }
 
-  /// A server that responds so to `/early`, and at once to every other request.
+  /// Returns a server that sends this response to `/early`, and answers every other request at once.
   ///
   /// - Parameters:
-  ///   - answered: told when the early response, or its beginning, is out.
-  ///   - received: told how many bytes of the body have come in the end.
+  ///   - answered: records an event when the early response, or its beginning, has been sent.
+  ///   - received: records how many bytes of the body have arrived in total.
   ///   - tls: the options of TLS. Default: plaintext.
   func server(
     answered: EventRecorder<Int>, received: EventRecorder<Int>, tls: LoopbackTLS? = nil
@@ -143,7 +143,8 @@ struct EarlyResponse: Sendable, CustomTestStringConvertible {
         }
         if shape == .streamed { try connection.write("4\r\nlate\r\n0\r\n\r\n") }
         guard marks.contains(.close) || rest == .stopped else { continue }
-        // One that closed while bytes come would reset the connection, and its response might be lost.
+        // Closing the connection while bytes arrive would reset it, and the response might be lost. The server closes
+        // one direction instead, and reads to the end.
         if marks.contains(.close) { connection.halfClose() }
         count += connection.readToEnd().count
         return
@@ -158,7 +159,7 @@ struct EarlyResponse: Sendable, CustomTestStringConvertible {
     return head + "Transfer-Encoding: chunked\r\n\r\n5\r\nearly\r\n"
   }
 
-  /// Reads so many bytes of the body, whose chunks end where a piece of the source does.
+  /// Reads `count` bytes of the body. Chunks end at the same offsets as the pieces of the source.
   private func read(
     _ count: Int, of head: RawRequestHead, on connection: LoopbackConnection, _ line: inout String
   ) throws -> Int {
@@ -193,7 +194,7 @@ struct EarlyResponse: Sendable, CustomTestStringConvertible {
         answered.record(1)
         if rest == .sent { try read(http2, stream, &count) { _ in false } }
         if shape == .streamed { try http2.write(.data("late".utf8, stream: stream, ends: true)) }
-        // Up to what the client ends the stream with.
+        // Reads until the client ends the stream.
         if rest == .stopped, !marks.contains(.reset) { try read(http2, stream, &count) { _ in false } }
       }
     }
@@ -207,7 +208,7 @@ struct EarlyResponse: Sendable, CustomTestStringConvertible {
     return frames
   }
 
-  /// Reads frames until there are enough bytes, or the client ends the stream.
+  /// Reads frames until `isEnough` returns true, or the client ends the stream.
   private func read(
     _ http2: LoopbackHTTP2Connection, _ stream: UInt32, _ count: inout Int, isEnough: (Int) -> Bool
   ) throws {

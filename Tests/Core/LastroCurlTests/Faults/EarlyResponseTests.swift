@@ -10,20 +10,20 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-/// Responses that begin before the request's body is whole (RFC 9110 §10.1.1, RFC 9113 §8.1).
+/// Responses that begin before the request's body is complete (RFC 9110 §10.1.1, RFC 9113 §8.1).
 @Suite("Faults: early responses", .timeLimit(.minutes(5)))
 struct EarlyResponseTests {
-  /// The connections that HTTP runs over: the engine's, those of a dialer, or TLS in a tunnel.
+  /// The connections that carry HTTP: the engine's, a dialer's, or TLS in a tunnel.
   enum Shell: String, CaseIterable, Sendable {
     case engine, dialer, socks5, connect
   }
 
-  /// A transport, and what its connections lead through.
+  /// A transport, and the proxy that its connections use.
   private struct Way {
     let transport: any Transport
-    /// The server's options of TLS; `nil` for plaintext.
+    /// The server's TLS options; `nil` for plaintext.
     var tls: LoopbackTLS?
-    /// The proxy, which ends when it is released.
+    /// The proxy. It stops when it is released.
     var proxy: LoopbackServer?
   }
 
@@ -75,7 +75,7 @@ struct EarlyResponseTests {
     }
   }
 
-  /// Every row over every shell.
+  /// The combinations of every row with every shell.
   private static let runs = EarlyResponse.rows.flatMap { row in Shell.allCases.map { (row, $0) } }
 
   @Test(
@@ -87,7 +87,7 @@ struct EarlyResponseTests {
     let transport = way.transport
     let server = try row.server(answered: answered, received: received, tls: way.tls)
     defer { withExtendedLifetime(way) {} }
-    // The second part of the body follows the response; where the response refuses the body, it never comes.
+    // The second part of the body follows the response. It is never sent if the response refuses the body.
     let (source, continuation) = AsyncStream<Data>.makeStream()
     defer { continuation.finish() }
     continuation.yield(Data(repeating: 1, count: EarlyResponse.firstBytes))
@@ -97,7 +97,7 @@ struct EarlyResponseTests {
       continuation.yield(Data(repeating: 2, count: EarlyResponse.allBytes - EarlyResponse.firstBytes))
       continuation.finish()
     }
-    // Without a length the request has chunks over HTTP/1.1, and asks with Expect.
+    // Over HTTP/1.1 a request without a length is chunked and has `Expect: 100-continue`.
     let length = row.version == .http1 && row.marks.contains(.expect) ? nil : Int64(EarlyResponse.allBytes)
     let outcome = await ask(transport, server, "/early", body: .stream(source, length: length))
     #expect(outcome == .answered(row.status, row.expectedText))
@@ -111,7 +111,7 @@ struct EarlyResponseTests {
     switch row.rest {
     case .sent: #expect(count == EarlyResponse.allBytes)
     case .stopped:
-      // Chunks have frames around them.
+      // The margin allows for the framing of chunks.
       #expect(count <= EarlyResponse.firstBytes + 64)
       if asked, row.arrival == .before { #expect(count == 0) }
     }
@@ -131,7 +131,7 @@ struct EarlyResponseTests {
       connection.stall()
     }
     defer { withExtendedLifetime(way) {} }
-    // More than the buffers of a connection hold.
+    // The body exceeds the buffers of a connection.
     let body = RequestBody.raw(Data(repeating: 1, count: 32 << 20))
     #expect(await ask(transport, server, "/early", body: body) == .answered(200, "early"))
     #expect(await ask(transport, server, "/ok") == .answered(200, "fine"))

@@ -10,10 +10,10 @@ import PeerSupport
 import TestSupport
 import Testing
 
-/// What became of an exchange, in a form that tables can hold.
+/// The outcome of an exchange, in a form that tables can hold.
 enum Outcome: Equatable, Sendable, CustomStringConvertible {
   case answered(Int, String)
-  /// Stage and code, as `response/truncated_body`.
+  /// The exchange failed; the value is stage and code, such as `response/truncated_body`.
   case failed(String)
 
   var description: String {
@@ -30,7 +30,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
   var bytes: [UInt8]
   var expected: Outcome
   var method = HTTPRequest.Method.get
-  /// Whether the server closes after the bytes, or waits for what the client does.
+  /// Whether the server closes the connection after the bytes, or waits for the client.
   var closes = true
 
   init(
@@ -52,7 +52,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
   var testDescription: String { name }
 }
 
-/// A server that plays a fault to the first request, and is well-behaved to those for `/ok`.
+/// Returns a server that plays a fault for every request except those for `/ok`, which it answers normally.
 func faultServer(_ fault: Fault, tls: LoopbackTLS? = nil) throws -> LoopbackServer {
   try LoopbackServer(tls: tls) { connection in
     while let head = try connection.readHead() {
@@ -66,8 +66,8 @@ func faultServer(_ fault: Fault, tls: LoopbackTLS? = nil) throws -> LoopbackServ
   }
 }
 
-/// Plays a fault, then asks the same engine for `/ok` on the same host: whatever came before must not be in that
-/// answer. Both requests reach the server once.
+/// Plays a fault, then requests `/ok` from the same host with the same engine. That answer must not contain earlier
+/// bytes. Both requests reach the server once.
 func play(_ fault: Fault) async throws -> Outcome {
   let server = try faultServer(fault)
   let engine = try CurlTransport()
@@ -79,7 +79,7 @@ func play(_ fault: Fault) async throws -> Outcome {
 }
 
 extension CurlTransport {
-  /// Fetches, collected, with resending allowed for methods that are idempotent.
+  /// Fetches, and collects the body. By default, GET and HEAD may be sent again.
   func outcome(
     _ server: LoopbackServer, _ path: String = "/", method: HTTPRequest.Method = .get,
     adapting adapt: (inout TransferRequest) -> Void = { _ in }
@@ -98,7 +98,7 @@ extension CurlTransport {
     }
   }
 
-  /// The error of an exchange that must fail.
+  /// Runs an exchange that must fail, and returns its error.
   func failure(
     _ server: LoopbackServer, _ path: String = "/", method: HTTPRequest.Method = .get,
     adapting adapt: (inout TransferRequest) -> Void = { _ in }
@@ -126,13 +126,13 @@ extension TransferRequest {
 }
 
 extension LoopbackConnection {
-  /// Reads to the end, slowly: a server that stops altogether would not see the end behind what it has not read.
+  /// Reads slowly up to the end. A server that stopped reading would not see the end behind the unread bytes.
   func readSlowly() {
     while !read(max: 16 << 10).isEmpty, pause(.milliseconds(2)) {}
   }
 }
 
-/// An engine, and servers of HTTP/2 it trusts.
+/// An engine, and the HTTP/2 servers that it trusts.
 struct HTTP2Servers {
   let authority: CertificateAuthority
   let engine: CurlTransport
@@ -151,7 +151,7 @@ struct HTTP2Servers {
     try .http2(tls: tls(), settings: settings, respond: respond)
   }
 
-  /// Answers `/ok`; for the rest a fault in front of, or within, a body of five bytes.
+  /// Returns a server that answers `/ok`. All other responses have a fault before or within a body of five bytes.
   func faultServer(_ fault: LoopbackHTTP2Fault, at point: LoopbackHTTP2Fault.Point) throws -> LoopbackServer {
     try server { request in
       var response = LoopbackResponse.text(request.path == "/ok" ? "fine" : "12345")
@@ -160,7 +160,7 @@ struct HTTP2Servers {
     }
   }
 
-  /// Bounded, so that what hangs fails; never sent again unless asked for.
+  /// Fetches with a time limit, so that a hang fails. The request is not sent again unless `adapt` allows it.
   func outcome(
     _ server: LoopbackServer, _ path: String = "/", method: HTTPRequest.Method = .get,
     adapting adapt: (inout TransferRequest) -> Void = { _ in }
@@ -188,7 +188,7 @@ struct HTTP2Servers {
 final class FullListener: Sendable {
   let port: UInt16
   private let descriptors: [Int32]
-  /// How many of our own connections wait.
+  /// The number of our own connections that wait.
   private static let fillers = 3
 
   init() throws {
@@ -202,9 +202,9 @@ final class FullListener: Sendable {
       try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
         try #require(bind(listener, pointer, size) == 0 && listen(listener, 0) == 0)
         try #require(getsockname(listener, pointer, &size) == 0)
-        // A queue of length 0 holds one connection; the others wait to get in, like the one under test.
+        // A queue of length 0 holds one connection. The others wait for a place, like the connection under test.
         for index in 0...Self.fillers {
-          // The first gets in, and must have before the others are counted.
+          // The first connection must be in the queue before the others are counted.
           let flags = index == 0 ? 0 : Int32(SOCK_NONBLOCK.rawValue)
           let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | flags, 0)
           _ = connect(filler, pointer, size)
@@ -218,16 +218,16 @@ final class FullListener: Sendable {
 
   deinit { for descriptor in descriptors { close(descriptor) } }
 
-  /// Whether another client waits to get in.
+  /// Whether another client waits for a place in the queue.
   var isBeingAsked: Bool { Self.asking(port) > Self.fillers }
 
-  /// Connections to a port in SYN_SENT.
+  /// Returns the number of connections to a port in SYN_SENT.
   private static func asking(_ port: UInt16) -> Int {
     let table = KernelFile.text("/proc/self/net/tcp")
     let digits = String(port, radix: 16, uppercase: true)
     let wanted = ":" + String(repeating: "0", count: 4 - digits.count) + digits
     let rows = table.split(separator: "\n").map { $0.split(separator: " ") }
-    // The kernel gives the table in pieces, and a row may be in two of them.
+    // The kernel returns the table in pieces, and a row may be in two of them.
     return Set(rows.filter { $0.count > 3 && $0[2].hasSuffix(wanted) && $0[3] == "02" }.map { $0[1] }).count
   }
 }

@@ -7,11 +7,12 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Servers that send without end what is no answer, as fast as it is read. Others on the same loop must be served
-/// meanwhile: requests to other hosts, limits of time, cancellations. The flood runs until the test ends it.
+/// Servers that send bytes without end, as fast as the client reads, that never form an answer. In the meantime the
+/// loop must serve other work: requests to other hosts, time limits, cancellations. The flood runs until the test ends
+/// it.
 @Suite("Faults: floods", .timeLimit(.minutes(5)))
 struct FloodTests {
-  /// What is repeated, after what.
+  /// The bytes that the server sends once, and the piece that it then repeats.
   struct Flood: Sendable, CustomTestStringConvertible {
     var name: String
     var start: [UInt8] = []
@@ -89,7 +90,7 @@ struct FloodTests {
     try await expectWithstood(server, lab)
   }
 
-  /// libcurl offers no way to stop in between: the connection is ended, and the request fails.
+  /// libcurl offers no way to pause here, so the engine closes the connection and the request fails.
   @Test("frames of HTTP/2, in the clear", arguments: frames)
   func http2InTheClear(_ flood: Flood) async throws {
     let server = try LoopbackServer.http2Script { connection in
@@ -141,7 +142,7 @@ struct FloodTests {
     #expect(refusal?.words == "proxy/proxy_refused")
   }
 
-  /// Has a flood met, and others served.
+  /// Runs a request into a flood, and asserts that others are served meanwhile.
   private func expectWithstood(
     _ server: LoopbackServer, _ lab: HTTP2Servers, target: LoopbackServer? = nil,
     adapting adapt: @escaping @Sendable (inout TransferRequest) -> Void = { _ in }
@@ -158,7 +159,7 @@ struct FloodTests {
     try await server.waitForRequests(count: 1)
     for _ in 0..<20 { #expect(await lab.outcome(good) == .answered(200, "fine")) }
     #expect(await lab.outcome(silent) { $0.deadline = .milliseconds(100) } == .failed("timeout/total_timeout"))
-    // Of its own: the request before may have ended without a connection.
+    // This request needs a server of its own, because the request before may have ended without a connection.
     let stalling = try LoopbackServer { $0.stall() }
     let cancelled = Task { await lab.outcome(stalling) }
     try await stalling.waitForConnections(count: 1)
@@ -168,7 +169,7 @@ struct FloodTests {
       Issue.record("a flood was taken for an answer")
       return
     }
-    // Which the loop has to do.
+    // The loop itself has to end the transfers.
     #expect(await eventually { lab.engine.activeTransfers <= 1 })
     flooded.cancel()
     guard case .failed = await flooded.value else {

@@ -8,21 +8,21 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// A head that begins with a folded line, wherever an engine may meet one that has served answers before. libcurl 7.88
-/// adds such a line to the last field of the handle's transfer before, which is freed memory. Each in a process of its
-/// own.
+/// Heads that begin with a folded line, in every position where an engine may receive one after good answers. libcurl
+/// 7.88 appends such a line to the last field of the handle's previous transfer, which is freed memory. Each case runs
+/// in a process of its own.
 @Suite("Faults: a fold before the first field", .timeLimit(.minutes(5)))
 struct FoldedLineTests {
   @Test("ends its own request with a typed error, and nothing else", arguments: FoldedLine.allCases)
   func folded(_ place: FoldedLine) async {
     await #expect(processExitsWith: .success) { [place = place as FoldedLine] in
-      // Memory that was corrupted may be met later.
+      // Corrupted memory may have an effect only later, so each case runs several times.
       for _ in 0..<8 { try await place.play() }
     }
   }
 }
 
-/// Where the folded line stands.
+/// The position of the folded line.
 enum FoldedLine: String, CaseIterable, Codable, Sendable {
   case second, third, afterInterim, afterFieldsOfInterim, inTrailers, streamed
   case afterRedirect, afterBearerChallenge, afterDigestChallenge
@@ -50,7 +50,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
     }
   }
 
-  /// Some good answers, the evil one, and a good one, on one connection as long as there is one.
+  /// Sends requests for some good answers, the malicious one, and another good one, on one connection if possible.
   private func play(
     good: Int, _ evil: String = head,
     adapting adapt: (inout TransferRequest) -> Void = { _ in }
@@ -63,7 +63,8 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
     #expect(await engine.outcome(server, adapting: adapt) == .answered(200, "fine"))
   }
 
-  /// `/folded` has the evil answer, `/moved` leads there, `/secret` does when it was proven who asks.
+  /// Returns a server that sends the malicious answer to `/folded`. `/moved` redirects there, and `/secret` sends the
+  /// same answer after authentication.
   private static func server(_ evil: String = head) throws -> LoopbackServer {
     try LoopbackServer { connection in
       while let head = try connection.readHead() {
@@ -130,7 +131,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
     #expect(await engine.outcome(server) == .answered(200, "fine"))
   }
 
-  /// Plain http, which the proxy answers itself.
+  /// Uses a proxy for plain `http`. The proxy sends the answers itself.
   private func useProxy() async throws {
     let proxy = try Self.server()
     let stack = try CurlNetworkStack.direct { $0.connection.proxy = .url(proxy.baseURL) }
@@ -162,7 +163,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
     }
   }
 
-  /// The bytes of a field's name are checked below libcurl's memory of fields.
+  /// Runs the case over HTTP/2, where the bytes of a field's name are checked before libcurl stores the field.
   private func playHTTP2() async throws {
     let lab = try HTTP2Servers()
     let server = try lab.server { request in

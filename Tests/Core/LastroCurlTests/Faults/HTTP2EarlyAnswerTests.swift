@@ -8,10 +8,10 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Answers over HTTP/2 that are whole before the request's body is (RFC 9113 §8.1).
+/// HTTP/2 answers that are complete before the request's body is (RFC 9113 §8.1).
 @Suite("Faults: HTTP/2 early answers", .timeLimit(.minutes(5)))
 struct HTTP2EarlyAnswerTests {
-  /// What follows a whole answer.
+  /// The frames that follow a complete answer.
   enum Ending: String, CaseIterable, Sendable {
     case nothing, resetApart, resetInOneRecord
   }
@@ -19,7 +19,7 @@ struct HTTP2EarlyAnswerTests {
   enum Upload: String, CaseIterable, Sendable {
     case memory, file, sequence, announcedSequence
 
-    /// More than the windows of a stream and its connection.
+    /// The size of the upload, which exceeds the windows of a stream and its connection.
     static let size = 1 << 20
   }
 
@@ -39,7 +39,8 @@ struct HTTP2EarlyAnswerTests {
     }
   }
 
-  /// Answers `/ok`, and everything else before its body is read, for which it gives no room.
+  /// Returns a server that answers `/ok`. It answers everything else before reading the body, for which it grants no
+  /// credit.
   private func server(
     _ lab: HTTP2Servers, status: Int, hasLength: Bool = true, hasBody: Bool = true, ending: Ending
   ) throws -> LoopbackServer {
@@ -106,7 +107,7 @@ struct HTTP2EarlyAnswerTests {
     let (outcome, status) = await post(lab, server, try body(row.upload, in: folder), isStreamed: row.isStreamed)
     #expect(status == row.status)
     if row.ending == .resetInOneRecord {
-      // libcurl 7.88 drops what came in one record with RST_STREAM, the head included.
+      // libcurl 7.88 drops the frames that arrive in one record with RST_STREAM, including the head.
       #expect(outcome == .answered(row.status, "early") || outcome == .failed("response/http2_failure"), "\(outcome)")
     } else {
       #expect(outcome == .answered(row.status, "early"))
@@ -145,7 +146,7 @@ struct HTTP2EarlyAnswerTests {
   func noEnd(status: Int) async throws {
     let lab = try HTTP2Servers()
     let server = try server(lab, status: status, hasLength: false, ending: .nothing)
-    // The idle limit holds for a dial, too.
+    // This request opens the connection, because the next request's idle limit would include the dial.
     #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
     let body = RequestBody.raw(Data(repeating: 1, count: Upload.size))
     let (outcome, told) = await post(lab, server, body, idleTimeout: .seconds(5))
@@ -156,10 +157,10 @@ struct HTTP2EarlyAnswerTests {
   @Test("the source of an upload ends with the answer, if the server wants no more of it", arguments: [200, 413])
   func sourceEnds(status: Int) async throws {
     let lab = try HTTP2Servers()
-    // A server that answers below 300 may be reading on. One that is not resets the stream.
+    // A server that answers below 300 may still read the body. If it does not, it resets the stream.
     let server = try server(lab, status: status, ending: status == 200 ? .resetApart : .nothing)
     let ended = EventRecorder<String>()
-    // One that never ends, and waits for more than it has.
+    // The source never ends, and waits after its first bytes.
     let (source, continuation) = AsyncStream<Data>.makeStream()
     continuation.onTermination = { _ in ended.record("ended") }
     continuation.yield(Data(repeating: 1, count: 1_000))
@@ -226,7 +227,7 @@ struct HTTP2EarlyAnswerTests {
   }
 }
 
-/// A file for one test.
+/// A temporary folder for one test, with a file for uploads.
 private final class ScratchFolder {
   private let path: String
 

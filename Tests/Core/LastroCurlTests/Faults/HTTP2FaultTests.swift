@@ -7,16 +7,16 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// HTTP/2 that goes wrong at chosen points of an answer.
+/// HTTP/2 faults at chosen points of an answer.
 @Suite("Faults: HTTP/2", .timeLimit(.minutes(5)))
 struct HTTP2FaultTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var fault: LoopbackHTTP2Fault
     var point: LoopbackHTTP2Fault.Point
     var expected: Set<String>
-    /// Whether the server says that it did nothing with the request.
+    /// Whether the server says that it did not process the request.
     var isUnprocessed: Bool { if case .goAway(.before, _) = fault { point == .beforeHeaders } else { false } }
-    /// Whether other requests go on over the connection.
+    /// Whether the connection can carry further requests.
     var keepsConnection = false
     var testDescription: String { "\(fault) \(point)" }
 
@@ -33,7 +33,7 @@ struct HTTP2FaultTests {
   private static let within = LoopbackHTTP2Fault.Point.body(after: 3)
 
   static let streamFaults: [Row] = [
-    // Nothing came at all: the connection is not trusted any more.
+    // No frame arrived at all, so the connection is no longer reused.
     Row(.stall, .beforeHeaders, "timeout/total_timeout"),
     Row(.stall, .afterHeaders, "timeout/total_timeout", keeps: true),
     Row(.stall, within, "timeout/total_timeout", keeps: true),
@@ -44,17 +44,17 @@ struct HTTP2FaultTests {
     Row(.resetStream(.noError), .beforeHeaders, "response/http2_failure", keeps: true),
     Row(.resetStream(.noError), .afterHeaders, "response/truncated_body", keeps: true),
     Row(.resetStream(.noError), within, "response/truncated_body", keeps: true),
-    // libcurl gives the connection up with the stream.
+    // libcurl closes the connection with the stream.
     Row(.resetStream(.refusedStream), .afterHeaders, "response/truncated_body"),
     Row(.resetStream(.refusedStream), within, "response/truncated_body"),
     Row(.endStream, .afterHeaders, "response/http2_failure", keeps: true),
     Row(.endStream, within, "response/http2_failure", keeps: true),
   ]
 
-  // Before the head libcurl 7.88 calls the end of the connection CURLE_PARTIAL_FILE, as within a body.
+  // If the connection ends before the head, libcurl 7.88 reports CURLE_PARTIAL_FILE, as it does within a body.
   static let connectionFaults: [Row] = [
-    // libcurl 8 takes such a stream for refused: before the head it would send again, which the engine forbids, and
-    // after it tells of a reset.
+    // libcurl 8 treats such a stream as refused. Before the head it would send the request again, which the engine
+    // forbids; after the head it reports a reset.
     Row(
       .goAway(lastStream: .before, .noError), .beforeHeaders, "response/http2_failure", "send/connection_lost"),
     Row(
@@ -64,7 +64,7 @@ struct HTTP2FaultTests {
     Row(.close, .beforeHeaders, "response/connection_lost", "response/truncated_body"),
     Row(.close, .afterHeaders, "response/truncated_body"),
     Row(.close, within, "response/truncated_body"),
-    // Closed for reading too: a write of ours may meet a reset before a read sees the end.
+    // The server closes its reading side as well, so one of our writes may meet a reset before a read sees the end.
     Row(
       .closeWithoutNotify, .beforeHeaders, "response/connection_lost", "response/truncated_body",
       "send/connection_lost"),
@@ -76,7 +76,7 @@ struct HTTP2FaultTests {
     Row(.truncateFrame, within, "response/truncated_body", "response/http2_failure"),
     Row(.stallConnection, .beforeHeaders, "timeout/total_timeout"),
     Row(.stallConnection, within, "timeout/total_timeout"),
-    // What arrived before a reset may be lost with it, and a write may meet it before a read does.
+    // A reset may discard bytes that arrived before it, and a write may meet it before a read does.
     Row(.resetConnection, .beforeHeaders, "response/connection_lost", "send/connection_lost"),
     Row(
       .resetConnection, within, "response/connection_lost", "send/connection_lost", "response/truncated_body"),
@@ -92,7 +92,7 @@ struct HTTP2FaultTests {
 
   private static let dying: [Outcome] = [.failed("response/connection_lost"), .failed("send/connection_lost")]
 
-  /// All at once: where a limit in time has to pass, it passes for all of them.
+  /// Runs all combinations concurrently, so that time limits pass in parallel.
   private func expectOutcome(_ row: Row) async throws {
     try await withThrowingTaskGroup { group in
       for (method, isReused) in [(HTTPRequest.Method.get, false), (.post, false), (.get, true), (.post, true)] {
@@ -109,7 +109,8 @@ struct HTTP2FaultTests {
     let error = try await lab.failure(server, "/fault", method: method) {
       if row.expected == ["timeout/total_timeout"] { $0.deadline = .seconds(6) }
     }
-    // On a connection that served before, libcurl would send again what ended with no answer: the engine forbids it.
+    // On a connection that has served requests, libcurl would resend a request that got no answer. The engine forbids
+    // it.
     let expected =
       isReused && row.point == .beforeHeaders ? row.expected.union(["send/connection_lost"]) : row.expected
     #expect(expected.contains(error.words), "\(method) \(isReused) \(error)")
@@ -117,10 +118,10 @@ struct HTTP2FaultTests {
     #expect(error.requestSent == !isAgain)
     #expect(await eventually { server.requests.contains { $0.path == "/fault" } })
     #expect(server.requests.count { $0.path == "/fault" } == (isAgain ? 4 : 1), "sent once if it may be processed")
-    // A connection that goes silent in the midst of an answer libcurl keeps.
+    // libcurl keeps a connection that falls silent in the middle of an answer.
     if row.fault != .stallConnection || row.point == .beforeHeaders {
       var next = await lab.outcome(server, "/ok")
-      // libcurl may hand a dying connection out once more before it sees the end of it.
+      // libcurl may hand out a dying connection once more before it detects the end.
       if !row.keepsConnection, Self.dying.contains(next) {
         next = await lab.outcome(server, "/ok")
       }
@@ -173,7 +174,7 @@ struct HTTP2FaultTests {
     ) {
       testDescription = name
       self.frames = frames
-      // libcurl 7.88 says no more than that the connection ended.
+      // libcurl 7.88 reports only that the connection ended.
       self.expected = Set(expected.isEmpty ? ["response/connection_lost"] : expected).union(["response/http2_failure"])
     }
   }
@@ -255,7 +256,7 @@ struct HTTP2FaultTests {
           }
         }
         #expect(await eventually { lab.engine.activeTransfers == 0 })
-        // Its pool keeps connections for a while, the dead among them.
+        // The engine's pool keeps connections for a while, including dead ones.
         await lab.engine.shutDown()
       }
       try await round()

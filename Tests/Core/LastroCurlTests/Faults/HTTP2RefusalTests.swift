@@ -8,10 +8,10 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Requests a server of HTTP/2 says it did not act on, and streams that share a connection.
+/// Requests that an HTTP/2 server declares unprocessed, and streams that share a connection.
 @Suite("Faults: HTTP/2 refusals and streams", .timeLimit(.minutes(5)))
 struct HTTP2RefusalTests {
-  /// Refuses the first so many requests.
+  /// Returns a server that refuses the first `count` requests.
   private func refusing(_ count: Int, _ lab: HTTP2Servers) throws -> LoopbackServer {
     let seen = EventRecorder<String>()
     return try lab.server { request in
@@ -80,7 +80,7 @@ struct HTTP2RefusalTests {
     #expect(server.requests.map(\.connection) == [1, 1, 2])
   }
 
-  /// Two requests on one connection, of which a GOAWAY excludes the second.
+  /// Returns a server that receives two requests on one connection and excludes the second with GOAWAY.
   private func excluding(_ lab: HTTP2Servers) throws -> LoopbackServer {
     try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
       guard let first = try http2.readRequest() else { return }
@@ -178,7 +178,7 @@ struct HTTP2RefusalTests {
       }
     }
     let outcome = await lab.outcome(server, method: .post) { $0.body = .raw([UInt8](repeating: 1, count: 2 << 20)) }
-    // With RST_STREAM (RFC 9113 §8.1) libcurl 7.88 may fail before it has looked at the answer.
+    // With RST_STREAM (RFC 9113 §8.1), libcurl 7.88 may fail before it has read the answer.
     #expect(outcome == .answered(413, "big") || (endsWithReset && outcome == .failed("response/http2_failure")))
     #expect(server.requests.count == 1)
   }
@@ -228,7 +228,7 @@ struct HTTP2RefusalTests {
     }
   }
 
-  /// Faults the first request for `/work`.
+  /// Returns a server that plays a fault for the first request for `/work`.
   private func failingOnce(_ fault: LoopbackHTTP2Fault, _ lab: HTTP2Servers) throws -> LoopbackServer {
     let seen = EventRecorder<String>()
     return try lab.server { request in
@@ -256,7 +256,7 @@ struct HTTP2RefusalTests {
         method: method, url: server.baseURL + "/work", body: method == .post ? .raw("pay") : .empty)
       if let key { try request.setHeader("Idempotency-Key", key) }
       let sent = request
-      // The engine sends it again by itself where the server processed nothing.
+      // The engine itself sends the request again if the server did not process it.
       let isUnprocessed = fault == .resetStream(.refusedStream) || fault == .goAway(lastStream: .before, .noError)
       if method == .get || key != nil || isUnprocessed {
         let answer = try await stack.fetch(.raw(sent))

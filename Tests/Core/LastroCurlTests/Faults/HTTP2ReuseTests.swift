@@ -8,10 +8,10 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// HTTP/2 connections that end, or fall silent, between two requests or under one.
+/// HTTP/2 connections that end or fall silent between two requests or during one.
 @Suite("Faults: HTTP/2 connections used again", .timeLimit(.minutes(5)))
 struct HTTP2ReuseTests {
-  /// What a server does on a connection without requests.
+  /// The server's action on a connection without requests.
   enum Idle: String, CaseIterable, Sendable {
     case closeNotify, closeNotifyAndEnd, end, goAway, goAwayAndCloseNotify, settingsThenGoAway, pingThenCloseNotify
 
@@ -38,7 +38,8 @@ struct HTTP2ReuseTests {
     static let ping = LoopbackHTTP2Frame(.ping, stream: 0, payload: [1, 2, 3, 4, 5, 6, 7, 8])
   }
 
-  /// Answers one request on its first connection, then does `idle`, and answers all on others.
+  /// Returns a server that answers one request on its first connection and then runs `idle`. It answers all requests on
+  /// later connections.
   private func server(
     _ lab: HTTP2Servers, idle: @escaping @Sendable (LoopbackHTTP2Connection) throws -> Void, done: EventRecorder<String>
   ) throws -> LoopbackServer {
@@ -91,7 +92,7 @@ struct HTTP2ReuseTests {
       let done = EventRecorder<String>()
       let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
         guard let stream = try http2.readRequest()?.stream else { return }
-        // In one record: libcurl stops reading at the length.
+        // Both frames are in one record: libcurl stops reading at the announced length.
         try http2.write(
           .head(200, ["content-length": "5"], stream: stream), .data("first".utf8, stream: stream, ends: true))
         try http2.write(frame)
@@ -105,12 +106,12 @@ struct HTTP2ReuseTests {
     }
   }
 
-  /// How a connection ends that has a request on it.
+  /// The ways in which a connection with an active request ends.
   enum Death: String, CaseIterable, Sendable {
     case closeNotify, end, goAway, goAwayAndEnd, reset, halfFrame
 
     func play(on http2: LoopbackHTTP2Connection) throws {
-      // Of the first connection, that of the request which was answered.
+      // On the first connection, GOAWAY names the request that was answered.
       let last: UInt32 = http2.connection.number == 1 ? 1 : 0
       switch self {
       case .closeNotify: http2.connection.closeNotify()
@@ -130,7 +131,8 @@ struct HTTP2ReuseTests {
     }
   }
 
-  /// Answers `/first`, and dies of every other request on connections up to `last`.
+  /// Returns a server that answers `/first`. Every other request kills its connection, for connections up to number
+  /// `last`.
   private func dying(_ death: Death, upTo last: Int, _ lab: HTTP2Servers) throws -> LoopbackServer {
     try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
       while let request = try http2.readRequest() {
@@ -178,7 +180,7 @@ struct HTTP2ReuseTests {
     let server = try dying(death, upTo: 1, lab)
     #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
     if [.goAway, .goAwayAndEnd].contains(death) {
-      // The server did nothing with it.
+      // The server did not process the request.
       #expect(await lab.outcome(server, "/second", method: .post) == .answered(200, "fine"))
       #expect(server.requests.count { $0.path == "/second" } == 2)
       return
@@ -216,13 +218,13 @@ struct HTTP2ReuseTests {
         while let request = try http2.readRequest(), let stream = request.stream {
           switch request.path {
           case "/held":
-            // Two connections, for each has room for one.
+            // The two requests use two connections, because each connection allows one stream.
             held.record(http2.connection.number)
             while held.count < 2, http2.connection.pause(.milliseconds(10)) {}
           case "/second":
             let number = tries.record(http2.connection.number)
             if number == 0 {
-              // In one write, so that the request goes out again over the other connection.
+              // Both frames are sent in one write, so that the request is sent again over the other connection.
               try http2.write(.resetStream(.refusedStream, stream: stream), .goAway(lastStream: stream))
               continue
             }
@@ -278,7 +280,7 @@ struct HTTP2ReuseTests {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
       guard http2.connection.number == 1 else { return try http2.serve { _ in .text("fine") } }
-      // Answers the first ten of the later ones, and says of the rest that nothing was done with them.
+      // The server answers the first ten of the later requests, and declares the rest unprocessed.
       var later: [LoopbackRequest] = []
       while let request = try http2.readRequest() {
         if request.path == "/first" {
@@ -312,7 +314,7 @@ struct HTTP2ReuseTests {
         case "/first": try http2.respond(to: request, with: .text("first"))
         case "/held", "/mark": waiting.append(stream)
         case "/refused" where http2.connection.number == 1:
-          // No further request comes here from now on: the answer to the mark tells so.
+          // No further request arrives here from now on. The answer to `mark` confirms this to the test.
           try http2.write(.goAway(lastStream: stream), .head(200, stream: waiting[1], ends: true))
           http2.connection.wait(for: refusing)
           try http2.write(.resetStream(.refusedStream, stream: stream))
@@ -340,7 +342,7 @@ struct HTTP2ReuseTests {
     #expect(await long == .answered(200, "long"))
     #expect(await held == .answered(200, ""))
     #expect(await lab.outcome(server, "/next", method: .post) == .answered(200, "fine"))
-    // The server ends a connection on which a stream is reset that was never opened (RFC 9113 §6.4).
+    // The server closes a connection on which the client resets a stream that it never opened (RFC 9113 §6.4).
     #expect(!server.errors.contains { if case LoopbackError.malformedRequest = $0 { true } else { false } })
   }
 
@@ -414,7 +416,7 @@ struct HTTP2ReuseTests {
     }
     async let moving = lab.outcome(server, "/moving")
     try await server.waitForRequests(count: 1)
-    // Longer than a busy machine holds up the stream that moves.
+    // The limit exceeds the delay that a busy machine adds to the active stream.
     #expect(
       await lab.outcome(server, "/stalls") { $0.idleTimeout = .seconds(3) } == .failed("timeout/idle_timeout"))
     gate.open()

@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Heads that are no heads, or more head than anybody wants.
+/// Invalid response heads, and heads that exceed the limits.
 @Suite("Faults: response heads", .ownThread, .timeLimit(.minutes(5)))
 struct HeadFaultTests {
   private static let malformed = Outcome.failed("response/malformed_response")

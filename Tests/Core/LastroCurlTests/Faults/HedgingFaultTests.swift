@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Hedges over the engine: what the server sees of them.
+/// Hedged requests over the engine, as the server sees them.
 @Suite("Faults: hedging", .timeLimit(.minutes(5)))
 struct HedgingFaultTests {
   private static func stack(_ clock: ManualClock) throws -> CurlNetworkStack {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroCurl
 
-/// The memory of large bodies goes round: what a caller keeps stays the caller's.
+/// Buffers of large bodies are reused. Bytes that a caller keeps must not change.
 @Suite("Bodies that are kept", .timeLimit(.minutes(5)))
 struct KeptBodyTests {
   @Test("bodies of an engine, eight at a time, some of which are kept", arguments: [false, true])

@@ -8,14 +8,15 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// What a process holds after engines have met faults. Each test runs in a process of its own, where no other test
-/// opens descriptors.
+/// The resources that a process holds after engines have met faults. Each test runs in a process of its own, in which
+/// no other test opens descriptors.
 @Suite("Faults: leaks", .timeLimit(.minutes(5)))
 struct LeakTests {
   @Test("faults, cancellations and dropped engines leave no descriptor, thread or task behind")
   func nothingIsLeft() async {
     await #expect(processExitsWith: .success) {
-      // The first round loads what is loaded once: the resolver's and OpenSSL's state, Swift's threads.
+      // The first round loads everything that is loaded only once: the state of the resolver and of OpenSSL, and
+      // Swift's threads.
       try await Hostilities.round()
       #expect(await eventually { Census.threads(named: "lastro-loop") == 0 })
       let before = await Census.settled()
@@ -39,16 +40,16 @@ struct LeakTests {
   }
 }
 
-/// What this process holds now.
+/// The descriptors and threads that this process holds now.
 struct Census: Equatable {
-  /// Descriptors by what they are, such as `socket` or `anon_inode:[eventpoll]`.
+  /// The number of descriptors by kind, such as `socket` or `anon_inode:[eventpoll]`.
   let descriptors: [String: Int]
   let threads: Int
 
   init() {
     var descriptors: [String: Int] = [:]
     for name in Self.entries("/proc/self/fd") {
-      // The one that reads the directory is gone by now.
+      // The descriptor that read the directory is closed by now.
       guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)") else {
         continue
       }
@@ -58,13 +59,13 @@ struct Census: Equatable {
     threads = Self.entries("/proc/self/task").count
   }
 
-  /// By how many the kind grew that grew most. What a round leaks shows once in every round; a thread that the runtime
-  /// started late, on a busy machine, shows once in all.
+  /// Returns the growth of the kind that grew most. A leak appears once in every round; a thread that the runtime
+  /// starts late, on a busy machine, appears only once in total.
   func growth(since other: Census) -> Int {
     descriptors.map { $0.value - other.descriptors[$0.key, default: 0] }.reduce(threads - other.threads, max)
   }
 
-  /// When nothing changes any more: servers that were dropped take a moment to end.
+  /// Returns the census once it no longer changes. Servers that were dropped take a moment to end.
   static func settled() async -> Census { await valueAtRest { Census() } }
 
   static func threads(named name: String) -> Int {
@@ -78,12 +79,12 @@ struct Census: Equatable {
   }
 }
 
-/// A bit of everything that goes wrong.
+/// A mix of all kinds of faults.
 private enum Hostilities {
-  /// How many rounds are compared with the one before them.
+  /// The number of rounds that are compared with the first one.
   static let rounds = 4
 
-  /// With an engine of its own, dropped at the end.
+  /// Runs one round with an engine of its own, which is dropped at the end.
   static func round() async throws {
     let engine = try CurlTransport()
     try await provoke(engine)
@@ -126,7 +127,7 @@ private enum Hostilities {
         try connection.write("HTTP/1.1 200 OK\r\n\r\nbody")
         connection.closeWithoutNotify()
       }
-      // The system's roots: one set of options, and so one partition, for all.
+      // All requests use the system's roots: one set of options, and so one partition.
       _ = await engine.outcome(server) { $0.deadline = .milliseconds(200) }
     }
   }

@@ -6,13 +6,13 @@ import LastroCurl
 import LastroTesting
 import Testing
 
-/// A process may end while loops still run: they must find OpenSSL whole until the last moment.
+/// A process may end while loops still run. OpenSSL must stay usable until the last moment.
 @Suite("Process exit", .timeLimit(.minutes(5)))
 struct ProcessExitTests {
   @Test("OpenSSL works in handlers of atexit that run after its own would")
   func openSSLStays() async {
     await #expect(processExitsWith: .exitCode(7)) {
-      // Handlers run in the reverse of the order they were registered in, OpenSSL's at its first use.
+      // Handlers run in the reverse order of their registration. OpenSSL registers its handler at first use.
       atexit {
         let hasher = try? MessageHasher()
         hasher?.update(Array("abc".utf8))

@@ -8,10 +8,10 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Redirects whose bodies are not waited for: they are followed from their heads.
+/// Redirects that are followed once their heads arrive, without waiting for their bodies.
 @Suite("Faults: bodies of redirects", .timeLimit(.minutes(5)))
 struct RedirectBodyTests {
-  /// What comes behind `HTTP/1.1 302 Found` and its `Location`.
+  /// The bytes that follow `HTTP/1.1 302 Found` and its `Location`.
   enum Rest: String, CaseIterable, Sendable {
     case shortThatNeverComes, longThatNeverComes, endless, endlessChunks, slowChunks, noLength
 
@@ -47,14 +47,14 @@ struct RedirectBodyTests {
           continue
         }
         try connection.write("HTTP/1.1 302 Found\r\nLocation: \(location)\r\n")
-        // The end of the connection is what the client does.
+        // The write fails once the client closes the connection.
         try? rest.write(on: connection)
         return
       }
     }
   }
 
-  /// Without limits, but for one that lets what hangs fail.
+  /// Returns a stack without time limits, except for one that turns a hang into a failure.
   private static func stack(
     _ engine: CurlTransport, adapting adapt: (inout StackConfiguration) -> Void = { _ in }
   ) throws -> TransportNetworkStack {
@@ -81,7 +81,7 @@ struct RedirectBodyTests {
       #expect(answer.response.redirects == [server.baseURL + "/end"])
     }
     #expect(server.requests.map(\.target) == ["/start", "/end"])
-    // The redirect's connection is given up, at once or after a while.
+    // The redirect's connection is closed, at once or after a while.
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 1 })
   }
 
@@ -107,12 +107,14 @@ struct RedirectBodyTests {
 
   @Test("what little is left is read behind the caller's back, and the connection kept")
   func drained() async throws {
-    // The patience with the rest is a second, which a busy machine may take for itself.
+    // The engine waits one second for the rest of the body. A busy machine may use up that second, so the test tries
+    // again.
     for _ in 0..<60 where try await isKept() { return }
     Issue.record("the connection was never kept")
   }
 
-  /// Whether a redirect's connection was kept, whose body ended only after the redirect had been followed.
+  /// Returns whether the engine kept a redirect's connection whose body ended only after the redirect had been
+  /// followed.
   private func isKept() async throws -> Bool {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -120,7 +122,7 @@ struct RedirectBodyTests {
         switch head.path {
         case "/start":
           try connection.write("HTTP/1.1 302 Found\r\nLocation: /end\r\nContent-Length: 10\r\n\r\nabc")
-          // The rest comes when the redirect was followed.
+          // The rest of the body is sent after the redirect has been followed.
           guard connection.wait(for: gate) else { return }
           try connection.write("defghij")
         default:
@@ -135,7 +137,7 @@ struct RedirectBodyTests {
     #expect(await eventually { engine.activeTransfers == 0 })
     #expect(server.acceptedConnections == 2)
     guard server.openConnections == 2 else { return false }
-    // Both serve on.
+    // Both connections still serve requests.
     #expect(await engine.outcome(server, "/end") == .answered(200, "fine"))
     #expect(server.acceptedConnections == 2)
     return true
@@ -168,7 +170,7 @@ struct RedirectBodyTests {
         try connection.write("Transfer-Encoding: chunked\r\n\r\n4e20\r\n\(long)\r\n1\r\nx\r\n0\r\n\r\n")
       case .afterAMoment:
         try connection.write("Content-Length: 5\r\n\r\n")
-        // Longer than it takes to open another connection.
+        // The pause is longer than opening another connection takes.
         _ = connection.pause(.milliseconds(40))
         try connection.write("moved")
       }
@@ -179,12 +181,12 @@ struct RedirectBodyTests {
     "a short body costs no connection, chunked or not, also when it comes a moment later", arguments: ShortRest.allCases
   )
   func reused(_ rest: ShortRest) async throws {
-    // A redirect waits 100 ms for it, which a busy machine may take for itself.
+    // A redirect waits 100 ms for its body. A busy machine may use up that time, so the test tries again.
     for _ in 0..<60 where try await connections(rest) == 1 { return }
     Issue.record("the connection was never used again")
   }
 
-  /// The number of connections that four hops take.
+  /// Returns the number of connections that four hops use.
   private func connections(_ rest: ShortRest) async throws -> Int {
     let server = try LoopbackServer { connection in
       while let head = try connection.readHead() {
@@ -294,7 +296,7 @@ struct RedirectBodyTests {
 }
 
 extension HTTP2Servers {
-  /// Trusts its servers.
+  /// Returns options that trust the servers' authority.
   func options() -> RequestOptions {
     var options = RequestOptions()
     options.connection = ConnectionOptions()

@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Servers that send clients where they should not go.
+/// Servers that redirect clients to forbidden places.
 @Suite("Faults: redirects", .timeLimit(.minutes(5)))
 struct RedirectFaultTests {
   private static func redirect(_ location: String, status: Int = 302) -> LoopbackResponse {
@@ -19,7 +19,7 @@ struct RedirectFaultTests {
     _ url: String, headers: RawHeaders = [:], adapting adapt: (inout StackConfiguration) -> Void = { _ in }
   ) async throws -> HTTPFetchError<any Error> {
     var configuration = StackConfiguration()
-    // No test here is about time, and the machine may be busy.
+    // No test of this suite is about time, and the machine may be busy.
     configuration.timeouts = try Timeouts(connect: .seconds(60), total: .seconds(200))
     adapt(&configuration)
     let stack = try CurlNetworkStack(configuration: configuration)
@@ -128,7 +128,7 @@ struct RedirectFaultTests {
     #expect(server.requests.map(\.text) == ["hello", isKept ? "hello" : ""])
   }
 
-  /// Puts a credential on every hop, whatever the origin.
+  /// An interceptor that adds a credential to every hop, whatever its origin.
   private struct AddsCredentials: HTTPResourceInterceptor {
     func interceptMakeRequest(
       _ result: Result<ResourceRequest, any Error>, context: AttemptContext

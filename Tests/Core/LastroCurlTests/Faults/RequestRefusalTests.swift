@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Bad input: refused with a typed error, before a connection is opened.
+/// Invalid requests are refused with a typed error before a connection is opened.
 @Suite("Faults: requests that are refused", .timeLimit(.minutes(5)))
 struct RequestRefusalTests {
   struct Input: Sendable, CustomTestStringConvertible {
@@ -113,7 +113,7 @@ struct RequestRefusalTests {
     }
     #expect(error.attempts.allSatisfy { !$0.requestSent })
     #expect(stack.activeTransfers == 0)
-    // The one connection is that of a good request: none was opened before.
+    // The only connection belongs to the valid request, so none was opened before.
     _ = try await stack.fetch(.raw(ResourceRequest(url: base)))
     #expect(server.acceptedConnections == 1)
     #expect(server.requests.count == 1)

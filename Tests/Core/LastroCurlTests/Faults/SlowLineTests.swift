@@ -9,11 +9,11 @@ import Testing
 @testable import LastroCurl
 @testable import LastroTesting
 
-/// Servers that take bytes slowly, or not at all. Their receive buffers are small and they read little by little: all
-/// of a body lies in the client's kernel at once, as on a slow line.
+/// Servers that read slowly or not at all. Their receive buffers are small and they read in small steps, so the whole
+/// body is in the client's kernel at once, as on a slow line.
 @Suite("Faults: slow lines and servers that stand still", .timeLimit(.minutes(5)))
 struct SlowLineTests {
-  /// Less than the kernel buffers, so that the last write completes long before the last byte has left.
+  /// A body smaller than the kernel's buffers, so that the last write completes long before the last byte has left.
   private static let body = [UInt8](repeating: 7, count: 120_000)
   private static let second = HTTP2Time.second
 
@@ -31,7 +31,8 @@ struct SlowLineTests {
     request.deadline = .seconds(200)
   }
 
-  /// Lets everything be sent at once and gives no credit later, so that nothing comes from the server while it reads.
+  /// Returns a server that lets the client send everything at once and grants no credit later, so that it sends nothing
+  /// while it reads.
   private func server(
     _ script: @escaping @Sendable (LoopbackHTTP2Connection) throws -> Void
   ) throws -> LoopbackServer {
@@ -80,7 +81,7 @@ struct SlowLineTests {
     }
     async let upload = engine.outcome(server, method: .put) { put(&$0, idle: .seconds(3)) }
     try await server.waitForRequests(count: 1)
-    // That the connection has been silent, only time shows.
+    // Only a sleep can show that the connection has been silent.
     try await Task.sleep(for: .seconds(1))
     let beside = await engine.outcome(server, "/beside") { $0.deadline = .seconds(200) }
     #expect(await upload == .answered(200, "fine"))
@@ -114,8 +115,8 @@ struct SlowLineTests {
 
   // MARK: PING
 
-  /// A server whose process stands still once the first request is there, until a gate opens; its kernel still
-  /// acknowledges what is sent.
+  /// Returns a server that stops reading after the first request until a gate opens. Its kernel still acknowledges the
+  /// received bytes.
   private func standing(_ gate: LoopbackGate) throws -> LoopbackServer {
     try server { http2 in
       while let request = try http2.readRequest() {
@@ -135,7 +136,7 @@ struct SlowLineTests {
     let server = try standing(gate)
     async let first = engine.outcome(server, "/first", method: .post) { $0.deadline = .seconds(200) }
     try await server.waitForRequests(count: 1)
-    // That the connection is silent, and that a PING is not answered in time, only time shows.
+    // Only a sleep can show that the connection is silent and that a PING is not answered in time.
     try await Task.sleep(for: .seconds(1))
     async let second = engine.outcome(server, "/second") { $0.deadline = .seconds(200) }
     async let third = engine.outcome(server, "/third") { $0.idleTimeout = .seconds(5) }

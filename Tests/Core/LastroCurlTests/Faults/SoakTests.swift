@@ -14,14 +14,14 @@ private enum SoakTime {
   static let minutes = ProcessInfo.processInfo.environment["LASTRO_SOAK"].flatMap { Int($0) } ?? 0
 }
 
-/// One engine, for hours, over links that break in every way, drawn from seeds. `LASTRO_SOAK` of the environment is how
-/// many minutes; without it a few rounds run.
+/// A long run of one engine over links that break in every way, chosen by seeds. `LASTRO_SOAK` of the environment is
+/// the duration in minutes; without it, a few rounds run.
 @Suite("Faults: soak", .timeLimit(.minutes(SoakTime.minutes + 5)))
 struct SoakTests {
   @Test("every request is accounted for, and memory and descriptors are at the end what they were")
   func soak() async throws {
     let directory = try PeerDirectory()
-    // In a process of its own, where no other test takes memory.
+    // The soak runs in a process of its own, in which no other test allocates memory.
     await #expect(processExitsWith: .success) { [path = directory.path as String] in
       let soak = try Soak()
       let end = ContinuousClock.now + .seconds(60 * SoakTime.minutes)
@@ -33,18 +33,18 @@ struct SoakTests {
   }
 }
 
-/// What happens to a request.
+/// The kind of link that carries a request.
 private enum Link: String, CaseIterable {
   case fine, slow, stall, stallBody, reset, close, cut, flood, cancelled
-  /// Fine by itself, on an HTTP/2 connection that others break.
+  /// A link without a fault, on an HTTP/2 connection that other requests break.
   case shared
 
-  /// Whether only the caller's limit in time ends it.
+  /// Whether only the caller's time limit ends the request.
   var hangs: Bool { [.stall, .stallBody, .flood].contains(self) }
 
-  /// Whether that may come of it.
+  /// Returns whether a link may lead to an outcome.
   ///
-  /// - Parameter isShared: on a connection that others break.
+  /// - Parameter isShared: whether the request shares its connection with requests that break it.
   func allows(_ outcome: Outcome, of path: String, isShared: Bool) -> Bool {
     let isCut =
       if case .failed(let words) = outcome { words.hasPrefix("response/") || words == "send/connection_lost" } else {
@@ -83,13 +83,13 @@ private final class Soak {
     engine = try CurlTransport(configuration)
   }
 
-  /// What is answered to `/LINK/NUMBER/SIZE`.
+  /// Returns the answer to `/LINK/NUMBER/SIZE`.
   static func text(of path: String) -> String {
     String(repeating: path, count: path.split(separator: "/").last.flatMap { Int($0) } ?? 0)
   }
 
   private struct Servers {
-    /// By whether they speak HTTP/2.
+    /// The servers by whether they speak HTTP/2.
     let good: [Bool: LoopbackServer]
     let bad: [Bool: LoopbackServer]
     let floods: [Bool: LoopbackServer]
@@ -129,7 +129,7 @@ private final class Soak {
     return response
   }
 
-  /// Some hundred requests at once to servers of this round alone.
+  /// Sends some hundred concurrent requests to servers of this round alone.
   func round() async throws {
     let (seed, engine) = (count, engine)
     count += 1
@@ -170,17 +170,19 @@ private final class Soak {
     memory.append(resident?.split(separator: " ").compactMap { Int($0) }.first ?? 0)
   }
 
-  /// Compares the end with what came before it, and tells it.
+  /// Compares the end of the run with its beginning, and returns a summary.
   func finish() async -> String {
-    /// What leaks has its lowest at the end above its highest in the second quarter, when all is warm.
+    /// Returns the maximum of the second quarter, when the process is warm, and the minimum of the last quarter. With a
+    /// leak, the latter is higher.
     func compared(_ values: [Int]) -> (before: Int, after: Int) {
       let quarter = values.count / 4
       return (values[quarter..<2 * quarter].max() ?? 0, values.suffix(quarter).min() ?? 0)
     }
     let (descriptors, memory) = (compared(descriptors), compared(memory))
-    // A leak shows once a round, and three lie between where there are eight; what the runtime opens late shows once.
+    // A leak grows once per round, and at eight rounds three rounds lie between the quarters. A descriptor that the
+    // runtime opens late appears only once.
     #expect(descriptors.after <= descriptors.before + (SoakTime.minutes > 0 ? 0 : 1))
-    // A few rounds are not warm yet, and a sanitizer keeps what was freed.
+    // After a few rounds the process is not warm yet, and a sanitizer keeps freed memory.
     if SoakTime.minutes > 0 { #expect(memory.after <= memory.before, "KiB") }
     let kinds = outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
     return "\(count) rounds, requests: \(kinds); resident KiB at most \(memory.before) in the second quarter, at least "
@@ -226,12 +228,12 @@ extension Soak {
 }
 
 extension Outcome {
-  /// Of a failure.
+  /// The stage of a failure; empty for an answer.
   fileprivate var stage: String {
     if case .failed(let words) = self { String(words.prefix { $0 != "/" }) } else { "" }
   }
 
-  /// For a count of them.
+  /// The name under which outcomes are counted.
   fileprivate var kind: String {
     switch self {
     case .answered: "answered"

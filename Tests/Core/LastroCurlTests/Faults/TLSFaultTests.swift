@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// TLS that fails in every way.
+/// Faults of TLS handshakes and connections.
 @Suite("Faults: TLS", .timeLimit(.minutes(5)))
 struct TLSFaultTests {
   private let authority: CertificateAuthority
@@ -165,8 +165,8 @@ struct TLSFaultTests {
       $0.maximumVersion = version
     })
     let error = try await engine.failure(server) { $0.trust(authority) }
-    // TLS 1.3 ends the handshake on the client's side before the server has judged (RFC 8446 §2): the refusal comes
-    // when the request may have left.
+    // In TLS 1.3 the client completes the handshake before the server has judged the client's certificate (RFC 8446
+    // §2). The refusal may arrive after the request was sent.
     #expect(error.stage == .tls || (version == .tls13 && error.requestSent), "\(error)")
     if error.stage == .tls {
       let alert = version == .tls13 ? "certificate required" : "handshake failure"

@@ -8,15 +8,15 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Servers that stop at some stage, against each limit in time.
+/// Servers that stop at some stage, against each time limit.
 @Suite("Faults: stalls and time limits", .timeLimit(.minutes(5)))
 struct TimeoutFaultTests {
-  /// Where the server stops.
+  /// The point at which the server stops.
   enum Stall: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case beforeReading, afterRequest, inStatusLine, inHead, afterInterim, beforeBody, inBody, inChunkSize, inUpload
     var testDescription: String { rawValue }
 
-    /// What is sent before silence; `nil`: the request is not even read.
+    /// The bytes that the server sends before it falls silent; `nil` if it does not even read the request.
     var sent: String? {
       switch self {
       case .beforeReading, .inUpload: nil
@@ -36,7 +36,7 @@ struct TimeoutFaultTests {
     var testDescription: String { rawValue }
     var words: String { "timeout/\(rawValue)_timeout" }
 
-    /// Long enough for the request to be sent, on a busy machine too.
+    /// Sets the limit. It leaves enough time to send the request, even on a busy machine.
     func apply(to request: inout TransferRequest) {
       switch self {
       case .attempt, .total:
@@ -67,7 +67,7 @@ struct TimeoutFaultTests {
     #expect(error.words == limit.words)
     #expect(error.requestSent)
     #expect(await eventually { server.acceptedConnections == 1 })
-    // The end of a connection whose server does not read cannot reach it.
+    // A server that does not read cannot see that the connection was closed.
     #expect(await eventually { engine.activeTransfers == 0 && (stall == .inUpload || server.openConnections == 0) })
   }
 
@@ -156,7 +156,7 @@ struct TimeoutFaultTests {
     async let holder = engine.outcome(server, "/holder")
     try await server.waitForRequests(count: 1)
     async let queued = engine.outcome(server, "/queued") { $0.idleTimeout = .seconds(2) }
-    // Another request's deadline tells that longer than the idle limit has passed.
+    // The deadline of another request shows that the idle limit has passed.
     let late = try await engine.failure(server, "/late") { $0.deadline = .seconds(4) }
     #expect(late.words == "timeout/total_timeout")
     gate.open()
@@ -184,7 +184,7 @@ struct TimeoutFaultTests {
 
   private static let flood = [UInt8](repeating: 7, count: 64 << 10)
 
-  /// Reads a request and says nothing.
+  /// Returns a server that reads a request and sends nothing.
   private static func stalling() throws -> LoopbackServer {
     try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -209,7 +209,7 @@ struct TimeoutFaultTests {
         $0.delivery = .streamed(maximumBytes: nil)
         $0.deadline = .seconds(6)
       })
-    // Nothing is read until the transfer has been ended.
+    // The caller reads nothing until the transfer has ended.
     #expect(await eventually { engine.activeTransfers == 0 })
     var failure: TransportError?
     do throws(TransportError) {
@@ -229,7 +229,7 @@ struct TimeoutFaultTests {
         $0.delivery = .streamed(maximumBytes: nil)
         $0.idleTimeout = .seconds(5)
       })
-    // Another request's deadline tells that longer than the idle limit has passed.
+    // The deadline of another request shows that the idle limit has passed.
     let late = try await engine.failure(stalled) { $0.deadline = .seconds(8) }
     #expect(late.words == "timeout/total_timeout")
     var count = 0
@@ -253,7 +253,7 @@ struct TimeoutFaultTests {
         $0.idleTimeout = .seconds(5)
         $0.deadline = .seconds(1_000)
       })
-    // Another request's deadline tells that longer than the idle limit has passed.
+    // The deadline of another request shows that the idle limit has passed.
     _ = try await engine.failure(stalled) { $0.deadline = .seconds(8) }
     var failure: TransportError?
     do throws(TransportError) {
@@ -264,7 +264,7 @@ struct TimeoutFaultTests {
 }
 
 extension TransferRequest {
-  /// Trusts a root of the tests.
+  /// Trusts the root of a test authority.
   mutating func trust(_ authority: CertificateAuthority) {
     var options = ConnectionOptions()
     options.tls.roots = .pem(Array(authority.rootPEM.utf8))

@@ -9,7 +9,8 @@ import Testing
 
 @testable import LastroCurl
 
-/// A server slips in an unsolicited answer: it must not be taken for that of the next request, wherever it lies.
+/// A server sends an unsolicited answer. The client must not take it for the answer to the next request, wherever the
+/// bytes are buffered.
 @Suite("Faults: answers that nobody asked for", .timeLimit(.minutes(5)))
 struct UnsolicitedAnswerTests {
   private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
@@ -17,7 +18,7 @@ struct UnsolicitedAnswerTests {
   struct Row: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var head: String
-    /// Goes out in one piece, and over TLS in one record, with the unsolicited answer.
+    /// The body, sent in one piece with the unsolicited answer, and over TLS in one record.
     var body: String
     var outcome: Outcome
   }
@@ -68,7 +69,7 @@ struct UnsolicitedAnswerTests {
   func waiting() async throws {
     let authority = try CertificateAuthority()
     let answers = try LoopbackGate(), answered = try LoopbackGate(), asked = try LoopbackGate()
-    // A record of TLS, and as much as OpenSSL reads of it and of the next one at once.
+    // One TLS record, and the number of bytes of it and of the next record that OpenSSL reads at once.
     let record = 16 << 10, share = 16_000
     let head = "HTTP/1.1 200 OK\r\nContent-Length: \(record - 42)\r\n\r\n"
     try #require(head.utf8.count == 42)
@@ -93,7 +94,7 @@ struct UnsolicitedAnswerTests {
     #expect(await eventually { asked.isOpen })
     async let second = engine.outcome(server, "/next") { $0.trust(authority) }
     #expect(await eventually { engine.activeTransfers == 2 })
-    // While the loop is held up, all of it comes to lie in the socket.
+    // The loop is blocked, so all bytes arrive in the socket's buffer.
     await Task(executorPreference: engine.executor) {
       answers.open()
       let end = ContinuousClock.now + .seconds(60)

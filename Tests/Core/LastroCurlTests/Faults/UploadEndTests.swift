@@ -8,13 +8,13 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Sources that announced a length, and have more, or do not say that they have not. libcurl stops asking at that
-/// length.
+/// Sources that announced a length and have more bytes, or do not report their end. libcurl stops reading the source at
+/// that length.
 @Suite("Faults: the end of an upload", .timeLimit(.minutes(5)))
 struct UploadEndTests {
   private struct Broken: Error {}
 
-  /// Answers after ten bytes of the body, and then reads on.
+  /// Returns a server that answers after ten bytes of the body, and then reads on.
   private static func server(_ answer: String, afterwards: @escaping @Sendable () -> Void = {}) throws -> LoopbackServer
   {
     try LoopbackServer { connection in
@@ -116,7 +116,7 @@ struct UploadEndTests {
     async let outcome = engine.outcome(server, method: .post) { announce(&$0) }
     try await answered.waitForEvents(count: 1)
     #expect(await eventually { server.openConnections == 0 })
-    // The loop has seen the end by the time that another exchange is over.
+    // By the time another exchange is over, the loop has seen the end of the connection.
     #expect(await engine.outcome(other) == .answered(200, "fine"))
     more.finish()
     #expect(await outcome == .answered(200, "fine"))
@@ -135,7 +135,7 @@ struct UploadEndTests {
       return try await lab.failure(server, method: .post) { fresh.announce(&$0, deadline: limit) }
     }
     var error = try await failure(within: .seconds(3))
-    // On a busy machine the answer itself may come later than that.
+    // On a busy machine the answer itself may arrive after the limit.
     for limit in [Duration.seconds(30), .seconds(150)] where error.head == nil {
       error = try await failure(within: limit)
     }

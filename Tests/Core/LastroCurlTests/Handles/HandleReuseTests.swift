@@ -7,12 +7,12 @@ import LastroCurl
 import LastroTesting
 import Testing
 
-/// Nothing of one request may show in the next on the same connection.
+/// No setting of one request may affect the next on the same connection.
 @Suite("Handles", .timeLimit(.minutes(5)))
 struct HandleReuseTests {
   private static let plain = HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/plain")
 
-  /// One after another.
+  /// Sends the requests one after another, and returns those that the server received.
   private func sent(_ requests: [HTTPRequest], bodies: [Int: String] = [:]) async throws -> [LoopbackRequest] {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let transport = try CurlTransport()

@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// What no byte may go out to, seen from there: listeners that are denied hear of no connection.
+/// The egress policy, as denied destinations see it: denied listeners receive no connection.
 @Suite("Egress", .timeLimit(.minutes(5)))
 struct EgressTests {
   private static let denied = "policy/egress_denied"
@@ -24,7 +24,7 @@ struct EgressTests {
     }
   }
 
-  /// Loopback is allowed at the ports of these servers alone.
+  /// Returns a policy that allows loopback only at the ports of these servers.
   private static func allowing(_ servers: LoopbackServer...) throws -> EgressPolicy {
     var policy = EgressPolicy.publicInternet
     policy.allowing = try servers.map { try EgressRange("127.0.0.0/8", ports: $0.port...$0.port) }
@@ -47,7 +47,7 @@ struct EgressTests {
     ]
     for host in hosts {
       let error = try await failure { try await stack.send(.post, "http://\(host):\(server.port)/", body: .raw("pay")) }
-      // What is no address to the parser of URLs is refused before.
+      // A host that the URL parser does not accept as an address is refused earlier.
       #expect([Self.denied, "request/invalid_url"].contains(error.words), "\(host): \(error)")
       #expect(error.transportError?.requestSent == false)
     }
@@ -157,7 +157,7 @@ struct EgressTests {
     let proxy = try LoopbackServer.http { .text($0.target) }
     var policy = EgressPolicy.publicInternet
     policy.proxies = .trust
-    // A new engine has no connection yet, so that all of them wait for dials.
+    // A new engine has no connection yet, so all requests wait for dials.
     for _ in 0..<10 {
       let stack = try Self.stack(policy) { $0.connection.proxy = .url(proxy.baseURL) }
       await withTaskGroup(of: Void.self) { group in
@@ -214,7 +214,7 @@ struct EgressTests {
     policy.proxies = .trust
     let stack = try Self.stack(policy) { $0.connection.proxy = .url(proxy.baseURL) }
     #expect(try await stack.send(.get, "http://far.test/").text == "http://far.test/")
-    // Over the connection that stands, and that no dial judges.
+    // The connection to the proxy is already open, so no dial judges these targets.
     for target in ["169.254.169.254", "127.0.0.1", "[fd00:ec2::254]"] {
       #expect(try await failure { try await stack.send(.get, "http://\(target)/") }.words == Self.denied, "\(target)")
     }
@@ -239,7 +239,7 @@ struct EgressTests {
         await words { try await dialer.dialDatagrams(DialRequest(host: name, port: datagrams.port)) } == Self.denied)
     }
     #expect(server.acceptedConnections == 0)
-    // Options that say nothing of egress, as a Gemini client's: the engine's rules hold.
+    // These options do not mention egress, as with a Gemini client, so the engine's rules apply.
     let own = DialRequest(host: "127.0.0.1", port: server.port, connection: ConnectionOptions())
     #expect(await words { try await dialer.dial(own) } == Self.denied)
     #expect(server.acceptedConnections == 0)

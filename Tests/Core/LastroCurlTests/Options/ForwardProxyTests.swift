@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroCurl
 
-/// Requests of `http` through HTTP proxies.
+/// Requests for `http` URLs through HTTP proxies.
 @Suite("Proxies that get whole URLs", .timeLimit(.minutes(5)))
 struct ForwardProxyTests {
   private static func engine(
@@ -20,7 +20,7 @@ struct ForwardProxyTests {
     }
   }
 
-  /// What an engine makes of a request for a host of which only the proxy knows.
+  /// Returns the engine's outcome of a request for a host that only the proxy knows.
   private static func outcome(
     _ engine: CurlTransport, _ proxy: LoopbackServer, _ authority: String, _ path: String? = "/a?b=c",
     method: HTTPRequest.Method = .get

@@ -37,7 +37,7 @@ import Testing
     #expect(proxy.proxy(isTLS: false, authority: authority) == "http://own:1")
   }
 
-  /// A list, a URL's scheme and authority, and whether the host is reached straight.
+  /// The rows: a list, a URL's scheme and authority, and whether the host is reached without a proxy.
   static let lists: [(String, String, String, Bool)] = [
     ("a.test:8443", "http", "a.test:8443", true), ("a.test:8443", "http", "b.a.test:8443", true),
     ("a.test:8443", "http", "a.test:443", false), ("a.test:8443", "http", "a.test", false),

@@ -7,7 +7,7 @@ import LastroCurl
 import LastroTesting
 import Testing
 
-/// Header fields that the wire wants otherwise than they were set.
+/// Header fields that must be sent in a form other than the one in which they were set.
 @Suite("Request fields on the wire", .timeLimit(.minutes(5)))
 struct RequestFieldTests {
   private func fetch(

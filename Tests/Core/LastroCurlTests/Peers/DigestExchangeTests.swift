@@ -13,7 +13,7 @@ import Testing
 
 @Suite("Digest: exchanges", .timeLimit(.minutes(5)))
 struct DigestExchangeTests {
-  /// A stack that proves a password to a server on this machine.
+  /// Returns a stack that authenticates with a password to a server on this machine.
   private static func stack(_ url: String, user: String, password: Secret) throws -> CurlNetworkStack {
     var configuration = StackConfiguration.patient
     configuration.interceptors = [
@@ -82,7 +82,7 @@ struct DigestExchangeTests {
     try await Self.running(.init(uses: 2)) { server, stack, url in
       for _ in 0..<7 { _ = try await stack.send(.get, url) }
       #expect(server.complaints == [])
-      // The first 401, and one for each further nonce: 7 requests, two a nonce.
+      // One 401 at first, and one for each further nonce: 7 requests, two per nonce.
       #expect(server.server?.requests.count == 7 + 4)
     }
   }
@@ -102,7 +102,7 @@ struct DigestExchangeTests {
         for _ in 0..<200 { group.addTask { _ = try await stack.send(.get, url) } }
         try await group.waitForAll()
       }
-      // A count that came twice would have been called stale, and cost a request more.
+      // A repeated count would have been rejected as stale and would have cost another request.
       #expect(server.complaints == [])
       let authenticated = server.server?.requests.filter { !$0.head.values("Authorization").isEmpty }
       #expect(authenticated?.count == 200)
@@ -133,16 +133,16 @@ struct DigestExchangeTests {
   }
 }
 
-/// A server that asks for a digest and checks it by RFC 7616, with a parser of its own.
+/// A server that demands a digest and checks it by RFC 7616, with a parser of its own.
 final class DigestServer: Sendable {
-  /// What is asked for.
+  /// The digest parameters that the server demands.
   struct Rules: Sendable {
     var algorithm = "SHA-256"
     var protection: String? = "auth"
     var hashesUser = false
-    /// How often a nonce may be used.
+    /// The number of times that a nonce may be used.
     var uses = Int.max
-    /// Whether each answer gives the next nonce.
+    /// Whether each answer provides the next nonce.
     var givesNextNonce = false
   }
 
@@ -163,7 +163,7 @@ final class DigestServer: Sendable {
   }
 
   var server: LoopbackServer? { listener.withLock { $0 } }
-  /// Why digests were refused, besides their absence and staleness.
+  /// The reasons for which digests were refused, other than absent or stale digests.
   var complaints: [String] { faults.withLock { $0 } }
 
   func stop() { server?.stop() }
@@ -228,7 +228,7 @@ final class DigestServer: Sendable {
     return (try? MessageDigest(of: Array(text.utf8), algorithm).hexadecimal) ?? ""
   }
 
-  /// Good enough for what clients send: pairs at commas outside quotes.
+  /// Parses the field into pairs at commas outside quotes, which suffices for what clients send.
   private static func parameters(_ field: String) -> [String: String] {
     var pairs: [String] = [""]
     var isQuoted = false

@@ -155,7 +155,7 @@ struct ExchangePeerTests {
       headers: ["X-First": "1", "Accept": "text/x", "X-Empty": "", "X-Utf8": "é"])
     let echo = try JSONDecoder().decode(Echo.self, from: answer.value)
     #expect(echo.method == "DELETE")
-    // Brackets are not allowed in a query (RFC 3986 §3.4) and are encoded; all else stays.
+    // Brackets are not allowed in a query (RFC 3986 §3.4) and are encoded; the rest stays unchanged.
     #expect(echo.target == "/echo/%41%2F/a%20b?q=1+2&%C3%A9&%5B%5D=;")
     #expect(
       echo.headers.map { $0[0] } == ["Host", "User-Agent", "X-First", "Accept", "X-Empty", "X-Utf8"])

@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-/// Go up to 1.19 grants credit for each `Read` of a handler; later versions gather some of it.
+/// Go's net/http server. Go up to 1.19 grants credit for each `Read` of a handler; later versions combine some of it.
 @Suite("Go's net/http: HTTP/2", .peers(.go), .timeLimit(.minutes(5)))
 struct GoPeerTests {
   private func stack() throws -> CurlNetworkStack {
@@ -20,8 +20,8 @@ struct GoPeerTests {
 
   private func url(_ path: String) throws -> String { "https://localhost:\(try Peers.go.port)\(path)" }
 
-  // Go ends a connection on which 10,000 of its own frames wait, which a busy machine may not read in time. So each
-  // request provokes fewer, two for each read, and all go over one connection.
+  // Go closes a connection on which 10,000 of its own frames are queued, and a busy machine may not read them in time.
+  // So each request causes fewer frames, two for each read, and all requests use one connection.
 
   @Test("takes 20 MB of JSON Lines over one connection in a handler that decodes them one by one")
   func jsonLines() async throws {

@@ -18,7 +18,8 @@ struct HTTP2PeerTests {
     }
   }
 
-  /// nginx's own words for each of many requests made at once: connection number, requests on it, protocol.
+  /// Sends many concurrent requests, and returns what nginx reports about each: the connection's number, its requests,
+  /// the protocol.
   private func connections(
     _ count: Int, _ stack: CurlNetworkStack, url: String
   ) async throws -> (connections: Set<String>, protocols: Set<String>, versions: Set<String?>) {

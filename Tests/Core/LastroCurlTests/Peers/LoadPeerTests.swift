@@ -11,7 +11,7 @@ import Testing
 
 @Suite("nginx: under load", .serialized, .peers(.nginx), .timeLimit(.minutes(5)))
 struct LoadPeerTests {
-  /// How many of many fetches at once ended with which words.
+  /// Sends many concurrent fetches, and returns how many ended with each outcome.
   private func outcomes(_ count: Int, _ stack: CurlNetworkStack, _ url: String) async -> [String: Int] {
     await withTaskGroup(of: String.self) { group in
       for _ in 0..<count {
@@ -60,7 +60,7 @@ struct LoadPeerTests {
       return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
     }
     #expect(cancelled == 1000)
-    // The caller is told at once; the loop takes the transfers down after that.
+    // The caller gets the error at once; the loop removes the transfers after that.
     #expect(await eventually { stack.activeTransfers == 0 })
     #expect(await outcomes(50, stack, "http://127.0.0.1:\(nginx.ports.plain)/json") == ["200": 50])
   }
@@ -118,7 +118,7 @@ struct LoadPeerTests {
     await #expect(throws: TransportError.self) { try await stream.value.collect(upTo: 1 << 21) }
   }
 
-  /// Descriptors and loop threads of this process.
+  /// Returns the number of descriptors and of loop threads of this process.
   private static func open() -> (descriptors: Int, threads: Int) {
     let files = FileManager.default
     let descriptors = (try? files.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? -1
@@ -130,7 +130,7 @@ struct LoadPeerTests {
   @Test("descriptors and threads are back where they were, after fetches, cancellations and dropped stacks")
   func leaks() async throws {
     let port = try Peers.nginx.ports.plain
-    // In a process of its own: other suites open and close theirs meanwhile.
+    // The test runs in a process of its own, because other suites open and close descriptors meanwhile.
     await #expect(processExitsWith: .success) { [port = port as Int] in
       LoopbackServer.raiseDescriptorLimit()
       let base = "http://127.0.0.1:\(port)"
@@ -152,7 +152,8 @@ struct LoadPeerTests {
         if round % 2 == 0 { stream.value.cancel() }
         if round % 3 == 0 { await stack.shutDown(cancelling: true) }
       }
-      // Waiting itself may have opened a timer of the runtime; twenty rounds would leave at least twenty.
+      // Waiting itself may have opened a timer of the runtime. A leak in twenty rounds would leave at least twenty
+      // descriptors.
       let isBack = await eventually {
         let now = LoadPeerTests.open()
         return now.threads == 0 && now.descriptors <= before + 3

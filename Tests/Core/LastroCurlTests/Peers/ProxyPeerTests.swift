@@ -75,7 +75,8 @@ struct ProxyPeerTests {
     #expect(!squid.accessLog().contains { $0.contains("/files/64k") })
   }
 
-  // Dante and nginx have IPv4 only, and which address of a name libcurl gives to a proxy depends on its version.
+  // Dante and nginx support IPv4 only, and the address that libcurl passes to a proxy for a name depends on its
+  // version.
   @Test("SOCKS 5 passes both on, by address and by name", arguments: ["socks5", "socks5h"])
   func socks(scheme: String) async throws {
     let dante = try Peers.dante

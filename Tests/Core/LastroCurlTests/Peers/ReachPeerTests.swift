@@ -49,7 +49,7 @@ struct ReachPeerTests {
     let answer = try await stack.send(.get, "http://api.lastro.test:\(port)/echo", options: options)
     #expect(answer.text.split(separator: "\n").contains("api.lastro.test:\(port)"))
     #expect(answer.response.facts.remoteAddress == "127.0.0.1")
-    // The answer is that request's alone.
+    // The configured address applies to that request alone.
     let error = try await failure { try await stack.send(.get, "http://api.lastro.test:\(port)/echo") }
     #expect(error.words == "resolve/host_not_found")
   }
@@ -103,7 +103,7 @@ struct ReachPeerTests {
     // nginx answers 400 in the clear.
     let plain = try await failure { try await stack.send(.get, "http://127.0.0.1:\(ports.tlsHTTP1)/json") }
     #expect(plain.statusCode?.code == 400)
-    // Newer versions of nginx answer HTTP/1.1 too where they listen for HTTP/2 in the clear.
+    // Newer versions of nginx also answer HTTP/1.1 on a port for HTTP/2 in the clear.
     let server = try LoopbackServer { connection in
       try connection.write(LoopbackHTTP2Frame.settings([]).bytes)
       _ = connection.readToEnd()

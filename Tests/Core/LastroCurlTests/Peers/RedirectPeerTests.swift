@@ -74,7 +74,7 @@ struct RedirectPeerTests {
     for status in [307, 308] {
       _ = try? await stack.send(.post, nginx("/status/\(status)"), body: .raw("x"))
     }
-    // nginx writes its line after it has sent the answer.
+    // nginx writes its log line after it has sent the answer.
     let peer = try Peers.nginx
     func methods() -> [Substring] {
       peer.accessLog().filter { $0.contains(" /json ") }.compactMap { $0.split(separator: " ").dropFirst().first }
@@ -97,7 +97,7 @@ struct RedirectPeerTests {
       let error = try await failure { try await stack.send(.get, base + target) }
       #expect(error.words == "redirect/invalid_redirect", "\(target)")
     }
-    // Up from http to https is fine.
+    // A redirect from http to https is allowed.
     let up = try await stack.send(.get, nginx("/redirect-to?to=https://localhost:\(peer.ports.tls)/json"))
     #expect(up.response.url == "https://localhost:\(peer.ports.tls)/json")
   }

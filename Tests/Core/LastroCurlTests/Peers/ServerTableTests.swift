@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-/// Everything that a client meets, at every server: ``ServerTable`` says which cells are empty, and why.
+/// Everything that a client meets, at every server. ``ServerTable`` lists the empty cells with the reasons.
 @Suite("Servers of other projects, and all that a client meets", .peers(.sites), .timeLimit(.minutes(5)))
 struct ServerTableTests {
   typealias Cell = ServerTable.Cell
@@ -105,7 +105,7 @@ struct ServerTableTests {
   func trailers(_ cell: Cell) async throws {
     let (url, stack) = (try cell.site().base + "/trailers", try cell.stack())
     let sum = try #require(HTTPField.Name("x-sum"))
-    // nginx and others send them to who says that it takes them.
+    // nginx and others send trailers only to clients that announce support for them.
     let answer = try await stack.send(.get, url, headers: ["TE": "trailers"])
     #expect(answer.text == "fine")
     #expect(answer.response.facts.trailers[sum] == "none")
@@ -137,7 +137,8 @@ struct ServerTableTests {
   func goodbye(_ cell: Cell) async throws {
     let (url, stack) = (try cell.site().base + "/page", try cell.stack())
     #expect(try await stack.send(.get, url).response.facts.httpVersion == cell.version.rawValue)
-    // Who is refused twice has to try again: lighttpd alone lets those through that are many more than it serves.
+    // A request that is refused twice has to be tried again. Only lighttpd lets clients send many more concurrent
+    // requests than it serves.
     let atOnce = PeerSite.requestsPerConnection * (cell.server == .lighttpd ? 6 : 1)
     for _ in 0..<240 / atOnce {
       try await withThrowingTaskGroup(of: String.self) { group in
@@ -150,7 +151,7 @@ struct ServerTableTests {
   }
 }
 
-/// What a client meets, at each server of another project, in each version of HTTP.
+/// The table of HTTP features by server of another project and by HTTP version.
 struct ServerTable {
   enum Version: String, CaseIterable, Sendable {
     case http1 = "1.1"
@@ -158,11 +159,11 @@ struct ServerTable {
   }
 
   enum Column: String, CaseIterable, Sendable {
-    /// 3 MiB both ways, of a length that is told and of one that is not.
+    /// Bodies of 3 MiB in both directions, with an announced length and without.
     case sizes
     /// An answer before the body is read.
     case early
-    /// `Expect: 100-continue`.
+    /// A request with `Expect: 100-continue`.
     case expect
     /// Ranges and validators.
     case ranges
@@ -184,7 +185,7 @@ struct ServerTable {
     func stack() throws -> CurlNetworkStack {
       let site = try site()
       let proxy = column == .idle ? site.idleProxy : site.proxy
-      // What hangs must fail, and soon enough to be seen.
+      // A hang must fail, and soon enough to be noticed.
       var configuration = StackConfiguration.patient
       configuration.timeouts = try Timeouts(
         connect: .seconds(60), attempt: nil, idle: .seconds(60), total: .seconds(120))
@@ -197,7 +198,7 @@ struct ServerTable {
     }
   }
 
-  /// Cells that are empty, and why.
+  /// Cells that are empty, with the reason.
   struct Gap: Sendable {
     var servers: [PeerSite.Server]
     var versions: [Version]
@@ -250,7 +251,7 @@ struct ServerTable {
     all.filter { cell in cell.column == column && !gaps.contains { $0.covers(cell) } }
   }
 
-  /// What each answers early.
+  /// Returns the statuses that a server sends before it has read the body.
   static func earlyStatuses(_ server: PeerSite.Server) -> [Int] {
     switch server {
     case .nginx, .caddy, .node, .hypercorn, .granian, .squid, .dante: [200, 401, 413]
@@ -260,9 +261,9 @@ struct ServerTable {
     }
   }
 
-  /// Whether it refuses (411) a body for the server behind it that comes without a length.
+  /// Returns whether the server refuses (411) a body without a length for the server behind it.
   static func mayWantLength(_ cell: Cell) -> Bool { cell.server == .lighttpd && cell.version == .http2 }
 
-  /// Those that hand a request's trailers on; their trailer is what it had.
+  /// Returns whether the server passes a request's trailers on; its own trailer then repeats the received one.
   static func passesTrailersOn(_ cell: Cell) -> Bool { [.node, .haproxy].contains(cell.server) }
 }

@@ -96,7 +96,7 @@ struct TLSPeerTests {
       #expect(error.words == "tls/host_mismatch", "\(host)")
       #expect(error.attempts.map(\.requestSent) == [false])
     }
-    // The certificate has *.lastro.test.
+    // The certificate is for *.lastro.test.
     #expect(
       answer200(try await stack.send(.get, "https://a.lastro.test:\(nginx.ports.tls)/json", options: options)))
   }

@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-/// What the Python server says it received.
+/// The Python server's report of the request that it received.
 struct PeerEcho: Decodable {
   var method: String
   var headers: [[String]]
@@ -47,7 +47,7 @@ struct UploadPeerTests {
       #expect(echo.body_sha256 == sha256(pattern(size)))
       #expect(echo.values("content-length") == ["\(size)"])
       #expect(echo.values("content-type") == ["application/x-test"])
-      // libcurl asks before it sends more than 1 MiB.
+      // libcurl adds `Expect` to bodies of more than 1 MiB.
       #expect(echo.values("expect") == (size > 1024 * 1024 ? ["100-continue"] : []))
       #expect(echo.values("transfer-encoding").isEmpty)
     }

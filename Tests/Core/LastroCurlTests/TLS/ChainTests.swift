@@ -11,7 +11,7 @@ import Testing
 @testable import LastroCurl
 @testable import LastroHTTP
 
-/// A SOCKS 5 proxy for one name: it answers as RFC 1928 has it, and leads to a port of this machine.
+/// Returns a SOCKS 5 proxy for one name. It answers as RFC 1928 requires, and connects to a port of this machine.
 private func socks(to port: Int, over base: CurlDialer) -> MemoryDialer {
   MemoryDialer { _, stream in
     let far = FarEnd(stream)

@@ -10,7 +10,7 @@ import Testing
 @testable import LastroCurl
 @testable import LastroHTTP
 
-/// HTTP/2 over TLS over plain streams of the engine, with loopback servers.
+/// HTTP/2 over TLS over the engine's plain streams, with loopback servers.
 @Suite("Dialer transport, HTTP/2", .timeLimit(.minutes(5)))
 struct HTTP2ConnectionTests {
   private let authority: TestAuthority
@@ -121,7 +121,7 @@ struct HTTP2ConnectionTests {
           try http2.respond(to: request, with: .text("fine"))
           continue
         }
-        // Who has read the head has read the farewell before it.
+        // A client that has read the head has read the GOAWAY before it.
         try http2.write(.goAway(lastStream: stream), .head(200, stream: stream))
       }
     }

@@ -44,7 +44,7 @@ struct HTTP2LimitTests {
     }
   }
 
-  /// Answers all but `/silent`.
+  /// Returns a server that answers every request except those for `/silent`.
   private func server() throws -> LoopbackServer {
     try LoopbackServer.http2Script { http2 in
       while let request = try http2.readRequest() {
@@ -53,14 +53,14 @@ struct HTTP2LimitTests {
     }
   }
 
-  /// Runs a request that the server does not answer, up to where only the clock is waited for.
+  /// Sends a request that the server does not answer, and returns when only the clock can end it.
   private func beginSilent(
     _ transport: DialerTransport, _ server: LoopbackServer, _ edit: @escaping @Sendable (inout TransferRequest) -> Void
   ) async throws -> Task<TransportError, any Error> {
     let request = to(server, "/silent", edit)
     let task = Task { try await transportError { try await transport.execute(request) } }
     try await server.waitForRequests(count: 1)
-    // Its write is over once that of another request is, whose end the engine may hear of later than of the answer.
+    // The write is over once that of another request is. The engine may learn of that after the answer.
     #expect(try await transport.execute(to(server, "/other")).body.bytes == Data("fine".utf8))
     let port = try transport.port()
     #expect(await eventually { port.unacknowledgedBytes == 0 })

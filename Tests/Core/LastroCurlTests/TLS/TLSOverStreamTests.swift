@@ -129,7 +129,7 @@ struct TLSOverStreamTests {
     await connections.next()
     #expect(ends.withLock { $0 } == [0])
 
-    // Dropped at once, it is closed as well.
+    // A stream that is dropped at once is closed as well.
     do { _ = try await lab.dialer().dial(server.request()) }
     await connections.next()
   }
@@ -167,7 +167,7 @@ struct TLSOverStreamTests {
     _ = try await transportError { try await writing.other.value }
   }
 
-  /// Does the same twice at once: the code of the one that fails first, and the other.
+  /// Runs the operation twice concurrently, and returns the code of the one that fails first, and the other task.
   private func firstOfTwo(
     _ operation: @escaping @Sendable () async throws -> Void
   ) async throws -> (first: FailureCode?, other: Task<Void, any Error>) {
@@ -269,11 +269,11 @@ struct TLSOverStreamTests {
   }
 }
 
-/// Streams whose reads are short, and that may spoil what passes.
+/// A dialer whose streams have short reads, and that may alter the received bytes.
 private struct MeddlingDialer: Dialer {
   let below: any Dialer
   var longestRead: Int
-  /// Gets the number of bytes that came before, and the bytes.
+  /// A closure that alters received bytes. It gets the number of earlier bytes, and the bytes.
   var spoil: @Sendable (Int, Data) -> Data?
 
   init(

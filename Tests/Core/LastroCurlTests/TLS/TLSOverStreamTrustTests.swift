@@ -15,7 +15,7 @@ struct TLSOverStreamTrustTests {
 
   init() throws { lab = try TestAuthority() }
 
-  /// Dials, expects a refusal, and that the server was told nothing by the application.
+  /// Dials, expects a refusal, and asserts that the server received no application data.
   private func refusal(
     _ server: LoopbackServer, _ dialer: any Dialer, _ request: DialRequest,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -44,7 +44,7 @@ struct TLSOverStreamTrustTests {
     #expect(expired.code == .certificateExpired)
     #expect(expired.stage == .tls)
     #expect(try await refusal(old, lab.dialer(), old.request(role: .proxy)).stage == .proxy)
-    // As the other name, it is right.
+    // The certificate is right for the other name.
     _ = try await lab.dialer().dial(other.request(tls: .init(serverName: "other.test"))).expectEcho()
   }
 
@@ -63,7 +63,7 @@ struct TLSOverStreamTrustTests {
     #expect(error.stage == .trust)
     #expect(error.code == .pinMismatch)
     #expect(error.trustFailure != nil)
-    // A request's own judge is asked in addition.
+    // The judge of a request is asked in addition.
     let both = try await refusal(
       fresh, lab.dialer { $0.trustJudge = right }, fresh.request(connection: lab.options { $0.tls.trustJudge = wrong }))
     #expect(both.code == .pinMismatch)
@@ -84,7 +84,7 @@ struct TLSOverStreamTrustTests {
     #expect(server.acceptedConnections == 0)
     try await dialer.dial(server.request(tls: nil, role: .proxy)).expectEcho()
 
-    // The engine below has the pins, and the transport between them asks it.
+    // The engine below has the pins, and the transport between the two asks its judge.
     let pinned = try TestAuthority.engine { $0.connection.tls.trustJudge = judge }
     let proxy = try SOCKS5Dialer(proxy: ProxyServer(host: "127.0.0.1", port: server.port), over: pinned)
     let refused = try await transportError {
@@ -140,7 +140,7 @@ struct TLSOverStreamTrustTests {
       (lab.dialer(), ServerTrust.Role.server), (lab.dialer { $0.hostIdentities = ["other.test": identity] }, .server),
       (lab.dialer { $0.identity = identity }, .proxy),
     ] {
-      // TLS 1.3 tells it after the handshake.
+      // TLS 1.3 reports the refusal after the handshake.
       let error = try await transportError {
         let stream = try await dialer.dial(server.request(role: role))
         return try await stream.read()
@@ -192,7 +192,7 @@ struct TLSOverStreamTrustTests {
     let server = try lab.echo()
     let lenient = try await lab.dialer().dial(server.request())
     #expect(lenient.facts.trust == .validated)
-    // The authority's certificates are proper ones.
+    // The authority's certificates satisfy the strict checks.
     _ = try await lab.dialer { $0.chainChecks = .strict }.dial(server.request())
   }
 

@@ -11,7 +11,7 @@ import Testing
 
 @testable import LastroCurl
 
-/// Files of client certificates that block, or that cannot be read.
+/// Files of client certificates that block or cannot be read.
 @Suite("Trust: client certificates that do not come", .timeLimit(.minutes(5)))
 struct BlockingIdentityTests {
   private let lab: TestAuthority
@@ -52,7 +52,7 @@ struct BlockingIdentityTests {
     return options
   }
 
-  /// Opens the pipe for writing, which succeeds once it is being read, writes, and closes it.
+  /// Opens the pipe for writing, which succeeds once a reader has opened it. Writes the text, and closes the pipe.
   private func feed(_ text: String, to path: String? = nil) async -> Bool {
     var descriptor: Int32 = -1
     let isOpen = await eventually {
@@ -89,7 +89,7 @@ struct BlockingIdentityTests {
     #expect(await eventually { openFiles(named: "pipe") == 0 })
   }
 
-  /// Has every thread that reads client certificates wait for a pipe.
+  /// Makes every thread that reads client certificates wait for a pipe, and returns the pipes' paths.
   private func occupyReaders() throws -> [String] {
     try (0..<16).map { number in
       let path = directory.file("pipe \(number)")
@@ -120,9 +120,9 @@ struct BlockingIdentityTests {
     #expect(try await stack.send(.get, secure.baseURL, options: patient).text == "client")
     var hasty = patient
     hasty.timeouts = try Timeouts(attempt: .milliseconds(200), total: .milliseconds(200))
-    // Files are looked at once a second at most.
+    // Files are checked once a second at most.
     try await Task.sleep(for: .milliseconds(1_100))
-    // All threads that read files wait for pipes, so that the look waits, too.
+    // All threads that read files wait for pipes, so the next check waits, too.
     let pipes = try occupyReaders()
     #expect(try await failure { try await stack.send(.get, secure.baseURL, options: hasty) }.stage == .timeout)
     for pipe in pipes { #expect(await feed("", to: pipe)) }
@@ -162,7 +162,7 @@ struct BlockingIdentityTests {
     #expect(secure.acceptedConnections == 0)
   }
 
-  /// How many descriptors of this process lead to a file of the test's.
+  /// Returns the number of descriptors of this process that refer to a file of the test's.
   private func openFiles(named name: String) -> Int {
     let entries = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return entries.count { entry in

@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Every bypass over every path to a server: ``BypassTests`` tries them over HTTP alone. The server's record decides.
+/// Every bypass over every path to a server; ``BypassTests`` tries them over HTTP alone. The server's record decides.
 @Suite("Trust: path × bypass", .timeLimit(.minutes(5)))
 struct BypassTableTests {
   private let lab: TestAuthority
@@ -105,7 +105,7 @@ struct BypassTableTests {
 
   private func policySwappedInHandshake(_ path: TrustPath) async throws {
     let (server, _) = try server()
-    // Accepts, and has changed its mind before anything is sent.
+    // The judge accepts, and its rules change before anything is sent.
     let judge = ScriptedJudge { trust, judge in
       guard judge.revision == 0 else { return .refused(TrustFailure(.refused("changed"), trust: trust)) }
       judge.changeRules()
@@ -153,7 +153,7 @@ struct BypassTableTests {
     let (server, tls) = try server(closes: true)
     let client = try PathClient(path, lab, judge: pinned(tls))
     #expect(await client.send(to: server) == "pinned")
-    // With the same key the pin stays.
+    // The key is the same, so the pin still matches.
     let renewed = try lab.authority.issue(hosts: ["localhost"], privateKeyPEM: tls.identity.privateKeyPEM)
     try server.replaceTLS(LoopbackTLS(renewed))
     #expect(await client.send(to: server) == "pinned")
@@ -163,24 +163,24 @@ struct BypassTableTests {
   }
 }
 
-/// A path of a request's bytes over TLS.
+/// The path of a request's bytes over TLS.
 enum TrustPath: String, CaseIterable, Sendable {
-  /// A fetch of the engine.
+  /// A fetch by the engine.
   case fetch
   /// A stream that the engine dials.
   case stream
-  /// OpenSSL over another stream.
+  /// OpenSSL's TLS over another stream.
   case tlsOverStream
 }
 
-/// A way in which a request could pass a pin by.
+/// A way in which a request could evade a pin.
 enum Bypass: String, CaseIterable, Sendable {
   case manInTheMiddle, requestWithoutJudge, requestWithMildJudge, plaintext
   case policySwappedBetween, policySwappedInHandshake
   case rulesWithoutEnd, connectionFromBefore, ticketFromBefore, certificateSwapped, redirect, silentResend
   case streamOfAnotherRequest, unfinishedHandshake
 
-  /// Why there is nothing to try; `nil` where it is tried.
+  /// Returns why the bypass cannot be tried over a path; `nil` if it can be.
   func isImpossible(over path: TrustPath) -> String? {
     guard path != .fetch else { return nil }
     return switch self {
@@ -193,7 +193,8 @@ enum Bypass: String, CaseIterable, Sendable {
   }
 }
 
-/// One way to a server that certificates of an authority speak for, under a judge that no request can be without.
+/// A client that reaches a server over one path. The authority certifies the server, and a judge decides on every
+/// request.
 struct PathClient {
   let path: TrustPath
   let lab: TestAuthority
@@ -223,7 +224,8 @@ struct PathClient {
     return options
   }
 
-  /// Sends a secret, and reads of the answer. What the server was accepted as, or stage and code of the refusal.
+  /// Sends a secret and reads part of the answer. Returns the trust under which the server was accepted, or stage and
+  /// code of the refusal.
   func send(to server: LoopbackServer, options: ConnectionOptions? = nil) async -> String {
     do {
       return try await (path == .fetch ? fetch(server, options) : dial(server, options))?.rawValue ?? "nothing"

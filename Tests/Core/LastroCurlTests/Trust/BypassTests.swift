@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Each way in which a request could pass a pin by, tried for real. What counts is what the server saw.
+/// Each way in which a request could evade a pin, tried for real. The bytes that reach the server decide.
 @Suite("Trust: bypasses", .timeLimit(.minutes(5)))
 struct BypassTests {
   private let lab: TestAuthority
@@ -131,7 +131,7 @@ struct BypassTests {
   @Test("a swap after the handshake and before the request is noticed")
   func swapBeforeSending() async throws {
     let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
-    // Accepts in the handshake, and changes its mind before the request is sent.
+    // The judge accepts in the handshake, and its rules change before the request is sent.
     let judge = ScriptedJudge { trust, judge in
       guard judge.revision == 0 else { return .refused(TrustFailure(.refused("changed"), trust: trust)) }
       judge.changeRules()
@@ -196,7 +196,7 @@ struct BypassTests {
       try TestAuthority.configuration(
         TestAuthority.policy("localhost", TestAuthority.pin(tls.identity), TestAuthority.absentPin)))
     async let ended: Void = stack.shutDown()
-    // Once it refuses new requests, it is shutting down.
+    // Once the stack refuses new requests, it is shutting down.
     while true {
       if (try await failure { try await stack.send(.get, "http://127.0.0.1:1") }).code == .shutDown { break }
     }
@@ -248,7 +248,7 @@ struct BypassTests {
     _ = try await stack.send(.get, server.baseURL)
     try server.replaceTLS(LoopbackTLS(renewed))
     _ = try await stack.send(.get, server.baseURL + "/close")
-    // Renewed with the same key: the pin stays.
+    // The certificate is renewed with the same key, so the pin still matches.
     #expect(try await stack.send(.get, server.baseURL + "/close").response.facts.trust == .pinned)
     try server.replaceTLS(LoopbackTLS(lab.identity("localhost")))
     #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
@@ -269,7 +269,7 @@ struct BypassTests {
     let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
     let stack = try lab.stack(evaluator)
     _ = try await stack.send(.get, server.baseURL)
-    // The server that takes over the address meets the second sending.
+    // The retry reaches the server that has taken over the address.
     try server.replaceTLS(LoopbackTLS(lab.identity("localhost")))
     #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
     #expect(server.requests.count == 2)
@@ -316,7 +316,7 @@ struct BypassTests {
         let index = number % names.count
         let url = server.url(names[index], "/\(index)/\(number)")
         var patient = RequestOptions()
-        // A host that is refused takes a handshake for each request.
+        // For a refused host, each request takes a handshake of its own.
         patient.timeouts = try? Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
         let options = patient
         group.addTask {

@@ -7,14 +7,14 @@ import Testing
 
 @testable import LastroCurl
 
-/// Lines of the key log, written to pipes that are not read for a while.
+/// Key log lines, written to pipes that are not read for a while.
 @Suite("Trust: writing the key log", .timeLimit(.minutes(5)))
 struct KeyLogFileTests {
-  /// A pipe whose writing end blocks, as a file of a network file system may.
+  /// A pipe whose writing end blocks, as a file on a network file system may.
   private struct Pipe {
     let reading: Int32
     let writing: Int32
-    /// The number of bytes that fill it (pipe(7)).
+    /// The number of bytes that fill the pipe (pipe(7)).
     static let capacity = 65_536
 
     init() throws {
@@ -23,7 +23,7 @@ struct KeyLogFileTests {
       (reading, writing) = (ends[0], ends[1])
     }
 
-    /// Reads until the writing end is closed.
+    /// Reads until the writing end is closed, and returns the text.
     func text() async -> String {
       await withCheckedContinuation { continuation in
         let code = DetachedThread.start {

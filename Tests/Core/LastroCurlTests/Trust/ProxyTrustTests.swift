@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-/// The same guard on the far side of proxies, and on proxies themselves.
+/// Trust checks for servers behind proxies, and for the proxies themselves.
 @Suite("Trust: proxies", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(5)))
 struct ProxyTrustTests {
   private func pin(_ path: String) throws -> String {
@@ -29,7 +29,8 @@ struct ProxyTrustTests {
       pinningPolicies: policies, allowNotPinnedDomains: allowsOthers)
     let port = try Peers.nginx.ports.tls
     return try .direct {
-      // Dante and nginx have IPv4 only, and which address of a name libcurl gives to a proxy depends on its version.
+      // Dante and nginx support IPv4 only, and the address that libcurl passes to a proxy for a name depends on its
+      // version.
       $0.connection.resolutions = [.init(host: "localhost", port: port, addresses: ["127.0.0.1"])]
       $0.connection.tls.roots = .pem([UInt8](roots))
       $0.connection.tls.trustJudge = ServerTrustEvaluator(configuration: configuration)
@@ -65,7 +66,7 @@ struct ProxyTrustTests {
     for url in urls {
       let pinned = try stack(way, TestAuthority.policy("localhost", proxy))
       #expect(try await pinned.send(.get, url).response.status.code == 200)
-      // The server's key is not the proxy's: the mark tells the two apart.
+      // The server's key differs from the proxy's. The query `refused-proxy` marks the request in the logs.
       let refusing = try stack(way, TestAuthority.policy("localhost", server))
       let error = try await failure { try await refusing.send(.get, url + "?refused-proxy") }
       #expect(error.words == "trust/pin_mismatch", "\(url)")

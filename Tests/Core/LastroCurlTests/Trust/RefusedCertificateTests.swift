@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// What is told of a certificate that OpenSSL refused, wherever TLS is spoken.
+/// The report about a certificate that OpenSSL refused, for every place in which TLS is used.
 @Suite("Refused certificates", .timeLimit(.minutes(5)))
 struct RefusedCertificateTests {
   enum Place: String, CaseIterable, CustomTestStringConvertible {
@@ -27,7 +27,7 @@ struct RefusedCertificateTests {
 
   init() throws { lab = try TestAuthority() }
 
-  /// What is told where the server, or the proxy, presents a certificate, and whose it is said to be.
+  /// Returns the refusal when the server or the proxy presents a certificate, and the owner that the report names.
   private func refusal(_ place: Place, _ identity: MintedCertificate) async throws -> (Refusal, owner: String) {
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { try $0.echo() }
     let name = "localhost:\(server.port)"

@@ -13,7 +13,7 @@ import Testing
 /// Files of client certificates that change while a stack is in use.
 @Suite("Trust: renewed client certificates", .timeLimit(.minutes(5)))
 struct RenewedIdentityTests {
-  /// What presents the certificate.
+  /// The component that presents the client certificate.
   enum Way: String, CaseIterable, Sendable { case engine, curlDialer, tlsDialer }
 
   struct Case: Sendable, CustomTestStringConvertible {
@@ -38,7 +38,7 @@ struct RenewedIdentityTests {
     directory = try PeerDirectory()
   }
 
-  /// A server that answers with the name in the client's certificate.
+  /// Returns a server that answers with the name in the client's certificate.
   private func server(_ version: LoopbackTLS.Version = .tls13, keeps: Bool = true) throws -> LoopbackServer {
     var tls = try lab.tls()
     tls.clientAuthoritiesPEM = lab.authority.rootPEM
@@ -74,7 +74,7 @@ struct RenewedIdentityTests {
     }
   }
 
-  /// Files are looked at once a second at most.
+  /// Waits until files are checked again; that happens once a second at most.
   private func lookAgain() async throws { try await Task.sleep(for: .milliseconds(1_100)) }
 
   @Test("A renewed certificate is presented from the next request on", arguments: Case.all)
@@ -132,7 +132,7 @@ struct RenewedIdentityTests {
 }
 
 extension Transport {
-  /// The text that a server answers with.
+  /// Fetches from a server, and returns the text of its answer.
   fileprivate func text(_ server: LoopbackServer) async throws -> String {
     String(decoding: try await execute(.to(server, "/")).body.bytes ?? Data(), as: UTF8.self)
   }

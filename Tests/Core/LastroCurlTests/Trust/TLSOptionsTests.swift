@@ -78,7 +78,7 @@ struct TLSOptionsTests {
     #expect(server.requests.count == 3 && server.resumedHandshakes == 0)
   }
 
-  /// Files are looked at once a second at most.
+  /// Waits until files are checked again; that happens once a second at most.
   private func lookAgain() async throws { try await Task.sleep(for: .milliseconds(1_100)) }
 
   @Test("client certificates go to the host they are for, from memory and from files")
@@ -86,7 +86,7 @@ struct TLSOptionsTests {
     let client = try lab.authority.issue(hosts: [], commonName: "client")
     let server = try server {
       $0.clientAuthoritiesPEM = lab.authority.rootPEM
-      // In TLS 1.3 the refusal comes after the handshake, and may meet a connection that is reset already.
+      // In TLS 1.3 the refusal arrives after the handshake, and the connection may have been reset by then.
       $0.maximumVersion = .tls12
     }
     let directory = try PeerDirectory()
@@ -120,7 +120,7 @@ struct TLSOptionsTests {
     let old = try server { $0.maximumVersion = .tls12 }
     let stack = try lab.stack(nil) { $0.connection.tls.legacyCiphers = ["ECDHE-ECDSA-AES256-GCM-SHA384"] }
     #expect(try await stack.send(.get, old.baseURL).text == "answer")
-    // For a key of RSA alone.
+    // The suite requires an RSA key.
     let unsuitable = try lab.stack(nil) { $0.connection.tls.legacyCiphers = ["ECDHE-RSA-AES256-GCM-SHA384"] }
     #expect(try await failure { try await unsuitable.send(.get, old.baseURL) }.words == "tls/handshake_failed")
     let suites = try lab.stack(nil) { $0.connection.tls.cipherSuites = ["TLS_CHACHA20_POLY1305_SHA256"] }
@@ -142,7 +142,7 @@ struct TLSOptionsTests {
 
   @Test("a stapled status is demanded where it is asked for, on every connection")
   func stapledStatus() async throws {
-    // libcurl looks for the issuer among the certificates that are sent.
+    // libcurl looks for the issuer among the certificates that the server sends.
     let issuer = try lab.authority.intermediate()
     let leaf = try issuer.issue(hosts: ["localhost"])
     let cases: [(LoopbackServer, String?)] = [
@@ -213,7 +213,7 @@ struct TLSOptionsTests {
     ]
     for (identity, words) in cases {
       let server = try server { $0.identity = identity }
-      // Pinned or not: what validation refuses, no pin mends, and no judge is asked.
+      // Whether pinned or not: a pin cannot accept a chain that validation refuses, and no judge is asked.
       for pin in [TestAuthority.absentPin, try TestAuthority.pin(identity)] {
         let judge = ScriptedJudge { _, _ in .accepted(.pinned) }
         for judge in [try TestAuthority.evaluator(TestAuthority.policy("localhost", pin)), judge]
@@ -255,7 +255,7 @@ struct TLSOptionsTests {
     let stack = try lab.stack(nil) { $0.connection.httpVersion = .http1 }
     let trust = try await stack.inspect(server.baseURL)
     _ = try await stack.send(.get, server.baseURL, headers: ["Connection": "close"])
-    // On no connection that was there, and no session.
+    // The inspection uses neither an open connection nor a stored session.
     for _ in 0..<2 { #expect(try await stack.inspect(server.baseURL) == trust) }
     let received = server.receivedBytes
     #expect(trust.host.text == "localhost" && trust.port == server.port && trust.chain.count == 3)

@@ -98,7 +98,7 @@ struct BodyChannelTests {
     #expect(channel.isGathering)
     offer(256 << 10)
     #expect(!channel.isGathering)
-    // The loop waits for the reader of a small channel.
+    // With a small channel, the loop waits for the reader.
     let small = BodyChannel(capacity: 64 << 10)
     for _ in 0..<20 {
       _ = Data(count: 60 << 10).withUnsafeBytes { small.offer($0) }

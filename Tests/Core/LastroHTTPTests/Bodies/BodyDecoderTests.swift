@@ -7,10 +7,10 @@ import Testing
 
 @testable import LastroHTTP
 
-/// A decoder in front of a sink that is full now and then: the same bytes are passed again, perhaps in other pieces.
+/// A decoder in front of a sink that is sometimes full. Refused bytes are passed again, possibly in other pieces.
 @Suite("Body decoder", .ownThread)
 struct BodyDecoderTests {
-  /// Takes so many pieces between two resumes.
+  /// A sink that accepts a limited number of pieces between two resumes.
   private final class Sink: PausingSink {
     private(set) var bytes: [UInt8] = []
     private let most: () -> Int
@@ -54,7 +54,7 @@ struct BodyDecoderTests {
     [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1, 5, 0, 0xFA, 0xFF] + Array("hello".utf8)
     + [0x86, 0xA6, 0x10, 0x36, 5, 0, 0, 0]
 
-  /// 1,049,608 zeros in 1,037 bytes, which come out in 33 pieces.
+  /// 1,049,608 zeros, compressed to 1,037 bytes, which the decoder returns in 33 pieces.
   private static let zeros: [UInt8] =
     [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3] + [
       0xEC, 0xC1, 0x31, 0x01, 0, 0, 0, 0xC2, 0xA0, 0xF5, 0x4F, 0x6D, 0x08, 0x5F, 0xA0,
@@ -90,7 +90,7 @@ struct BodyDecoderTests {
     try Self.feed(Self.zeros, to: &decoder, sink) { 1 + number(number(2) == 0 ? 8 : 2_000) }
     #expect(sink.bytes.count == 1_049_608)
     #expect(sink.bytes.allSatisfy { $0 == 0 })
-    // It has no end.
+    // The compressed data has no end.
     let error = #expect(throws: TransportError.self) { try decoder.end() }
     #expect(error?.code == .truncatedBody)
   }
@@ -110,7 +110,7 @@ struct BodyDecoderTests {
 }
 
 private protocol PausingSink: BodySink {
-  /// There is room again.
+  /// Makes room in the sink again.
   func resume()
 }
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroHTTP
 
-/// The memory of large bodies goes round: what a caller has must stay his.
+/// Buffers of large bodies are reused. Bytes that a caller keeps must not change.
 @Suite("Collected bodies", .timeLimit(.minutes(5)))
 struct CollectedBodyTests {
   private static func body(
@@ -80,7 +80,7 @@ struct CollectedBodyTests {
       expected[0] = 99
       expected.removeSubrange(10..<20)
       #expect(Array(copy) == expected)
-      // A sole owner changes it in place, or elsewhere: then, too, no other body sees the change.
+      // A sole owner changes the body in place or in a copy. In both cases no other body changes.
       var own = try Self.body(pattern(200_000), pieces: 10_000, announced: 200_000, store: store)
       _ = own.withUnsafeMutableBytes { $0.initializeMemory(as: UInt8.self, repeating: 5) }
       own.append(6)

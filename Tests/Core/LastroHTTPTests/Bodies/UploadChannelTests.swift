@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Upload channel", .timeLimit(.minutes(5)))
 struct UploadChannelTests {
-  /// A channel in which all of its source lies.
+  /// Returns a channel that holds all chunks of its source.
   private func channel(_ chunks: [Data]) async throws -> UploadChannel {
     let source = AsyncStream { stream in
       for chunk in chunks { stream.yield(chunk) }
@@ -39,12 +39,12 @@ struct UploadChannelTests {
     guard case .bytes(2) = channel.peek() else { return #expect(Bool(false), "the last chunk is lost") }
   }
 
-  /// Lives as long as the pump that may call its `resume`.
+  /// An object that lives as long as the pump that may call its `resume`.
   private final class Loop: Sendable {
     func resume() {}
   }
 
-  /// A channel that was started, and the loop for which its pump lives.
+  /// Returns a started channel, and a closure that returns the loop while the pump keeps it alive.
   private func started(_ source: AsyncStream<Data>) throws -> (UploadChannel, pump: () -> Loop?) {
     let channel = try #require(UploadChannel(body: .stream(source)))
     let loop = Loop()

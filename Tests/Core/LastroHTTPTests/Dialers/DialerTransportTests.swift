@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 @testable import LastroHTTP
 
-/// HTTP/1.1 over streams in memory: what goes out, and what comes of an answer however it is cut.
+/// HTTP/1.1 over streams in memory: the bytes that are sent, and the results of responses in every split.
 @Suite("Dialer transport", .timeLimit(.minutes(5)))
 struct DialerTransportTests {
   @Test("a GET is asked and answered")
@@ -56,7 +56,8 @@ struct DialerTransportTests {
     #expect(server.dials.count == 2)
   }
 
-  /// What comes, and what becomes of it: status and body, or a failure's code; and whether the connection is kept.
+  /// The bytes of a response, and the expected result: status and body, or a failure's code, and whether the connection
+  /// is kept.
   private static let answers: [(String, status: Int, body: String, code: FailureCode?, isKept: Bool)] = [
     ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", nil, true),
     ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, "", nil, true),
@@ -91,7 +92,7 @@ struct DialerTransportTests {
         $0.maximumHeadBytes = 150
         $0.maximumHeaderFields = 3
         $0.maximumInterimResponses = 2
-        // With time more interim responses are allowed.
+        // More interim responses are allowed as time passes, so the clock must not move.
         $0.timeSource = ManualClock().timeSource
       }
       do {
@@ -229,14 +230,14 @@ struct DialerTransportTests {
   }
 }
 
-/// A server of HTTP/1.1 over streams in memory, and a transport to it.
+/// An HTTP/1.1 server over streams in memory, and a transport to it.
 struct MemoryServer {
   let dials = EventRecorder<DialRequest>()
   private let shape: MemoryStream.Shape
   private let facts: StreamFacts
   private let serve: @Sendable (FarEnd, Int) async throws -> Void
 
-  /// - Parameter serve: serves a stream; the number counts them from 1.
+  /// - Parameter serve: serves a stream; its number counts from 1.
   init(
     _ shape: MemoryStream.Shape = .init(), facts: StreamFacts = StreamFacts(),
     serve: @escaping @Sendable (FarEnd, Int) async throws -> Void
@@ -246,7 +247,7 @@ struct MemoryServer {
     self.serve = serve
   }
 
-  /// Answers each request without a body with these bytes.
+  /// Creates a server that answers each request without a body with these bytes.
   init(answering answer: String, _ shape: MemoryStream.Shape = .init()) {
     self.init(shape) { far, _ in
       while case let head = try await far.readHead(), !head.isEmpty { try await far.write(answer) }
@@ -268,7 +269,7 @@ struct MemoryServer {
   }
 }
 
-/// The error of an exchange.
+/// Runs an exchange, and returns its error; `nil` if it succeeds.
 func failure(_ body: () async throws(TransportError) -> TransferResponse) async -> TransportError? {
   do throws(TransportError) {
     _ = try await body()

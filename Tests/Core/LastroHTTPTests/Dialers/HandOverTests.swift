@@ -11,7 +11,8 @@ import Testing
 @testable import Lastro
 @testable import LastroHTTP
 
-/// A stream whose first write returns late: its bytes are with the server, and may be answered, before.
+/// A stream whose first write returns late. The server may have its bytes, and may have answered, before the write
+/// returns.
 private final class LateWriter: ByteStream {
   private let base: MemoryStream
   private let gate: AsyncStream<Void>

@@ -10,7 +10,7 @@ import Testing
 @testable import Lastro
 @testable import LastroHTTP
 
-/// A connector that has each request wait until it is let go.
+/// A connector that holds each request until it is released.
 private final class HoldingConnector: Connector, RouteState, @unchecked Sendable {
   // Sendable because only the loop's thread touches `proceed`.
   private var proceed: (() -> Void)?

@@ -106,7 +106,7 @@ struct ConnectionPoolTests {
       }
       try await group.waitForAll()
     }
-    // Requests that shared connections would leave the wait below without an end.
+    // If requests shared connections, the wait below would not end.
     try #require(server.dials.count == 16)
     #expect(try await closed.waitForEvents(count: 16) == Array(repeating: 1, count: 16))
   }
@@ -158,12 +158,12 @@ struct ConnectionPoolTests {
     #expect((1...10).contains(dialer.dials.count))
   }
 
-  /// One of its dials hangs until it is cancelled.
+  /// A dialer, one of whose dials hangs until it is cancelled.
   private struct HangingDialer: Dialer {
     let below: any Dialer
-    /// The dial that hangs.
+    /// The number of the dial that hangs.
     var number = 1
-    /// Whether it stands for all that when it is cancelled.
+    /// Whether that dial still opens a stream when it is cancelled.
     var standsAtLast = false
     let dials = EventRecorder<String>()
     let cancelled = EventRecorder<String>()
@@ -196,7 +196,7 @@ struct ConnectionPoolTests {
     }
     #expect(dialer.dials.count == 2)
     _ = try await dialer.cancelled.waitForEvents(count: 1)
-    // What stands in spite of it is closed, and carries nothing.
+    // A stream that opens despite the cancellation is closed, and carries no request.
     if standsAtLast { _ = try await ended.waitForEvents(count: 1) }
     await transport.shutDown()
   }
@@ -234,7 +234,7 @@ struct ConnectionPoolTests {
       for turn in 0... {
         guard case let head = try await far.readHead(), !head.isEmpty else { return }
         posts.record(head)
-        // The first connection takes its second request, and goes without an answer.
+        // The first connection receives its second request, and closes without an answer.
         if number == 1, turn == 1 { return }
         try await far.write("HTTP/1.1 204 No\r\n\r\n")
       }
@@ -281,7 +281,7 @@ struct ConnectionPoolTests {
       guard case let head = try await far.readHead(), !head.isEmpty else { return }
       served.record(String(head.split(separator: " ")[1]))
       try await far.write("HTTP/1.1 204 No\r\n\r\n")
-      // Closed at once, while the next request may be on its way.
+      // The server closes the connection at once, while the next request may be in flight.
     }
     let transport = try server.transport()
     for number in 0..<600 {
@@ -318,7 +318,7 @@ struct ConnectionPoolTests {
     var taken = 0
     while let piece = try await reader.next() {
       taken += piece.count
-      // Buffered at most: ours, what a read brought, and the pipe's.
+      // At most our buffer, the bytes of one read, and the pipe's buffer are filled.
       #expect(written.count <= taken >> 16 + 5)
     }
     #expect(taken == 64 << 16)

@@ -31,16 +31,16 @@ struct SharedLoopTests {
     #expect(loops == [ObjectIdentifier(first)])
   }
 
-  /// The number of threads of this process that turn event loops.
+  /// Returns the number of threads of this process that run event loops.
   private func loopThreads() throws -> Int {
     try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
-      // A thread may have ended since the folder was read.
+      // A thread may have ended since the directory was read.
       (try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)) == "lastro-loop\n"
     }
   }
 
-  /// Makes a thousand values at the same time, and expects that they run on the shared loop. Other suites may start and
-  /// end a few threads meanwhile.
+  /// Creates a thousand values concurrently, and asserts that they use the shared loop. Other suites may start and end
+  /// a few threads meanwhile.
   private func makeThousand<Value: Sendable>(_ make: @escaping @Sendable () async throws -> Value) async throws
     -> [Value]
   {
@@ -69,7 +69,7 @@ struct SharedLoopTests {
   func meekDialers() async throws {
     let server = try MeekServer(try #require(URL(string: "http://meek.test/")))
     let streams = try await makeThousand {
-      // The second request of a session, a poll, is not answered.
+      // The second request of a session is a poll, which is not answered.
       let front = MemoryServer { far, _ in
         _ = try await far.readHead()
         try await far.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")

@@ -9,13 +9,13 @@ import Testing
 @testable import Lastro
 @testable import LastroHTTP
 
-/// A dialer whose streams never stand.
+/// A dialer whose dials never complete.
 private struct HangingDialer: Dialer {
   let dials = EventRecorder<DialRequest>()
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     dials.record(request)
-    // Ends when its task is cancelled.
+    // The dial ends when its task is cancelled.
     while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
     throw .cancelled()
   }
@@ -43,14 +43,14 @@ struct HTTP1LimitTests {
     }
     let transport = try server.transport { $0.timeSource = clock.timeSource }
     let request = TransferRequest.to {
-      // The other limit is out of reach, however far the clock is moved before this one is noticed.
+      // The other limit is too far away to pass, however far the clock moves before this one is noticed.
       $0.idleTimeout = code == .idleTimeout ? wait : .seconds(1_000_000)
       $0.deadline = code == .idleTimeout ? .seconds(1_000_000) : wait
       $0.deadlineCode = .attemptTimeout
     }
     let task = Task { await failure { () async throws(TransportError) in try await transport.execute(request) } }
     _ = try await served.waitForEvents(count: 1)
-    // Whatever came late moved the idle limit.
+    // Bytes that arrived late have restarted the idle limit.
     _ = try await clock.moving(by: wait) { try await served.waitForEvents(count: 2) }
     let error = await task.value
     #expect(error?.stage == .timeout && error?.code == code && error?.requestSent == true)
@@ -153,7 +153,7 @@ struct HTTP1LimitTests {
     _ = try await served.waitForEvents(count: 2)
     task.cancel()
     #expect(await task.value?.code == .cancelled)
-    // Its connection is closed.
+    // The request's connection is closed.
     _ = try await served.waitForEvents(count: 3)
     let dialing = try DialerTransport(over: HangingDialer())
     let other = Task { await failure { () async throws(TransportError) in try await dialing.execute(.to()) } }

@@ -19,7 +19,7 @@ struct HTTP1UploadTests {
       })
   }
 
-  /// A source that never ends.
+  /// Returns a body whose source never ends.
   private static func endless(_ piece: Data) -> RequestBody {
     RequestBody(source: .stream(length: nil, isReplayable: false) { { piece } })
   }
@@ -105,7 +105,7 @@ struct HTTP1UploadTests {
     let server = MemoryServer { far, _ in
       _ = try await far.readHead()
       try await far.write("HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-      // Both ways at once: each byte of the body comes back.
+      // Both directions are active at once: the server echoes each byte of the body.
       for _ in 0..<3 {
         var chunk = ""
         while !chunk.hasSuffix("x\r\n") { chunk += String(decoding: try await far.read(1), as: UTF8.self) }
@@ -154,12 +154,12 @@ struct HTTP1UploadTests {
     #expect(server.dials.count == 1)
     let silent = Task { try await transport.execute(.to("/silent", .post, body: body)) }
     _ = try await heads.waitForEvents(count: 3)
-    // The refused request's connection was promised a body.
+    // The connection of the refused request cannot be reused, because its server still expects a body.
     #expect(server.dials.count == 2)
     try #require(await eventually { clock.nextLimit == .seconds(1) })
     clock.advance(by: .seconds(1))
     #expect(try await silent.value.head.status == .ok)
-    // It is not asked again.
+    // The client does not ask this server for `100 Continue` again.
     #expect(try await transport.execute(.to("/again", .post, body: body)).head.status == .ok)
     #expect(heads.events.map { $0.contains("100-continue") } == [true, true, true, false])
   }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroHTTP
 
-/// Heads of requests out of the shared vocabulary.
+/// The heads of requests with fields from the shared vocabulary.
 @Suite("Heads of requests for a stream")
 struct RequestHeadTests {
   private func bytes(_ request: HTTPRequest) throws -> [UInt8] {

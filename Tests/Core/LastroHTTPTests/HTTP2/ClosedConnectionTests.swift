@@ -11,7 +11,7 @@ import Testing
 struct ClosedConnectionTests {
   @Test("a server that reads nothing does not keep a closed connection")
   func blockedWrite() async throws {
-    // The first bytes fill the stream, whose far end reads no more than one.
+    // The first bytes fill the stream, whose far end reads only one.
     let (near, far) = MemoryStream.pair(.init(capacity: 16))
     defer { withExtendedLifetime(far) {} }
     let stream = ToldStream(near)

@@ -8,14 +8,15 @@ import Testing
 struct DeliveryWatchTests {
   private static let limit: Int64 = 400
 
-  /// A call that was active last at 1000, and what the kernel says at each look.
+  /// A call that was last active at 1000, and the kernel's report at each check.
   private final class Lab {
     var watch = DeliveryWatch()
     var activity: Int64 = 1000
     var isAlone = true
     private(set) var looks: [Int64] = []
 
-    /// Follows the watch until the limit has passed, or the kernel is asked for the last time.
+    /// Follows the watch over the kernel's reports, and returns the time at which the limit has passed; `nil` if it has
+    /// not passed.
     func run(_ sights: [LinkDelivery?]) -> Int64? {
       for sight in sights {
         let now = watch.nextLook(after: activity, limit: DeliveryWatchTests.limit)
@@ -48,7 +49,7 @@ struct DeliveryWatchTests {
     var lab = Lab()
     lab.isAlone = false
     #expect(lab.run([Self.sight(50, queued: 0, at: 1099), nil]) == 1400)
-    // Its own bytes are among the first fifty, at most. What is acknowledged behind them belongs to others.
+    // At most the first fifty bytes are the call's own. Bytes that are acknowledged after them belong to other calls.
     lab = Lab()
     lab.isAlone = false
     #expect(lab.run([Self.sight(50, queued: 50, at: 1099), Self.sight(120, queued: 80, at: 1190), nil, nil]) == 1590)

@@ -99,10 +99,10 @@ struct StreamLinkTests {
     }
     let transport = try server.transport { $0.streamBufferBytes = 4 * piece.count }
     let answer = try await transport.execute(.to { $0.delivery = .streamed(maximumBytes: nil) })
-    // Until the buffer is full.
+    // The loop runs until the buffer is full.
     while sent.withLock({ $0 }) < 4 * piece.count { await Task.yield() }
     for _ in 0..<1_000 { await Task.yield() }
-    // The buffer, one read, what lies in the stream, and what its writer has at hand.
+    // The bound covers the buffer, one read, the stream, and the piece that its writer holds.
     #expect(sent.withLock { $0 } <= 7 * piece.count)
     #expect(try await answer.body.collect(upTo: .max).count == 16 << 20)
   }
@@ -129,7 +129,7 @@ struct StreamLinkTests {
   }
 }
 
-/// Wraps the streams of a dialer in memory.
+/// A dialer that wraps streams in memory.
 private struct WrappingDialer: Dialer {
   let below: MemoryDialer
   let wrap: @Sendable (MemoryStream) -> any ByteStream

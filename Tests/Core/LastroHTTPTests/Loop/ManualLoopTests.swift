@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroHTTP
 
-/// Notes the numbers of its calls.
+/// A guest that records the numbers of its calls.
 private final class RecordingGuest: LoopGuest {
   static let owners: ClosedRange<UInt32> = 1...1
 

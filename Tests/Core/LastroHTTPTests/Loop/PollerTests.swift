@@ -5,10 +5,10 @@ import Testing
 
 @testable import LastroHTTP
 
-/// What epoll is spared must not be missed: readiness, and the end of a number and its next life.
+/// Calls of epoll that the poller omits must not lose events: readiness, the end of a descriptor number, and its reuse.
 @Suite("The poller", .timeLimit(.minutes(5)))
 struct PollerTests {
-  /// Both ends of a connection; closed with the object.
+  /// Both ends of a connection. They are closed when the object is released.
   private final class Pair {
     private(set) var near: Int32
     let far: Int32
@@ -75,7 +75,7 @@ struct PollerTests {
     poller.watch(number, owner: 1, read: true, write: false)
     poller.unwatch(number)
     if isKept, isTold { poller.noteClosing(number) }
-    // Closes what had the number, and gives it to the other.
+    // Closes the descriptor that had the number, and assigns the number to the other connection.
     #expect(dup2(second.near, number) == number)
     if isKept { poller.noteOpened(number) }
     poller.watch(number, owner: 1, read: true, write: false)

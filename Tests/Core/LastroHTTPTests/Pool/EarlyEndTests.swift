@@ -10,14 +10,14 @@ import Testing
 
 @testable import LastroHTTP
 
-/// Connections of HTTP/2 that end before what is asked on them goes out.
+/// HTTP/2 connections that end before the requests on them are sent.
 @Suite("Dialer transport, connections that end early", .timeLimit(.minutes(5)))
 struct EarlyEndTests {
   @Test("one that is at its end when it stands fails its request for that, and such are not dialed for ever")
   func atOnce() async throws {
     let dialer = EndedDialer()
     var configuration = DialerTransport.Configuration()
-    // The pool asks for the time between a dial and its job, so that an end that is read too early comes first.
+    // The pool reads the time between a dial and its job, so a slow clock lets a premature end arrive first.
     configuration.timeSource = TimeSource(
       now: {
         usleep(1_000)
@@ -29,14 +29,14 @@ struct EarlyEndTests {
       let error = await failure { () async throws(TransportError) in
         try await transport.execute(.to(scheme: "https", authority: "h\(number)"))
       }
-      // Sent in vain, or not sent at all.
+      // The request was sent in vain, or was not sent at all.
       #expect(error?.code == .connectionLost || error?.code == .http2Failure, "\(error as Any)")
     }
     #expect(dialer.dials.count <= hosts * (HostPool.mostRestarts + 1))
   }
 }
 
-/// Dials streams that speak HTTP/2, and whose peers have ended them.
+/// A dialer whose streams speak HTTP/2 and have already been ended by their peers.
 private struct EndedDialer: Dialer {
   let dials = EventRecorder<Int>()
 

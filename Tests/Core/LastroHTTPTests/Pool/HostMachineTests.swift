@@ -11,7 +11,7 @@ struct HostMachineTests {
   private static let limits = HostMachine.Limits(
     connections: 3, dials: 2, streams: 4, streamsPerConnection: 3, keepsIdle: true)
 
-  /// A machine that is driven by hand.
+  /// A host machine that the test drives step by step.
   private struct Driven {
     var machine: HostMachine
     var now: Int64 = 0
@@ -31,7 +31,7 @@ struct HostMachineTests {
       tell(.arrived(WaitingQueue.Entry(request, wantsFresh: wantsFresh, enteredAt: now)))
     }
 
-    /// Opens a connection of HTTP/1.1.
+    /// Opens an HTTP/1.1 connection, and returns the resulting steps.
     mutating func open(dial: UInt64, _ connection: UInt64) -> [HostMachine.Step] {
       _ = machine.learn("http/1.1")
       return tell(.opened(dial: dial))
@@ -173,7 +173,7 @@ struct HostMachineTests {
 
   // MARK: Every state and every event
 
-  /// States that differ in what the machine knows.
+  /// States that differ in the facts that the machine knows.
   private static var states: [(name: String, world: HostWorld)] {
     func world(_ name: String, _ choices: [HostWorld.Choice]) -> (String, HostWorld) {
       var world = HostWorld(limits)
@@ -255,7 +255,7 @@ struct HostMachineTests {
     #expect(steps > 20_000)
   }
 
-  /// Lets everything come to its end that can.
+  /// Performs service, responses, dials and stream limits until every request has ended.
   private static func drain(_ world: inout HostWorld) {
     for _ in 0..<500 where world.faults.isEmpty {
       let choices = world.choices(mostRequests: 0)

@@ -4,8 +4,8 @@ import Lastro
 
 @testable import LastroHTTP
 
-/// Requests, dials and connections around a ``HostMachine``, as a plain model: it performs the machine's steps, and
-/// knows what may happen next.
+/// A plain model of the requests, dials and connections around a ``HostMachine``. It performs the machine's steps, and
+/// knows the possible next events.
 struct HostWorld: Hashable {
   /// An event that may happen.
   enum Choice: Hashable {
@@ -19,16 +19,16 @@ struct HostWorld: Hashable {
     case finish(UInt64)
     /// The response is complete or failed, and the connection closes.
     case lose(UInt64)
-    /// The connection closes before a byte of the response: the request is sent again on a fresh one.
+    /// The connection closes before a byte of the response, and the request is sent again on a fresh connection.
     case resend(UInt64)
     case drain(UInt64)
-    /// A free connection is closed by its server, which is noticed when it is used.
+    /// The server closes a free connection, and the client notices when it uses the connection.
     case die(UInt64)
-    /// The same, noticed at once.
+    /// The server closes a free connection, and the client notices at once.
     case closeIdle(UInt64)
     case allow(UInt64, Int)
     case goAway(UInt64)
-    /// A connection of HTTP/2 ends. Its requests fail, or are sent again.
+    /// An HTTP/2 connection ends. Its requests fail, or are sent again.
     case end(UInt64, sendsAgain: Bool)
     case requireHTTP1
     case service
@@ -46,7 +46,7 @@ struct HostWorld: Hashable {
     var isMultiplexed = false
     var allowed = 1
     var isRetired = false
-    /// Whether it has died, and this was not noticed.
+    /// Whether the connection has died without the client noticing.
     var isDead = false
     var served = 0
   }
@@ -56,12 +56,13 @@ struct HostWorld: Hashable {
   private(set) var requests: [UInt64: RequestState] = [:]
   private(set) var connections: [UInt64: Connection] = [:]
   private(set) var dials: Set<UInt64> = []
-  /// Connections that the machine called idle.
+  /// The connections that the machine reported as idle.
   private(set) var idle: Set<UInt64> = []
   private(set) var wantsService = false
-  /// Whether the server may speak HTTP/2, as far as the last link and its own word say. Then requests share a dial.
+  /// Whether the server may speak HTTP/2, according to the last link and the server itself. If so, requests share a
+  /// dial.
   private var maySpeakHTTP2: Bool
-  /// Whether the options or the server insist on HTTP/1.1.
+  /// Whether the options or the server require HTTP/1.1.
   private var requiresHTTP1: Bool
   private var wantsFresh: Set<UInt64> = []
   private var latest: UInt64 = 0
@@ -79,9 +80,9 @@ struct HostWorld: Hashable {
 
   // MARK: What may happen
 
-  /// Returns what may happen next, in a fixed order.
+  /// Returns the possible next events, in a fixed order.
   ///
-  /// - Parameter mostRequests: requests in all.
+  /// - Parameter mostRequests: the maximum number of requests in total.
   func choices(mostRequests: Int) -> [Choice] {
     if wantsService { return [.service] }
     var choices: [Choice] = requests.count < mostRequests ? [.request] : []
@@ -197,7 +198,7 @@ struct HostWorld: Hashable {
     tell(.ended(connection))
   }
 
-  /// A request leaves its connection, which is free then.
+  /// Removes a request from its connection, which becomes free.
   private mutating func leave(_ request: UInt64, as state: RequestState, _ waiting: (inout HostWorld) -> Void) {
     switch requests[request] {
     case .waiting:
@@ -319,7 +320,7 @@ struct HostWorld: Hashable {
     return .init(isFresh: isFresh, mayServe: limits.keepsIdle || isFresh, mayIdle: limits.keepsIdle)
   }
 
-  /// Checks what must be so after every event.
+  /// Checks the invariants that hold after every event.
   private mutating func check() {
     let waiting = requests.filter { $0.value == .waiting }.keys
     for request in requests.keys where machine.isWaiting(request) != waiting.contains(request) {
@@ -350,6 +351,6 @@ struct HostWorld: Hashable {
     }
   }
 
-  /// Whether a connection of HTTP/2 ends with its last stream.
+  /// Returns whether an HTTP/2 connection ends with its last stream.
   private func isRetired(_ connection: UInt64) -> Bool { connections[connection]?.isRetired == true }
 }

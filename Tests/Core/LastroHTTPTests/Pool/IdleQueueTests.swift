@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroHTTP
 
-/// Connections, hosts and options that no request uses: which of them are kept.
+/// The selection of unused connections, hosts and options that are kept.
 @Suite("What is kept idle", .timeLimit(.minutes(5)))
 struct IdleQueueTests {
   @Test("the first is the one that has been idle for longest, whatever was taken and given back", arguments: 0..<20)

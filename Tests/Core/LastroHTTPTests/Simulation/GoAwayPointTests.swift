@@ -32,11 +32,11 @@ struct GoAwayPointTests {
     return sums
   }
 
-  /// Returns the plans to run: all of them or, where not every case is asked for, a stride of a share of them.
+  /// Returns the plans to run: all plans, or a stride over a share of them if the test run is reduced.
   ///
-  /// - Parameter share: the share of them that the stride is applied to. Default 1.
+  /// - Parameter share: the share of the plans to which the stride applies. Default: 1.
   private func some(of plans: [GoAwayRun.Plan], share: Double = 1) -> [GoAwayRun.Plan] {
-    // Shuffled, so that no stride picks a single kind.
+    // The plans are shuffled, so that no stride selects a single kind.
     var random = SeededGenerator(seed: 1)
     let count = SeedStride.value == 1 ? plans.count : Int(Double(plans.count) * share)
     return SeedStride.some(of: Array(plans.shuffled(using: &random).prefix(count)))
@@ -50,7 +50,7 @@ struct GoAwayPointTests {
       GoAwayRun.Plan(
         uploads: 100, point: point, lastStream: lastStream, capacity: point.isMultiple(of: 3) ? 1_000 : .max)
     }
-    // All of them take half a minute in a debug build.
+    // Running all plans takes half a minute in a debug build.
     let plans = some(of: all, share: 0.2)
     let sums = run(plans)
     #expect(sums.runs == plans.count && sums.goAways == sums.runs && sums.runs > 0)
@@ -61,7 +61,7 @@ struct GoAwayPointTests {
     "The same holds for few uploads on new and used connections, whatever part of them the peer has accepted",
     arguments: [true, false])
   func few(isWarm: Bool) {
-    // Without the server's limits, a client sends a body in a single frame.
+    // A client that does not know the server's limits sends a body in a single frame.
     let points = 1...5 * (isWarm ? GoAwayRun.frames : 2)
     var plans: [GoAwayRun.Plan] = []
     for point in points {

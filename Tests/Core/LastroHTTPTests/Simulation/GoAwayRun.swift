@@ -9,10 +9,10 @@ import Testing
 
 @testable import LastroHTTP
 
-/// Uploads over HTTP/2 at a time, to a server that sends GOAWAY after a number of their frames.
+/// Concurrent uploads over HTTP/2 to a server that sends GOAWAY after a number of their frames.
 ///
-/// The application of the server begins an upload when it is complete. Those with even numbers are POSTs, which the
-/// client may not repeat, and the others PUTs, which it may.
+/// The application of the server begins an upload when it is complete. Uploads with even numbers are POSTs, which the
+/// client may not repeat. The others are PUTs, which it may repeat.
 final class GoAwayRun {
   /// The last stream that GOAWAY names. None that the application has begun is excluded.
   enum LastStream: CaseIterable, Sendable {
@@ -24,9 +24,9 @@ final class GoAwayRun {
     case current
     /// The latest stream that the server knows.
     case latest
-    /// The highest stream that there can be, and at once the latest that is known: a graceful shutdown.
+    /// The highest possible stream, followed at once by the latest known stream: a graceful shutdown.
     case highest
-    /// The stream of the latest frame. The connection then ends without a response to the streams that are not
+    /// The stream of the latest frame. The connection then ends without a response to the streams that were not
     /// excluded.
     case cut
   }
@@ -36,11 +36,11 @@ final class GoAwayRun {
     /// The number of frames after which GOAWAY is sent.
     var point: Int
     var lastStream: LastStream
-    /// The bytes that the client may have under way.
+    /// The maximum number of bytes that the client may have in flight.
     var capacity = Int.max
     /// Whether the connection has served a request, so that the client knows the server's limits.
     var isWarm = true
-    /// Whether every connection ends so, and not the first alone.
+    /// Whether every connection ends this way, and not only the first.
     var repeats = false
   }
 
@@ -48,21 +48,21 @@ final class GoAwayRun {
     var call: VirtualCall
     var path: String
     var isRepeatable: Bool
-    /// The number of streams whose head the server has taken.
+    /// The number of streams whose head the server has received.
     var heads = 0
     var processed = 0
   }
 
-  /// Bytes of an upload in a frame, where the client knows the server's limits.
+  /// The number of body bytes in a frame if the client knows the server's limits.
   private static let window = 8
   private static let body = "an upload of 3 frames..."
-  /// The frames of an upload, with its head.
+  /// The number of frames of an upload, including its head.
   static let frames = 1 + body.utf8.count / window
 
   private let plan: Plan
   private let engine = VirtualEngine()
   private var uploads: [Upload] = []
-  /// The numbers of the uploads that the first server knew at GOAWAY: those it still took, and those it excluded.
+  /// The numbers of the uploads that the first server knew at GOAWAY: the accepted ones and the excluded ones.
   private var kept: Set<Int> = []
   private var excluded: Set<Int> = []
   private var hasBegun = false
@@ -180,7 +180,7 @@ final class GoAwayRun {
   /// Checks that an upload was sent again if it was excluded, and only then.
   private func checkStreams(_ upload: Upload, _ number: Int, resends: Int) {
     if plan.lastStream == .cut, !excluded.contains(number) {
-      // The response of one that was kept may have been lost.
+      // The response to an accepted upload may have been lost.
       let most = kept.contains(number) && !upload.isRepeatable ? 0 : 1
       expect(resends <= most, "\(upload.path) was sent again \(resends) times")
       return expect(upload.heads <= 1 + resends, "\(upload.path) has had \(upload.heads) streams")
@@ -195,11 +195,11 @@ final class GoAwayRun {
   private func check(_ error: TransportError, of upload: Upload, _ number: Int) {
     let words = "\(upload.path) failed: \(error.words), sent: \(error.requestSent)"
     if plan.repeats {
-      // It was excluded each time.
+      // The upload was excluded each time.
       expect(error.code == .http2Failure && !error.requestSent && upload.processed == 0, words)
     } else {
       expect(plan.lastStream == .cut && error.code == .connectionLost && error.requestSent, words)
-      // A reset loses the GOAWAY that excludes streams.
+      // A reset discards the GOAWAY that excludes streams.
       expect(!upload.isRepeatable && (kept.contains(number) || !plan.point.isMultiple(of: 2)), words)
     }
   }

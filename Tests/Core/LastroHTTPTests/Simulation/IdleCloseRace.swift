@@ -9,7 +9,8 @@ import Testing
 
 @testable import LastroHTTP
 
-/// Requests over HTTP/1.1 that take idle connections at the moment at which their server closes them, from one seed.
+/// HTTP/1.1 requests that use idle connections at the moment at which their server closes them, generated from one
+/// seed.
 ///
 /// GETs, which may be sent again, and POSTs alternate. Each response carries the number of its request.
 final class IdleCloseRace {
@@ -17,15 +18,15 @@ final class IdleCloseRace {
   enum Moment: CaseIterable {
     /// The client has noticed the end before the request is made.
     case earlier
-    /// The end comes in the turn in which the request is made, before it.
+    /// The end arrives in the turn in which the request is made, before the request.
     case justBefore
-    /// The same, behind the request.
+    /// The end arrives in the turn in which the request is made, after the request.
     case justAfter
-    /// The request is on its way.
+    /// The request is in flight.
     case onTheWay
     /// The server has accepted a part of the request.
     case midRequest
-    /// The request has come whole, and the application has not begun it.
+    /// The request has arrived completely, and the application has not begun it.
     case beforeProcessing
     /// The application has begun the request, and there is no response.
     case beforeResponse
@@ -85,7 +86,7 @@ final class IdleCloseRace {
     if moment == .beforeResponse || moment == .afterResponse { close(server.far, link) }
   }
 
-  /// Closes a connection from the server's side. Its application gets nothing that comes later.
+  /// Closes a connection from the server's side. Its application receives no later bytes.
   private func close(_ far: MemoryPeer, _ link: Int32) {
     guard closed.insert(link).inserted else { return }
     if let moment = moments[link] { closes[moment, default: 0] += 1 }
@@ -153,7 +154,7 @@ final class IdleCloseRace {
     if !condition { faults.append("seed \(seed): \(fault())") }
   }
 
-  /// Checks the outcome of a request. False: it failed.
+  /// Returns whether a request succeeded, and checks its outcome.
   private func check(_ number: Int, _ call: VirtualCall) -> Bool {
     let isGET = number.isMultiple(of: 2), count = processed[number]
     switch call.outcome {

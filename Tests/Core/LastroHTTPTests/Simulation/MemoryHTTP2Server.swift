@@ -5,16 +5,16 @@ import Lastro
 @testable import LastroHTTP
 @testable import LastroTesting
 
-/// A server of HTTP/2 at the far end of a link, frame by frame.
+/// An HTTP/2 server at the far end of a link, which works frame by frame.
 final class MemoryHTTP2Server {
   typealias Frame = LoopbackHTTP2Frame
 
   unowned let far: MemoryPeer
-  /// The most streams at a time; more are refused. `nil`: no limit.
+  /// The maximum number of concurrent streams; the server refuses further ones. `nil`: no limit.
   let streams: UInt32?
   /// Called at the head of a request that is not refused, with its body still to come.
   var onHead: ((MemoryHTTP2Server, MemoryRequest) -> Void)?
-  /// Called after each frame of a request, be it refused or not.
+  /// Called after each frame of a request, even if the request is refused.
   var onFrame: ((MemoryHTTP2Server, Frame) -> Void)?
   /// Called when a request is complete.
   var onRequest: (MemoryHTTP2Server, MemoryRequest) -> Void
@@ -23,7 +23,7 @@ final class MemoryHTTP2Server {
   /// The streams that are open, with their requests.
   private(set) var open: [UInt32: MemoryRequest] = [:]
   private(set) var mostOpen = 0
-  /// The streams that were refused for the limit.
+  /// The streams that were refused because of the limit.
   private(set) var refused: [UInt32] = []
   /// The streams that the client has reset.
   private(set) var resets: [UInt32] = []
@@ -31,13 +31,14 @@ final class MemoryHTTP2Server {
   var answersPings = true
   private(set) var latestStream: UInt32 = 0
   private var hasPreface = false
-  /// Nothing is sent before the settings (RFC 9113 §3.4).
+  /// The time of the server's settings. It sends no other frame before them (RFC 9113 §3.4).
   private let settingsAt: Duration
   /// The last stream that was announced as processed.
   private var lastProcessed = UInt32.max
   private let decoder = try? HeaderBlock.Decoder()
 
-  /// - Parameter window: the bytes of each upload that may be sent before the server allows more.
+  /// - Parameter window: the number of bytes of each upload that the client may send before the server grants more
+  ///   credit.
   init(
     _ far: MemoryPeer, streams: UInt32? = nil, window: UInt32? = nil, settingsAfter delay: Duration = .zero,
     _ onRequest: @escaping (MemoryHTTP2Server, MemoryRequest) -> Void
@@ -125,14 +126,14 @@ final class MemoryHTTP2Server {
     far.send(frame.bytes, after: max(delay, settingsAt - far.now))
   }
 
-  /// Takes no more streams, and does not process those above one.
+  /// Sends GOAWAY, and drops all streams above the last one.
   func goAway(lastStream: UInt32) {
     lastProcessed = lastStream
     for stream in open.keys where stream > lastStream { open[stream] = nil }
     send(.goAway(lastStream: lastStream))
   }
 
-  /// Responds to a request, unless it has been reset by then.
+  /// Responds to a request, unless it has been reset in the meantime.
   func respond(_ body: String, to request: MemoryRequest, status: Int = 200, after delay: Duration = .zero) {
     far.act(after: delay) { [self] in
       guard open.removeValue(forKey: request.stream) != nil else { return }
@@ -148,14 +149,14 @@ final class MemoryHTTP2Server {
 }
 
 extension MemoryPeer {
-  /// Performs an action later, unless the connection has closed by then.
+  /// Performs an action later, unless the connection has closed in the meantime.
   func act(after delay: Duration, _ body: @escaping () -> Void) {
     later(delay) { [weak self] in if self?.isClosed == false { body() } }
   }
 }
 
 extension MemoryNetwork {
-  /// Has every dial open a link to a server of HTTP/2.
+  /// Makes every dial open a link to an HTTP/2 server.
   ///
   /// - Parameter made: called with each server.
   func serveHTTP2(

@@ -4,8 +4,8 @@ import Lastro
 
 @testable import LastroHTTP
 
-/// The near end of a connection in memory, which an engine has. The script of its far end (``MemoryPeer``) decides what
-/// becomes of bytes, and when.
+/// The near end of a connection in memory, which the engine uses. The script of its far end (``MemoryPeer``) decides
+/// what happens to the bytes, and when.
 final class MemoryLink: Link {
   let facts: LinkFacts
   let id: Int32
@@ -13,15 +13,15 @@ final class MemoryLink: Link {
   private unowned var user: (any LinkUser)?
   private(set) var far: MemoryPeer
 
-  /// Whether the rules in force are those that it was dialed under. A test changes it.
+  /// Whether the current rules are those under which the link was dialed. Tests change it.
   var isCurrent = true
-  /// The response to the next questions whether a request may go out.
+  /// The answer to checks whether a request may be sent; `nil` admits every request.
   var admission: LinkAdmission?
-  /// The most bytes that one read returns.
+  /// The maximum number of bytes that one read returns.
   var readLimit = Int.max
   private(set) var isClosed = false
   private(set) var failure: TransportError?
-  /// Bytes that have come and were not read.
+  /// The bytes that have arrived and were not read.
   private var incoming: ArraySlice<UInt8> = []
   private var end: LinkStep?
 
@@ -58,7 +58,7 @@ final class MemoryLink: Link {
   }
 
   var hasInput: Bool { !isClosed && (!incoming.isEmpty || end != nil) }
-  /// Readiness is reported of every byte that has come, as with a plain socket.
+  /// The link reports readiness for every byte that has arrived, as a plain socket does.
   var hidesInput: Bool { false }
   var mayHaveMore: Bool { hasInput }
 
@@ -120,27 +120,26 @@ final class MemoryLink: Link {
   }
 }
 
-/// The far end of a connection in memory: the peer, by script.
+/// The far end of a connection in memory: the peer, controlled by a script.
 ///
-/// Its functions act after a delay of the network's clock, in the order in which they were called where the delays are
-/// equal.
+/// Its functions act after a delay of the network's clock. Actions with equal delays run in the order of their calls.
 final class MemoryPeer {
   private unowned let network: MemoryNetwork
   weak var near: MemoryLink?
   let isTLS: Bool
-  /// The bytes that have come and that the script has not removed.
+  /// The bytes that have arrived and that the script has not removed.
   var received: [UInt8] = []
-  /// The bytes that have come in all.
+  /// The total number of bytes that have arrived.
   private(set) var total = 0
-  /// Called when bytes have come.
+  /// Called when bytes have arrived.
   var onBytes: (MemoryPeer) -> Void = { _ in }
   /// Called when the near end has closed.
   var onClose: (MemoryPeer) -> Void = { _ in }
-  /// The time that bytes take in this direction.
+  /// The time that bytes take to arrive in this direction.
   var latency = Duration.zero
-  /// The most bytes that are accepted and have not come: the near end's writes wait for room.
+  /// The maximum number of bytes that are accepted and have not arrived. The near end's writes wait for room.
   var capacity = Int.max { didSet { near?.noteReadiness() } }
-  /// Whether bytes that are accepted arrive, and are acknowledged. Without, they fill the capacity.
+  /// Whether accepted bytes arrive and are acknowledged. If not, they fill the capacity.
   var accepts = true {
     didSet {
       guard accepts, !held.isEmpty else { return }
@@ -149,10 +148,10 @@ final class MemoryPeer {
       arrived(bytes)
     }
   }
-  /// Whether it is known how far bytes have come.
+  /// Whether the delivery of bytes is reported.
   var reportsDelivery = true
   private(set) var isClosed = false
-  /// Bytes that were accepted and wait for ``accepts``.
+  /// The accepted bytes that wait for ``accepts``.
   private var held: [UInt8] = []
   private var queued = 0
   private var acknowledgedAt: Int64?
@@ -162,7 +161,7 @@ final class MemoryPeer {
     self.isTLS = isTLS
   }
 
-  /// Lets so many of the held bytes arrive.
+  /// Lets a number of the held bytes arrive.
   func accept(_ count: Int) {
     let bytes = Array(held.prefix(count))
     held.removeFirst(bytes.count)
@@ -223,7 +222,7 @@ final class MemoryPeer {
 
   func send(_ text: String, after delay: Duration = .zero) { send(text.utf8, after: delay) }
 
-  /// Ends its direction.
+  /// Ends the peer's direction of the connection.
   func end(isClean: Bool = true, after delay: Duration = .zero) {
     network.after(delay) { [weak near = near] in near?.ended(.end(isClean: isClean)) }
   }

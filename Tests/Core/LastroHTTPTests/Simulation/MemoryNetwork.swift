@@ -5,12 +5,12 @@ import LastroTesting
 
 @testable import LastroHTTP
 
-/// The network of a simulation: opens links in memory after virtual dials, and performs at their time the actions that
-/// scripts have delayed. Guest of a loop that its caller turns.
+/// The network of a simulation. It opens links in memory after virtual dials, and performs delayed actions of scripts
+/// when they are due. It is a guest of a loop that its caller turns.
 final class MemoryNetwork: LoopGuest {
   /// The outcome of a dial.
   enum Dial {
-    /// A link opens after the given time. `prepare` sets it up and gives its far end a script.
+    /// A link opens after the given time. `prepare` sets up the link and the script of its far end.
     case open(after: Duration = .zero, prepare: (MemoryLink) -> Void)
     case failed(TransportError, after: Duration = .zero)
     /// No outcome is ever reported.
@@ -22,11 +22,11 @@ final class MemoryNetwork: LoopGuest {
 
   let clock: ManualClock
   let reactor: SimulatedReactor
-  /// Decides what becomes of a dial.
+  /// Decides the outcome of a dial.
   var dialing: (LinkDial) -> Dial = { _ in .never }
-  /// The protocol that a server chooses of those that are offered.
+  /// Returns the protocol that a server chooses among the offered ones.
   var applicationProtocol: (LinkDial) -> String? = { dial in dial.request.tls == nil ? nil : "http/1.1" }
-  /// All dials that were begun, in order.
+  /// All dials that were started, in order.
   private(set) var dials: [LinkDial] = []
   /// The dials that were cancelled, in order.
   private(set) var cancelled: [LinkDial] = []
@@ -44,7 +44,7 @@ final class MemoryNetwork: LoopGuest {
     var body: () -> Void
   }
 
-  /// The earliest last.
+  /// The pending actions; the earliest is last.
   private var actions: [Action] = []
   private var actionCount = 0
 
@@ -87,7 +87,7 @@ final class MemoryNetwork: LoopGuest {
   func ready(_ ready: Readiness) { openLinks.first { $0.id == ready.descriptor }?.ready(ready) }
 
   func turn(now: Int64) {
-    // What comes of them is for the next turn.
+    // Actions that these actions schedule run in the next turn.
     let latest = actionCount
     while let index = actions.lastIndex(where: { $0.time <= now && $0.turn <= latest }) {
       actions.remove(at: index).body()
@@ -100,9 +100,9 @@ final class MemoryNetwork: LoopGuest {
 
   // MARK: Dials
 
-  /// Begins a dial.
+  /// Starts a dial.
   ///
-  /// - Parameter isWanted: whether the dial is still wanted: otherwise no link opens.
+  /// - Parameter isWanted: returns whether the dial is still wanted. If not, no link opens.
   func begin(
     _ dial: LinkDial, while isWanted: @escaping () -> Bool,
     _ outcome: @escaping (Result<MemoryLink, TransportError>) -> Void
@@ -136,7 +136,7 @@ final class MemoryNetwork: LoopGuest {
 
 /// The connector of an engine over a ``MemoryNetwork``.
 final class MemoryConnector: Connector {
-  /// The state of every route. It does not keep the connector alive, because the network has the routes of its dials.
+  /// The state of every route. It does not keep the connector alive, because the network holds the routes of its dials.
   private final class State: RouteState {
     private weak var connector: MemoryConnector?
 
@@ -149,7 +149,7 @@ final class MemoryConnector: Connector {
 
   private let network: MemoryNetwork
   private var dials: [UInt64: LinkDial] = [:]
-  /// Whether it must be checked before a request if links are current.
+  /// Whether a check must precede the next request, to find out whether links are current.
   var mustCheck = false
   /// The time that a check takes.
   var checkTime = Duration.zero
@@ -157,10 +157,10 @@ final class MemoryConnector: Connector {
 
   init(_ network: MemoryNetwork) { self.network = network }
 
-  /// The number of dials that have no outcome.
+  /// The number of dials without an outcome.
   var dialCount: Int { dials.count }
 
-  /// The number of dials to a host that have no outcome.
+  /// Returns the number of dials to a host without an outcome.
   func dialsUnderWay(to host: String) -> Int {
     dials.values.count { $0.target.host.text == host }
   }

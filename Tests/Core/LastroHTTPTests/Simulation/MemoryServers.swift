@@ -11,13 +11,13 @@ struct MemoryRequest {
   var target = ""
   var fields: [(name: String, value: String)] = []
   var body: [UInt8] = []
-  /// The stream of HTTP/2; 0 over HTTP/1.1.
+  /// The HTTP/2 stream; 0 over HTTP/1.1.
   var stream: UInt32 = 0
 
   func value(_ name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
 }
 
-/// A server of HTTP/1.1 at the far end of a link.
+/// An HTTP/1.1 server at the far end of a link.
 final class MemoryHTTP1Server {
   unowned let far: MemoryPeer
   /// The requests that were read, in order.
@@ -31,7 +31,7 @@ final class MemoryHTTP1Server {
   init(_ far: MemoryPeer, _ onRequest: @escaping (MemoryHTTP1Server, MemoryRequest) -> Void) {
     self.far = far
     self.onRequest = onRequest
-    // The far end owns its server.
+    // The far end keeps its server alive.
     far.onBytes = { [self] _ in read() }
   }
 
@@ -71,7 +71,7 @@ final class MemoryHTTP1Server {
 
   private static let blank: [UInt8] = [13, 10, 13, 10]
 
-  /// The bytes of a response with a length.
+  /// Returns the bytes of a response with a length.
   static func response(
     _ body: String, status: Int = 200, fields: KeyValuePairs<String, String> = [:]
   ) -> String {
@@ -87,7 +87,7 @@ final class MemoryHTTP1Server {
 }
 
 extension MemoryNetwork {
-  /// Has every dial open a link to a server of HTTP/1.1.
+  /// Makes every dial open a link to an HTTP/1.1 server.
   func serveHTTP1(
     after delay: Duration = .zero, _ onRequest: @escaping (MemoryHTTP1Server, MemoryRequest) -> Void
   ) {
@@ -96,7 +96,7 @@ extension MemoryNetwork {
     }
   }
 
-  /// Has every dial open a link to a server that responds with the target of each request.
+  /// Makes every dial open a link to a server that responds with the target of each request.
   func echo(after delay: Duration = .zero, response responseDelay: Duration = .zero) {
     serveHTTP1(after: delay) { server, request in server.respond(request.target, after: responseDelay) }
   }

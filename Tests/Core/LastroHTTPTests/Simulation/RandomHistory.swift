@@ -9,18 +9,19 @@ import Testing
 
 @testable import LastroHTTP
 
-/// A random history of an engine of few connections: requests, cancellations, responses, cuts and time, from one seed.
+/// A random history of an engine with few connections: requests, cancellations, responses, cuts and time, generated
+/// from one seed.
 ///
-/// After every step it is compared to what a reader of the network alone knows: who was answered, which connection has
-/// which request, and which limits hold.
+/// After every step, the history is compared with the facts that are visible on the network alone: which requests were
+/// answered, which connection carries which request, and which limits hold.
 final class RandomHistory {
   /// The servers of a history, and the connections to them.
   struct Plan: Sendable, CustomTestStringConvertible {
     var isHTTP2: Bool
-    /// The number of streams that a server allows at a time; `nil` for a random number of few.
+    /// The number of concurrent streams that a server allows; `nil` for a small random number.
     var streams: UInt32?
-    /// Whether no connection is kept, so that every request finds none or one that others have opened just now. `nil`
-    /// for random limits.
+    /// Whether no connection is kept, so that each request finds no connection or a newly opened one. `nil` for random
+    /// limits.
     var isCold: Bool?
 
     var testDescription: String {
@@ -29,23 +30,23 @@ final class RandomHistory {
     }
   }
 
-  /// A request, and what the servers have seen of it.
+  /// A request, and the servers' record of it.
   private struct Entry {
     var call: VirtualCall
     var target: String
     var host: String
     var isRepeatable: Bool
     var deadline: Duration
-    /// The number of times that a server has had its head, and has not refused it.
+    /// The number of times that a server has received the request's head without refusing it.
     var served = 0
-    /// The link whose server has it and has not answered.
+    /// The link whose server has the request and has not answered.
     var link: Int32?
   }
 
   private let seed: UInt64
   private let plan: Plan
   private var isHTTP2: Bool { plan.isHTTP2 }
-  /// Whether bytes take time, so that an end and a request may pass each other on the way.
+  /// Whether bytes take time, so that an end and a request may cross.
   private let isSlow: Bool
   private var random: SeededGenerator
   private let engine: VirtualEngine
@@ -58,12 +59,12 @@ final class RandomHistory {
   private var hosts: [Int32: String] = [:]
   private var servers: [MemoryHTTP2Server] = []
   private(set) var faults: [String] = []
-  /// The outcomes, by their words: a history without variety proves little.
+  /// The number of outcomes by their words. A history without variety proves little.
   private(set) var outcomes: [String: Int] = [:]
   /// The events that servers and callers saw, in order.
   private(set) var trace: [String] = []
   private(set) var resends = 0
-  /// The number of requests that were cancelled, at any time of their lives.
+  /// The number of requests that were cancelled at any stage.
   private(set) var cancellations = 0
 
   init(seed: UInt64, _ plan: Plan) {
@@ -90,7 +91,7 @@ final class RandomHistory {
   }
 
   private static let late = TransportError(stage: .timeout, code: .connectTimeout, message: "late", hint: "-")
-  /// The time behind its limit after which a late dial fails.
+  /// The time after its limit at which a late dial fails.
   private static let lateness = Duration.seconds(30)
 
   private func chance(_ percent: Int) -> Bool { .random(in: 0..<100, using: &random) < percent }
@@ -102,7 +103,7 @@ final class RandomHistory {
   // MARK: Servers
 
   private func dial(_ dial: LinkDial) -> MemoryNetwork.Dial {
-    // A dialer that is late: the request's own limit passes first. A dial whose request found another connection ends.
+    // The dialer is late, so the request's own limit passes first. A dial whose request found another connection ends.
     if hasFaults, chance(5) {
       return .failed(Self.late, after: (dial.request.connectTimeout ?? dial.deadline ?? .zero) + Self.lateness)
     }
@@ -124,14 +125,14 @@ final class RandomHistory {
     }
   }
 
-  /// Returns the number of a request. `nil`: it is none of the history's.
+  /// Returns the number of a request; `nil` if the request does not belong to the history.
   private func number(of request: MemoryRequest) -> Int? {
     if let number = Int(request.target.dropFirst()), entries.indices.contains(number) { return number }
     faults.append("a request that nobody made: \(request.target)")
     return nil
   }
 
-  /// Notes that a server has the head of a request.
+  /// Records that a server has received the head of a request.
   private func received(_ request: MemoryRequest, on link: Int32) {
     guard let index = number(of: request) else { return }
     trace.append("\(request.target) on \(link)")
@@ -139,13 +140,13 @@ final class RandomHistory {
     entries[index].link = link
   }
 
-  /// A connection has closed.
+  /// Records that a connection has closed.
   private func left(_ link: Int32) {
     trace.append("closed \(link)")
     for index in current where entries[index].link == link { entries[index].link = nil }
   }
 
-  /// Chooses what becomes of a request, of a hundred.
+  /// Returns a random number below 100 that decides the response to a request; 50 if there are no faults.
   private func choice() -> Int { hasFaults ? Int.random(in: 0..<100, using: &random) : 50 }
 
   private func respond(_ server: MemoryHTTP1Server, _ request: MemoryRequest) {
@@ -216,7 +217,7 @@ final class RandomHistory {
 
   // MARK: Steps
 
-  /// Performs a history, and returns its faults.
+  /// Runs a history of a number of steps, and records its faults.
   func run(steps: Int) {
     for step in 0..<steps {
       switch Int.random(in: 0..<100, using: &random) {
@@ -235,7 +236,7 @@ final class RandomHistory {
     end()
   }
 
-  /// Performs a history of bursts in which one request in three is cancelled, at any time of its life.
+  /// Runs a history of bursts in which one request in three is cancelled, at any stage.
   func run(cancellingFor duration: Duration) {
     if plan.isCold == false { warmUp() }
     let end = engine.clock.now + duration, burst = 2...max(10, min(40, Int(plan.streams ?? 1)))
@@ -251,7 +252,7 @@ final class RandomHistory {
       engine.advance(by: delay(upTo: 1_200))
       check("at \(engine.clock.now)")
     }
-    // Every deadline passes, and every dial ends.
+    // Every deadline has passed, and every dial has ended.
     engine.advance(by: .seconds(20) + Self.lateness)
     let holdings = engine.holdings, most = engine.settings.idleConnections
     expect(!holdings.hasExchanges && holdings.dials == 0, "the engine holds \(holdings)")
@@ -273,7 +274,7 @@ final class RandomHistory {
     }
   }
 
-  /// Has a connection to each host, and its server's limits known, before anything fails.
+  /// Opens a connection to each host, so that the server's limits are known before any fault.
   private func warmUp() {
     hasFaults = false
     for _ in 0..<20 { submit() }
@@ -282,7 +283,7 @@ final class RandomHistory {
     hasFaults = true
   }
 
-  /// Begins a request, and cancels one in three: at once, or in the middle of a turn of the loop.
+  /// Starts a request, and cancels one in three: at once, or in the middle of a turn of the loop.
   private func submitCancelling() {
     submit()
     guard Int.random(in: 0..<3, using: &random) == 0, let call = entries.last?.call else { return }
@@ -290,8 +291,8 @@ final class RandomHistory {
     if chance(10) { call.job.cancel() } else { engine.network.after(delay()) { call.job.cancel() } }
   }
 
-  /// Holds up what the client sends on a connection for a while. Only where bytes take time, or a request that has not
-  /// arrived would pass for one that waits.
+  /// Blocks the client's bytes on a connection for a while. Does so only if bytes take time; otherwise a request that
+  /// has not arrived would be mistaken for a waiting one.
   private func stall() {
     guard isSlow, let far = engine.network.openLinks.randomElement(using: &random)?.far else { return }
     far.accepts = false
@@ -309,7 +310,7 @@ final class RandomHistory {
     request.allowsResend = isRepeatable
     if chance(30) { request.idleTimeout = .milliseconds(Int.random(in: 500...4_000, using: &random)) }
     if chance(30) { request.connectTimeout = .milliseconds(Int.random(in: 100...2_000, using: &random)) }
-    // Its number is known before it goes out, which it may at once.
+    // The number is determined first, because the request may be sent at once.
     let call = engine.prepare(request)
     current.append(number)
     entries.append(
@@ -335,7 +336,7 @@ final class RandomHistory {
     let active = current.count { !entries[$0].call.isOver }
     expect(engine.activeJobs == active, "\(engine.activeJobs) jobs are counted, \(active) are open \(place)")
     if !isHTTP2 { for host in ["a", "b"] { checkHost(host, place) } }
-    // What is on its way to a server arrives within seconds.
+    // Bytes that are in flight to a server arrive within seconds.
     current.removeAll { entries[$0].call.isOver && now > entries[$0].deadline + .seconds(30) }
   }
 

@@ -10,12 +10,12 @@ import Testing
 
 @Suite("Limits of requests, in virtual time")
 struct VirtualDeadlineTests {
-  /// A stage at which a request stays.
+  /// The stage at which a request stays.
   enum Stage: CaseIterable {
     case queued, dialing, head, body, upload
   }
 
-  /// Makes an engine whose next request for `h` stays at a stage.
+  /// Returns an engine whose next request for `h` stays at a stage.
   private func engine(at stage: Stage) -> VirtualEngine {
     let engine = VirtualEngine { $0.connectionsPerHost = 1 }
     let network = engine.network

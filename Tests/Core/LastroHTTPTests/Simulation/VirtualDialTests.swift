@@ -12,7 +12,7 @@ import Testing
 struct VirtualDialTests {
   private let refusal = TransportError(stage: .connect, code: .connectFailed, message: "refused", hint: "listen")
 
-  /// Gives dials their outcomes in order: an open link to a server that echoes, or a failure, after so many seconds.
+  /// Sets the outcomes of dials in order: an open link to an echo server, or a failure, after a number of seconds.
   private func script(_ network: MemoryNetwork, _ outcomes: [(opens: Bool, seconds: Int)]) {
     network.dialing = { [refusal] _ in
       let (opens, seconds) = outcomes[network.dials.count - 1]

@@ -9,8 +9,8 @@ import Testing
 
 @testable import LastroHTTP
 
-/// An engine under virtual time, over links in memory, that the test turns on its own thread: nothing waits, nothing
-/// runs beside the test, and equal histories have equal outcomes.
+/// An engine under virtual time, over links in memory. The test turns it on its own thread: no call blocks, no code
+/// runs concurrently with the test, and equal histories have equal outcomes.
 final class VirtualEngine {
   let clock = ManualClock(now: .seconds(1_000))
   let network: MemoryNetwork
@@ -45,14 +45,14 @@ final class VirtualEngine {
 
   // MARK: Requests
 
-  /// Begins a request, without a turn of the loop.
+  /// Starts a request without a turn of the loop.
   func submit(_ request: TransferRequest) -> VirtualCall {
     let call = prepare(request)
     begin(call)
     return call
   }
 
-  /// Makes a request's job, for ``begin(_:)``.
+  /// Creates a request's job, for ``begin(_:)``.
   func prepare(_ request: TransferRequest) -> VirtualCall {
     let asks: ResponseReader.Request = request.head.method == .head ? .head : .ordinary
     return VirtualCall(
@@ -63,7 +63,7 @@ final class VirtualEngine {
     if !port.start(call.job) { call.job.finish(.shutDown, facts: nil) }
   }
 
-  /// Begins a request, and turns the loop until nothing is ready.
+  /// Starts a request, and turns the loop until nothing is ready.
   func start(_ request: TransferRequest, sourceLocation: SourceLocation = #_sourceLocation) -> VirtualCall {
     let call = submit(request)
     settle(sourceLocation: sourceLocation)
@@ -84,7 +84,7 @@ final class VirtualEngine {
     }
   }
 
-  /// Moves the clock, and stops at each time at which the loop has something to do.
+  /// Advances the clock, and stops at each time at which the loop has work.
   func advance(by duration: Duration, sourceLocation: SourceLocation = #_sourceLocation) {
     let end = clock.now + duration
     settle(sourceLocation: sourceLocation)
@@ -96,13 +96,13 @@ final class VirtualEngine {
     settle(sourceLocation: sourceLocation)
   }
 
-  /// The time at which the loop has something to do next; `nil` for never.
+  /// The time of the loop's next work; `nil` for never.
   var nextDue: Duration? {
     guard let due = manual.due, due < .max else { return nil }
     return .nanoseconds(due)
   }
 
-  /// The jobs that were begun and have not ended.
+  /// The number of jobs that were started and have not ended.
   var activeJobs: Int { port.activeJobs }
 
   /// The objects that the engine holds.
@@ -124,7 +124,7 @@ final class VirtualEngine {
       descriptors: network.reactor.openCount)
   }
 
-  /// Shuts the engine down. Every link is closed then.
+  /// Shuts the engine down, which closes every link.
   func shutDown(cancelling: Bool = true) {
     port.loop.shutDown(cancelling: cancelling)
     settle()
@@ -140,7 +140,7 @@ final class VirtualCall {
 
   var isOver: Bool { taken != nil || job.isAnswered }
 
-  /// The outcome; `nil` while there is none.
+  /// The outcome; `nil` while the request is pending.
   var outcome: Result<TransferResponse, TransportError>? {
     if let taken { return taken }
     guard job.isAnswered else { return nil }
@@ -150,12 +150,12 @@ final class VirtualCall {
 
   var response: TransferResponse? { try? outcome?.get() }
   var status: Int? { response?.head.status.code }
-  /// The body, where it is in memory.
+  /// The body's text if the body is in memory.
   var text: String? { response?.body.bytes.map { String(decoding: $0, as: UTF8.self) } }
 
   var error: TransportError? { if case .failure(let error)? = outcome { error } else { nil } }
 
-  /// Stage and code of the failure, as `timeout/total_timeout`, or the status; `waiting` without an outcome.
+  /// The stage and code of the failure, such as `timeout/total_timeout`, or the status; `waiting` without an outcome.
   var words: String {
     switch outcome {
     case nil: "waiting"

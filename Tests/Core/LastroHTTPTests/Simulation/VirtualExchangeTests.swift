@@ -49,7 +49,7 @@ struct VirtualExchangeTests {
   @Test("A response that ends in mid-byte, cleanly or by a reset, fails as truncated", arguments: [true, false])
   func cut(isReset: Bool) {
     let bytes = Array(Self.response.utf8)
-    // The interim head and the final one.
+    // The offset behind the interim head and the final one.
     let bodyStart = bytes.count - "5;x=y\r\nhello\r\n6\r\n world\r\n0\r\nSum: 11\r\n\r\n".utf8.count
     for position in 0..<bytes.count {
       let engine = VirtualEngine()
@@ -82,7 +82,7 @@ struct VirtualExchangeTests {
     #expect(engine.network.dials.count == 2)
   }
 
-  /// Makes an engine whose first connection closes when its second request comes.
+  /// Returns an engine whose first connection closes when its second request arrives.
   private func closing(_ requests: @escaping (String) -> Void, by close: @escaping (MemoryPeer) -> Void)
     -> VirtualEngine
   {

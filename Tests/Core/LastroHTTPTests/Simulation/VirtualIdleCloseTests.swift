@@ -9,8 +9,8 @@ import Testing
 struct VirtualIdleCloseTests {
   @Test("At whatever moment a server closes idle connections, no POST is processed twice, and no GET is lost")
   func race() {
-    // Together 100,000 closes, which take a minute in a debug build. Where not every case is asked for, the stride is
-    // of a tenth.
+    // All seeds together make 100,000 closes, which take a minute in a debug build. A reduced test run strides over a
+    // tenth of the seeds.
     let seeds = SeedStride.some(of: Array(1...(SeedStride.value == 1 ? 100 : 10) as ClosedRange<UInt64>))
     var closes: [IdleCloseRace.Moment: Int] = [:], failures = 0, resends = 0
     for seed in seeds {

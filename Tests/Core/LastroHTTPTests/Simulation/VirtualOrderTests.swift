@@ -13,7 +13,7 @@ import Testing
 struct VirtualOrderTests {
   private let hosts = (0..<40).map { "h\($0)" }
 
-  /// Makes an engine with an idle connection of HTTP/2 to each host.
+  /// Returns an engine with an idle HTTP/2 connection to each host.
   private func warmEngine() -> VirtualEngine {
     let engine = VirtualEngine()
     engine.network.serveHTTP2 { server, request in server.respond(request.target, to: request) }

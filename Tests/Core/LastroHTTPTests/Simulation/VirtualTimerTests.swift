@@ -41,7 +41,7 @@ struct VirtualTimerTests {
     #expect(engine.network.links[0].far.total < total + 1_000)
     engine.advance(by: .nanoseconds(1))
     #expect(second.text == "\(4 << 20)")
-    // A server that was silent once is not asked again.
+    // The client does not ask again after the server has been silent once.
     #expect(engine.start(upload(4 << 20)).text == "\(4 << 20)")
   }
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-/// A source whose answers the test gives, one by one.
+/// A token source whose answers the test provides one by one.
 final class GatedSource: AccessTokenSource {
   private struct State {
     var asked: [AccessToken?] = []
@@ -21,12 +21,12 @@ final class GatedSource: AccessTokenSource {
   }
 
   private let state = Lock(State())
-  /// Whether a cancelled task goes on waiting for its answer.
+  /// Whether a cancelled task continues to wait for its answer.
   let ignoresCancellation: Bool
 
   init(ignoresCancellation: Bool = false) { self.ignoresCancellation = ignoresCancellation }
 
-  /// The tokens that were to be replaced, one a call.
+  /// The tokens to replace, one per call.
   var asked: [AccessToken?] { state.withLock { $0.asked } }
   var running: Int { state.withLock { $0.running } }
   var mostRunning: Int { state.withLock { $0.mostRunning } }
@@ -58,7 +58,7 @@ final class GatedSource: AccessTokenSource {
     }
   }
 
-  /// How often it was told to forget.
+  /// The number of calls of `forget()`.
   var forgotten: Int { state.withLock { $0.forgotten } }
 
   func forget() { state.withLock { $0.forgotten += 1 } }
@@ -71,16 +71,16 @@ final class GatedSource: AccessTokenSource {
     waiting?.resume(with: result)
   }
 
-  /// Waits until so many calls have been made, and the last one waits for its answer.
+  /// Waits until `count` calls have been made and the last one waits for its answer.
   func waitForCall(_ count: Int) async throws {
     try #require(await eventually { self.state.withLock { $0.asked.count >= count && $0.waiting[count - 1] != nil } })
   }
 }
 
-/// An API that takes one token and says 401 to any other.
+/// An API that accepts one token and answers 401 to any other.
 final class TokenAPI: Sendable {
   private let accepted: Lock<String>
-  /// The `Authorization` fields that came, in order.
+  /// The `Authorization` fields of the requests, in order.
   let seen = EventRecorder<String?>()
   let transport: ScriptedTransport
 
@@ -99,7 +99,8 @@ final class TokenAPI: Sendable {
 }
 
 extension ManualClock {
-  /// The clock with limits counted as sleepers, so that a test knows when they are watched.
+  /// The clock's time source without its limit timers, so that limits count as sleepers. A test can thus wait until
+  /// they are watched.
   var countingSource: TimeSource {
     let source = timeSource
     return TimeSource(now: source.now, sleep: source.sleep, sinceEpoch: source.sinceEpoch)
@@ -115,7 +116,7 @@ extension AccessToken {
 }
 
 extension BearerAuthenticator {
-  /// For https://example.com, on a clock that the test moves.
+  /// Returns an authenticator for https://example.com, on a clock that the test moves.
   static func test(
     _ source: some AccessTokenSource, token: AccessToken? = nil, clock: ManualClock = ManualClock(),
     window: BearerAuthenticator.RefreshWindow? = .standard, leeway: Duration = .seconds(30)
@@ -126,16 +127,16 @@ extension BearerAuthenticator {
   }
 
   var waiters: Int { state.withLock { $0.waiters.count } }
-  /// Whether its source has not returned.
+  /// Whether a call of the source has not returned yet.
   var isAsking: Bool { state.withLock { $0.asking != nil } }
   var isRefreshing: Bool { state.withLock { $0.flight != nil } }
 
-  /// The `Authorization` field of a request that it authenticates.
+  /// Returns the `Authorization` field of an authenticated request.
   func field(url: String = "https://example.com/a", fields: HTTPFields = [:]) async throws -> String? {
     try await authenticate(.test(url: url, fields: fields)).head.headerFields[.authorization]
   }
 
-  /// What it says to a 401.
+  /// Returns the authenticator's action after a 401.
   func action(
     refused token: String, call: UInt64 = 0, retryState: Retry.State = .empty, url: String = "https://example.com/a"
   ) async throws -> Retry.Action {
@@ -149,7 +150,7 @@ extension BearerAuthenticator {
 }
 
 extension Retry.Action {
-  /// For comparing: `none`, `retry`, `after`, or the error of a `noRetry(.custom)`.
+  /// The action as text for comparisons: `none`, `retry`, `after`, or the error of a `noRetry(.custom)`.
   var word: String {
     switch self {
     case .none: "none"

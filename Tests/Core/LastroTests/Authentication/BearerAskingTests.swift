@@ -25,7 +25,7 @@ struct BearerAskingTests {
     let request = Task { try await bearer.field() }
     try #require(await eventually { bearer.waiters == 1 })
     #expect(bearer.isRefreshing && source.asked.count == 1)
-    // The first limit's sleeper is gone, or about to go.
+    // The sleeper of the first limit may not be gone yet.
     try await clock.waitForSleepers(count: 1)
     try #require(await eventually { clock.sleepers == 1 })
     if returns {
@@ -50,7 +50,7 @@ struct BearerAskingTests {
     let inner = Lock<BearerAuthenticator?>(nil)
     let gate = GatedSource(ignoresCancellation: true)
     let count = EventRecorder<Int>()
-    // Refreshes by way of the outer one, which refreshes by way of this one.
+    // The inner source refreshes through the outer authenticator, which in turn refreshes through this source.
     let innerSource = CustomAccessTokenSource { old in
       if count.record(0) == 0 { return try await gate.token(replacing: old) }
       let passed = try await outer.withLock { $0 }?.field()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-/// Random histories, one step after the other, against what each step has to bring about.
+/// Random histories, compared step by step with the expected effects.
 @Suite("Bearer authenticator: random histories", .ownThread, .timeLimit(.minutes(5)))
 struct BearerModelTests {
   enum End: Equatable {
@@ -20,7 +20,7 @@ struct BearerModelTests {
   /// A task that waits for the refresh.
   struct Waiter {
     var task: Task<End, Never>
-    /// Whether it waits in order to send a request; else because one was refused.
+    /// Whether the task waits in order to send a request; otherwise it waits because a request was refused.
     var isRequest: Bool
   }
 
@@ -32,15 +32,15 @@ struct BearerModelTests {
     let ends = EventRecorder<Int>()
     var waiters: [Waiter] = []
     var started = 0
-    /// The token that the authenticator should have.
+    /// The token that the authenticator is expected to have.
     var token: String?
     var expiry: Duration?
     var due: Duration?
     var failedAt: Duration?
     var failedWith = ""
-    /// Whether the refresh that runs is for a token that was refused.
+    /// Whether the refresh in progress replaces a refused token.
     var isRefused = false
-    /// Number of the source's call that runs.
+    /// The number of the source's call in progress.
     var refresh: Int?
     var refreshStart = Duration.zero
     var calls = 0
@@ -76,14 +76,14 @@ struct BearerModelTests {
       return Waiter(task: task, isRequest: isRequest)
     }
 
-    /// Lets it join, and expects that there is exactly one refresh for it.
+    /// Adds a waiter, and asserts that exactly one refresh is in progress for it.
     func join(_ waiter: Waiter) async throws {
       waiters.append(waiter)
       if !waiter.isRequest { isRefused = true }
       try await beginRefresh()
     }
 
-    /// Expects a refresh, whether or not it is waited for.
+    /// Expects a refresh, whether or not a task waits for it.
     func beginRefresh() async throws {
       if refresh == nil {
         calls += 1
@@ -95,7 +95,7 @@ struct BearerModelTests {
       try expect(source.asked.count == calls && source.running == 1, "there is not one refresh")
     }
 
-    /// Expects everybody who waits to end in a certain way.
+    /// Expects every waiter to end in a given way.
     func end(_ expected: (Waiter) -> End) async throws {
       for waiter in waiters {
         let end = await waiter.task.value
@@ -235,7 +235,7 @@ extension BearerModelTests.Run {
 }
 
 extension BearerModelTests {
-  // One history after the other: those that wait would keep each other waiting.
+  // The histories run one after the other, because concurrent waiters would delay each other.
   @Test("requests, refusals, cancellations, answers, failures, timeouts, replacements in any order", arguments: 0..<4)
   func histories(part: UInt64) async throws {
     for seed in stride(from: 0, to: 250, by: SeedStride.value) {

@@ -13,7 +13,7 @@ struct BearerRefreshTests {
   let clock = ManualClock()
   let source = GatedSource()
 
-  /// Starts calls that wait for the same refresh.
+  /// Starts calls that wait for the same refresh, and returns their tasks.
   func waiting(_ count: Int, for bearer: BearerAuthenticator) async throws -> [Task<String?, any Error>] {
     let tasks = (0..<count).map { _ in Task { try await bearer.field() } }
     try #require(await eventually { bearer.waiters == count })
@@ -91,7 +91,7 @@ struct BearerRefreshTests {
     let stack = TransportNetworkStack(transport: TokenAPI(accepts: "t2").transport, configuration: configuration)
     let task = Task { try await stack.failure(of: .test()) }
     try await source.waitForCall(1)
-    // The refresh's limit, and the call's.
+    // The sleepers are the limit of the refresh and that of the call.
     try await clock.waitForSleepers(count: 2)
     clock.advance(by: .seconds(20))
     let error = try await task.value

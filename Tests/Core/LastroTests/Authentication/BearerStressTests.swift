@@ -11,13 +11,13 @@ import Testing
 
 @Suite("Bearer authenticator: many at once", .serialized, .timeLimit(.minutes(5)))
 struct BearerStressTests {
-  /// An API whose tokens are worth a number: it takes those that are high enough.
+  /// An API whose tokens represent numbers. It accepts each token whose number is high enough.
   final class NumberedAPI: Sendable {
     let least: Lock<Int>
     let counts = Lock<[Int: Int]>([:])
     let transport: ScriptedTransport
 
-    /// - Parameter gathering: so many requests are answered together.
+    /// - Parameter gathering: the number of first requests that are answered together.
     init(least: Int, gathering: Int = 0) {
       let gathered = Gathering(gathering)
       let lock = Lock(least)
@@ -126,7 +126,7 @@ struct BearerStressTests {
     for (index, call) in calls.enumerated() {
       switch await call.value {
       case .success(let attempts): #expect(attempts <= 2)
-      // A call that met both tokens going bad: its one repetition was used up.
+      // The call met both token changes, and had used up its only repetition.
       case .failure(let error):
         #expect(error.isCancelled ? cancelled.contains(index) : error.statusCode == .unauthorized)
         #expect(error.attempts.count <= 2)
@@ -137,7 +137,7 @@ struct BearerStressTests {
   }
 }
 
-/// Holds those that arrive until there are enough of them; later ones pass.
+/// A barrier that holds arriving tasks until enough have arrived; later tasks pass.
 private final class Gathering: Sendable {
   private let state: Lock<(missing: Int, waiters: [CheckedContinuation<Void, Never>])>
 

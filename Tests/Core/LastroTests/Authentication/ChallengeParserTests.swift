@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Challenges", .ownThread)
 struct ChallengeParserTests {
-  /// `scheme name=value name=value`, challenges separated by `|`.
+  /// Returns the challenges as `scheme name=value name=value`, separated by `|`.
   private static func text(_ challenges: [AuthenticationChallenge]) -> String {
     challenges.map { challenge in
       ([challenge.scheme] + [challenge.token68].compactMap { $0 }

@@ -35,7 +35,7 @@ struct DigestAuthenticatorTests {
     return .respond(status: 200, headers: [name: information])
   }
 
-  /// What a request says, as `nonce/nc`; `-` without credentials.
+  /// Returns each request's digest as `nonce/nc`; `-` for a request without credentials.
   private static func words(_ transport: ScriptedTransport) -> [String] {
     transport.requests.map { request in
       guard let digest = parameters(request) else { return "-" }
@@ -128,7 +128,7 @@ struct DigestAuthenticatorTests {
     let once = RequestBody.stream(AsyncStream<Data> { $0.finish() })
     let error = try await stack.failure(of: RawHTTPResource.test(.post, body: once))
     #expect(error.retryEnd?.description.contains("cannot be sent again") == true)
-    // What could not be sent again brought the new challenge all the same.
+    // The failed request could not be sent again, but it still brought the new challenge.
     _ = try await stack.fetch(.test(.post, body: once))
     #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n2/1"])
     #expect(transport.requests.prefix(2).allSatisfy { $0.body.length == 7 })
@@ -248,7 +248,7 @@ struct DigestAuthenticatorTests {
     }
     #expect(used.events.count == 3_000)
     #expect(Set(used.events).count == 3_000)
-    // All with the challenge that came first: what others got was not needed.
+    // All requests use the first challenge; challenges that other requests received were not needed.
     let nonces = Set(used.events.map { $0.prefix { $0 != " " } })
     #expect(nonces.count == 1)
   }

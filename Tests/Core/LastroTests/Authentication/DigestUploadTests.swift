@@ -13,12 +13,12 @@ struct DigestUploadTests {
   private static let url = "https://example.com/in/file"
   private static let large = Data(repeating: 7, count: 100_000)
 
-  /// A server that wants a digest, or none.
+  /// Returns a stack for a server that demands a digest, or demands none.
   private static func stack(
     challenges: Bool, empty: Int = 200
   ) throws -> (stack: TransportNetworkStack, transport: ScriptedTransport) {
     let transport = ScriptedTransport { (request, _) throws(TransportError) in
-      // As a server does that reads what it is sent.
+      // The transport reads the body, as a server does that reads the whole request.
       var length = 0
       if case .stream(_, _, let open) = request.body.source {
         let next = open()
@@ -53,7 +53,7 @@ struct DigestUploadTests {
     .raw(try ResourceRequest(method: method, url: url, headers: headers, body: body))
   }
 
-  /// Length of each request's body, and whether it had credentials; -1 for a length that is not known.
+  /// Returns the length of each request's body, with `+` if the request had credentials; -1 for an unknown length.
   private static func sent(_ transport: ScriptedTransport) -> [String] {
     transport.requests.map { request in
       let length = request.body.isEmpty ? 0 : request.body.length ?? -1
@@ -88,7 +88,7 @@ struct DigestUploadTests {
     let (stack, transport) = try Self.stack(challenges: false, empty: status)
     let answer = try await stack.fetch(Self.put(Self.once(Self.large)))
     #expect(answer.response.status.code == 201 && Self.sent(transport) == ["0", "-1"])
-    // The origin is known to want none.
+    // The stack now knows that the origin demands no credentials.
     _ = try await stack.fetch(Self.put(.raw(Self.large)))
     #expect(Self.sent(transport) == ["0", "-1", "100000"])
   }
@@ -125,7 +125,7 @@ struct DigestUploadTests {
     #expect(Self.sent(transport) == ["100000"])
   }
 
-  /// Ends a call after its first attempt, whatever others want.
+  /// An interceptor that ends a call after its first attempt, whatever other interceptors want.
   private struct NoRetry: HTTPResourceInterceptor {
     func interceptFailed(
       _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,

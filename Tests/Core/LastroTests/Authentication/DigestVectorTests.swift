@@ -13,7 +13,7 @@ struct DigestVectorTests {
     try #require(DigestChallenge.strongest(of: AuthenticationChallenge.read(text), allowsMD5: true))
   }
 
-  /// The parameters of the answer, by name.
+  /// Returns the parameters of the digest answer by name.
   private static func answer(
     _ challenge: DigestChallenge, user: String = "Mufasa", password: Secret, method: String = "GET",
     target: String = "/dir/index.html", body: RequestBody = .empty, clientNonce: String, count: UInt32 = 1,
@@ -50,7 +50,7 @@ struct DigestVectorTests {
         """)
   }
 
-  /// With the values of erratum 4897: the text's were computed with SHA-512 cut in half.
+  /// Uses the values of erratum 4897: the RFC's values were computed with SHA-512 cut in half.
   @Test("RFC 7616 §3.9.2: SHA-512-256, the user name hashed, beyond ASCII")
   func userHash() throws {
     let challenge = try Self.challenge(
@@ -68,7 +68,7 @@ struct DigestVectorTests {
     #expect(parameters["opaque"] == "HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS")
   }
 
-  /// RFC 2617's example; the other forms computed over it with Python's `hashlib`.
+  /// Uses RFC 2617's example. The other forms were computed from it with Python's `hashlib`.
   @Test(
     "RFC 2617 §3.5, its session, its protection of bodies, and RFC 2069",
     arguments: [

@@ -14,7 +14,7 @@ import Testing
 struct OAuth2SafetyTests {
   typealias Sources = OAuth2SourceTests
 
-  /// Wants to repeat everything, and gives every request an idempotency key.
+  /// An interceptor that retries everything, and adds an idempotency key to every request.
   struct Insistent: HTTPResourceInterceptor {
     func interceptMakeRequest(
       _ result: Result<ResourceRequest, any Error>, context: AttemptContext
@@ -172,7 +172,7 @@ struct OAuth2SafetyTests {
         dump(error.reason, to: &text)
       }
     }
-    // Base64 hides nothing.
+    // Base64 does not hide a secret, so decoded words are searched as well.
     for word in text.split(whereSeparator: { !$0.isLetter && !$0.isNumber && !"+/=".contains($0) }) {
       if let data = Data(base64Encoded: String(word)) { text += String(decoding: data, as: UTF8.self) }
     }

@@ -37,7 +37,7 @@ struct OAuth2SourceTests {
     return String(decoding: data, as: UTF8.self)
   }
 
-  /// What a source throws for one answer.
+  /// Returns the error that a source throws for one answer.
   static func error(
     _ step: ScriptedTransport.Step, _ authentication: OAuth2Client.Authentication = .body("hidden-s")
   ) async throws -> OAuth2Error {
@@ -106,7 +106,7 @@ struct OAuth2SourceTests {
     #expect(rotated.events == ["r1"])
     let second = try await source.token(replacing: first)
     #expect(second.refreshToken == "r1" && second.scope == "some" && second.expiresIn == nil)
-    // The token that was replaced by `second`: its refresh token still is the latest.
+    // `first` is the token that `second` replaced. The latest refresh token is still used.
     let third = try await source.token(replacing: first)
     #expect(third.refreshToken == "r3" && third.scope == "less")
     #expect(
@@ -128,7 +128,7 @@ struct OAuth2SourceTests {
     await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
     let old = try AccessToken.test("a0", refreshToken: "r0")
     _ = try await source.token(replacing: old)
-    // Its answer came too late for the authenticator, which still has the old token.
+    // The answer came too late for the authenticator, which still has the old token.
     _ = try await source.token(replacing: old)
     _ = try await source.token(replacing: try .test("mine", refreshToken: "login"))
     #expect(
@@ -147,7 +147,7 @@ struct OAuth2SourceTests {
     bearer.replace(with: nil)
     let error = try await #require(throws: OAuth2Error.self) { try await bearer.field() }
     guard case .noRefreshToken = error else { throw error }
-    // Another user, without a refresh token and then with one.
+    // Another user logs in, first without a refresh token and then with one.
     bearer.replace(with: try .test("b0"))
     guard case .noRetry = try await bearer.action(refused: "b0") else { throw TestFailure("refreshed") }
     bearer.replace(with: try .test("b1", refreshToken: "rb"))

@@ -8,7 +8,8 @@ import Testing
 
 @testable import Lastro
 
-/// Credentials that are assembled before the stack: its token calls and its clock are those of the stack they are in.
+/// Credentials that are created before the stack. Their token calls and their clock are those of the stack that uses
+/// them.
 @Suite("Tokens on one stack", .timeLimit(.minutes(5)))
 struct OneStackTests {
   static func token(_ value: String, lifetime: Int) -> ScriptedTransport.Step {
@@ -54,7 +55,7 @@ struct OneStackTests {
     weak var kept: BearerAuthenticator?
     let asked = EventRecorder<Int>()
     do {
-      // Does not return before it is cancelled, which the end of its authenticator does.
+      // The source returns only once it is cancelled, which happens when its authenticator is released.
       let source = CustomAccessTokenSource { _ in
         asked.record(1)
         try await asked.waitForEvents(count: 2)

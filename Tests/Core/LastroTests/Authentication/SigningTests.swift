@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-/// Signs as many APIs want it: HMAC-SHA-256 over method, path with query, and the body's hash.
+/// A signer as many APIs require it: HMAC-SHA-256 over method, path with query, and the body's hash.
 private struct HMACSigner: RequestSigner {
   var origins: [Origin]
   var key: Secret
@@ -25,7 +25,7 @@ private struct HMACSigner: RequestSigner {
   }
 }
 
-/// A signer out of a closure.
+/// A signer that calls a closure.
 private struct Signer: RequestSigner {
   var origins: [Origin]
   var sign: @Sendable (inout ResourceRequest, BodyDigest) throws -> Void
@@ -53,7 +53,7 @@ struct SigningTests {
     }
   }
 
-  /// A sequence that begins anew with every iteration.
+  /// A sequence that starts from the beginning with every iteration.
   private struct Repeating: AsyncSequence, Sendable {
     var texts: [String]
     func makeAsyncIterator() -> AsyncStream<Data>.Iterator {
@@ -128,7 +128,7 @@ struct SigningTests {
     await #expect(throws: CancellationError.self) { try await task.value }
   }
 
-  /// Gives bytes for ever, and does not look whether it is cancelled.
+  /// A sequence that yields bytes without end and ignores cancellation.
   private struct Endless: AsyncSequence, AsyncIteratorProtocol, Sendable {
     func makeAsyncIterator() -> Self { self }
     mutating func next() async throws -> Data? {
@@ -181,7 +181,7 @@ struct SigningTests {
   @Test("a request to another origin is neither read nor signed")
   func otherOrigins() async throws {
     let signer = HMACSigner(origins: try Self.origins("https://example.org"), key: "k")
-    // A file that does not exist: reading it would fail.
+    // The file does not exist, so reading it would fail.
     let body = RequestBody(source: .file(path: "/nonexistent", length: 1))
     let request = try ResourceRequest.test(.post, body: body)
     #expect(try await signed(request, by: [signer], context: AttemptContext()).head == request.head)

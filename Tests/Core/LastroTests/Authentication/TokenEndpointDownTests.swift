@@ -14,7 +14,7 @@ struct TokenEndpointDownTests {
 
   private let time = ManualClock(autoAdvance: true)
 
-  /// An API behind a token endpoint that answers one after the other, the last answer again and again.
+  /// Returns a stack for an API whose token endpoint gives scripted answers, the last of them repeatedly.
   private func stack(
     _ api: ScriptedTransport, _ tokens: ScriptedTransport, eligibility: RetryInterceptor.Eligibility? = .standard
   ) throws -> TransportNetworkStack {
@@ -172,7 +172,7 @@ struct TokenEndpointDownTests {
     let error = try await stack(ScriptedTransport(repeatingLast: .answer(200)), source).failure(of: .test())
     #expect(error.stage == .connect && error.code == .requestMakingFailed && error.attempts.count == 3)
     #expect(error.message.contains("connect/connect_failed: scripted") && !error.debugDescription.contains("s3cr3t"))
-    // The shut-down of another stack does not make this call a cancelled one.
+    // The shutdown of another stack does not turn this call's failure into a cancellation.
     let ended = ScriptedTransport(repeatingLast: .fail(.cancelled, .shutDown))
     let hooks = Hooks(make: { _, _ in
       do {
@@ -205,7 +205,7 @@ struct TokenEndpointDownTests {
       let error = try await stack.failure(of: .test())
       #expect(error.stage == .connect, "\(call)")
     }
-    // Each call waits 150 ms in all: 150 s. The pauses grow to 1 s.
+    // Each call waits 150 ms, which makes 150 s in total. The pauses grow to 1 s.
     #expect((10...200).contains(tokens.requests.count), "\(tokens.requests.count)")
   }
 

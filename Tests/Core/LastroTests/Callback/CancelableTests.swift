@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Counts how often it is cancelled, and in which order among others.
+/// A cancelable that counts its cancellations, and reports each to a closure.
 final class CancelableProbe: Cancelable {
   private let count = Atomic(0)
   private let onCancel: (@Sendable () -> Void)?

@@ -11,7 +11,7 @@ struct MessageDigestTests {
   private static let twoLongBlocks =
     "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu"
 
-  /// FIPS 180-4's examples and RFC 1321 §A.5.
+  /// Uses the examples of FIPS 180-4 and RFC 1321 §A.5.
   @Test(
     "the digests of NIST and RFC 1321",
     arguments: [
@@ -47,7 +47,7 @@ struct MessageDigestTests {
     #expect(try hasher.digest().hexadecimal == expected)
   }
 
-  /// RFC 4231 §4.2 to §4.8, without the truncated fifth.
+  /// The vectors of RFC 4231 §4.2 to §4.8, without the truncated fifth.
   private static let hmacVectors: [(key: [UInt8], message: [UInt8], expected: String)] = [
     (
       [UInt8](repeating: 0x0B, count: 20), [UInt8]("Hi There".utf8),
@@ -88,7 +88,7 @@ struct MessageDigestTests {
     let message = Data("what do ya want for nothing?".utf8)
     let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
     #expect(try MessageDigest.hmacSHA256(of: message, key: Secret("Jefe")).hexadecimal == expected)
-    // RFC 2104 pads it with zeros: the same as one zero.
+    // RFC 2104 pads the key with zeros, so an empty key equals one zero byte.
     let empty = try MessageDigest.hmacSHA256(of: [UInt8](), key: [UInt8]())
     #expect(empty.hexadecimal == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
     #expect(try MessageDigest.hmacSHA256(of: [UInt8](), key: [UInt8](repeating: 0, count: 1)) == empty)
@@ -96,7 +96,7 @@ struct MessageDigestTests {
 
   @Test("a function that OpenSSL does not have is an error")
   func missing() {
-    // MD4 is in a provider that is not loaded; the other is in none.
+    // MD4 is in a provider that is not loaded; the other functions are in no provider.
     for name in ["MD4", "no such function", ""] {
       #expect(throws: HashingError(.md5)) { try MessageHasher(.md5, named: name) }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Not @testable: what other stacks, and tests of features, write.
+// The import is not @testable: other stacks, and tests of features, are written like this.
 import Foundation
 import HTTPTypes
 import Lastro
@@ -10,7 +10,7 @@ import Testing
 private struct Problem: Error, Equatable { var name: String }
 private struct Other: Error, Equatable { var name: String }
 
-/// Fails every fetch with one error.
+/// A stack whose every fetch fails with the same error.
 private struct FailingStack: HTTPNetworkStack {
   var error: HTTPFetchError<any Error>
 

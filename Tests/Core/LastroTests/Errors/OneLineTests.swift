@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-/// What the line that is logged has, besides stage, code and message.
+/// The contents of the log line besides stage, code and message.
 @Suite("Errors in one line", .timeLimit(.minutes(5)))
 struct OneLineTests {
   static let page: HTTPFields = [.contentType: "text/html; charset=utf-8"]

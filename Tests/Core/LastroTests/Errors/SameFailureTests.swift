@@ -10,7 +10,7 @@ import Testing
 
 @Suite("The same failure has one shape, whatever ended the retries", .timeLimit(.minutes(5)))
 struct SameFailureTests {
-  /// Why there is no further attempt.
+  /// The reason for which no further attempt follows.
   enum Ending: String, CaseIterable, Sendable {
     case noPolicy, notEligible, standard, delay, ownReason, attemptLimit, quota, retryAfter, deadline, notIdempotent
 
@@ -26,7 +26,7 @@ struct SameFailureTests {
       }
     }
 
-    /// The word and the number of attempts.
+    /// The expected code and number of attempts.
     var expected: (code: String?, attempts: Int) {
       switch self {
       case .noPolicy, .notEligible: (nil, 1)
@@ -42,7 +42,7 @@ struct SameFailureTests {
     }
   }
 
-  /// Keeps the failures that observers are told.
+  /// An observer that records the failures of calls.
   struct Observer: FetchObserver {
     let types = EventRecorder<String>()
 
@@ -92,7 +92,8 @@ struct SameFailureTests {
     check(ending, error)
   }
 
-  /// Why there was no further attempt stands beside it, in the error, its texts, the ledger and its JSON.
+  /// Asserts that the reason for stopping appears beside the error, in its texts, in the ledger and in the ledger's
+  /// JSON.
   private func check(_ ending: Ending, _ error: HTTPFetchError<APIFailure>) {
     let (code, attempts) = ending.expected
     #expect(error.attempts.count == attempts)

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Lastro
 import Testing
 
-/// The cases of RFC 6570's test suite that are a path segment or query items of text.
+/// The cases of RFC 6570's test suite that consist of a path segment, or of query items with text.
 @Suite("RFC 6570")
 struct URITemplateTests {
   enum Value: Decodable {
@@ -29,13 +29,14 @@ struct URITemplateTests {
   struct Case {
     var template: String
     var expansion: String
-    /// What stands before the expression, without variables.
+    /// The text before the expression, without variables.
     var literal: String
     /// The expression's variables, in order.
     var values: [(name: String, value: String)]
   }
 
-  /// The cases whose template ends in its only expression, one with this operator and variables that are text.
+  /// Returns the cases whose template ends in its only expression. That expression has this operator and text
+  /// variables.
   static func cases(operator prefix: String) throws -> [Case] {
     var result: [Case] = []
     for file in files {
@@ -72,7 +73,7 @@ struct URITemplateTests {
     let cases = try Self.cases(operator: "?")
     #expect(cases.count == 11)
     for item in cases {
-      // Names in a template are encoded already; items take them as they are.
+      // Names in a template are encoded already, whereas items take plain names.
       let items = item.values.map { URLQueryItem(name: $0 == "Stra%C3%9Fe" ? "Straße" : $0, value: $1) }
       let path = item.literal.isEmpty ? "/" : ""
       #expect(

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Lastro
 import Testing
 
-/// The absolute `http` and `https` URLs of the WHATWG URL standard's test data, as web-platform-tests has it.
+/// The absolute `http` and `https` URLs of the WHATWG URL standard's test data from web-platform-tests.
 @Suite("WHATWG URLs")
 struct WHATWGURLTests {
   struct Case: Decodable {
@@ -17,7 +17,7 @@ struct WHATWGURLTests {
     var pathname: String?
     var search: String?
 
-    /// Without fragment and user information, which are never sent; `nil` for a failure.
+    /// The expected URL without fragment and user information, which are never sent; `nil` for a failure.
     var url: String? {
       guard failure != true, let `protocol`, let host, let pathname, let search else { return nil }
       return "\(`protocol`)//\(host)\(pathname)\(search)"
@@ -57,9 +57,10 @@ struct WHATWGURLTests {
   }
 }
 
-/// Where we deliberately read a URL otherwise than the WHATWG standard does, by reason. `nil`: refused.
+/// The URLs that we deliberately read in a way other than the WHATWG standard, by reason. `nil` means that we refuse
+/// the URL.
 private enum WHATWGDifferences {
-  /// User information is refused, not thrown away: it would be lost, or end up in a log.
+  /// We refuse user information instead of discarding it, because it would be lost or end up in a log.
   static let userInformation: [(input: String, ours: String?)] = [
     ("https://test:@test", nil),
     ("https://:@test", nil),
@@ -87,7 +88,7 @@ private enum WHATWGDifferences {
     ("http://😀@host/", nil),
   ]
 
-  /// Control characters and spaces are refused, not removed or encoded, in the fragment too.
+  /// We refuse control characters and spaces instead of removing or encoding them, in the fragment too.
   static let controlCharacters: [(input: String, ours: String?)] = [
     ("http://example.com/foo\t%91", nil),
     ("http://example.com/foo\tbar", nil),
@@ -105,7 +106,7 @@ private enum WHATWGDifferences {
     ("https://x/?#\0y", nil),
   ]
 
-  /// There are exactly two slashes after the scheme, and a backslash is none.
+  /// We require exactly two slashes after the scheme, and do not treat a backslash as a slash.
   static let slashes: [(input: String, ours: String?)] = [
     ("http://example.com\\\\foo\\\\bar", nil),
     ("http:\\\\www.google.com\\foo", nil),
@@ -115,7 +116,7 @@ private enum WHATWGDifferences {
     ("https:example.com/", nil),
   ]
 
-  /// Hosts are names as DNS has them, IPv4 addresses in the usual form, and IDNA letters that need no mapping.
+  /// We accept hosts that are DNS names, IPv4 addresses in the usual form, or IDNA letters that need no mapping.
   static let hosts: [(input: String, ours: String?)] = [
     ("http://192.0x00A80001", nil),
     ("http://!\"$&'()*+,-.;=_`{}~/", nil),
@@ -127,7 +128,7 @@ private enum WHATWGDifferences {
     ("https://a%C2%ADb/", nil),
   ]
 
-  /// A label is not empty, and one that begins with `xn--` is an international one.
+  /// We refuse empty labels, and labels that begin with `xn--` without being internationalized.
   static let labels: [(input: String, ours: String?)] = [
     ("http://./", nil),
     ("http://../", nil),
@@ -141,7 +142,7 @@ private enum WHATWGDifferences {
     ("http://10.0.0.xN--pokxncvks", nil),
   ]
 
-  /// Dot segments stay: the path is what was written.
+  /// We keep dot segments: the path stays as it was written.
   static let dotSegments: [(input: String, ours: String?)] = [
     ("http://example.com/././foo", "http://example.com/././foo"),
     ("http://example.com/./.foo", "http://example.com/./.foo"),
@@ -163,7 +164,7 @@ private enum WHATWGDifferences {
     ("https://example.com/aaa/bbb/%2e%2e?query", "https://example.com/aaa/bbb/%2e%2e?query"),
   ]
 
-  /// A stray % is encoded, an apostrophe is not, and an empty query stays.
+  /// We encode a stray %, do not encode an apostrophe, and keep an empty query.
   static let encoding: [(input: String, ours: String?)] = [
     ("http://example.com/foo%", "http://example.com/foo%25"),
     ("http://example.com/foo%2", "http://example.com/foo%252"),

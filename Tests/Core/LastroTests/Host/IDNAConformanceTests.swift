@@ -6,7 +6,7 @@ import Lastro
 import LastroWire
 import Testing
 
-/// The ToASCII cases of web-platform-tests, Unicode's IdnaTestV2 among them, read as ``HostName`` reads.
+/// The ToASCII cases of web-platform-tests, including Unicode's IdnaTestV2, read as ``HostName`` reads them.
 @Suite("ToASCII of web-platform-tests")
 struct IDNAConformanceTests {
   struct Case: Decodable {
@@ -14,24 +14,25 @@ struct IDNAConformanceTests {
     var output: String?
     var comment: String?
 
-    /// What a canonical host would be: without final dot.
+    /// The expected canonical host, without the final dot.
     var expected: String? {
       guard let output, output.utf8.last == UInt8(ascii: "."), output.utf8.count > 1 else { return output }
       return String(output.dropLast())
     }
   }
 
-  /// Why we refuse what the standard accepts. The first that applies.
+  /// The reason for which we refuse a host that the standard accepts. The first applicable reason counts.
   enum Refusal: Hashable {
-    /// The URL standard lets all ASCII pass; what its `xn--` labels encode breaks UTS 46 or is none.
+    /// The URL standard accepts all ASCII. The label begins with `xn--`, but encodes text that breaks UTS 46, or no
+    /// text.
     case brokenALabel
     case emptyLabel
     case longerThanDNSHas
-    /// Characters that stand for others or for none, and dots that are not dots.
+    /// The host has characters that are mapped to others or to none, or dots other than the full stop.
     case mapping
-    /// IDNA 2008 has letters, marks and digits only, and no symbols.
+    /// The host has a symbol; IDNA 2008 allows letters, marks and digits only.
     case symbol
-    /// IDNA 2008 forbids it (RFC 5892 §2.9).
+    /// The host has conjoining Hangul, which IDNA 2008 forbids (RFC 5892 §2.9).
     case conjoiningHangul
     case other
 
@@ -87,7 +88,7 @@ struct IDNAConformanceTests {
   }
 
   static func tally(_ file: String) throws -> Tally {
-    // A lone surrogate, which no String has, becomes another character that no host has.
+    // No String can hold a lone surrogate, so another character that no host may have replaces it.
     let text = String(decoding: try ConformanceData.file(file), as: UTF8.self)
       .replacing("a\\ud900z", with: "a\\ufffdz").replacing("A\\ud900Z", with: "A\\ufffdZ")
     var tally = Tally()

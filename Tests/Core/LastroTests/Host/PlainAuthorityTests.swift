@@ -7,11 +7,11 @@ import Lastro
 import TestSupport
 import Testing
 
-/// Hosts are read in two ways: in one pass over bytes where they are plain, and by the rules of IDNA. No caller is to
-/// notice which.
+/// Hosts are read in two ways: in one pass over bytes if they are plain, and otherwise by the rules of IDNA. Callers
+/// must not notice the difference.
 @Suite("Plain authorities", .timeLimit(.minutes(5)))
 struct PlainAuthorityTests {
-  /// What a reader made of a text. Of errors their texts are compared, too.
+  /// The result of reading a text. Errors are compared by their texts, too.
   private enum Outcome: Equatable {
     case read(String, isAddress: Bool? = nil, port: Int? = nil)
     case refused(String)
@@ -49,7 +49,7 @@ struct PlainAuthorityTests {
     }
   }
 
-  /// What the request's check says, written with the long way alone.
+  /// Checks an authority as the request's check does, but with the general reader alone.
   private func checkedInFull(_ authority: String) throws {
     guard !authority.isEmpty else {
       throw TransportError.invalidURL("the request has no authority", hint: "set HOST or HOST:PORT")
@@ -70,7 +70,7 @@ struct PlainAuthorityTests {
     try RequestCheck.check(ResourceRequest(head: head))
   }
 
-  /// Control characters and spaces are refused before either way is taken.
+  /// Compares both ways for a URL. Control characters and spaces are refused before either way is chosen.
   private func expectSameTarget(_ url: String) {
     guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return }
     let expected = Outcome.target {
@@ -140,14 +140,14 @@ struct PlainAuthorityTests {
         Issue.record("\(text.debugDescription): \(expected)")
       }
       if case .read = expected { read += 1 }
-      // What is made of authorities takes longer, and has fewer cases.
+      // The checks of URLs take longer, so they run for fewer cases.
       guard index % 10 == 0 else { continue }
       await Task.yield()
       expectSame(text)
       expectSameTarget((random.below(9) == 0 ? "HTTP" : "https") + "://" + text + Self.tail(&random))
       expectSameTarget("http://host:" + ["", "80", "443", "080", "8080"][random.below(5)] + Self.tail(&random))
     }
-    // Both that which is read and that which is refused came often enough.
+    // Both accepted and refused texts occurred often enough.
     #expect((4_000...16_000).contains(read), "\(read)")
   }
 
@@ -157,7 +157,7 @@ struct PlainAuthorityTests {
     "\u{0}", "\t", "\u{7F}", "[", "]", "/",
   ]
 
-  /// Mostly letters, digits and dots; now and then anything.
+  /// Returns random text: mostly letters, digits and dots, and sometimes any character.
   private static func text(_ random: inout SeededGenerator) -> String {
     var text = ""
     switch random.below(4) {
@@ -175,12 +175,12 @@ struct PlainAuthorityTests {
     return text
   }
 
-  /// Path, query and fragment.
+  /// Returns a random path, query and fragment.
   private static func tail(_ random: inout SeededGenerator) -> String {
     let pieces = [
       "a", "b1", "-._~", "/", "//", "?", "#", "%41", "%", "%4", "%g1", "!$&'()*+,;=:@", "[", "\"", "ü", "..", "|", "\\",
     ]
-    // Mostly what is in order.
+    // Most tails are valid.
     let limit = random.below(3) == 0 ? pieces.count : 8
     var tail = random.below(8) == 0 ? "" : ["/", "/", "?", "#"][random.below(4)]
     for _ in 0..<random.below(6) { tail += pieces[random.below(limit)] }

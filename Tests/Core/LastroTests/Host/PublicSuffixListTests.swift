@@ -80,7 +80,7 @@ struct PublicSuffixListTests {
       let fields = line.split(separator: " ").map(String.init)
       try #require(fields.count == 2)
       count += 1
-      // No host: a label is empty.
+      // The name is not a host, because a label is empty.
       guard let host = try? HostName(fields[0]) else {
         #expect(fields[1] == "null" && fields[0].hasPrefix("."))
         continue

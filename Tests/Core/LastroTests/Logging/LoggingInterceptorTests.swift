@@ -17,7 +17,7 @@ struct LoggingInterceptorTests {
     var description: String { "cannot reach https://u:PLANTED@h/?api_key=PLANTED" }
   }
 
-  /// A request with a secret wherever one may be.
+  /// Returns a request that has a secret in every possible place.
   static func secretRequest() throws -> ResourceRequest {
     var request = try ResourceRequest(
       method: .post, url: "https://h.com/p?a=1&token=PLANTED&X-Amz-Signature=PLANTED&patient=PLANTED",
@@ -37,7 +37,7 @@ struct LoggingInterceptorTests {
       body: #"{"id":7,"access_token":"PLANTED","list":[{"client_secret":"PLANTED"}]}"#)
   }
 
-  /// Fetches with the interceptor; gives all that was logged.
+  /// Fetches with the interceptor, and returns all log entries.
   static func entries(
     _ verbosity: LoggingInterceptor.Verbosity, _ steps: [ScriptedTransport.Step], request: ResourceRequest? = nil,
     level: Logger.Level = .trace, curl: Bool = false, redaction: Redaction = .standard

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Order of events", .timeLimit(.minutes(5)))
 struct EventOrderTests {
-  /// Runs scenarios by seed, and says what each broke.
+  /// Runs scenarios by seed, and records the violations of each.
   @Test(
     "every start gets its end, in random scenarios",
     arguments: 0..<8)
@@ -28,7 +28,7 @@ struct EventOrderTests {
     #expect(events["callEnded"] == 100)
     #expect(events["transferStarted"] == events["transferEnded"])
     #expect(events["attemptStarted"] == events["attemptEnded"])
-    // A scenario in which nothing happens proves nothing.
+    // The scenarios must include retries and bodies; otherwise the test proves nothing.
     #expect((events["retryScheduled"] ?? 0) > 20)
     #expect((events["bodyEnded"] ?? 0) > 5)
   }
@@ -59,7 +59,7 @@ struct EventOrderTests {
   }
 }
 
-/// One call with everything about it drawn by lot: answers, hooks, limits, when it is cancelled, how its body is read.
+/// A call whose properties are all random: answers, hooks, limits, the time of cancellation, the way its body is read.
 struct RandomCall: Sendable {
   enum Reading: Int, CaseIterable, Sendable { case toTheEnd, dropped, partly, cancelled, givenUp }
 
@@ -77,7 +77,7 @@ struct RandomCall: Sendable {
     self.lot = lot
     isStream = lot.draw(2) == 0
     reading = Reading.allCases[lot.draw(Reading.allCases.count)]
-    // Every second call is cancelled at one of their events, if they have so many.
+    // Every second call is cancelled at one of its events, if it has enough of them.
     let cancelled = lot.draw(2) == 0 ? .max : lot.draw(14) + 1
     let handle = self.handle
     grammar = EventGrammar { _, index in if index == cancelled { handle.cancel() } }
@@ -161,7 +161,7 @@ struct RandomCall: Sendable {
       })
   }
 
-  /// Now and then a hook cancels the call, lets time pass, or waits until it is told to stop.
+  /// Occasionally cancels the call, lets time pass, or waits until cancelled.
   private func dawdle() async {
     switch lot.draw(24) {
     case 0: handle.cancel()
@@ -219,7 +219,7 @@ struct RandomCall: Sendable {
   }
 }
 
-/// Signs by a closure.
+/// A signer that calls a closure.
 private struct LotSigner: RequestSigner {
   var origins: [Origin] { [try? Origin("https://example.com")].compactMap(\.self) }
   var make: @Sendable (ResourceRequest) async throws -> ResourceRequest
@@ -229,7 +229,7 @@ private struct LotSigner: RequestSigner {
   ) async throws -> ResourceRequest { try await make(request) }
 }
 
-/// Cancels a task that is made later.
+/// A handle that cancels a task that is created later.
 final class CancelHandle: Sendable {
   private let task = Lock<Task<Void, Never>?>(nil)
 
@@ -238,12 +238,12 @@ final class CancelHandle: Sendable {
 }
 
 extension RandomSource {
-  /// A number below a limit.
+  /// Returns a random number below a limit.
   func draw(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 }
 
-/// The order of events that `FetchObserver` promises, as a machine: it takes events of any number of calls, and keeps
-/// what breaks the promise.
+/// A state machine for the order of events that `FetchObserver` promises. It accepts events of any number of calls, and
+/// records violations.
 final class EventGrammar: FetchObserver {
   fileprivate enum Place: Equatable {
     case callStarted
@@ -274,11 +274,11 @@ final class EventGrammar: FetchObserver {
 
   init(hook: @escaping @Sendable (FetchEvent, _ index: Int) -> Void = { _, _ in }) { self.hook = hook }
 
-  /// What broke the promise.
+  /// The violations of the promised order.
   var violations: [String] { state.withLock { $0.violations } }
-  /// How often there was an event of each kind.
+  /// The number of events of each kind.
   var events: [String: Int] { state.withLock { $0.events } }
-  /// Calls that have not come to their end.
+  /// The calls that have not ended.
   var openCalls: [UInt64] {
     state.withLock { state in
       state.calls.filter { ![.bodyEnded, .callEnded(awaitsBody: false)].contains($0.value.place) }.map(\.key)
@@ -308,7 +308,7 @@ final class EventGrammar: FetchObserver {
 }
 
 extension EventGrammar.Call {
-  /// What is wrong about an event here; `nil` when it is right.
+  /// Returns the violation that an event causes; `nil` if the event is in order.
   fileprivate mutating func take(_ event: FetchEvent) -> String? {
     if event.time < time { return "time goes back" }
     time = event.time
@@ -358,7 +358,7 @@ extension EventGrammar.Call {
 }
 
 extension FetchEvent {
-  /// The word of its kind.
+  /// The name of the event's kind.
   var name: String {
     switch kind {
     case .callStarted: "callStarted"

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Observed bodies", .timeLimit(.minutes(5)))
 struct ObservedBodyTests {
-  /// Gives a piece once it may.
+  /// A body source that returns a piece once the test provides it.
   private final class Waiting: ResponseBodySource {
     let reads = EventRecorder<Void>()
     let pieces: AsyncStream<Data>

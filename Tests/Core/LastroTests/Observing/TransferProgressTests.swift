@@ -26,7 +26,7 @@ struct TransferProgressTests {
     }
   }
 
-  /// What a reader sees who reads after the end.
+  /// Returns the steps that a reader sees who starts after the end.
   private func rest() async -> [TransferProgress] {
     var seen: [TransferProgress] = []
     for await step in reporter.updates { seen.append(step) }
@@ -136,7 +136,7 @@ struct TransferProgressTests {
     let stack = stack(.stream(["abc", "d"]), observers: isObserved ? [EventGrammar()] : [])
     do {
       let body = try await stack.stream(.test(options: options())).value
-      // Not ended yet: it still listens.
+      // The transfer has not ended, so the reporter still accepts new values.
       _ = reporter.beginTransfer(totalBytesToSend: 42)
       #expect(reporter.current.totalBytesToSend == 42)
       if isRead { for try await _ in body {} }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-/// Credentials that can be renewed, and an opinion of a rule.
+/// Renewable credentials that also have an opinion from a retry rule.
 private actor Session: RequestAuthenticator, HTTPResourceInterceptor {
   private var version = 1
   private let rule: HTTPRetryPolicy?
@@ -35,13 +35,13 @@ private actor Session: RequestAuthenticator, HTTPResourceInterceptor {
   }
 }
 
-/// What Alicerce's older protocols around `AuthenticatedRequestResource` did, done with what is here.
+/// The features of Alicerce's older protocols around `AuthenticatedRequestResource`, built with today's API.
 @Suite("The family around AuthenticatedRequestResource", .timeLimit(.minutes(5)))
 struct AuthenticatedFamilyTests {
   private func resource(_ interceptors: any HTTPResourceInterceptor...) -> RawHTTPResource {
     RawHTTPResource(
       baseRequestMaking: BaseRequestMaking {
-        // A maker may wait, as those of that family could.
+        // Request making may suspend, as in those older protocols.
         await Task.yield()
         return try ResourceRequest(url: "https://api.example/a")
       }, interceptors: interceptors)

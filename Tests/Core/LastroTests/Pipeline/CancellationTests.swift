@@ -12,7 +12,7 @@ import Testing
 struct CancellationTests {
   typealias Script = RetryLoopTests.Script
 
-  /// Runs a fetch, cancels it once it has arrived in the room, and gives its error.
+  /// Runs a fetch, cancels it once it has arrived in the room, and returns its error.
   fileprivate static func cancelled<M, E>(
     in room: WaitingRoom, _ stack: TransportNetworkStack, _ resource: HTTPResource<M, E>
   ) async throws -> HTTPFetchError<E> {
@@ -236,7 +236,7 @@ struct CancellationTests {
   }
 }
 
-/// A place where a task waits until it is cancelled, and a test until it does.
+/// A place in which a task waits until it is cancelled, while the test waits for the task's arrival.
 private final class WaitingRoom: Sendable {
   private let arrivals = EventRecorder<Void>()
 

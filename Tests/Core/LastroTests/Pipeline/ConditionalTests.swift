@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-/// 304 (RFC 9110 §15.4.5) is the answer to a request that asked whether something has changed, and no failure.
+/// Status 304 (RFC 9110 §15.4.5) answers a request that asks whether a resource has changed. It is not a failure.
 @Suite("Conditional requests", .timeLimit(.minutes(5)))
 struct ConditionalTests {
   static let validators: HTTPFields = [.eTag: #"W/"1""#, .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"]

@@ -87,7 +87,7 @@ struct HangingHookTests {
         #expect(error.isCancelled && call.clock.now == .zero)
         #expect(error.attempts.last?.requestSent == !call.transport.requests.isEmpty)
       case (_, .succeeded, .success):
-        // The attempt is over: what is left is the call's limit.
+        // The attempt is over, so only the call's limit remains.
         #expect(call.clock.now == .seconds(10))
       case (_, .failed, .failure(let error)):
         #expect(error.statusCode == .serviceUnavailable && error.retryEnd?.description.contains("deadline") == true)

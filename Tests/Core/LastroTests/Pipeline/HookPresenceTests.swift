@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-/// What an interceptor of these tests is made of.
+/// The properties that each interceptor of these tests has.
 struct HookBase: Sendable {
   var name: String
   var log: EventRecorder<String>
@@ -26,7 +26,7 @@ extension Telling {
   var hooksWait: Bool { base.waits }
 }
 
-// Each brings one hook; a type that conforms to several has several.
+// Each protocol adds one hook; a type that conforms to several has all of their hooks.
 
 private protocol Making: Telling {}
 extension Making {
@@ -78,13 +78,13 @@ private struct MUF: Making, Succeeding, Failing { let base: HookBase }
 private struct SUF: Scheduling, Succeeding, Failing { let base: HookBase }
 private struct MSUF: Making, Scheduling, Succeeding, Failing { let base: HookBase }
 
-/// A type of its own for every `Parameter`, of which nothing is known before it is used.
+/// A separate type for every `Parameter`. The chain knows nothing about its hooks before the first use.
 private struct Fresh<Parameter>: Scheduling, Failing { let base: HookBase }
 
-/// Has a hook in the class, which the subclass overrides, and one that only the subclass has: that is none of the
-/// interceptor's, as Swift has it.
+/// A class with a hook that its subclass overrides. A further hook that only the subclass has does not belong to the
+/// conformance, by Swift's rules.
 private class Parent: HTTPResourceInterceptor, @unchecked Sendable {
-  // Sendable because what they hold is constant and Sendable.
+  // Sendable because all stored properties are constant and Sendable.
   let base: HookBase
   init(_ base: HookBase) { self.base = base }
 
@@ -92,7 +92,7 @@ private class Parent: HTTPResourceInterceptor, @unchecked Sendable {
 }
 
 private final class Child: Parent, @unchecked Sendable {
-  // Sendable because its parent is.
+  // Sendable because its parent class is.
   override func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
     base.tell("overridden")
   }
@@ -127,7 +127,8 @@ private enum Choice: HTTPResourceInterceptor {
   }
 }
 
-/// Tells every event, and passes it on to another interceptor, hooks that this has not included.
+/// An interceptor that records every event and passes it on to another interceptor. The other interceptor may have
+/// hooks that this one lacks.
 private struct Forwarding: HTTPResourceInterceptor {
   let base: HookBase
   let next: any HTTPResourceInterceptor
@@ -171,13 +172,13 @@ private struct OnlyAuthenticating: RequestAuthenticator, HTTPResourceInterceptor
 
 @Suite("Hooks: what a type has is always called, what it lacks is not", .timeLimit(.minutes(5)))
 struct HookPresenceTests {
-  /// Every combination, in the order of the bits of `HookSet`.
+  /// Every combination of hooks, in the order of the bits of `HookSet`.
   private static let combinations: [any Telling.Type] = [
     Bare.self, M.self, S.self, MS.self, U.self, MU.self, SU.self, MSU.self, F.self, MF.self, SF.self, MSF.self, UF.self,
     MUF.self, SUF.self, MSUF.self,
   ]
 
-  /// What a call of two attempts, the first of which fails, and a redirect in the second is to tell.
+  /// Returns the expected events of a call with two attempts. The first attempt fails, and the second is redirected.
   private static func expected(_ chain: [(name: String, hooks: HookSet)]) -> [String] {
     func all(_ hook: HookSet, _ event: String) -> [String] {
       chain.filter { $0.hooks.contains(hook) }.map { "\($0.name) \(event)" }
@@ -186,10 +187,10 @@ struct HookPresenceTests {
     return sent + all(.failed, "failed") + sent + sent + all(.succeeded, "succeeded")
   }
 
-  /// Fails once, is redirected once, then succeeds.
+  /// Fetches with a transport that fails once, redirects once, and then succeeds.
   private static func fetch(_ stack: [any HTTPResourceInterceptor], _ own: [any HTTPResourceInterceptor]) async throws {
     let transport = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed), .redirect(to: "/b"), .answer(200))
-    // The last in the stack, so that it asks for the retry; `Hooks` has every hook, and tells none.
+    // The retry interceptor is last in the chain, so it asks for the retry. `Hooks` has every hook, but records none.
     let retry = RetryInterceptor(policy: .maxRetries(1))
     _ = try await TransportNetworkStack(transport, interceptors: stack).fetch(.test(interceptors: own + [retry]))
     #expect(transport.requests.count == 3)
@@ -209,7 +210,7 @@ struct HookPresenceTests {
         #expect(log.events == Self.expected([("a", own), ("b", other), ("c", own)]), "\(firstType), \(secondType)")
       }
     }
-    // After that, nothing but their own is called.
+    // After the first call, the chain calls only the hooks that a type has.
     for (bits, type) in Self.combinations.enumerated() {
       #expect(KnownHooks.of(type).present == HookSet(rawValue: UInt8(bits)), "\(type)")
       let known = InterceptorChain([type.init(base: HookBase(name: "", log: EventRecorder(), waits: true))]).hooks
@@ -249,7 +250,7 @@ struct HookPresenceTests {
         let middle = Forwarding(base: HookBase(name: "m", log: log), next: inner)
         try await Self.fetch([Forwarding(base: HookBase(name: "o", log: log), next: middle)], [])
         let expected = Self.expected([("o", .all), ("m", .all), ("i", HookSet(rawValue: UInt8(bits)))])
-        // One event goes through all three before the next begins.
+        // One event goes through all three interceptors before the next event begins.
         #expect(log.events == expected)
       }
     }
@@ -279,7 +280,7 @@ struct HookPresenceTests {
       var resource = try RawHTTPResource.test(interceptors: [
         RetryInterceptor(policy: .maxRetries(3)), S(base: HookBase(name: "s", log: log)),
       ])
-      // The last word counts: here that of the one who says nothing.
+      // The last opinion counts, here that of the interceptor that has none.
       resource.retryActionPriority = { lhs, rhs in
         folded.record("\(RetryTests.text(lhs)) | \(RetryTests.text(rhs))")
         return rhs

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Idempotency keys", .timeLimit(.minutes(5)))
 struct IdempotencyKeyTests {
-  /// The keys of a call whose every attempt is made with another key.
+  /// Returns the keys of a call in which each attempt's request is made with another key.
   static func keys(_ idempotency: RequestOptions.Idempotency) async throws -> (sent: [String?], told: String?) {
     let calls = EventRecorder<Int>()
     let making = BaseRequestMaking<ResourceRequest> {

@@ -88,7 +88,7 @@ struct LimitTests {
   }
 }
 
-/// A body in pieces, and how it ends.
+/// A body source that yields pieces and then ends, with or without an error.
 private final class PiecesThenEnd: ResponseBodySource {
   private let pieces: Lock<[String]>
   private let end: FailureCode?

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Retry loop", .timeLimit(.minutes(5)))
 struct RetryLoopTests {
-  /// Answers the actions one after the other, then none, and keeps what it was told.
+  /// An interceptor that returns scripted actions in order, then none, and records each failure.
   struct Script: HTTPResourceInterceptor {
     let actions: [Retry.Action]
     let seen = EventRecorder<Hooks.Failure>()

@@ -115,7 +115,7 @@ struct HTTPResourceEndpointTests {
     #expect(throws: Marker.self) { try endpoint.makeRequest() }
   }
 
-  /// The table of the protocol's documentation, and Alicerce's, with the URLs that are right here.
+  /// The table of the protocol's documentation and of Alicerce, with the URLs that are correct here.
   static let table: [(base: String, path: String?, items: [URLQueryItem]?, wire: String)] = [
     ("h", "/a", nil, "h/a"), ("h/", "/a", nil, "h/a"), ("h", "a", nil, "h/a"), ("h/v1", "users", nil, "h/v1/users"),
     ("h/v1/", "users", nil, "h/v1/users"), ("h/v1//x", nil, nil, "h/v1//x"), ("h/v1//x", "/y", nil, "h/v1//x/y"),
@@ -241,22 +241,22 @@ struct EndpointFixture: HTTPResourceEndpoint {
     queryItems = items
   }
 
-  /// The whole URL on the wire.
+  /// The complete URL that is sent.
   var wire: String { get throws { try makeRequest().wire } }
 }
 
-/// An endpoint that leaves everything it can to the defaults.
+/// An endpoint that uses all available defaults.
 struct MinimalEndpoint: HTTPResourceEndpoint {
   let method: HTTPRequest.Method = .delete
   let baseURL: URL
 }
 
 extension ResourceRequest {
-  /// The whole URL on the wire.
+  /// The complete URL that is sent.
   var wire: String { "\(head.scheme ?? "-")://\(head.authority ?? "-")\(head.path ?? "-")" }
 }
 
-/// The transport error that `body` throws; `nil` when it throws none.
+/// Returns the transport error that `body` throws; `nil` if it throws none.
 func refusal(_ body: () throws -> Void) -> TransportError? {
   do {
     try body()

@@ -53,7 +53,7 @@ struct RetryAfterTests {
     }
     #expect(Self.wait(WrittenDate.text(Self.here + 20, format)) == .seconds(20))
     #expect(Self.wait(WrittenDate.text(Self.here + 20, format), date: "yesterday") == .seconds(20))
-    // Half a second past the full second here: what is left is not rounded down.
+    // The local time is half a second past the full second. The remaining wait is not rounded down.
     #expect(
       Self.wait(WrittenDate.text(Self.here + 20, format), here: .seconds(Self.here) + .milliseconds(500))
         == .seconds(20))

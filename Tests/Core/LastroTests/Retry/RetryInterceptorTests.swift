@@ -26,7 +26,7 @@ struct RetryInterceptorTests {
     return transport.requests.count
   }
 
-  // CONTRIBUTING.md shows this one.
+  // CONTRIBUTING.md shows this test.
   @Test("A call that is answered 503 once is asked again")
   func retried() async throws {
     let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200, body: "[1]")])

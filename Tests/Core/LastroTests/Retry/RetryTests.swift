@@ -14,7 +14,7 @@ struct RetryTests {
     Retry.State(errors: Array(repeating: TestError(), count: count), totalDelay: delay)
   }
 
-  /// Actions as text, because they hold errors.
+  /// Returns an action as text, because actions hold errors and are not comparable.
   static func text(_ action: Retry.Action) -> String {
     switch action {
     case .none: "none"

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Redacted descriptions")
 struct RedactedDescriptionsTests {
-  /// All ways in which people print a value.
+  /// Returns a value's text in every usual form of printing.
   static func printed<Value>(_ value: Value) -> String {
     var dumped = ""
     dump(value, to: &dumped)
@@ -33,7 +33,7 @@ struct RedactedDescriptionsTests {
       body: RequestBody(source: .bytes(Data("s3cr3t".utf8))), options: options)
   }
 
-  /// "s3cr3t" as dump prints bytes.
+  /// The first bytes of "s3cr3t" as dump prints them.
   static let firstBytes = ["- 115\n", "115, 51"]
 
   static func expectRedacted<Value>(_ value: Value, has parts: String...) {

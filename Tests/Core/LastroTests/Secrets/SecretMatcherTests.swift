@@ -118,6 +118,7 @@ struct SecretMatcherTests {
 }
 
 extension String {
-  /// Whether the other's UTF-8 is in this one's. Strings that are equal as text may differ in it.
+  /// Returns whether this string contains the UTF-8 of the other. Strings that are equal as text may have different
+  /// bytes.
   func hasBytes(of other: String) -> Bool { Data(utf8).range(of: Data(other.utf8)) != nil }
 }

@@ -8,12 +8,12 @@ import Testing
 
 @testable import Lastro
 
-/// What follows on a failure is decided in one place, for a call and for an explanation.
+/// A call and an explanation use the same decision about the consequences of a failure.
 @Suite("Decisions about retries", .timeLimit(.minutes(5)))
 struct ForetellingTests {
   private static let origin = Result { try Origin("https://lab.example") }
 
-  /// Each fact with values on both sides of every limit.
+  /// Returns combinations of facts, with values on both sides of every limit.
   private static func allFacts() throws -> [RetryDecision.Facts] {
     let price = RetryDecision.Price(origin: try origin.get(), amount: 5, tokens: 5)
     let dear = RetryDecision.Price(origin: try origin.get(), amount: 5, tokens: 4)
@@ -72,7 +72,8 @@ struct ForetellingTests {
     #expect(retries > 50)
   }
 
-  /// The code of the first rule that ends the call, in their order; `nil` where no interceptor wants a retry.
+  /// Returns the code of the first rule that ends the call, in the order of the rules; `nil` if no interceptor wants a
+  /// retry.
   private static func code(of facts: RetryDecision.Facts, _ wanted: Duration?) -> String? {
     guard let action = facts.action else { return "deadline" }
     if case .none = action { return nil }
@@ -85,7 +86,7 @@ struct ForetellingTests {
   }
 }
 
-/// A failed attempt of a simulated call: what was known of it, and what followed.
+/// A failed attempt of a simulated call: the facts that were known, and the sequel.
 struct SimulatedFailure: Sendable {
   enum Sequel: Sendable {
     case again(Duration, Attempt.DelaySource)
@@ -100,11 +101,11 @@ struct SimulatedFailure: Sendable {
   var wasTransferred: Bool
   var isBodyConsumed: Bool
   var tokens: Int?
-  /// What the interceptors want, and how many of them said so.
+  /// The combined action of the interceptors, and the number of interceptors that gave an opinion.
   var action = Retry.Action.none
   var opinions = 0
   var sequel: Sequel?
-  /// When it was decided.
+  /// The time of the decision.
   var time = Duration.zero
 }
 
@@ -116,7 +117,7 @@ extension SimulatedCall.State {
   }
 }
 
-/// Is told of failures first, and has no opinion.
+/// An interceptor that is asked first, records each failure, and has no opinion.
 struct FailureWitness: HTTPResourceInterceptor {
   let call: SimulatedCall
   var hooksWait: Bool { false }
@@ -134,7 +135,7 @@ struct FailureWitness: HTTPResourceInterceptor {
   }
 }
 
-/// Says beforehand what others said when they were asked.
+/// An interceptor whose explanation announces the action that was chosen in the simulated call.
 private struct Foretelling: ExplainableInterceptor {
   let action: Retry.Action
   var explanation: String { "repeats" }
@@ -145,13 +146,13 @@ private struct Foretelling: ExplainableInterceptor {
 }
 
 extension SimulationProperties {
-  /// An explanation that knows what was known foretells what followed, after every failure.
+  /// Asserts, for every failure, that an explanation with the known facts predicts the sequel.
   ///
-  /// - Returns: number of failures that were explained.
+  /// - Returns: the number of explained failures.
   func checkForetelling() throws -> Int {
     var explained = 0
     for failure in seen.failures {
-      // The opinion of hooks that were left behind is not known; a caller that cancels gets no decision.
+      // The opinion of an abandoned hook is unknown, and a caller that cancels gets no decision.
       guard failure.opinions == scenario.guests.count + 1, !failure.error.isCancelled, let sequel = failure.sequel
       else { continue }
       if case .end(let error) = sequel, error.isCancelled { continue }
@@ -160,7 +161,7 @@ extension SimulationProperties {
       switch sequel {
       case .again(let delay, let source):
         expect(verdict.isRetried, "attempt \(failure.attempt) is retried, against \(verdict.reason)")
-        // What is added to a wait that the server asks for is random.
+        // The addition to a server's requested wait is random.
         guard source != .retryAfter else { continue }
         let words = delay > .zero ? "after \(delay.brief), for instance" : "at once"
         expect(verdict.reason == words, "attempt \(failure.attempt): \(words), not \(verdict.reason)")
@@ -176,13 +177,13 @@ extension SimulationProperties {
   private func verdict(on failure: SimulatedFailure) throws -> FetchExplanation.RetryVerdict {
     var rules = call.configuration
     let request = try failure.request ?? ResourceRequest(method: scenario.method, url: "https://lab.example/a")
-    // As full as it was then.
+    // The quota gets the level that it had at that time.
     if let quota = scenario.quota, let tokens = failure.tokens, let origin = Origin(request.head) {
       let then = try RetryQuota(capacity: quota.capacity, cost: quota.cost, throttledCost: quota.throttledCost)
       _ = then.pay(quota.capacity - tokens, for: origin)
       rules.retryQuota = then
     }
-    // The date that counted, and no observer.
+    // The rules get the date of the decision, and no observer.
     let decided = SimulatedClock.epoch + failure.time
     rules.timeSource = TimeSource(now: { failure.time }, sleep: { _ in }, sinceEpoch: { decided })
     rules.observers = []

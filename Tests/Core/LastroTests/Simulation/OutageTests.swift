@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-/// A host that is down, and many clients that would like it not to be.
+/// A host that is down, and many clients that still call it.
 @Suite("Outage", .ownThread, .timeLimit(.minutes(5)))
 struct OutageTests {
   static let calls = 1_000
@@ -43,7 +43,7 @@ struct OutageTests {
       }
       #expect(Double(transport.requests.count) < 1.2 * Double(Self.calls) + 40)
       #expect((refused > 0) == (outage > 1_000), "\(outage): \(refused)")
-      // The outage ends; calls that succeed give back.
+      // The outage ends, and successful calls refill the quota.
       clock.advance(by: end)
       for call in 0..<500 { _ = try await stacks[call % 4].fetch(.test()) }
       #expect(quota.isFull)
@@ -70,7 +70,7 @@ struct OutageTests {
       return await group.reduce(0, +)
     }
     #expect(attempts == transport.requests.count)
-    // 500 tokens, 14 a retry.
+    // The quota has 500 tokens, and a retry costs 14.
     #expect(attempts == Self.calls + 35)
     #expect(quota.tokens(of: try RetryQuotaTests.origin()) == 500 - 35 * 14)
     isUp.withLock { $0 = true }

@@ -8,8 +8,8 @@ import TestSupport
 
 @testable import Lastro
 
-/// One simulated call, drawn from a seed: what is asked, by whom, under which rules. What the server does is
-/// drawn request by request (``SimulatedAnswer``).
+/// A simulated call drawn from a seed: the request, its caller, and the rules. The server's answers are drawn request
+/// by request (``SimulatedAnswer``).
 struct Scenario: Sendable {
   enum Body: CaseIterable { case none, bytes, oneShot, replayable }
 
@@ -18,13 +18,13 @@ struct Scenario: Sendable {
     case retries(Int)
     case backoff(delay: Double, retries: Int)
     case growing(base: Double, budget: Double)
-    /// Says retry for ever, after such delays.
+    /// A policy that retries forever, after the given delays.
     case malicious([Double])
   }
 
   enum Guest: Sendable {
     case policy(Policy, isBare: Bool)
-    /// Takes time, hangs, cancels; replays after a 401.
+    /// Hooks that take time, hang or cancel, and that replay after a 401.
     case hooks(waits: Bool)
   }
 
@@ -32,7 +32,7 @@ struct Scenario: Sendable {
     var capacity: Int
     var cost: Int
     var throttledCost: Int
-    /// Spent by others before.
+    /// The number of tokens that others have spent before.
     var spent: Int
   }
 
@@ -51,11 +51,11 @@ struct Scenario: Sendable {
   let makerWaits: Bool
   let usesCallback: Bool
   let isCancelledBefore: Bool
-  /// The sleep in which the caller cancels.
+  /// The index of the sleep in which the caller cancels.
   let cancelledSleep: Int?
-  /// Of a hundred answers, how many are 200.
+  /// The percentage of answers with status 200.
   let health: Int
-  /// Whether anybody ever hangs or cancels.
+  /// Whether hooks or callers may hang or cancel.
   let isRough: Bool
 
   init(seed: UInt64) {
@@ -105,7 +105,7 @@ struct Scenario: Sendable {
     }
   }
 
-  /// Whether the request may be sent twice, by what the issue says and not by the code under test.
+  /// Whether the request may be sent twice. Derived from the specification, and not from the code under test.
   var isIdempotent: Bool {
     switch idempotency {
     case .idempotent, .generatedKey, .key: true
@@ -114,7 +114,8 @@ struct Scenario: Sendable {
     }
   }
 
-  /// Most attempts that anybody allows; a policy that is no interceptor's own counts only failures it is asked about.
+  /// The maximum number of attempts under all rules. A policy within a `RetryInterceptor` counts only the failures that
+  /// it is asked about, so it is a bound only if every guest is such a policy.
   var allowedAttempts: Int {
     var bound = maximumAttempts
     let everyCounts = guests.allSatisfy {
@@ -156,7 +157,7 @@ extension Scenario.Policy {
   }
 }
 
-/// Choices out of a seed: the same seed, the same choices.
+/// Random choices from a seed: the same seed yields the same choices.
 struct Dice: Sendable {
   let random: RandomSource
 
@@ -174,14 +175,14 @@ struct Dice: Sendable {
     range.lowerBound + random.unit() * (range.upperBound - range.lowerBound)
   }
 
-  /// To the millisecond.
+  /// Returns a random duration in whole milliseconds.
   func milliseconds(_ range: ClosedRange<Int>) -> Duration { .milliseconds(int(range)) }
 
-  /// Dice of its own for one part, so that what another part draws does not move it.
+  /// Returns separate dice for one part, so that draws of another part do not affect it.
   func part(_ number: Int) -> Dice { Dice(random.next() ^ UInt64(truncatingIfNeeded: number)) }
 }
 
-/// What the simulated server does with one request.
+/// The simulated server's behavior for one request.
 struct SimulatedAnswer {
   enum Kind {
     case status(Int)
@@ -227,7 +228,7 @@ struct SimulatedAnswer {
     }
   }
 
-  /// Fields that ask for patience, and the date, since 1970, before which no client may come back.
+  /// Returns fields that ask for patience, and the date, since 1970, before which no client may retry.
   func patience(now: Duration) -> (fields: HTTPFields, until: Duration?) {
     var fields = HTTPFields()
     let here = now.components.seconds
@@ -245,7 +246,7 @@ struct SimulatedAnswer {
       fields[.date] = date ?? (dice.chance(30) ? "garbage" : nil)
       fields[.retryAfter] = WrittenDate.text(
         here + (hasDate ? skew : 0) + Int64(wait), dice.pick(WrittenDate.Format.allCases))
-      // Without the server's clock the date itself is what counts.
+      // Without the server's clock, the date itself counts.
       return (fields, hasDate ? now + .seconds(wait) : .seconds(here + Int64(wait)))
     case 8:
       let second = dice.int(0...12)
@@ -258,16 +259,16 @@ struct SimulatedAnswer {
   }
 }
 
-/// A clock for one simulated call: sleeps move it, and hooks that take time move it, but never past a limit that is
-/// being watched without that limit's being noticed first.
+/// A clock for one simulated call. Sleeps and slow hooks advance it, but never past a watched limit before that limit
+/// has been noticed.
 final class SimulatedClock: Sendable {
-  /// 2026-01-01 00:00:00.25 UTC: no full second, so that rounding shows.
+  /// The clock's start: 2026-01-01 00:00:00.25 UTC. The fraction makes rounding errors visible.
   static let epoch = Duration.seconds(1_767_225_600) + .milliseconds(250)
 
   private let clock = ManualClock(autoAdvance: true)
-  /// Lets those go that hang until the call is over; `nil` when it is.
+  /// Closures that release tasks which hang until the call is over; `nil` once it is over.
   private let hanging = Lock<[@Sendable () -> Void]?>([])
-  /// Called when a sleep begins, with its index.
+  /// A closure that is called when a sleep begins, with the sleep's index.
   private let onSleep: @Sendable (Int) -> Void
 
   init(onSleep: @escaping @Sendable (Int) -> Void = { _ in }) { self.onSleep = onSleep }
@@ -288,19 +289,19 @@ final class SimulatedClock: Sendable {
 
   func advance(by duration: Duration) { clock.advance(by: duration) }
 
-  /// Takes time in a hook.
+  /// Lets time pass in a hook.
   ///
   /// - Parameters:
-  ///   - duration: `nil` for ever, which needs a limit.
-  ///   - isLimited: whether the hook is being waited for with a limit.
-  ///   - isCancellable: whether a cancellation ends it.
-  /// - Returns: false when the limit passed first.
+  ///   - duration: the time to pass; `nil` for forever, which needs a limit.
+  ///   - isLimited: whether the wait for the hook has a limit.
+  ///   - isCancellable: whether a cancellation ends the hook.
+  /// - Returns: false if the limit passed first.
   func elapse(_ duration: Duration?, isLimited: Bool, isCancellable: Bool) async -> Bool {
     guard isLimited else {
       advance(by: duration ?? .zero)
       return true
     }
-    // The limit is watched by another task, from about the same time on. A hook may ignore that it is cancelled.
+    // Another task watches the limit, from about the same time on. A hook may ignore its cancellation.
     let limits = Task { try? await clock.waitForLimits(count: 1) }
     letGoAtEnd { limits.cancel() }
     await limits.value
@@ -314,7 +315,7 @@ final class SimulatedClock: Sendable {
     return false
   }
 
-  /// Until it is cancelled, where that ends it, or the clock is closed.
+  /// Suspends until the clock is closed, or until the task is cancelled if `isCancellable` is set.
   func hang(isCancellable: Bool) async {
     let (never, hold) = AsyncStream.makeStream(of: Void.self)
     letGoAtEnd { hold.finish() }
@@ -325,7 +326,7 @@ final class SimulatedClock: Sendable {
     }
   }
 
-  /// Calls a closure when the call is over, at once where it is.
+  /// Calls a closure when the call is over, or at once if it already is.
   private func letGoAtEnd(_ letGo: @escaping @Sendable () -> Void) {
     let isClosed = hanging.withLock { hanging in
       hanging?.append(letGo)
@@ -334,7 +335,7 @@ final class SimulatedClock: Sendable {
     if isClosed { letGo() }
   }
 
-  /// The call is over: lets all go that hang.
+  /// Releases all hanging tasks, because the call is over.
   func close() {
     let hanging = hanging.withLock { hanging in
       defer { hanging = nil }

@@ -8,9 +8,9 @@ import TestSupport
 
 @testable import Lastro
 
-/// One simulated call: server, clock, caller, hooks, and what was seen of them.
+/// A simulated call: server, clock, caller, hooks, and a record of their behavior.
 final class SimulatedCall: Sendable {
-  /// One request that reached the transport.
+  /// A request that reached the transport.
   struct Execution: Sendable {
     var attempt: Int
     var start: Duration
@@ -21,9 +21,9 @@ final class SimulatedCall: Sendable {
     var status: Int?
     var failure: TransportError?
     var wasSent = false
-    /// Of the answer.
+    /// The fields of the answer.
     var fields = HTTPFields()
-    /// No client may come back before.
+    /// The date before which no client may retry.
     var until: Duration?
   }
 
@@ -33,11 +33,11 @@ final class SimulatedCall: Sendable {
     var cancel: (@Sendable () -> Void)?
     var isCancelled = false
     var opens = 0
-    /// Places of hooks that were given up.
+    /// The places of hooks that were abandoned.
     var abandoned: Set<String> = []
     var completions = 0
     var events: [String] = []
-    /// Failures as an interceptor is told of them, and what follows on them.
+    /// The failures as an interceptor receives them, and their sequels.
     var failures: [SimulatedFailure] = []
     var firstRequest: ResourceRequest?
     var outcome: Result<ResourceResponse, HTTPFetchError<any Error>>?
@@ -65,7 +65,7 @@ final class SimulatedCall: Sendable {
   var seen: State { state.withLock { $0 } }
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  /// The caller cancels.
+  /// Cancels the call, as its caller does.
   func cancel() {
     let cancel = state.withLock { state in
       state.isCancelled = true
@@ -119,7 +119,7 @@ final class SimulatedCall: Sendable {
     if isFirst { continuation.resume() }
   }
 
-  /// Begins when its gate opens, so that the caller can cancel from the first moment.
+  /// A stack whose calls begin when its gate opens, so that the caller can cancel from the start.
   private struct Gated: NetworkStack {
     typealias Request = ResourceRequest
     let stack: TransportNetworkStack
@@ -245,7 +245,7 @@ final class SimulatedCall: Sendable {
     if !isHanging { clock.advance(by: answer.latency) }
     switch answer.kind {
     case .hang:
-      // Nothing else would end this call.
+      // The cancellation is the only event that ends this call.
       cancel()
       throw TransportError(
         stage: .cancelled, code: .cancelled, message: "simulated", requestSent: true, facts: TransferFacts())
@@ -279,7 +279,7 @@ final class SimulatedCall: Sendable {
 
   // MARK: other people's code
 
-  /// What happens where a hook is asked: mostly nothing.
+  /// Plays the random event at a hook. Most often no event happens.
   ///
   /// - Parameters:
   ///   - waits: whether the hook may suspend; the call then waits for it in a task of its own.
@@ -307,9 +307,9 @@ final class SimulatedCall: Sendable {
 
   private func elapse(_ duration: Duration?, _ place: String, isCancellable: Bool, _ waits: Bool, _ isTimed: Bool) async
   {
-    // A hook that ends when cancelled does not begin what it would have to break off.
+    // A hook that ends on cancellation does not start work that it would have to abort.
     if waits, isCancellable, isCancelled { return }
-    // Marked before: the call goes on while this hook hangs.
+    // The place is recorded first, because the call continues while this hook hangs.
     state.withLock { _ = $0.abandoned.insert(place) }
     if await clock.elapse(duration, isLimited: waits && isTimed, isCancellable: isCancellable) {
       state.withLock { _ = $0.abandoned.remove(place) }
@@ -368,12 +368,12 @@ final class SimulatedCall: Sendable {
   }
 }
 
-/// Hooks of an application that is not always quick, nor polite.
+/// Hooks of an application that is sometimes slow, and sometimes ignores cancellation.
 struct SimulatedHooks: HTTPResourceInterceptor {
   let call: SimulatedCall
   let index: Int
   let hooksWait: Bool
-  /// Whether the call awaits hooks in a task of their own, for this one's sake or another's.
+  /// Whether the call awaits hooks in a task of their own, because of this interceptor or another.
   let areAwaited: Bool
 
   private func place(_ name: String, _ context: AttemptContext, isTimed: Bool) async {
@@ -402,7 +402,8 @@ struct SimulatedHooks: HTTPResourceInterceptor {
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
   ) async -> Retry.Action {
-    // Told because the caller is gone, or given up while a hook before it was asked.
+    // A cancellation error means that the caller is gone. Without it, the call may have been abandoned during an
+    // earlier hook.
     if error.isCancelled {
       await place("failed-gone", context, isTimed: true)
     } else if !call.isCancelled || !areAwaited {

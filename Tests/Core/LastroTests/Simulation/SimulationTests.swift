@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-/// Thousands of calls on a simulated clock. A failure names its seed: `SimulatedCall(Scenario(seed: …))` repeats it.
+/// Thousands of calls on a simulated clock. A failure names its seed; `SimulatedCall(Scenario(seed: …))` repeats it.
 @Suite("Simulation", .timeLimit(.minutes(5)))
 struct SimulationTests {
   static let chunk: UInt64 = 150
@@ -25,11 +25,11 @@ struct SimulationTests {
       calls.append(call)
     }
     #expect(explained > 0)
-    // Not earlier: a second completion would come late.
+    // The check runs at the end, because a second completion would come late.
     for call in calls where call.seen.completions != 1 {
       Issue.record("seed \(call.scenario.seed): \(call.seen.completions) completions")
     }
-    // Two calls never share a key that was made for one.
+    // Two calls never share a generated key.
     let keys = calls.filter { $0.scenario.idempotency == .generatedKey && !$0.scenario.hasKeyField }
       .compactMap { $0.seen.executions.first?.key }
     #expect(Set(keys).count == keys.count)
@@ -51,7 +51,7 @@ struct SimulationTests {
   }
 }
 
-/// What has to hold of every call, whatever happened to it.
+/// The properties that must hold for every simulated call.
 struct SimulationProperties {
   let scenario: Scenario
   let call: SimulatedCall
@@ -114,7 +114,7 @@ struct SimulationProperties {
     expect(seen.executions.allSatisfy { (1...max(1, attempts.count)).contains($0.attempt) }, "no transfer is left out")
   }
 
-  /// Every wait that was begun or made.
+  /// Checks every wait, whether it was completed or interrupted.
   private func checkWaits() {
     let delays = attempts.map(\.delay).filter { $0 > .zero }
     let wasBrokenOff = clock.sleeps.count == delays.count + 1 && seen.isCancelled
@@ -128,7 +128,7 @@ struct SimulationProperties {
       let start = SimulatedClock.epoch + after.start
       expect(start >= until, "attempt \(after.number) comes before Retry-After")
       let demand = until - SimulatedClock.epoch - last.end
-      // A date without the server's clock is known to the second only.
+      // A date without the server's clock has a precision of one second only.
       expect(demand <= scenario.maximumRetryAfter, "attempt \(after.number) waits for too long a Retry-After")
       guard after.delaySource == .retryAfter else { continue }
       let longest = (demand + .seconds(1)) * 1.1 + .milliseconds(1)
@@ -146,13 +146,13 @@ struct SimulationProperties {
     for attempt in attempts.dropFirst() {
       expect(attempt.start - attempt.delay < total && attempt.start < total, "no wait is begun that ends too late")
     }
-    // A clock moves by what cannot be interrupted too: by a hook that says that it does not wait.
+    // The clock also advances in hooks that cannot be interrupted, namely those that declare that they do not wait.
     if scenario.guests.allSatisfy({ if case .hooks(false) = $0 { false } else { true } }) {
       expect(clock.now <= total + .seconds(1), "it ends at \(clock.now.brief)")
     }
   }
 
-  /// Nothing is sent twice that must not be.
+  /// Checks that requests that must not be sent twice are sent once.
   private func checkResending() {
     for before in attempts.dropLast() {
       let sent = executions(before.number)
@@ -179,18 +179,20 @@ struct SimulationProperties {
 }
 
 extension SimulationProperties {
-  /// The quota's arithmetic, once more.
+  /// Checks the quota by repeating its arithmetic.
   func checkQuota() {
     guard let quota = call.quota, let rules = scenario.quota, let home = call.origin else { return }
     var tokens = [home: rules.capacity - rules.spent]
     var payment: (Origin, Int)?
-    // A success gives back what its attempt paid, or a token where it is the first; so does an answer without distress.
+    // A success, or an answer without distress, returns the tokens that its attempt paid. For the first attempt it
+    // returns one token.
     func settle(_ attempt: Attempt) {
       let last = executions(attempt.number).last?.origin ?? nil
       guard let (origin, amount) = payment ?? (attempt.number == 1 ? last.map { ($0, 1) } : nil) else { return }
       tokens[origin] = min(rules.capacity, tokens[origin, default: rules.capacity] + amount)
     }
-    /// What was paid for and not handed over costs nothing; an answer without distress is a success.
+    /// Applies an attempt to the quota. A payment without a sent request is returned; an answer without distress counts
+    /// as a success.
     func account(_ attempt: Attempt) {
       if executions(attempt.number).isEmpty, let (origin, amount) = payment {
         tokens[origin, default: rules.capacity] += amount
@@ -223,9 +225,9 @@ extension SimulationProperties {
     expect(quota.isFull, "a full one is empty of accounts")
   }
 
-  /// `nil` where no server in distress is to blame.
+  /// Returns the price of a retry; `nil` if the failure is not a sign of a server in distress.
   private func price(_ attempt: Attempt, _ rules: Scenario.Quota) -> Int? {
-    // What other people's code on this side broke costs nothing.
+    // A failure in application code on this side costs nothing.
     guard attempt.facts != nil else { return nil }
     guard let error = attempt.error else {
       guard let status = attempt.status?.code else { return nil }
@@ -243,7 +245,7 @@ extension SimulationProperties {
     }
   }
 
-  /// Numbers, times, and both renderings.
+  /// Checks the ledger's numbers, its times, and both renderings.
   func checkLedger() {
     expect(attempts.map(\.number) == Array(attempts.indices.map { $0 + 1 }), "numbered from 1")
     expect(attempts.first.map { $0.reason == "first" && $0.delaySource == .none } ?? true, "the first is the first")
@@ -283,7 +285,7 @@ extension SimulationProperties {
     }
   }
 
-  /// The order that ``FetchObserver`` draws, every event with the number of its attempt.
+  /// Checks the order that ``FetchObserver`` documents, and the attempt number of every event.
   func checkEvents() {
     var expected = ["call"]
     for attempt in attempts {

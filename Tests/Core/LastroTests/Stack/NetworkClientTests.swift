@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Not @testable: what is written here is what applications write.
+// The import is not @testable: this code is written as in applications.
 import Foundation
 import HTTPTypes
 import Lastro

@@ -6,7 +6,7 @@ import Lastro
 import TestSupport
 import Testing
 
-/// What another author writes: only `fetch`, with its own resource, payload, response and error.
+/// A stack by another author. It has only `fetch`, with its own resource, payload, response and error.
 private struct Dictionary: NetworkStack {
   struct Word: Sendable { var text: String }
   struct Page: Sendable, Equatable { var number: Int }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Not @testable: what is written here is what applications write.
+// The import is not @testable: this code is written as in applications.
 import Foundation
 import HTTPTypes
 import Lastro
@@ -8,10 +8,10 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// What a stack gives to all its calls: the base URL, header fields, JSON coders.
+/// The values that a stack applies to all its calls: the base URL, header fields, JSON coders.
 @Suite("Defaults of a stack", .timeLimit(.minutes(5)))
 struct StackDefaultsTests {
-  /// An endpoint of the enum of an API, which tests do not touch.
+  /// An endpoint from an API's enum, which tests do not change.
   private enum Shop: HTTPResourceEndpoint {
     case item(Int), root, elsewhere
     var baseURL: URL { URL(string: "https://shop.example/v1/?k=1") ?? URL(filePath: "/") }

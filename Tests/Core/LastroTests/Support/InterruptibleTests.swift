@@ -85,7 +85,7 @@ struct InterruptibleTests {
     let task = Task {
       await clock.hang(isCancellable: true)
       let prompt = await interruptible(within: .seconds(1), ignoringCancellation: true, time: clock.source) {
-        // Ends only because it is cancelled.
+        // The operation ends only because it is cancelled.
         await clock.hang(isCancellable: true)
         return Task.isCancelled
       }
@@ -122,7 +122,7 @@ struct InterruptibleTests {
       return 4
     }
     #expect(try result.get() == 3)
-    // The stream's second reader sees its end.
+    // A second reader of the stream sees its end.
     for await _ in watching {}
     #expect(ended.events == [true])
   }

@@ -18,7 +18,7 @@ struct JSONFaultTests {
     #expect(JSONFault.offset(in: Array(text.utf8)) == offset, "\(text)")
   }
 
-  /// Foundation takes a comma behind the last element, which RFC 8259 §4 and §5 do not allow.
+  /// Foundation accepts a comma after the last element, which RFC 8259 §4 and §5 do not allow.
   @Test("It agrees with Foundation on what is JSON, but for a comma at the end, for texts with a random change")
   func agrees() throws {
     let whole = Array(#"{"a":[1,-2.5e3,true,null,{"é":"\u00e9\n"}],"b":{},"c":[],"d":"x"}"#.utf8)

@@ -48,11 +48,11 @@ struct EvaluatorConfigurationTests {
     #expect(error == .duplicatePolicies([try HostName("a.example")]) && "\(error)".contains("a.example"))
   }
 
-  /// The policy for each host, `nil` for none.
+  /// The policy for each host; `nil` for no policy.
   static let lookups: [(host: String, policy: String?)] = [
     ("example.com", "example.com"), ("EXAMPLE.com.", "example.com"), ("www.example.com", "example.com"),
     ("a.b.c.example.com", "example.com"), ("api.example.com", "api.example.com"),
-    // The policy for api is for it alone: what is below it is its parent's.
+    // The policy for `api` does not include subdomains, so the parent's policy applies to hosts below it.
     ("v1.api.example.com", "example.com"), ("deep.example.com", "deep.example.com"),
     ("x.deep.example.com", "deep.example.com"), ("x.y.deep.example.com", "deep.example.com"),
     ("notdeep.example.com", "example.com"), ("badexample.com", nil), ("com", nil), ("example.org", nil),

@@ -54,7 +54,7 @@ struct PEMReadingTests {
     for text in [broken + pem, pem + broken, broken] {
       #expect(try problem(text).message.contains("BEGIN CERTIFICATE that begins no block"))
     }
-    // Not the pin of the one after it.
+    // The result must not be the pin of the following block.
     #expect(SPKIHash(pem: broken + pem) == nil && SPKIHash(pem: broken) == nil)
   }
 
@@ -77,8 +77,8 @@ struct PEMReadingTests {
     #expect(try problem(KnownKey.all[2].pem).message == "the PEM text holds no certificate")
   }
 
-  /// Made with `openssl req`; the second with its key's algorithm changed to 1.3.101.119, which is none. The third
-  /// key's is 1.2.3.4.
+  /// The requests were made with `openssl req`. In the second, the algorithm of the key was changed to 1.3.101.119,
+  /// which does not exist. The third key has the algorithm 1.2.3.4.
   static let keys = [
     (
       """
@@ -115,7 +115,7 @@ struct PEMReadingTests {
 
   @Test("what follows the key in its block makes it none")
   func trailing() {
-    // The third of `keys`, and two bytes.
+    // The third of `keys`, followed by two bytes.
     #expect(SPKIHash(pem: "-----BEGIN PUBLIC KEY-----\nMAwwBQYDKgMEAwMAAQIFAA==\n-----END PUBLIC KEY-----\n") == nil)
   }
 }

@@ -14,7 +14,7 @@ struct PinLintTests {
   static let day: TimeInterval = 86_400
   static let backup = SPKIHash.made(of: 8)
   let chain: TrustChain
-  /// Now: the chain is valid from an hour ago, for a year.
+  /// The current date of the tests. The chain became valid one hour earlier, for a year.
   let now: Date
 
   init() throws {
@@ -22,7 +22,7 @@ struct PinLintTests {
     now = try #require(chain.leaf.facts?.notBefore).addingTimeInterval(3600)
   }
 
-  /// A policy that nothing is wrong with.
+  /// Returns a policy without problems.
   func good(
     _ domain: String = TrustChain.domain, expiration: PinningPolicy.Expiration? = nil, pins: [String]? = nil,
     mode: PinningPolicy.Mode = .enforce
@@ -66,7 +66,7 @@ struct PinLintTests {
     #expect(try summary(lint(good(pins: ["\(chain.root.pin)"]))) == ["warning no_backup_pin"])
     #expect(
       try summary(lint(good(pins: ["\(chain.root.pin)", "\(chain.leaf.pin)"]))) == ["warning no_backup_pin"])
-    // Without the chain this cannot be known.
+    // The lint cannot know this without the chain.
     #expect(try lint(good(pins: ["\(chain.root.pin)", "\(chain.leaf.pin)"]), hosts: []).isEmpty)
   }
 
@@ -111,9 +111,9 @@ struct PinLintTests {
       try summary(lint(parent, good(mode: .reportOnly))) == ["warning weaker_than_parent", "warning report_only"])
     let soft = try good(expiration: .fallBack(after: now.addingTimeInterval(100 * Self.day)))
     #expect(try summary(lint(parent, soft)) == ["warning weaker_than_parent"])
-    // Other pins, as strict: that is what policies of children are for.
+    // Different pins of equal strictness are the purpose of a child's policy.
     #expect(try lint(parent, good(pins: ["\(chain.root.pin)", Self.backup])).isEmpty)
-    // A parent that is off, or does not reach below, is none.
+    // A parent whose policy is off, or that does not cover the child, does not count.
     #expect(try summary(lint(.excluding(domainName: "example.com"), good())) == ["note off"])
   }
 
@@ -142,7 +142,7 @@ struct PinLintTests {
     #expect(try summary(lint(soft(100, "example.com"), soft(90))) == ["warning weaker_than_parent"])
     #expect(try lint(soft(100, "example.com"), soft(100)).isEmpty)
     #expect(try lint(soft(100, "example.com"), soft(110)).isEmpty)
-    // A parent that no longer pins is nothing to be weaker than.
+    // A parent policy that has expired no longer pins, so the child cannot be weaker.
     #expect(try summary(lint(soft(100, "example.com"), soft(200), after: 101)) == ["warning policy_expired"])
   }
 

@@ -17,7 +17,7 @@ struct PinningCodingTests {
     try Configuration(json: Data(text.utf8))
   }
 
-  /// The only policy of a configuration, whose members are these.
+  /// Returns the only policy of a configuration, built from these members.
   static func policy(_ members: String) throws(ConfigurationError) -> PinningPolicy? {
     try read(#"{"policies": [{\#(members)}]}"#).pinningPolicies.first
   }
@@ -53,7 +53,7 @@ struct PinningCodingTests {
     let policy = try Self.policy(#""ipAddress": "::FFFF:192.0.2.7", "mode": "off""#)
     #expect(try policy == .excluding(ipAddress: "192.0.2.7") && policy?.host.isIPAddress == true)
     #expect(policy?.swiftSource == #"try PinningPolicy.excluding(ipAddress: "192.0.2.7")"#)
-    // Pins are kept, for the day that it is on again.
+    // The pins are kept for the time when the policy is enabled again.
     #expect(try Self.policy(#""ipAddress": "::1", "mode": "off", "pins": \#(Self.pins)"#)?.pins.count == 2)
   }
 
@@ -85,7 +85,7 @@ struct PinningCodingTests {
   }
 
   static let good = #""domain": "a.example", "pins": \#(pins)"#
-  /// Members of a policy, and what the error says of them.
+  /// The members of a policy, and the words of the resulting error.
   static let broken: [(members: String, words: [String])] = [
     (#""domain": "a.example""#, ["policies[0]: the policy has no pins", "backup"]),
     (#""domain": "a.example", "pins": []"#, ["policies[0]: the policy has no pins"]),

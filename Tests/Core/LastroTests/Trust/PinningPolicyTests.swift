@@ -100,7 +100,7 @@ struct PinningPolicyTests {
       }
       #expect(error == expected)
     }
-    // Without those below, a public suffix is a host as any other.
+    // Without the subdomains, a public suffix is a host like any other.
     #expect(try PinningPolicy(domainName: "co.uk", pinnedHashes: Self.pins).host.text == "co.uk")
   }
 
@@ -174,7 +174,7 @@ struct PinningPolicyTests {
     #expect(
       PinningPolicyValidationError.invalidPins(["c", "a"]).description.contains(#"these pins cannot be read: "a", "c""#)
     )
-    // Marks without end are one character.
+    // Any number of combining marks forms one character.
     let long = PinningPolicyValidationError.invalidPins(["a" + String(repeating: "\u{301}", count: 10_000)])
     #expect(long.description.unicodeScalars.count < 300 && long.description.contains("…"))
   }

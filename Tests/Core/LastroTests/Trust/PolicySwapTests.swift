@@ -21,7 +21,7 @@ struct PolicySwapTests {
     evaluator.replaceConfiguration(configuration)
     #expect(evaluator.configuration == configuration && evaluator.revision != before)
     #expect(try evaluator.judge(chain.trust()) == .accepted(.pinned))
-    // Nor does the same configuration once more pass for the old one.
+    // Setting an equal configuration again also changes the revision.
     let after = evaluator.revision
     evaluator.replaceConfiguration(configuration)
     #expect(evaluator.revision != after && evaluator.revision != before)
@@ -88,7 +88,7 @@ struct PolicySwapTests {
   func concurrently() async throws {
     let chain = try TrustChain()
     let trust = try chain.trust()
-    // One has a policy that accepts; the other's refuses, for a reason of its own.
+    // One configuration's policy accepts the chain. The other configuration refuses it, for a reason of its own.
     let accepting = try Configuration(pinningPolicies: [.test(pins: ["\(chain.leaf.pin)"])])
     let refusing = try Configuration(
       pinningPolicies: [.test("other.example")], certificateCheckingOrder: .rootToLeaf)
@@ -114,7 +114,7 @@ struct PolicySwapTests {
         }
       }
     }
-    // 1 to begin with, and 4 times 200 swaps.
+    // The revision starts at 1, and 4 times 200 swaps follow.
     #expect(evaluator.revision == UInt64(801) << 32)
   }
 }

@@ -58,8 +58,7 @@ struct SPKIHashTests {
   }
 }
 
-/// Public keys with their pins as `openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64` prints
-/// them.
+/// A public key with its pin, as `openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64` prints it.
 struct KnownKey: Sendable, CustomTestStringConvertible {
   var name: String
   var pem: String

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-/// The rows of Alicerce that are rules; those that need a handshake are tested over the engine.
+/// Alicerce's test rows for rules. The rows that need a handshake are tested over the engine.
 @Suite("Server trust evaluator", .ownThread, .timeLimit(.minutes(5)))
 struct ServerTrustEvaluatorTests {
   enum Pinned: String, CaseIterable { case chain, root, intermediate, leaf, leafAndWrong }
@@ -169,7 +169,7 @@ struct ServerTrustEvaluatorTests {
     #expect(try judge(.test(mode: .off)) == .accepted(.plain))
     #expect(try judge(.test("a.example")).failure?.reason == .hostNotPinned)
     #expect(try judge(.test("a.example"), allowing: true) == .accepted(.plain))
-    // The same host in the form of IPv6.
+    // The IPv6 forms name the same host.
     let address = try PinningPolicy(ipAddress: "10.0.0.1", pinnedHashes: PinningPolicyTests.pins)
     for text in ["10.0.0.1", "::ffff:10.0.0.1", "[::FFFF:a00:1]"] {
       #expect(try judge(address, allowing: true, HostName(text)).failure?.reason == .plaintext)
@@ -198,7 +198,7 @@ struct ServerTrustEvaluatorTests {
   }
 }
 
-/// Root (P-521) → intermediate (P-384) → leaf (P-256), and a certificate that has nothing to do with it.
+/// A chain of root (P-521), intermediate (P-384) and leaf (P-256), and a certificate outside the chain.
 struct TrustChain {
   static let domain = "lastro.example.com"
 
@@ -207,7 +207,7 @@ struct TrustChain {
   let leaf: PeerCertificate
   let unrelated: PeerCertificate
 
-  /// - Parameter hosts: names of the leaf.
+  /// - Parameter hosts: the names in the leaf.
   init(hosts: [String] = [domain], validity: CertificateValidity = .days(365)) throws {
     let root = try CertificateAuthority(commonName: "Test root", keyType: .p521)
     let intermediate = try root.intermediate(commonName: "Test intermediate", keyType: .p384)
@@ -232,14 +232,14 @@ extension PeerCertificate {
 }
 
 extension SPKIHash {
-  /// A pin of no key: 32 times the same byte.
+  /// Returns a pin that belongs to no key: 32 times the same byte.
   static func made(of byte: UInt8) -> String {
     "sha256/" + Data(repeating: byte, count: length).base64EncodedString()
   }
 }
 
 extension PinningPolicy {
-  /// Makes a policy as Alicerce's tests do: a single pin is enough.
+  /// Returns a policy as in Alicerce's tests, where a single pin is enough.
   static func test(
     _ domain: String = TrustChain.domain, includeSubdomains: Bool = false, expiration: Expiration = .never,
     pins: [String] = [SPKIHash.made(of: 1), SPKIHash.made(of: 2)], mode: Mode = .enforce
@@ -268,7 +268,7 @@ extension TrustDecision {
 }
 
 extension Date {
-  /// The date of a manual clock at zero, and so many seconds.
+  /// Returns the date of a manual clock that has advanced by a number of seconds.
   static func manual(_ seconds: TimeInterval = 0) -> Date {
     Date(timeIntervalSince1970: ManualClock.epoch.inSeconds + seconds)
   }

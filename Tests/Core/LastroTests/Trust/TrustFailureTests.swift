@@ -87,7 +87,7 @@ struct TrustFailureTests {
     #expect(!unproven.description.contains("PinningPolicy"))
     for failure in [expired, stranger, plain, unproven, own] {
       #expect(failure.message.contains("lastro.example.com:8443") && !failure.message.contains("\n"))
-      // What masks secrets finds none.
+      // The redaction finds no secret in the message.
       #expect(Redaction.standard.text(failure.message) == failure.message)
     }
     var proxy = trust
@@ -115,7 +115,7 @@ struct TrustFailureTests {
     ] {
       #expect(text.contains(pin) && text.utf8.count < 16_000)
     }
-    // A dump of bytes has a line for each.
+    // A dump of bytes would have a line for each byte.
     #expect(dumped(trust).split(separator: "\n").count < 20 && dumped(chain.leaf).split(separator: "\n").count < 5)
     var options = TLSOptions()
     options.roots = .pem(Array(chain.root.pem.utf8))

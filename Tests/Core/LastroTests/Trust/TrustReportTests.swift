@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Trust reports", .timeLimit(.minutes(5)))
 struct TrustReportTests {
-  /// Reports as they are handled.
+  /// An inbox that receives reports as they are handled.
   struct Inbox {
     let reports: AsyncStream<TrustReport>
     let send: @Sendable (TrustReport) async -> Void
@@ -60,7 +60,7 @@ struct TrustReportTests {
     _ = try evaluator.judge(chain.trust())
     clock.advance(by: .seconds(1))
     _ = try evaluator.judge(chain.trust())
-    // What differs is reported: another port, another chain, another role, another policy.
+    // A report follows if the port, the chain, the role or the policy differs.
     _ = try evaluator.judge(chain.trust(port: 8443))
     _ = try evaluator.judge(TrustChain().trust())
     _ = try evaluator.judge(chain.trust(role: .proxy))
@@ -85,17 +85,17 @@ struct TrustReportTests {
       running.withLock { $0.now -= 1 }
       await inbox.send(report)
     }
-    // One is being handled at most, so many wait, and the others are lost.
+    // At most one report is handled at a time, so many wait and the others are dropped.
     let sent = TrustReporter.maximumWaiting + 20
     for port in 1...sent { _ = try evaluator.judge(chain.trust(port: port)) }
     #expect(evaluator.statistics.policies.values.map(\.wouldHaveBlocked) == [UInt64(sent)])
-    // One may have been taken out already to be handled.
+    // One report may have left the queue already.
     #expect((19...20).contains(evaluator.statistics.reportsDropped))
     open.finish()
     let handled = await inbox.take(TrustReporter.maximumWaiting)
     #expect(handled.map(\.failure.trust.port) == Array(1...TrustReporter.maximumWaiting))
     #expect(running.withLock { $0.most } == 1)
-    // The last is reported as soon as it comes again, for it was not.
+    // The last failure was not reported, so it is reported as soon as it recurs.
     _ = try evaluator.judge(chain.trust(port: sent))
     var next = await inbox.take(1)
     if next.first?.failure.trust.port != sent { next = await inbox.take(1) }
@@ -118,7 +118,7 @@ struct TrustReportTests {
     await other
     await evaluator.flushReports()
     #expect(evaluator.statistics.reportsDropped == 0)
-    // Without a handler there is nothing to wait for.
+    // Without a handler, the flush returns at once.
     let silent = try ServerTrustEvaluator(.test())
     await silent.flushReports()
   }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What becomes of a request, by what is stored (RFC 9111 §4)")
 struct CacheDecisionTests {
-  /// An answer of age 10 at the time of the tests.
+  /// Returns an entry whose age is 10 at the time of the tests.
   static func entry(_ control: String, _ more: String...) -> CacheEntry {
     var entry = CacheEntry.test("Date: \(HTTPDate.text(1_000))", "Cache-Control: \(control)", "ETag: \"a\"")
     for line in more {

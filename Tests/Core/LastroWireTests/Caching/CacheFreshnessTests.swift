@@ -4,7 +4,7 @@ import LastroWire
 import Testing
 
 extension CacheEntry {
-  /// An answer that was asked for at 1000 and had come at 1002, by lines `Name: value`.
+  /// Returns an entry that was requested at 1000 and received at 1002, with fields from lines `Name: value`.
   static func test(_ lines: String..., status: Int = 200, requested: Int = 1_000, received: Int = 1_002) -> CacheEntry {
     let fields = CacheFields(
       lines.map { line in
@@ -70,7 +70,7 @@ struct CacheFreshnessTests {
   @Test(
     "the age: of what was told, how long it took, and since",
     arguments: [
-      // The server's clock agrees: two seconds on the path, and eight since.
+      // The server's clock agrees: two seconds in transit, and eight since then.
       (["Date: \(date(1_000))"], 10), (["Date: \(date(1_000))", "Age: 100"], 110), (["Date: \(date(902))"], 108),
       (["Date: \(date(1_000))", "Age: -5"], 10), (["Date: \(date(1_000))", "Age: 7.5"], 10),
       (["Date: \(date(1_000))", "Age: abc"], 10), (["Date: \(date(1_000))", "Age: 100, 3"], 110),

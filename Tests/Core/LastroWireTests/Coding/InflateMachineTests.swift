@@ -56,7 +56,8 @@ struct InflateMachineTests {
     }
   }
 
-  /// In one piece, in every two, byte by byte, and with room for one byte: all come to the same.
+  /// Reads the bytes in one piece, in every two pieces, byte by byte, and with room for one byte. All results must be
+  /// equal.
   private func read(_ bytes: [UInt8], _ codings: ContentCoding...) -> Feeding {
     let whole = Feeding([bytes[...]], codings)
     for cut in 0...bytes.count {
@@ -123,7 +124,7 @@ struct InflateMachineTests {
         #expect(fed.violation == nil && fed.end == .truncated, "\(coding), \(count) of \(bytes.count)")
       }
     }
-    // The second member of two.
+    // The second of two members is incomplete.
     let one = GzipSample.gzip(Self.hello)
     for count in 1..<one.count {
       #expect(Feeding([one[...], one[..<count]], [.gzip]).end == .truncated, "\(count) of the second")
@@ -146,7 +147,7 @@ struct InflateMachineTests {
       (.gzip, changed(gzip, at: -1), .corrupt), (.gzip, changed(gzip, at: -5), .corrupt),
       (.gzip, changed(GzipSample.gzip(Self.hello, header: GzipSample.fullHeader), at: 5), .corrupt),
       (.gzip, changed(gzip, at: 3), .corrupt), (.deflate, changed(zlib, at: -1), .corrupt),
-      // A dictionary that was not agreed on.
+      // The data needs a dictionary that was not agreed on.
       (.deflate, [0x78, 0xBB] + zlib.dropFirst(2), .corrupt),
       (.gzip, gzip + text, .trailing), (.gzip, gzip + [0x1F, 0], .corrupt), (.gzip, gzip + [0] + gzip, .trailing),
       (.gzip, gzip + [0, 1], .trailing),
@@ -165,7 +166,7 @@ struct InflateMachineTests {
     #expect(fed.data == Self.long && fed.violation == nil && fed.end == nil)
     #expect(Feeding([twice[...]], [.gzip, .deflate]).violation == .corrupt)
     #expect(Feeding([twice.dropLast(3)], [.deflate, .gzip]).end == .truncated)
-    // The outer coding is whole, and what it holds is not.
+    // The outer coding is complete, but its content is not.
     #expect(
       Feeding([GzipSample.gzip(GzipSample.zlib(Self.long).dropLast(3))[...]], [.deflate, .gzip]).end == .truncated)
   }
@@ -196,11 +197,11 @@ struct InflateMachineTests {
       }
       #expect(Feeding(parts, [.gzip]).violation == .wasteful)
     }
-    // A flush now and then is none, however long the body lasts.
+    // Occasional flushes are not a flood, however long the body lasts.
     let flush: [UInt8] = [0, 0, 0, 0xFF, 0xFF]
     let flushes = [GzipSample.plainHeader[...]] + [ArraySlice<UInt8>](repeating: flush[...], count: 300_000)
     #expect(Feeding(flushes, [.gzip], apart: 1_000_000).violation == nil)
-    // A flush after each byte is no waste.
+    // A flush after each byte is not rejected either.
     let flushed = GzipSample.plainHeader + repeatElement([0, 1, 0, 0xFE, 0xFF, 0x61], count: 400_000).joined()
     #expect(Feeding([flushed[...]], [.gzip], room: 32_768).data.count == 400_000)
   }
@@ -255,9 +256,9 @@ struct InflateMachineTests {
   }
 }
 
-/// Compressed data for tests, by zlib's other half.
+/// Compressed test data, created with zlib's compressor.
 private enum GzipSample {
-  /// Bare deflate data (RFC 1951).
+  /// Returns raw deflate data (RFC 1951).
   static func raw(_ data: [UInt8], level: Int32 = 6) -> [UInt8] {
     var stream = z_stream()
     guard clastro_deflate_init(&stream, level, 15) == Z_OK else { return [] }
@@ -276,13 +277,13 @@ private enum GzipSample {
     }
   }
 
-  /// RFC 1950.
+  /// Returns data in the zlib format (RFC 1950).
   static func zlib(_ data: [UInt8], level: Int32 = 6) -> [UInt8] {
     let sum = UInt32(adler32(1, data, UInt32(data.count)))
     return [0x78, 0x9C] + raw(data, level: level) + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: sum >> $0) }
   }
 
-  /// A member (RFC 1952).
+  /// Returns one gzip member (RFC 1952).
   static func gzip(_ data: [UInt8], level: Int32 = 6, header: [UInt8] = plainHeader) -> [UInt8] {
     let sum = UInt32(crc32(0, data, UInt32(data.count)))
     return header + raw(data, level: level) + little(sum, 4) + little(UInt32(data.count), 4)
@@ -290,7 +291,7 @@ private enum GzipSample {
 
   static let plainHeader: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
 
-  /// With every optional field (RFC 1952 §2.3): extra field, name, comment, checksum of the header.
+  /// A gzip header with every optional field (RFC 1952 §2.3): extra field, name, comment, header checksum.
   static let fullHeader: [UInt8] = {
     let head: [UInt8] =
       [0x1F, 0x8B, 8, 0x1E, 1, 2, 3, 4, 2, 3] + [6, 0, 0x41, 0x70, 2, 0, 9, 9] + Array("name\0".utf8)
@@ -302,9 +303,10 @@ private enum GzipSample {
     (0..<count).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
   }
 
-  /// Another reader: zlib in one call for each member, with all of the input and room for all of the output.
+  /// Decodes with another reader: zlib in one call for each member, with all of the input and room for all of the
+  /// output.
   ///
-  /// - Returns: `nil` for what is corrupt or not whole, or has something behind it.
+  /// - Returns: the data; `nil` if the bytes are corrupt or incomplete, or are followed by other bytes.
   static func decode(_ bytes: [UInt8], as format: InflateFormat, room: Int) -> [UInt8]? {
     var rest = bytes[...]
     var result: [UInt8] = []

@@ -40,7 +40,7 @@ struct CookiePathTests {
         held[prefix, default: 0] |= 1 << bits
       }
     }
-    // A bit for each combination in which the promise is kept.
+    // There is one bit for each combination that satisfies the prefix.
     #expect(held == [.secure: 0b1010_1010, .host: 0b1010_0000, .http: 0b1000_1000, .hostHTTP: 0b1000_0000])
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-/// Event streams, and what a reader has to make of them (WHATWG HTML §9.2.6).
+/// Event streams, and the events that a reader must find in them (WHATWG HTML §9.2.6).
 @Suite("Documents of event streams", .timeLimit(.minutes(5)))
 struct EventStreamDocumentsTests {
   @Test("a document, in every split into two and byte by byte", arguments: all)
@@ -39,7 +39,7 @@ struct EventStreamDocumentsTests {
       retry: retry)
   }
 
-  /// Of text, whose events are messages without an identifier.
+  /// Returns a document of text whose events are messages without an identifier.
   private static func messages(_ text: String, _ data: String..., id: String? = nil, retry: Int? = nil) -> Document {
     document(Array(text.utf8), data.map { ("message", $0, "") }, id: id, retry: retry)
   }
@@ -56,9 +56,9 @@ struct EventStreamDocumentsTests {
     messages("data: a\n\r\n", "a"), messages("data: a\r\n\r", "a"), messages("data: a\r\n\n", "a"),
     messages("data: a\n\r", "a"), messages("data: a\rdata: b\r\rdata: c\r\r", "a\nb", "c"),
     messages("data: a\r\r\ndata: b\r\n\r\n", "a", "b"), messages("\r\n\r\ndata: a\n\n\n\ndata: b\n\n", "a", "b"),
-    // What the end cuts is dropped, an event without its empty line too.
+    // A part that the end of the stream cuts off is dropped, including an event without its empty line.
     messages("data: a"), messages("data: a\n"), messages("data: a\n\ndata: b\n", "a"), messages("data: a\n\ndata", "a"),
-    // Other line ends of Unicode are none here.
+    // Other Unicode line ends do not end a line here.
     messages("data: a\u{2028}b\u{85}c\u{0B}d\u{0C}e\n\n", "a\u{2028}b\u{85}c\u{0B}d\u{0C}e"),
     messages("data: a\u{0}b\n\n", "a\u{0}b"),
   ]
@@ -79,7 +79,7 @@ struct EventStreamDocumentsTests {
     messages("what: ever\nfoo\ndata: a\n\n", "a"), messages("data: é\u{1F600}\n\n", "é\u{1F600}"),
     events("event: add\ndata: 1\n\ndata: 2\n\n", ("add", "1", ""), ("message", "2", "")),
     events("event: a\nevent: b\ndata\n\n", ("b", "", "")), events("event: a\nevent\ndata\n\n", ("message", "", "")),
-    // The type of a block without data does not go on to the next.
+    // The type of a block without data does not carry over to the next block.
     events("event: a\n\ndata: 1\n\n", ("message", "1", "")), events("data: 1\nevent:a b \n\n", ("a b ", "1", "")),
     events("Event: a\ndata\n\n", ("message", "", "")),
   ]
@@ -90,7 +90,7 @@ struct EventStreamDocumentsTests {
     events("id: 1\ndata: a\n\nid:\ndata: b\n\n", ("message", "a", "1"), ("message", "b", "")),
     events("id: 1\ndata: a\n\nid: 2\u{0}3\ndata: b\n\n", ("message", "a", "1"), ("message", "b", "1")),
     events("id: 1\u{0}\n\ndata: a\n\n", ("message", "a", "")),
-    // The identifier of a block without data counts; that of a block that the end cuts does not.
+    // The identifier of a block without data counts. The identifier of a block that the end cuts off does not.
     events("id: 7\n\n", id: "7"), events("id: 7\n"), events("id: 1\nid: 2\ndata\n\n", ("message", "", "2")),
     events("id: 1\ndata: a\n\nid: 2\ndata: b\n", ("message", "a", "1"), id: "1"),
     events("id:  é \ndata\n\n", ("message", "", " é ")), events("ID: 1\ndata\n\n", ("message", "", "")),
@@ -111,7 +111,7 @@ struct EventStreamDocumentsTests {
   private static let wrongBytes = [
     document(data([0xFF]), [("message", "\u{FFFD}", "")]),
     document(data([0xC3]), [("message", "\u{FFFD}", "")]),
-    // As many as the Encoding Standard makes of them: one for each part that no scalar can begin with.
+    // The number of replacement characters follows the Encoding Standard: one for each part that cannot begin a scalar.
     document(data([0xF0, 0x9F, 0x98, 0x41]), [("message", "\u{FFFD}A", "")]),
     document(data([0xE2, 0x82]), [("message", "\u{FFFD}", "")]),
     document(data([0xF0, 0x80, 0x80, 0x41]), [("message", "\u{FFFD}\u{FFFD}\u{FFFD}A", "")]),
@@ -120,7 +120,7 @@ struct EventStreamDocumentsTests {
     document([0xFF, 0xFE] + data([0x61]), []),
     document(Array("id: ".utf8) + [0xE9, 0x0A] + data([0x61]), [("message", "a", "\u{FFFD}")]),
     document(Array("event: ".utf8) + [0xE9, 0x0A] + data([0x61]), [("\u{FFFD}", "a", "")]),
-    // Half of a byte order mark is none.
+    // Half of a byte order mark is not a byte order mark.
     document([0xEF, 0xBB, 0x0A] + data([0x61]), [("message", "a", "")]),
     document([0xEF, 0xBB] + data([0x61]), []),
   ]

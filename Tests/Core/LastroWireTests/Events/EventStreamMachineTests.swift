@@ -9,7 +9,7 @@ struct EventStreamMachineTests {
   typealias Event = EventStreamMachine.Event
   static let limits = EventStreamMachine.Limits(lineBytes: 1 << 20, eventBytes: 8 << 20, idBytes: 4 << 10)
 
-  /// What a machine makes of pieces.
+  /// The result of feeding a machine with pieces.
   struct Outcome: Equatable {
     var events: [Event] = []
     var lastEventID = ""
@@ -76,7 +76,7 @@ struct EventStreamMachineTests {
       (String(repeating: "data: 12345678\n", count: 3) + "data: 123\n\n", nil),
       (String(repeating: "data: 12345678\n", count: 3) + "data: 1234\n\n", .event(30)),
       ("id: 1234\n\n", nil), ("id: 12345\n\n", .id(4)), ("id: 1234\u{0}\n\n", .id(4)),
-      // Two events may have together what one may not.
+      // Two events together may exceed the limit of one event.
       (String(repeating: "data: 12345678\n\n", count: 9), nil),
     ] as [(String, EventStreamMachine.Violation?)])
   func limits(text: String, violation: EventStreamMachine.Violation?) {

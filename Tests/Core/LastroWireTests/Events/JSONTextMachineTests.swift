@@ -41,7 +41,7 @@ struct JSONTextMachineTests {
     return outcome
   }
 
-  /// Blanks behind a text are JSON's.
+  /// Returns the text without trailing blanks, which are allowed in JSON.
   private static func trimmed(_ text: [UInt8]) -> String {
     String(decoding: text.reversed().drop { [0x20, 0x0A, 0x0D, 0x09].contains($0) }.reversed(), as: UTF8.self)
   }
@@ -85,11 +85,11 @@ struct JSONTextMachineTests {
       ("", [], nil), ("\u{1E}\u{1E}\n", [], nil), ("\u{1E}{\"a\":1}\n", ["{\"a\":1}"], nil),
       ("\u{1E}1\n\u{1E}true\n\u{1E}\"x\"\n", ["1", "true", "\"x\""], nil),
       ("\u{1E}\u{1E}{}\n\u{1E}\u{1E}[]\n\n", ["{}", "[]"], nil), ("\n\u{1E}{}\n", ["{}"], nil),
-      // An LF within brackets or quotes ends nothing; brackets within quotes close nothing.
+      // An LF within brackets or quotes does not end a text, and brackets within quotes do not close anything.
       ("\u{1E}{\n\"a\": [\n1\n]\n}\n", ["{\n\"a\": [\n1\n]\n}"], nil),
       ("\u{1E}{\"]}\\\"}\":\n2}\n", ["{\"]}\\\"}\":\n2}"], nil),
       ("\u{1E}\"\\\\\"\n\u{1E}1\n", ["\"\\\\\"", "1"], nil),
-      // What closes itself needs no LF; what does not may be cut.
+      // Texts that close themselves need no LF. Other texts may have been cut.
       ("\u{1E}{}\u{1E}[1]", ["{}", "[1]"], nil), ("\u{1E}1\u{1E}2\n", [], .truncated), ("\u{1E}true", [], .truncated),
       ("\u{1E}null ", ["null"], nil), ("\u{1E}12\t\u{1E}3\n", ["12", "3"], nil),
       ("\u{1E}{\"a\":", [], .truncated), ("\u{1E}{}\n\u{1E}\"x\u{1E}", ["{}"], .truncated),

@@ -18,7 +18,7 @@ struct SimpleEventReaderTests {
     }
   }
 
-  /// Pieces of which documents are drawn: those on which readers differ.
+  /// Fragments from which documents are built, chosen because readers differ on them.
   private static let words: [[UInt8]] =
     [
       "data", "event", "id", "retry", ":", ": ", " ", "\n", "\r", "\r\n", "\n\n", "\r\r", "a", "42", "é", "\u{FEFF}",
@@ -47,7 +47,8 @@ struct SimpleEventReaderTests {
   }
 }
 
-/// A second reader, by the letter of WHATWG HTML §9.2.6: the whole text at once, lines by replacement, no limits.
+/// A second reader that follows the text of WHATWG HTML §9.2.6. It reads the whole text at once, finds lines by
+/// replacement, and has no limits.
 struct SimpleEventReader {
   private(set) var events: [EventStreamMachine.Event] = []
   private(set) var lastEventID = ""
@@ -85,7 +86,7 @@ struct SimpleEventReader {
     return String(text)
   }
 
-  /// Returns the lines that are terminated.
+  /// Returns the terminated lines.
   private static func lines(_ text: [Unicode.Scalar]) -> [[Unicode.Scalar]] {
     var normal: [Unicode.Scalar] = []
     for (index, scalar) in text.enumerated() {

@@ -8,7 +8,7 @@ import Testing
 struct GeminiHeaderMachineTests {
   typealias Header = GeminiHeaderMachine.Header
 
-  /// Header, status, meta.
+  /// Valid headers with their status and meta.
   static let good: [(String, Int, String)] = [
     ("20 text/gemini\r\n", 20, "text/gemini"), ("20 \r\n", 20, ""), ("20\r\n", 20, ""), ("51\r\n", 51, ""),
     ("10 Query?\r\n", 10, "Query?"), ("69 x\r\n", 69, "x"), ("44 10\r\n", 44, "10"),
@@ -32,7 +32,7 @@ struct GeminiHeaderMachineTests {
     badTexts.map { (Array($0.0.utf8), $0.1) }
     + [([0x32, 0x30, 0x20, 0xFF, 0x0D, 0x0A], .meta), ([0x32, 0x30, 0x20, 0xC3, 0x0D, 0x0A], .meta)]
 
-  /// Reads pieces; what is left over of the last ones.
+  /// Reads pieces, and returns the header and the unread rest of the last pieces.
   static func read(_ pieces: [[UInt8]]) throws -> (Header?, [UInt8]) {
     var machine = GeminiHeaderMachine()
     var found: Header?

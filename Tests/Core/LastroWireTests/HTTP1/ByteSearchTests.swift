@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-/// What looks at eight bytes at a time sees what looking at each would.
+/// A search over eight bytes at a time finds the same bytes as a search over single bytes.
 @Suite("Bytes, eight at a time")
 struct ByteSearchTests {
   @Test("every byte, at every place, alone and beside its neighbours")
@@ -20,7 +20,7 @@ struct ByteSearchTests {
             let isRight =
               isValid == bytes.allSatisfy(FieldSyntax.isValue) && lineFeed == bytes.firstIndex(of: 0x0A)
               && (!isValid || isASCII == bytes.allSatisfy { $0 < 0x80 })
-            // `#expect` costs much, and these are many.
+            // `#expect` is slow, and this loop is long.
             if !isRight { Issue.record("\(bytes)") }
           }
         }

@@ -14,7 +14,7 @@ struct ChunkMachineTests {
     var isDone = false
     var trailers: [ResponseHead.Field] = []
 
-    /// - Parameter most: of the data that are found, so many are used at once.
+    /// - Parameter most: the number of available data bytes that are used at once.
     init(_ parts: [ArraySlice<UInt8>], using most: Int = .max, limits: (bytes: Int, fields: Int) = (200, 4)) {
       var machine = ChunkMachine(maximumTrailerBytes: limits.bytes, maximumTrailerFields: limits.fields)
       do throws(HeadViolation) {
@@ -42,7 +42,8 @@ struct ChunkMachineTests {
     }
   }
 
-  /// In one piece, in every two, byte by byte, and with data that are used one by one: all come to the same.
+  /// Reads the bytes in one piece, in every two pieces, byte by byte, and with data that is used in single bytes. All
+  /// results must be equal.
   private func read(_ bytes: [UInt8], limits: (bytes: Int, fields: Int) = (200, 4)) -> Feeding {
     let whole = Feeding([bytes[...]], limits: limits)
     for cut in 0...bytes.count {
@@ -152,15 +153,15 @@ struct ChunkMachineTests {
     }
     #expect(Feeding([chunk(4096)[...]]).violation == nil)
     #expect(Feeding([chunk(4097)[...]]).violation?.kind == .transferEncoding)
-    // A debt of 16 KiB at most.
+    // The debt may reach 16 KiB.
     let four = Array(repeatElement(chunk(4096), count: 4).joined())
     #expect(Feeding([four[...]]).violation == nil)
     #expect(Feeding([four[...], chunk(4096)[...]]).violation?.kind == .transferEncoding)
-    // Data pay for them: as much as one likes.
+    // Body data pays for the overhead of chunks, without an upper bound.
     #expect(Feeding([four[...], chunk(2, data: 20_000)[...], four[...]]).violation == nil)
     let modest = Array(repeatElement(chunk(13), count: 20_000).joined())
     #expect(Feeding([modest[...]]).data.count == 20_000)
-    // A signature on each chunk, however small the chunk is.
+    // Each chunk has a signature, however small the chunk is.
     let signed = Array(repeatElement(chunk(81), count: 20_000).joined())
     #expect(Feeding([signed[...]]).data.count == 20_000)
   }
@@ -183,7 +184,8 @@ struct ChunkMachineTests {
   }
 }
 
-/// A second reader of chunked bodies, by patterns over the whole text; `nil` for what is not whole or not right.
+/// A second reader of chunked bodies that matches patterns over the whole text; `nil` if the body is incomplete or
+/// invalid.
 struct ChunkReference {
   private(set) var data: [UInt8] = []
 

@@ -4,18 +4,18 @@ import Testing
 
 @testable import LastroWire
 
-/// A shell as the exchange's documentation has it, over a connection that takes so many bytes at a time and says what a
-/// script has, once so many bytes of the request were taken.
+/// A shell around an exchange, as the documentation describes it. Its connection accepts a limited number of bytes at a
+/// time. A script sends each response once a given number of request bytes has been accepted.
 @Suite("A shell around an exchange")
 struct HTTP1ExchangeShellTests {
   private struct Shell {
     var exchange: HTTP1Exchange
-    /// What the connection took.
+    /// The bytes that the connection accepted.
     var wire: [UInt8] = []
     var queue: [UInt8] = []
     var source: [[UInt8]]
     var trailers: [ResponseHead.Field] = []
-    /// What the server says when it has so many bytes.
+    /// The server's responses, each with the number of received bytes after which it is sent.
     var script: [(after: Int, text: String)]
     var capacity = Int.max
     var statuses: [Int] = []
@@ -47,7 +47,7 @@ struct HTTP1ExchangeShellTests {
       }
     }
 
-    /// Whether anything was done.
+    /// Sends bytes if possible, and returns whether there was progress.
     private mutating func push() -> Bool {
       switch exchange.writing {
       case .stopped, .broken: queue = []
@@ -63,7 +63,7 @@ struct HTTP1ExchangeShellTests {
       return false
     }
 
-    /// Whether anything came.
+    /// Receives the next response of the script, and returns whether there was one.
     private mutating func hear() throws(HTTP1Failure) -> Bool {
       guard let next = script.first, wire.count >= next.after else { return false }
       script.removeFirst()

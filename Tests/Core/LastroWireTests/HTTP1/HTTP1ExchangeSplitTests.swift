@@ -20,7 +20,7 @@ struct HTTP1ExchangeSplitTests {
       do throws(HTTP1Failure) {
         for part in parts { try read(Array(part), &exchange) }
         if closes { _ = try exchange.connectionEnded(cleanly: true) }
-        // A byte that comes when the exchange is over is the pool's to see: it closes the connection.
+        // A byte that arrives after the exchange is the pool's concern: the pool closes the connection.
         let isReusable = exchange.connection == .reusable && leftover.isEmpty
         let connection = exchange.connection == .reusable && !isReusable ? .toClose : exchange.connection
         end = "\(exchange.writing) \(exchange.reading) \(connection) \(exchange.trailers.count)"

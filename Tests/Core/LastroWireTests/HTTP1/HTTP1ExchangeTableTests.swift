@@ -6,10 +6,11 @@ import Testing
 
 @Suite("The table of an HTTP/1.1 exchange")
 struct HTTP1ExchangeTableTests {
-  // Rows are states: `writing/reading`, with `+` where a timer runs. Cells are what follows: the half that changes, or
-  // both; `.` nothing; CLOSE, REUSE, HAND: the exchange is over; `!`: it fails; `-` cannot occur.
+  // Each row is a state: `writing/reading`, with `+` if a timer runs. Each cell is the next state: the half that
+  // changes, or both halves. `.`: no change; CLOSE, REUSE, HAND: the exchange is over; `!`: it fails; `-`: the event
+  // cannot occur.
 
-  /// The writing half. The request has a body of 10 bytes, of which 4 are given.
+  /// The events of the writing half. The request has a body of 10 bytes, of which 4 are provided.
   static let writing = """
     -               started some all       gave more  end             short failed  broken          timer
     head/waiting    await   .    .         .    .     .               .     !source broken/waiting+ .
@@ -35,7 +36,8 @@ struct HTTP1ExchangeTableTests {
     broken/body     .       .    .         .    .     .               .     .       .               .
     """
 
-  /// The answer's heads: a part, 100, 103, 101, 200 and 413 with 3 bytes to come, 204, one that breaks the grammar.
+  /// The events of response heads: a partial head, 100, 103, 101, 200 and 413 with 3 bytes of body, 204, and an invalid
+  /// head.
   static let reading = """
     -               part   continues hints  upgrade ok        empty      refuses   noise
     head/waiting    !early !early    !early !early  !early    !early     !early    !early
@@ -61,8 +63,8 @@ struct HTTP1ExchangeTableTests {
     broken/body     -      -         -      -       -         -          -         -
     """
 
-  /// The answer's body, a byte behind the answer, the connection's end in good order and not, the reader's leaving,
-  /// cancellation.
+  /// The remaining events: the response's body, a byte after the response, a clean and an unclean end of the
+  /// connection, a reader that leaves, cancellation.
   static let ends = """
     -               data rest       extra clean  torn   left   cancel
     head/waiting    -    -          -     !early !early REUSE  REUSE
@@ -138,21 +140,22 @@ struct HTTP1ExchangeTableTests {
   }
 }
 
-/// Something that happens to an exchange.
+/// An event of an exchange.
 enum ExchangeEvent: String, CaseIterable {
-  // The writing half. The body has 10 bytes, of which 4 are given before.
+  // The events of the writing half. The body has 10 bytes, of which 4 are provided before the event.
   case started, some, all, gave, more, end, short, failed, broken, timer
-  // The reading half. Heads announce 3 bytes of a body, but 204; `extra` is a byte behind the answer.
+  // The events of the reading half. All heads except 204 announce a body of 3 bytes; `extra` is a byte after the
+  // response.
   case part, continues, hints, upgrade, ok, empty, refuses, noise, data, rest, extra
-  // The ends.
+  // The events that end an exchange.
   case clean, torn, left, cancel
 }
 
-/// An exchange in a certain state, and what an event makes of it.
+/// An exchange in a given state, to which a test applies events.
 struct ExchangeLab {
   var exchange: HTTP1Exchange
 
-  /// Whether a head has begun, and with what.
+  /// Whether a partial head has been read.
   private var hasPart = false
   private static let part = "HTTP/1.1 "
 
@@ -174,7 +177,9 @@ struct ExchangeLab {
     }
   }
 
-  /// - Returns: the name of the state that follows, or of the failure.
+  /// Applies an event.
+  ///
+  /// - Returns: the name of the next state, or of the failure.
   mutating func apply(_ event: ExchangeEvent) -> String {
     do throws(HTTP1Failure) {
       if let text = Self.text(event) {
@@ -229,8 +234,8 @@ struct ExchangeLab {
     }
   }
 
-  /// `writing/reading`, while the connection is in use, with `+` where a timer runs, and `*` where it is that of
-  /// draining; else what becomes of it.
+  /// The state as `writing/reading` while the connection is in use. `+` means that a timer runs, and `*` that this is
+  /// the timer of draining. Otherwise, the fate of the connection.
   var state: String {
     switch exchange.connection {
     case .inUse: "\(Self.name(exchange.writing))/\(exchange.reading)" + timer
@@ -269,7 +274,7 @@ struct ExchangeLab {
     }
   }
 
-  /// Every state in which the exchange goes on, by its name, and the events that lead there.
+  /// Every state in which the exchange continues, by its name, with the events that lead to the state.
   static let paths: [(name: String, expects: Bool, events: [ExchangeEvent])] = [
     ("head/waiting", true, []),
     ("await/waiting", true, [.started]), ("await/waiting+", true, [.started, .all]),
@@ -290,7 +295,7 @@ struct ExchangeLab {
     var lab = ExchangeLab(
       HTTP1Exchange(.length(10), to: .upgrade, expectsContinue: path.expects, resembling: nil))
     for event in path.events {
-      // 4 bytes are given before all that needs more of them.
+      // 4 bytes are provided before every event that needs more of them.
       if event == .end { _ = try? lab.exchange.sourceGave(4) }
       _ = lab.apply(event)
     }
@@ -298,7 +303,7 @@ struct ExchangeLab {
     return lab
   }
 
-  /// Whether the event can occur there. What bytes mean follows from where the answer stands.
+  /// Returns whether the event can occur in the state. The meaning of bytes depends on the progress of the response.
   static func canOccur(_ event: ExchangeEvent, at state: String) -> Bool {
     let reading = state.drop { $0 != "/" }.dropFirst().prefix { $0.isLetter }
     switch event {
@@ -310,7 +315,7 @@ struct ExchangeLab {
     }
   }
 
-  /// What differs: `.` where nothing does, one half where the other stays.
+  /// Returns the change between two states: `.` if they are equal, and only one half if the other half is unchanged.
   static func change(from old: String, to new: String) -> String {
     if new == old { return "." }
     let halves = [old, new].map { $0.split(separator: "/") }

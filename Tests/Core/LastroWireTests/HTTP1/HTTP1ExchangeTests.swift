@@ -9,7 +9,7 @@ import Testing
 struct HTTP1ExchangeTests {
   private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-  /// An exchange whose request is out.
+  /// Returns an exchange whose request has been sent.
   private func sent(_ framing: RequestFraming = .none, to request: ResponseReader.Request = .ordinary) -> HTTP1Exchange
   {
     var exchange = HTTP1Exchange(framing, to: request)
@@ -98,7 +98,7 @@ struct HTTP1ExchangeTests {
         }
       }
     }
-    // The head says that there is nothing to come: how the connection ends does not matter.
+    // The head says that no body follows, so the way in which the connection ends is irrelevant.
     var exchange = sent(to: .head)
     try Array("HTTP/1.1 200 OK\r\n\r\n".utf8).withBytes { bytes throws(HTTP1Failure) in
       var position = 0
@@ -313,7 +313,7 @@ struct HTTP1ExchangeTests {
       var lab = ExchangeLab(
         HTTP1Exchange(length.map { .length(Int64($0)) } ?? .chunked, to: .upgrade, expectsContinue: expects))
       var history: [ExchangeEvent] = []
-      // Most histories begin in good order, so that they get far.
+      // Most histories begin with a valid event, so that they reach later states.
       if Int.random(in: 0..<8, using: &random) > 0 { history.append(.started) }
       for event in history { _ = (model.apply(event), lab.apply(event)) }
       for _ in 0..<16 {
@@ -334,8 +334,8 @@ struct HTTP1ExchangeTests {
   }
 }
 
-/// A model of an exchange that is written in facts instead of states: the bytes sent, the messages received, and the
-/// side that stopped. It knows events, not bytes.
+/// A model of an exchange in terms of facts instead of states: the bytes sent, the messages received, and the side that
+/// stopped. The model knows events, but not bytes.
 struct HTTP1ExchangeModel {
   enum Answer { case nothing, begun, head, whole }
 
@@ -346,7 +346,7 @@ struct HTTP1ExchangeModel {
   var given = 0
   var answer = Answer.nothing
   var bodyLeft = 0
-  /// `CLOSE`, `REUSE` or `HAND`, when the exchange is over.
+  /// `CLOSE`, `REUSE` or `HAND` if the exchange is over.
   var over: String?
 
   init(length: Int?, expects: Bool) {
@@ -359,7 +359,7 @@ struct HTTP1ExchangeModel {
   var wantsBody: Bool { hasStarted && hasBody && mayGiveBody && !sourceIsDone && !refused && !broke }
   var isGiven: Bool { hasStarted && (!hasBody || sourceIsDone) }
 
-  /// Whether a wait runs.
+  /// The mark of the running timer; empty if no timer runs.
   var waits: String {
     if drains { return "*" }
     if broke { return answer == .nothing || answer == .begun ? "+" : "" }
@@ -392,7 +392,9 @@ struct HTTP1ExchangeModel {
 
   private var isLost: String { [.nothing: "!early", .begun: "!head"][answer] ?? "!cut" }
 
-  /// - Returns: how the exchange fails.
+  /// Applies an event.
+  ///
+  /// - Returns: the failure of the exchange; `nil` if it continues.
   private mutating func happen(_ event: ExchangeEvent) -> String? {
     switch event {
     case .started: if !broke { hasStarted = true }
@@ -435,7 +437,7 @@ struct HTTP1ExchangeModel {
     return nil
   }
 
-  /// The request cannot be ended: that matters where the answer is still to come.
+  /// Handles a request that cannot be completed. This matters only if the response is still incomplete.
   private mutating func spoil(_ failure: String) -> String? {
     if answer == .whole {
       over = "CLOSE"

@@ -6,8 +6,8 @@ import Testing
 
 @testable import LastroWire
 
-/// A reader that compares an answer's head with a known one as a whole, and then by its parts, gives every verdict that
-/// one without memory gives.
+/// A reader with a known head compares a response's head with it, first as a whole and then in parts. Its verdicts
+/// equal those of a reader without memory.
 @Suite("Answers whose heads come again")
 struct KnownHeadReaderTests {
   private static let nginx = Array(
@@ -18,7 +18,7 @@ struct KnownHeadReaderTests {
     try [nginx] + LLHTTPCase.all().map { Array($0.input) }
   }
 
-  /// Whether the verdict with and without memory is the same, in one piece, in two, and byte by byte.
+  /// Returns whether the verdicts with and without memory differ, in one piece, in two pieces, or byte by byte.
   private static func differs(
     _ bytes: [UInt8], _ known: KnownHead, limits: ExchangeLimits = ExchangeLimits(), cut: Int
   ) -> Bool {
@@ -85,7 +85,7 @@ struct KnownHeadReaderTests {
               Issue.record("\(String(decoding: bytes, as: UTF8.self)), \(limits)")
             }
           }
-          // What is kept then is what would be kept without memory.
+          // The head that is kept equals the one that would be kept without memory.
           let kept = AnswerFeeding.known(bytes, resembling: known)
           let alone = AnswerFeeding.known(bytes)
           #expect(kept?.head == alone?.head && kept?.framing == alone?.framing)

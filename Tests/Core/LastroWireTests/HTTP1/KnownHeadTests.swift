@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroWire
 
-/// A machine that knows an earlier head gives every verdict that one without memory gives.
+/// A machine that knows an earlier head gives the same verdicts as a machine without memory.
 @Suite("Heads that come again")
 struct KnownHeadTests {
   private static let heads = [
@@ -46,7 +46,7 @@ struct KnownHeadTests {
     HeadFeeding(bytes, untilFinal: true).machine.known
   }
 
-  /// Each head with another line put in after each of its lines.
+  /// Returns the heads with another line inserted after each of their lines.
   private static func variants() -> [[UInt8]] {
     let lines = ["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", " folded\r\n", "\r\n", "no colon\r\n"]
     var result: [[UInt8]] = []

@@ -6,26 +6,26 @@ import Testing
 
 @testable import LastroWire
 
-/// The strict response cases of llhttp (`test/response`): heads by themselves, and whole answers.
+/// llhttp's strict response cases (`test/response`), as heads alone and as whole responses.
 @Suite("llhttp's responses")
 struct LLHTTPCorpusTests {
-  /// Refused by llhttp for what comes after the head.
+  /// The cases that llhttp refuses because of bytes after the head.
   static let bodyFaults: Set<String> = [
     "HTTP/1.1 with keep-alive disabled and 204 status", "HTTP/1.1 with keep-alive disabled, content-length",
     "Trailing space on chunked body", "No semicolon before chunk extensions", "No extension after semicolon",
     "Unbalanced chunk extensions quoting",
   ]
 
-  /// Refused by llhttp, accepted here: a line may end in LF alone (RFC 9112 §2.2).
+  /// The cases that llhttp refuses and we accept: a line may end in LF alone (RFC 9112 §2.2).
   static let leniencies: Set<String> = ["Only LFs present and no body", "Only LFs present", "No carriage ret"]
 
-  /// Accepted by llhttp, refused here.
+  /// The cases that llhttp accepts and we refuse.
   static let strictnesses: Set<String> = [
-    // Other protocols and versions.
+    // These are other protocols and versions.
     "RTSP response", "ICE response", "HTTP version 0.9",
-    // RFC 9112 §2.2 lets servers skip an empty line before a message, not clients.
+    // RFC 9112 §2.2 lets servers skip an empty line before a message, but not clients.
     "Response starting with CRLF", "HTTP 100 first, then 400",
-    // No other transfer coding than chunked was offered (RFC 9112 §7.4).
+    // The client offers no transfer coding other than chunked (RFC 9112 §7.4).
     "`chunked` before other transfer-encoding", "multiple transfer-encoding where chunked is not the last one",
     "`chunkedchunked` transfer-encoding does not enable chunked enconding",
   ]
@@ -43,17 +43,18 @@ struct LLHTTPCorpusTests {
     #expect(differences == Self.bodyFaults.union(Self.leniencies).union(Self.strictnesses))
   }
 
-  /// What the reader of whole answers makes of the cases otherwise than llhttp: the table of the engine's suite.
+  /// The cases that the reader of whole responses reads in a way other than llhttp. The engine's suite has the same
+  /// table.
   static let answerDifferences: Set<String> = leniencies.union(strictnesses).union([
-    // What follows a complete answer is the caller's to judge, `Connection: close` or not.
+    // The caller decides about bytes that follow a complete response, with or without `Connection: close`.
     "HTTP/1.1 with keep-alive disabled and 204 status", "HTTP/1.1 with keep-alive disabled, content-length",
-    // Two answers, whose bodies the case adds up.
+    // These cases have two responses and count the bytes of both bodies.
     "HTTP 304 with Content-Length", "HTTP 304 with Transfer-Encoding", "Should parse multiple events",
-    // The case has the interim status, and stops a byte before the end of the body.
+    // The case reports the interim status, and stops one byte before the end of the body.
     "HTTP 103 first, then 200",
-    // The bodies are noted without their line ends.
+    // The cases omit the line ends of the body.
     "Response without `Content-Length`, but with body", "amazon.com",
-    // They stop before the end: truncated.
+    // These cases stop before the end of the message, so they are truncated.
     "Tabs in `Content-Length` (surrounding)", "Google 301", "Chunk extensions quoting",
   ])
 

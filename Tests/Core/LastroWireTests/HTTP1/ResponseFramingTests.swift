@@ -126,7 +126,7 @@ struct ResponseFramingTests {
     #expect(HeadFeeding(head, maximumHeadBytes: head.count).final != nil)
     #expect(HeadFeeding(head, maximumHeadBytes: head.count - 1).violation?.kind == .headTooLarge)
     let interim = Array("HTTP/1.1 103 Early\r\nA: 1\r\n\r\n".utf8)
-    // Each head has the limit by itself.
+    // The limit applies to each head separately.
     #expect(HeadFeeding(interim + interim + head, maximumHeadBytes: interim.count).final != nil)
     #expect(HeadFeeding(interim + head, maximumHeadBytes: interim.count - 1).violation?.kind == .headTooLarge)
   }

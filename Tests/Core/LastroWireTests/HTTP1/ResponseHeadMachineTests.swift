@@ -178,7 +178,7 @@ struct ResponseHeadMachineTests {
   }
 }
 
-/// What a machine makes of a text that is handed over line by line, up to the final head or through all of it.
+/// The result of feeding a machine with a text line by line, up to the final head or to the end.
 struct HeadFeeding {
   var events: [ResponseHeadMachine.Event] = []
   var violation: HeadViolation?
@@ -212,7 +212,7 @@ struct HeadFeeding {
       maximumFields: maximumFields, maximumInterimResponses: maximumInterimResponses, resembling: known)
   }
 
-  /// Lines with their ends.
+  /// Returns the lines, including their line ends.
   static func lines(_ bytes: some Collection<UInt8>) -> [[UInt8]] {
     var rest = Array(bytes)[...]
     var lines: [[UInt8]] = []
@@ -233,7 +233,7 @@ struct HeadFeeding {
 }
 
 extension HeadFeeding: Equatable {
-  /// Whether both came to the same verdict, in every respect.
+  /// Returns whether both feedings led to the same verdict in every respect.
   static func == (lhs: Self, rhs: Self) -> Bool {
     lhs.events == rhs.events && lhs.violation == rhs.violation && lhs.machine.framing == rhs.machine.framing
       && lhs.machine.isHTTP2 == rhs.machine.isHTTP2

@@ -217,14 +217,14 @@ struct AnswerFeeding: Equatable {
   var trailers: [ResponseHead.Field] = []
   var hasEnded = false
   var keepsConnection = false
-  /// The bytes behind the response.
+  /// The bytes after the response.
   var leftover: [UInt8] = []
   var violation: HeadViolation?
 
   /// - Parameters:
-  ///   - most: of the body that is found, so many bytes are used at once.
-  ///   - closes: whether the connection ends behind the parts.
-  ///   - known: what was kept of an earlier head.
+  ///   - most: the number of available body bytes that are used at once.
+  ///   - closes: whether the connection ends after the parts.
+  ///   - known: the kept part of an earlier head.
   init(
     _ parts: [ArraySlice<UInt8>], to request: ResponseReader.Request = .ordinary,
     limits: ExchangeLimits = ExchangeLimits(), using most: Int = .max, closes: Bool = false,
@@ -272,7 +272,8 @@ struct AnswerFeeding: Equatable {
     }
   }
 
-  /// In one piece, in every two, byte by byte, and with a body that is used one by one: all come to the same.
+  /// Reads the bytes in one piece, in every two pieces, byte by byte, and with a body that is used in single bytes.
+  /// Returns the result, and the splits whose results differ.
   static func everySplit(
     of bytes: [UInt8], to request: ResponseReader.Request = .ordinary, limits: ExchangeLimits = ExchangeLimits(),
     closes: Bool = false

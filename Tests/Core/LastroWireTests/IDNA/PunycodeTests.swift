@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Punycode")
 struct PunycodeTests {
-  /// RFC 3492 §7.1, as its errata have it; letters that the encoding itself uses in lower case.
+  /// The samples of RFC 3492 §7.1 with its errata. Letters that belong to the encoding are in lower case.
   static let samples: [(unicode: String, ascii: String)] = [
     ("ليهمابتكلموشعربي؟", "egbpdaj6bu4bxfgehfvwxn"),
     ("他们为什么不说中文", "ihqwcrb4cv8a8dqg056pqjye"),
@@ -51,12 +51,12 @@ struct PunycodeTests {
     arguments: [
       "bcher-kv", "bcher-k_a", "ü", "-\u{80}", "99999999", "9999999999999999999999999999", "a-99999b", "bcher-",
       "-kva", "-",
-      // A surrogate, and what is beyond U+10FFFF.
+      // The texts encode a surrogate, and values above U+10FFFF.
       "ib9b", "zy0c", "en32g",
     ])
   func refused(text: String) {
     let decoded = Punycode.decode(Array(text.utf8))
-    // A hyphen at the end has nothing after it: such a text encodes ASCII alone.
+    // A text with a hyphen at the end encodes ASCII alone.
     #expect(text == "bcher-" ? decoded == Array("bcher".unicodeScalars) : decoded == nil)
   }
 

@@ -9,7 +9,7 @@ struct PeerBudgetTests {
   private static let second: UInt64 = 1_000_000_000
   private static let rule = PeerBudget.Rule(burst: 10, perSecond: 4)
 
-  /// How often one may be spent at a time.
+  /// Returns how many units can be spent at once.
   private func count(_ budget: inout PeerBudget, at now: UInt64 = 0) -> Int {
     var copy = budget
     var count = 0
@@ -49,7 +49,7 @@ struct PeerBudgetTests {
     budget.earn(100, upTo: 7)
     #expect(count(&budget) == 17)
     budget.earn(100, upTo: 7)
-    // What was paid in advance stays when time passes, or progress of the other kind comes.
+    // An advance payment remains when time passes, or when progress of the other kind arrives.
     budget.earn(1)
     #expect(count(&budget, at: Self.second) == 17)
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroWire
 
-/// The machine against a reader that has the whole message before it.
+/// The machine, compared with a reader that has the whole message in memory.
 @Suite("Messages of several parts, read in two ways", .ownThread)
 struct MultipartFuzzTests {
   private typealias Outcome = MultipartMachineTests.Outcome
@@ -46,7 +46,7 @@ struct MultipartFuzzTests {
         "text \(number), chunks of \(chunk): \(String(decoding: message, as: UTF8.self).debugDescription)")
       outcomes["\(expected.violation.map { "\($0)" } ?? "whole")", default: 0] += 1
     }
-    // The fragments reach every end there is.
+    // The fragments reach every possible end.
     for end in ["whole", "truncated", "bareLineFeed", "field"] {
       #expect(outcomes[end, default: 0] > 100, "\(outcomes)")
     }
@@ -60,7 +60,7 @@ struct MultipartFuzzTests {
     var message: [UInt8] = random.next(3) == 0 ? Array("preamble\r\n".utf8) : []
     var bodies: [[UInt8]] = []
     for index in 0..<random.next(5) {
-      // A text whose last line is no delimiter, whatever follows it.
+      // The last line of the text is not a delimiter, whatever follows it.
       let body = text(random.next(40), &random) + Array("end".utf8)
       message += Array("\(index == 0 ? "" : "\r\n")--b\(random.next(4) == 0 ? " \t" : "")\r\nA: b\r\n\r\n".utf8) + body
       bodies.append(body)
@@ -71,7 +71,7 @@ struct MultipartFuzzTests {
   }
 }
 
-/// A reader that looks at one line start after the other.
+/// A reader that checks one line start after another.
 private struct SecondReader {
   private enum Line { case delimiter(Int), close, bare, other }
 
@@ -163,7 +163,7 @@ private struct SecondReader {
   }
 }
 
-/// Numbers that are the same every time.
+/// A generator that yields the same numbers in each run.
 private struct Random {
   var state: UInt64
 

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Messages of several parts, bytes in and parts out")
 struct MultipartMachineTests {
-  /// What a message was read as. A part that did not end is not among the parts.
+  /// The result of reading a message. Incomplete parts are not included.
   struct Outcome: Equatable {
     var parts: [Part] = []
     var violation: MultipartViolation.Kind?
@@ -17,7 +17,7 @@ struct MultipartMachineTests {
     var body: [UInt8] = []
   }
 
-  /// Reads a message in chunks of a size.
+  /// Reads a message in chunks of a given size.
   static func read(
     _ message: [UInt8], boundary: String = "b", chunk: Int = .max, limits: MultipartMachine.Limits = .init()
   ) throws -> Outcome {
@@ -52,15 +52,15 @@ struct MultipartMachineTests {
     try read(Array(message.utf8), chunk: chunk, limits: limits)
   }
 
-  /// Messages, and the bodies of their parts.
+  /// The messages, with the bodies of their parts.
   static let messages: [(String, [String])] = [
     ("--b\r\n\r\none\r\n--b--\r\n", ["one"]), ("--b--", []), ("--b--\r\n", []),
     ("--b\r\n\r\none\r\n--b\r\nA: b\r\n\r\ntwo\r\n--b--", ["one", "two"]),
     ("preamble\r\n--b\r\n\r\none\r\n--b--epilogue\r\n--b\r\n\r\nno\r\n--b--", ["one"]),
     ("\r\n--b\r\n\r\none\r\n--b--", ["one"]), ("--b \t \r\n\r\none\r\n--b\t\r\n\r\n\r\n--b--", ["one", ""]),
-    // An empty body: the empty line may be the delimiter's CRLF.
+    // The body is empty: the empty line may be the delimiter's CRLF.
     ("--b\r\n\r\n--b--", [""]), ("--b\r\nA: b\r\n\r\n\r\n--b--", [""]), ("--b\r\nA: b\r\n\r\n--b--", [""]),
-    // What only looks like a delimiter.
+    // These lines only resemble a delimiter.
     ("--b\r\n\r\n--bX\r\n--b-\r\n--b -\r\n--b\r--b\n--b\r\n--b--", ["--bX\r\n--b-\r\n--b -\r\n--b\r--b\n--b"]),
     ("--b\r\n\r\n\r\n--\r\n-\r\n--b--", ["\r\n--\r\n-"]), ("--b\r\n\r\n\r\r\n\n\r\n--b--", ["\r\r\n\n"]),
     ("--b\r\n\r\n\r\r\n--b--", ["\r"]), ("--B\r\n--b\r\n\r\none\r\n--b--", ["one"]),
@@ -146,7 +146,7 @@ struct MultipartMachineTests {
     #expect(try machine.next() == .head([]))
     var given = 0
     var taken = 0
-    // All that a delimiter may begin with, again and again.
+    // The bytes repeat every possible beginning of a delimiter.
     for byte in Array(("\r\n--" + boundary + "-y").utf8) * 20 {
       [byte].withUnsafeBytes { machine.append($0) }
       given += 1

@@ -7,14 +7,14 @@ import Testing
 struct AddressScheduleTests {
   private static let stagger = AddressSchedule.stagger
 
-  /// The addresses that are begun at a time, all that are due.
+  /// Starts all addresses that are due, and returns them.
   private static func begun(_ schedule: inout AddressSchedule, now: Int64) -> [String] {
     var result: [String] = []
     while let address = schedule.next(now: now) { result.append(address) }
     return result
   }
 
-  /// The order in which addresses are begun, each when its time comes.
+  /// Returns the order in which addresses are started, each when it is due.
   private static func order(_ addresses: [String], dead: Set<String> = []) -> [String] {
     var schedule = AddressSchedule()
     schedule.add(addresses, isComplete: true) { dead.contains($0) }
@@ -45,7 +45,7 @@ struct AddressScheduleTests {
     #expect(Self.begun(&schedule, now: 1_000 + Self.stagger) == ["2"])
     schedule.noteFailed("1")
     #expect(Self.begun(&schedule, now: 1_001 + Self.stagger) == ["3"])
-    // One failure begins one.
+    // Each failure starts one further address.
     #expect(Self.begun(&schedule, now: 1_002 + Self.stagger) == [])
     schedule.noteFailed("3")
     #expect(Self.begun(&schedule, now: 1_003 + Self.stagger) == ["4"])
@@ -71,7 +71,7 @@ struct AddressScheduleTests {
     #expect(schedule.state == .going)
     schedule.add(["::2"], isComplete: true)
     #expect(Self.begun(&schedule, now: 0) == ["::2"])
-    // Nothing more is expected, and taken.
+    // The list was already complete, so a further address is ignored.
     schedule.add(["::3"], isComplete: true)
     schedule.noteFailed("::2")
     #expect(schedule.state == .failed)
@@ -126,7 +126,7 @@ struct AddressScheduleTests {
           #expect(schedule.due == .max && schedule.waiting.isEmpty && schedule.next(now: .max) == nil, "\(history)")
         }
       }
-      // Nothing is left to wait for.
+      // No further address is expected.
       schedule.add([], isComplete: true)
       while schedule.next(now: .max) != nil || !schedule.running.isEmpty, schedule.state == .going {
         schedule.running.keys.min().map { schedule.noteFailed($0) }
@@ -149,7 +149,7 @@ struct AddressScheduleTests {
     #expect(dead.count == DeadAddresses<String>.most)
     #expect(!dead.contains("a900", now: 2_000))
     #expect(dead.contains("a1999", now: 2_000))
-    // Those that live again go first.
+    // Entries that have expired are removed first.
     dead.note("b", now: 3_000 + lifetime)
     #expect(dead.count == 1)
   }

@@ -3,7 +3,7 @@
 import LastroWire
 import Testing
 
-/// Messages of DNS as servers write them, and as they do not.
+/// A DNS message under construction, valid or invalid.
 private struct DNSDraft {
   var id: UInt16 = 0
   var flags: UInt16 = 0x8180
@@ -40,7 +40,7 @@ private func number(_ number: UInt16) -> [UInt8] { [UInt8(number >> 8), UInt8(nu
 struct DNSReaderTests {
   private static let v4 = IPAddress(ipv4: 0xC000_0201)
   private static let data: [UInt8] = [192, 0, 2, 1]
-  /// Of the question, right behind the header.
+  /// A compression pointer to the question, which follows the header.
   private static let pointer: [UInt8] = [0xC0, 12]
 
   private static func question(_ name: String = "www.Example.test", _ type: DNSRecordType = .a) throws -> DNSQuestion {
@@ -55,7 +55,7 @@ struct DNSReaderTests {
     Result { () throws(DNSViolation) in try DNSReader.read(draft.bytes, answering: question, id: 0) }
   }
 
-  /// An alias by compressed names, an address, a record of another type, and a zone.
+  /// Returns a message with an alias by compressed names, an address, a record of another type, and a zone.
   private static func full(_ question: DNSQuestion) -> DNSDraft {
     var draft = draft(question)
     draft.answers = [
@@ -122,7 +122,7 @@ struct DNSReaderTests {
     expect(.noResponse) { $0.flags = 0x8980 }
     expect(.otherQuestion) { $0.questions = [] }
     expect(.otherQuestion) { $0.questions += $0.questions }
-    // The case of letters counts (0x20), the type and the class too.
+    // The case of letters matters (0x20), and so do the type and the class.
     expect(.otherQuestion) { $0.questions = [DNSDraft.name("www.example.test") + number(1) + number(1)] }
     expect(.otherQuestion) { $0.questions = [DNSDraft.name("www.Example.test") + number(28) + number(1)] }
     expect(.otherQuestion) { $0.questions = [DNSDraft.name("www.Example.test") + number(1) + number(3)] }
@@ -155,12 +155,12 @@ struct DNSReaderTests {
       #expect(Self.read(draft, question) == .success(.none(exists: false, timeToLive: time)))
     }
     var draft = Self.draft(question)
-    // Ends with the bytes of the name, and not at a label.
+    // The name ends with the bytes of the zone's name, but not at a label.
     draft.authorities = [DNSDraft.start("ample.test", ttl: 9, minimum: 9)]
     #expect(Self.read(draft, question) == .success(.none(exists: true, timeToLive: nil)))
     draft.flags = 0x8182
     #expect(Self.read(draft, question) == .success(.failure(code: 2)))
-    // The upper bits of the code stand with the options: BADVERS is no absence.
+    // The upper bits of the code are in the OPT record. BADVERS does not mean that the name is absent.
     draft.flags = 0x8180
     draft.others = [DNSDraft.record([0], 41, ttl: 0x0100_0000, kind: 1_232, [0, 12, 0, 0])]
     #expect(Self.read(draft, question) == .success(.failure(code: 16)))
@@ -197,7 +197,7 @@ struct DNSReaderTests {
       draft.answers = [DNSDraft.record(number(0xC000 | target), 1, Self.data)]
       #expect(Self.read(draft, question) == .failure(.pointer), "\(target)")
     }
-    // One record whose owner is pointers to pointers: the text of an unknown type holds them.
+    // The owner of one record is a chain of pointers, which is stored in the data of an unknown type.
     for (jumps, isRead) in [(126, true), (127, false)] {
       var draft = Self.draft(question)
       let data = end + 11
@@ -234,7 +234,7 @@ struct DNSReaderTests {
       return
     }
     #expect(found.count == DNSReader.mostAddresses)
-    // A time to live whose first bit is set is none.
+    // A time to live whose first bit is set counts as zero.
     #expect(
       read([DNSDraft.record(Self.pointer, 1, ttl: 0x8000_0000, Self.data)])
         == .success(.addresses([Self.v4], timeToLive: 0)))
@@ -273,7 +273,7 @@ struct DNSReaderTests {
   }
 }
 
-/// Numbers that are the same in each run.
+/// A generator that yields the same numbers in each run.
 private struct Dice {
   var state: UInt64
 

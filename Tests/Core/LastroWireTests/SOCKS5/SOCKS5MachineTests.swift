@@ -8,7 +8,7 @@ import Testing
 struct SOCKS5MachineTests {
   private static let login: (user: [UInt8], password: [UInt8]) = (Array("me".utf8), Array("pw".utf8))
 
-  /// What is sent up to the end, or why there is none.
+  /// Runs a machine, and returns the sent messages, and whether it completed or why it failed.
   private func run(
     _ machine: SOCKS5Machine, _ answers: [[UInt8]]
   ) -> (sent: [[UInt8]], isDone: Bool, failure: SOCKS5Failure.Kind?) {

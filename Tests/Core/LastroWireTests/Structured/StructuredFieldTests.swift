@@ -74,7 +74,7 @@ struct StructuredFieldTests {
     }
   }
 
-  /// Every value as the suite writes it, numbers by value.
+  /// Reads a value, and returns its text in the suite's form, with numbers by value.
   private static func read(_ raw: String, _ type: String) -> String? {
     switch type {
     case "item": StructuredReader.item(raw.utf8).map(text)
@@ -117,7 +117,7 @@ struct StructuredFieldTests {
     "\"" + text.unicodeScalars.map { "\($0.value)" }.joined(separator: ".") + "\""
   }
 
-  /// RFC 4648 §6, with padding.
+  /// Encodes in base32 (RFC 4648 §6), with padding.
   private static func base32(_ bytes: [UInt8]) -> String {
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
     var (bits, count, text) = (UInt64(0), 0, "")
@@ -167,8 +167,8 @@ struct StructuredFieldTests {
     #expect(StructuredReader.list("(\(String(repeating: "1 ", count: 1025)))".utf8) == nil)
   }
 
-  /// A second reading: the grammar of RFC 9651 as one regular expression for a list. Display strings, which have to be
-  /// UTF-8 besides, are left out.
+  /// Returns a second reader: the grammar of RFC 9651 as one regular expression for a list. It omits display strings,
+  /// which must also be valid UTF-8.
   private static func grammar() throws -> Regex<AnyRegexOutput> {
     let integer = #"-?[0-9]{1,15}(?![0-9.])"#
     let number = #"-?[0-9]{1,12}\.[0-9]{1,3}|@?"# + integer

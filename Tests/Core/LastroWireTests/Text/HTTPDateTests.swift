@@ -7,7 +7,7 @@ import Testing
 
 @Suite("HTTP dates", .ownThread)
 struct HTTPDateTests {
-  /// 2026-01-01 00:00:00 UTC.
+  /// The date 2026-01-01 00:00:00 UTC.
   static let now: Int64 = 1_767_225_600
 
   static func read(_ text: String, now: Int64 = now) -> Int64? { HTTPDate.seconds(text, now: now) }
@@ -34,7 +34,7 @@ struct HTTPDateTests {
     var random = SeededGenerator(seed: 2)
     for _ in 0..<5_000 {
       let now = Int64(random.next() % 4_000_000_000)
-      // A day of slack at both ends: the rule speaks of years.
+      // The instants stay within 49 years of the current date, because the precision of the rule is a year.
       let instant = now + Int64.random(in: -49 * 31_500_000...49 * 31_500_000, using: &random)
       guard instant >= 0 else { continue }
       let text = WrittenDate.text(instant, .rfc850)
@@ -133,7 +133,7 @@ struct HTTPDateTests {
       if Bool.random(using: &random) {
         for _ in 0..<Int.random(in: 0...12, using: &random) { text += pick(pieces) }
       } else {
-        // A date with one piece exchanged.
+        // The text is a date with one piece exchanged.
         var words = ["Sun", ", ", "06", " ", "Nov", " ", "1994", " ", "08:49:37", " ", "GMT"]
         words[Int.random(in: words.indices, using: &random)] = pick(pieces)
         text = words.joined()

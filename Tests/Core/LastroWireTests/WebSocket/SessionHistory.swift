@@ -2,9 +2,9 @@
 
 @testable import LastroWire
 
-/// A session with everything around it: one reader of messages, a clock, and notes of what it did.
+/// A session with its surroundings: one reader of messages, a clock, and a record of the session's actions.
 ///
-/// A class, for the sessions of a pair are fed in turn.
+/// This is a class, because the sessions of a pair are fed in turn.
 final class SessionHistory {
   enum Note: Equatable {
     case text(String)
@@ -16,13 +16,13 @@ final class SessionHistory {
   var session: WebSocketSession
   var now = Duration.zero
   let role: WebSocketRole
-  /// Messages and control frames that came, in order.
+  /// The messages and control frames that arrived, in order.
   private(set) var notes: [Note] = []
   private(set) var states: [WebSocketSession.State] = []
   private(set) var answers: [UInt64: [WebSocketSession.Action]] = [:]
   private(set) var isStreamClosed = false
   private(set) var isFinished = false
-  /// What is on the way to the peer.
+  /// The bytes in flight to the peer.
   private(set) var sent: [UInt8] = []
   private let reader: UInt64
   private var message: [UInt8] = []
@@ -83,7 +83,7 @@ final class SessionHistory {
 
   // MARK: the stream
 
-  /// Hands bytes in, as far as the session wants them; the rest stays where it is.
+  /// Passes bytes to the session as far as it accepts them, and leaves the rest in `bytes`.
   func receive(_ bytes: inout [UInt8], atMost maximum: Int = .max) {
     work()
     guard session.intake == .read, !bytes.isEmpty else { return }
@@ -114,7 +114,7 @@ final class SessionHistory {
     read()
   }
 
-  /// Reads all that is there.
+  /// Reads all available messages.
   func read() {
     while isReading, let piece = session.next(for: reader, now: now) {
       message += piece.bytes
@@ -126,14 +126,14 @@ final class SessionHistory {
     perform()
   }
 
-  /// Writes what waits; `atMost` bytes of each batch at a time.
+  /// Writes all pending bytes, at most `atMost` bytes of a batch at a time.
   func write(atMost maximum: Int = .max) {
     while let bytes = take() { wrote(bytes, atMost: maximum) }
   }
 
-  /// The next batch, not written yet.
+  /// Returns the next batch without writing it.
   func take() -> [UInt8]? {
-    // So few that they bound the batch now and then.
+    // The few keys sometimes limit the size of a batch.
     var keys = (0..<4).map { _ in
       nextKey = nextKey &* 1_664_525 &+ 1_013_904_223
       return nextKey
@@ -182,7 +182,7 @@ final class SessionHistory {
   }
 
   var end: WebSocketSession.State? { states.last }
-  // For expectations, which want what can be copied.
+  // Copies of the session's properties, because expectations need copyable values.
   var hasOutput: Bool { session.hasOutput }
   var canSend: Bool { session.canSend }
   var isWritingBroken: Bool { session.isWritingBroken }
@@ -190,8 +190,8 @@ final class SessionHistory {
 }
 
 extension SessionHistory {
-  /// Carries bytes both ways until nothing moves. A side that has finished, or closed its stream, ends the other's
-  /// reading.
+  /// Carries bytes in both directions until nothing moves. If one side has finished, or has closed its stream, the
+  /// reading side of the other ends.
   static func converse(
     _ first: SessionHistory, _ second: SessionHistory, atMost maximum: () -> Int = { .max }
   ) {
@@ -214,6 +214,7 @@ extension SessionHistory {
 }
 
 extension WebSocketSession {
-  /// Whether something is to be written; the writer that may go does not count.
+  /// Whether frames wait to be written. In the phase `done`, the only pending output is the end of writing, which does
+  /// not count.
   var hasFrames: Bool { hasOutput && phase != .done }
 }

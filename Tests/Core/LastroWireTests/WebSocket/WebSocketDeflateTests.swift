@@ -15,12 +15,12 @@ struct WebSocketDeflateTests {
     #expect(FrameFeeding(plain, deflate: deflate).events == [hello])
     let fragments: [UInt8] = [0x41, 0x03, 0xF2, 0x48, 0xCD, 0x80, 0x04, 0xC9, 0xC9, 0x07, 0x00]
     #expect(FrameFeeding.byteByByte(fragments, deflate: deflate).events == [hello])
-    // The second message refers to the first.
+    // The second message refers back to the first.
     let twice = plain + [0xC1, 0x05, 0xF2, 0x00, 0x11, 0x00, 0x00]
     #expect(FrameFeeding(twice, deflate: deflate).events == [hello, hello])
     let stored: [UInt8] = [0xC1, 0x0B, 0x00, 0x05, 0x00, 0xFA, 0xFF, 0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x00]
     #expect(FrameFeeding(stored, deflate: deflate).events == [hello])
-    // A last block (BFINAL), and a message behind it that refers to it.
+    // The block is the last one (BFINAL), and the following message refers back to it.
     let final: [UInt8] = [0xC1, 0x08, 0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00]
     #expect(FrameFeeding.byteByByte(final, deflate: deflate).events == [hello])
     #expect(
@@ -81,7 +81,7 @@ struct WebSocketDeflateTests {
         room += piece.capacity
       }
       #expect(inflated == payload)
-      // A tenth for what the allocator rounds up to.
+      // The margin of a tenth allows for the rounding of the allocator.
       #expect(room <= size + size / 10 + 64)
     }
   }

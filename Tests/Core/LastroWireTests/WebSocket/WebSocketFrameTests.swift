@@ -7,12 +7,12 @@ import Testing
 
 @Suite("WebSocket frames", .ownThread)
 struct WebSocketFrameTests {
-  /// A text in fragments with a ping between, a binary message, an empty text, a pong, Close.
+  /// A text in fragments with a ping in between, a binary message, an empty text, a pong, and Close.
   static let conversation: [UInt8] =
     [0x01, 0x03, 0x48, 0x65, 0x6C] + [0x89, 0x02, 0x68, 0x69] + [0x00, 0x00] + [0x80, 0x04, 0x6C, 0x6F, 0xC3, 0xBC]
     + [0x82, 0x7E, 0x00, 0x80] + [UInt8](repeating: 7, count: 128) + [0x81, 0x00] + [0x8A, 0x01, 0x01]
     + [0x88, 0x05, 0x03, 0xE8, 0x62, 0x79, 0x65]
-  // Made anew each time: LeakSanitizer does not see what a constant's enums hold.
+  // This is a computed property, because LeakSanitizer does not see memory that the enums of a constant hold.
   static var events: [FrameFeeding.Event] {
     [
       .ping([0x68, 0x69]), .text(Array("Hellоü".utf8.prefix(4)) + Array("oü".utf8)),
@@ -57,7 +57,7 @@ struct WebSocketFrameTests {
   struct Violation: Sendable {
     var bytes: [UInt8]
     var kind: WebSocketViolation.Kind
-    /// The byte that shows it, from 1.
+    /// The position, from 1, of the byte that reveals the violation.
     var at: Int
 
     init(_ bytes: [UInt8], _ kind: WebSocketViolation.Kind, at: Int) {
@@ -253,11 +253,11 @@ struct FrameFeeding {
 
   var events: [Event] = []
   var violation: WebSocketViolation?
-  /// Bytes that had been handed in when the violation was noticed.
+  /// The number of bytes that had been passed when the violation was detected.
   var violationAt: Int?
   private var message: [UInt8] = []
 
-  /// - Parameter cuts: where the bytes are cut, in order.
+  /// - Parameter cuts: the positions at which the bytes are cut, in order.
   init(
     _ bytes: [UInt8], cuts: [Int] = [], role: WebSocketRole = .client, deflate: WebSocketDeflate? = nil,
     maximumFrameBytes: Int = .max, maximumMessageBytes: Int? = nil, maximumPieceBytes: Int = 65_536
@@ -298,7 +298,7 @@ struct FrameFeeding {
 }
 
 extension WebSocketEncoder {
-  /// A frame of bytes in an array.
+  /// Returns a frame as an array of bytes.
   mutating func frame(
     _ kind: WebSocketKind, _ bytes: [UInt8], isFirst: Bool = true, isFinal: Bool = true, key: UInt32 = 0
   ) -> [UInt8] {
@@ -307,7 +307,7 @@ extension WebSocketEncoder {
     return frame
   }
 
-  /// A control frame.
+  /// Returns a control frame.
   mutating func control(_ opcode: WebSocketOpcode, _ payload: [UInt8] = [], key: UInt32) -> [UInt8] {
     var frame: [UInt8] = []
     control(opcode, payload, key: key, into: &frame)

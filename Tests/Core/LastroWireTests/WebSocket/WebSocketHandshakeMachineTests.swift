@@ -159,7 +159,7 @@ struct ResponseBodyMachineTests {
 }
 
 extension ResponseBodyMachine {
-  /// Takes bytes, and appends those of the body to `body`.
+  /// Consumes bytes, and appends the body's bytes to `body`.
   fileprivate mutating func consume(
     _ bytes: UnsafeRawBufferPointer, into body: inout [UInt8]
   ) throws(HeadViolation) {

@@ -121,8 +121,8 @@ struct WebSocketSessionPairTests {
     }
   }
 
-  /// Whatever happens, in whatever order: what is asked is answered once, states go forward, no move is made that the
-  /// table calls illegal, and limits in time end it all.
+  /// Any events may occur in any order. Each request is answered once, states only advance, no transition occurs that
+  /// the table calls illegal, and time limits end every session.
   @Test("nothing that can happen breaks a session", arguments: 0..<400)
   func anything(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed) &* 7919)
@@ -136,7 +136,7 @@ struct WebSocketSessionPairTests {
       case 0...3: asked.append((lab, lab.send(.binary, random.bytes(Int.random(in: 0...400, using: &random)))))
       case 4: asked.append((lab, lab.ping(random.bytes(3))))
       case 5...8:
-        // A batch is taken, and may be stuck for a while.
+        // A batch is taken, and may stay unwritten for a while.
         let key = ObjectIdentifier(lab)
         if let batch = batches.removeValue(forKey: key) {
           lab.wrote(batch, atMost: 100)

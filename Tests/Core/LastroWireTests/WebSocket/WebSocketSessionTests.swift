@@ -6,7 +6,7 @@ import Testing
 
 @Suite("WebSocket sessions")
 struct WebSocketSessionTests {
-  /// What a server sends.
+  /// Returns bytes as a server sends them.
   private static func frames(_ build: (inout WebSocketEncoder) -> [UInt8]) -> [UInt8] {
     var encoder = WebSocketEncoder(role: .server)
     return build(&encoder)
@@ -18,7 +18,7 @@ struct WebSocketSessionTests {
 
   private static func text(_ text: String) -> [UInt8] { frames { $0.frame(.text, Array(text.utf8)) } }
 
-  /// The frames in bytes that a client sent.
+  /// Returns the frames in bytes that a client sent.
   private static func read(_ bytes: [UInt8]) -> [FrameFeeding.Event] {
     let feeding = FrameFeeding(bytes, role: .server)
     #expect(feeding.violation == nil)
@@ -88,7 +88,7 @@ struct WebSocketSessionTests {
     lingering.write()
     lingering.advance(by: .milliseconds(999))
     #expect(!lingering.isStreamClosed)
-    // It is read on, whatever comes.
+    // The session keeps reading, whatever arrives.
     lingering.receive(all: [0xFF, 0xFF, 0xFF])
     lingering.advance(by: .milliseconds(1))
     #expect(lingering.isStreamClosed && lingering.session.deadline == nil)
@@ -250,7 +250,7 @@ struct WebSocketSessionTests {
     client.write()
     let feeding = FrameFeeding(client.takeSent(), role: .server)
     #expect(feeding.events == [.close(1011, "")] && client.isFinished)
-    // Still read, and dropped.
+    // Bytes are still read, but they are dropped.
     client.receive(all: Self.text("ignored"))
     #expect(client.notes.isEmpty && !client.isStreamClosed)
     client.advance(by: .seconds(1))
@@ -460,7 +460,7 @@ struct WebSocketSessionTests {
     #expect(slow.states.isEmpty)
     slow.session.wrote(batch.count - 5, now: slow.now)
     slow.write()
-    // The ping is out, late: its pong has an interval, and no more.
+    // The ping was written late. Its pong gets one interval, and no more.
     slow.advance(by: .seconds(25))
     #expect(slow.states.isEmpty)
     slow.advance(by: .seconds(25))
@@ -487,7 +487,7 @@ struct WebSocketSessionTests {
       let client = SessionHistory(.client) { $0.keepAlive = .seconds(25) }
       client.advance(by: .seconds(25))
       client.write()
-      // The ping is out, but behind bytes that the layers below still carry.
+      // The ping has been written, but it is queued behind bytes in the layers below.
       for _ in 0..<messages { client.send(.binary, [UInt8](repeating: 0, count: 60_000)) }
       client.write()
       client.advance(by: .seconds(25))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("WebSocket's tables of closing, lingering and keep-alive")
 struct WebSocketTableTests {
-  /// Every phase and every event: the phase that follows, `.` where nothing happens, `!` where the event cannot occur.
+  /// Every combination of phase and event, with the next phase. `.`: no effect; `!`: the event cannot occur.
   static let closing = """
     -              close     peerClose closeWritten peerEnd writeFailure violation   abandonment caughtUp silence limit     closeTimeout cut  drop
     open           closing   answering !            done    mute         faulted     abandoning  .        done    !         !            done done
@@ -23,7 +23,7 @@ struct WebSocketTableTests {
     done           .         .         .            .       .            .           .           .        .       .         .            .    .
     """
 
-  /// Every phase and every event that tells something or says something: what, in order.
+  /// Every combination of phase and event that reports a state or sends a frame, with the actions in order.
   static let effects = """
     open close: tellClosing(local) say(asked)
     open peerClose: tellClosing(remote) say(echo)
@@ -82,7 +82,8 @@ struct WebSocketTableTests {
     parting limit: startLimit
     """
 
-  /// As ``closing``, for the ping of the keep-alive; `ping` sends one, `dead` gives the peer up.
+  /// Every combination of the keep-alive's state and event, in the format of ``closing``. `ping` sends a ping, and
+  /// `dead` gives up the peer.
   static let keepAlive = """
     -        dueSilent dueWriting dueMoving dueInFrame dueHeldUp written  pong
     resting  ping      ping       ping      ping       ping      .        .
@@ -159,7 +160,7 @@ struct WebSocketTableTests {
 
   @Test("from every phase, the limits in time alone lead to the end of those that wait for the peer")
   func limits() {
-    // What may wait without a limit: open, and what closeTimeout bounds.
+    // Every phase other than `open` must end through its own limit or through closeTimeout.
     for start in WebSocketPhase.allCases where start != .open {
       var phase = start
       for _ in 0..<4 where phase != .done {
@@ -212,7 +213,7 @@ struct WebSocketTableTests {
       keepAlive.isHeldUp = false
       #expect(keepAlive.due == expected)
       _ = keepAlive.beat()
-      // Another interval: only what lasts counts on.
+      // After the start of another interval, only lasting facts still count.
       #expect(keepAlive.due == .dueSilent)
     }
   }
@@ -223,14 +224,14 @@ struct WebSocketTableTests {
     #expect(!pulse.isDead)
     _ = pulse.beat()
     #expect(pulse.isDead)
-    // The ping waits behind other bytes.
+    // The ping is queued behind other bytes.
     pulse.hasReceived = true
     #expect(!pulse.isDead)
     _ = pulse.beat()
     #expect(pulse.isDead)
     pulse.writtenBytes = 1
     #expect(!pulse.isDead)
-    // It is written late: its pong has not had an interval.
+    // The ping is written late, so its pong has not had an interval yet.
     pulse.written()
     #expect(!pulse.isDead)
     _ = pulse.beat()
@@ -247,7 +248,8 @@ struct WebSocketTableTests {
     _ = pulse.beat()
     pulse.written()
     #expect(pulse.isDead)
-    // It is out. A small write may be buffered below; a large one, or bytes of the peer, show that it is alive.
+    // The ping has been written. A small write may be buffered below; a large write, or bytes of the peer, show that
+    // the peer is alive.
     pulse.writtenBytes = WebSocketKeepAlive.bufferedBytes
     #expect(pulse.isDead)
     pulse.writtenBytes += 1
@@ -261,6 +263,6 @@ struct WebSocketTableTests {
 }
 
 extension WebSocketKeepAlive {
-  /// Whether the peer would be given up, were the interval over.
+  /// Whether the peer would be given up if the interval were over.
   fileprivate var isDead: Bool { Self.step(state, due) == .dead }
 }

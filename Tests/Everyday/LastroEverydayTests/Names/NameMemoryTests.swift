@@ -10,7 +10,7 @@ struct NameMemoryTests {
 
   private static func seconds(_ seconds: Double) -> Duration { .seconds(seconds) }
 
-  /// A step in a word.
+  /// Returns a step as text.
   private static func word(_ step: Memory.Step) -> String {
     switch step {
     case .answered(let answer): "answer \(answer)"
@@ -31,7 +31,7 @@ struct NameMemoryTests {
     var memory = Memory()
     #expect(Self.word(memory.ask("a", now: .zero)) == "look up")
     memory.note(1, of: "a", timeToLive: told.map(Self.seconds), isAbsence: isAbsence, now: .zero)
-    // In the last tenth an answer that is used is looked up anew, but not that there is none.
+    // In the last tenth of its lifetime, an answer that is used is looked up again. The absence of an answer is not.
     let refreshFrom = Self.seconds(0.9 * kept)
     #expect(Self.word(memory.ask("a", now: refreshFrom - .milliseconds(1))) == "answer 1")
     let late = isAbsence ? "answer 1" : "answer 1, look up"
@@ -71,13 +71,14 @@ struct NameMemoryTests {
     #expect(Self.word(memory.ask("a", now: .seconds(18))) == "answer 2")
     #expect(Self.word(memory.ask("a", now: Self.seconds(18.5))) == "answer 2, look up")
     #expect(memory.note("down", of: "a", now: .seconds(19)) == 2)
-    // Not again before its time is over, and not beyond it without another look-up.
+    // After a failed refresh, the name is not looked up again before the answer expires. An expired answer is not used
+    // without another look-up.
     #expect(Self.word(memory.ask("a", now: Self.seconds(19.4))) == "answer 2")
     #expect(Self.word(memory.ask("a", now: Self.seconds(19.5))) == "look up")
     #expect(memory.note("down", of: "a", now: .seconds(20)) == 2)
-    // A stale one is not looked up ahead of its time.
+    // A stale answer is not looked up early.
     #expect(Self.word(memory.ask("a", now: .seconds(49))) == "answer 2")
-    // One that is still under way when the time is over is waited for.
+    // A look-up that is still under way when the answer expires is waited for.
     memory.forget("a")
     _ = memory.ask("a", now: .seconds(50))
     memory.note(3, of: "a", timeToLive: .seconds(10), isAbsence: false, now: .seconds(50))

@@ -8,11 +8,11 @@ import Testing
 
 @testable import LastroEveryday
 
-/// Answers when it is told to.
+/// A resolver whose look-ups end when the test answers them.
 private final class Slow: NameResolver {
   typealias Answer = Result<ResolvedName, TransportError>
 
-  /// Look-ups begun, those cancelled, and names that could not be reached.
+  /// The numbers of look-ups that began, of those cancelled, and of names reported as unreachable.
   let counts = Watched((asked: 0, cancelled: 0, unreachable: 0))
   private let pending = Lock([OneAnswer<Answer>]())
 
@@ -74,7 +74,7 @@ struct ResolverTests {
     async let again = resolver.resolve(name, port: 1)
     #expect(await slow.counts.wait { $0.asked == 2 })
     slow.answer(.failure(Self.down))
-    // Stale, for the look-up failed.
+    // The answer is stale, because the look-up failed.
     #expect(try await again == found)
   }
 
@@ -90,7 +90,7 @@ struct ResolverTests {
     for _ in 0..<10 { #expect(try await resolver.resolve(name, port: 1) == found) }
     #expect(await slow.counts.wait { $0.asked == 2 })
     clock.advance(by: .seconds(1))
-    // Its time is over: the look-up that is under way is waited for.
+    // The answer has expired, so the look-up that is under way is waited for.
     let later = try ResolvedName(addresses: ["10.0.0.9"], timeToLive: .seconds(10))
     async let second = resolver.resolve(name, port: 1)
     slow.answer(.success(later))
@@ -193,7 +193,7 @@ struct ResolverTests {
     alone.cancel()
     await #expect(throws: TransportError.self) { try await alone.value }
     #expect(await slow.counts.wait { $0.cancelled == 1 })
-    // The next begins anew.
+    // The next call starts a new look-up.
     async let next = resolver.resolve(name, port: 1)
     #expect(await slow.counts.wait { $0.asked == 3 })
     slow.answer(.success(found))

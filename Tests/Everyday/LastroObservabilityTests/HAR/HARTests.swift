@@ -188,7 +188,7 @@ struct HARTests {
   @Test(
     "a form of very many secret parts is masked in one pass, whichever way its lines end", arguments: ["\n", "\r\n"])
   func manySecretParts(end: String) {
-    // A search of all the rest for each part would be of 3 * 10^10 steps.
+    // Searching the rest of the text for each part would take 3 * 10^10 steps.
     let part = "name=\"pin\"\(end)\(end)SECRET\(end)--"
     let count = (1 << 20) / part.utf8.count
     let masked = HARForm.masked("content-disposition " + String(repeating: part, count: count), by: .standard)
@@ -281,7 +281,8 @@ struct HARTests {
     "only what may be kept is masked, and of a secret that the cut divides nothing is kept",
     arguments: ["é", "\u{0}"])
   func onlyWhatMayBeKeptIsMasked(rest: String) throws {
-    // Ends within a character, wherever it is cut; a secret that begins before the cut is masked to there.
+    // The offsets move the cut to every place within a character. A secret that begins before the cut is masked up to
+    // it.
     let secret = Secret("PLANTED" + String(repeating: "x", count: 40_000))
     for offset in 0..<3 {
       let start = String(repeating: "a", count: 100 + offset) + rest + secret.reveal()
@@ -298,7 +299,8 @@ struct HARTests {
 
   @Test("what a cut makes unrecognizable is not kept")
   func whatACutMakesUnrecognizableIsNotKept() throws {
-    // Many masks bring what stands at the cut before the limit: a URL whose password is cut off there.
+    // Masking shortens the text, so that the end of the part that is masked falls within the limit: a URL whose
+    // password is cut off there.
     let items = String(repeating: "token=" + String(repeating: "t", count: 200) + "&", count: 240)
     let text =
       String(items.prefix(32_768 + 16_384 - 44)) + "&x=1 https://user:PLANTEDPLANTEDPLANTEDPLANTEDPLANTED@host/ "
@@ -378,7 +380,7 @@ struct HARTests {
   func milliseconds() { #expect(HARDate.text(.milliseconds(1_050)) == "1970-01-01T00:00:01.050Z") }
 }
 
-/// JSON as another program reads it.
+/// A JSON document as an independent parser reads it.
 struct JSONTree {
   private let value: Any
 

@@ -21,7 +21,7 @@ struct LoggingObserverTests {
     .observed(transport, by: observer, clock: clock, interceptors: interceptors)
   }
 
-  /// The lines of one fetch.
+  /// Returns the log lines of one fetch.
   private func lines(
     _ steps: ScriptedTransport.Step..., levels: LoggingObserver.Levels = .init(), level: Logger.Level = .trace,
     retries: Bool = false

@@ -80,7 +80,7 @@ struct MetricsObserverTests {
     func open(_ url: String) throws {
       observer.observe(Network.ConnectionChange(origin: try Origin(url), from: nil, to: .active, age: .zero))
     }
-    // Without word of connections there is nothing to report.
+    // Without events of connections there is nothing to report.
     try await fetch(1)
     #expect(ratios() == [])
     try open("https://example.com")

@@ -13,7 +13,7 @@ import Testing
 struct HARReplayTests {
   private static let binary = Data([0, 1, 2, 0xFF, 0xFE, 0x80])
 
-  /// What a caller sees of a call.
+  /// The outcome of a call, as its caller sees it.
   private struct Seen: Equatable {
     var value: Data?
     var error: String?
@@ -101,7 +101,7 @@ struct HARReplayTests {
     for resource in try Self.resources() { seen.append(await Seen(replayed, resource)) }
     for index in expected.indices {
       var expected = expected[index]
-      // What the redirect said was masked.
+      // The URL in the redirect was masked.
       expected.attempts = expected.attempts.map { $0.replacing("code=xyz", with: "code=***") }
       #expect(seen[index] == expected)
     }
@@ -229,7 +229,7 @@ struct HARReplayTests {
     #expect(try await isReplayed(recorded, to: text) == matches)
   }
 
-  /// Whether the exchange with the recorded body answers a request with the text.
+  /// Returns whether the exchange with the recorded body answers a request whose body is `text`.
   private func isReplayed(_ recorded: String, to text: String) async throws -> Bool {
     let transport = HARReplayTransport(
       HAR(entries: [Self.entry("https://a.example/", method: "PUT", post: recorded)]))

@@ -279,7 +279,7 @@ struct TracingObserverTests {
 }
 
 extension SpanAttributes {
-  /// Every attribute as a text.
+  /// The attributes as text, by name.
   var text: [String: String] {
     var result: [String: String] = [:]
     forEach { name, value in

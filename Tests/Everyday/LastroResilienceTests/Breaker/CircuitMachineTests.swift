@@ -6,10 +6,10 @@ import Testing
 
 @testable import LastroResilience
 
-/// Every state with every event.
+/// Tests of every state with every event.
 @Suite("Circuit machine", .ownThread)
 struct CircuitMachineTests {
-  /// A circuit that opens at 2 of 4, for 10 s, and wants 2 probes.
+  /// Returns the policy of a circuit that opens at 2 failures in 4 calls, for 10 s, and that needs 2 probes.
   private static func policy() throws -> CircuitBreakerPolicy {
     try CircuitBreakerPolicy(minimumCalls: 4, failureRatio: 0.5, breakDuration: .seconds(10), probes: 2)
   }
@@ -18,7 +18,7 @@ struct CircuitMachineTests {
     case closed, open, due, probing, spent
   }
 
-  /// A circuit in a phase, the generation of what is under way in it, and the time.
+  /// Returns a circuit in a phase, the generation of the attempt that is under way in it, and the time.
   private static func circuit(_ start: Start) throws -> (machine: CircuitMachine, admitted: UInt64?, now: Duration) {
     var machine = CircuitMachine(try policy())
     guard start != .closed else {
@@ -38,7 +38,7 @@ struct CircuitMachineTests {
 
   private struct Unexpected: Error {}
 
-  /// A history that breaks a rule.
+  /// An error that reports a history in which a rule is broken.
   private struct LostPermit: Error {
     let seed: Int
   }
@@ -145,7 +145,7 @@ struct CircuitMachineTests {
     for index in 0..<failures {
       let now = Duration.milliseconds(100 + milliseconds * index / (failures - 1))
       machine.end(0, .failure, duration: .zero, now: now, unit: 0.5)
-      // One that says nothing interrupts no row.
+      // An ignored outcome does not interrupt a series of failures.
       machine.end(0, index == success ? .success : .ignored, duration: .zero, now: now, unit: 0.5)
     }
     #expect((machine.phase != .closed) == opens, "\(machine.phase)")
@@ -231,7 +231,7 @@ struct CircuitMachineTests {
           guard probing + successes == issued && issued <= policy.probes else { throw LostPermit(seed: seed) }
         }
       }
-      // Whatever came before: with time and success it closes.
+      // Whatever the history was, time and successes close the circuit.
       for _ in 0..<20 {
         now += .seconds(70)
         if case .admitted(let generation) = machine.ask(now: now) {

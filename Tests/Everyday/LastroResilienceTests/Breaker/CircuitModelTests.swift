@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroResilience
 
-/// Ten thousand random histories of a machine beside a model of it, each with a seed of its own; fewer by
+/// Ten thousand random histories, each with its own seed, in which a machine is compared with a model of it; fewer by
 /// ``SeedStride``.
 enum Histories {
   static let count = 10_000
@@ -17,8 +17,10 @@ enum Histories {
     let what: String
   }
 
-  /// - Parameter play: plays one history, and says how often each kind of step came to pass.
-  /// - Returns: the same, of all; of ten thousand, where fewer were played.
+  /// Plays the histories, and counts their steps by kind.
+  ///
+  /// - Parameter play: plays one history, and returns the kind of each step that occurred.
+  /// - Returns: the number of steps of each kind in all histories, scaled up to ten thousand if fewer were played.
   static func play(_ play: (_ seed: Int, _ random: RandomSource) throws -> [String]) rethrows -> [String: Int] {
     var seen: [String: Int] = [:]
     for seed in 0..<count / SeedStride.value {
@@ -32,28 +34,28 @@ extension RandomSource {
   func roll(_ sides: Int) -> Int { Int(next() % UInt64(sides)) }
 }
 
-/// A circuit as one would write it without a thought of cost: every outcome is kept, and every permit is known by name.
+/// A simple model of a circuit that ignores cost: every outcome is kept, and every permit has a name.
 private struct CircuitModel {
   enum Mode: Equatable { case closed, open(until: Int), trying }
 
-  /// Milliseconds, as all times here.
+  /// The window in milliseconds, like all times here.
   static let window = 10_000
   static let length = 2_000
 
   var mode = Mode.closed
-  /// Permits of the present mode that are out.
+  /// The permits of the current mode that are in use.
   var out: Set<Int> = []
   var successes = 0
   var lastIssue = 0
   var openedAt = 0
   var ends: [(time: Int, failed: Bool)] = []
   var names = 0
-  /// Breaks by failures in a row alone, and those that are longer than the shortest.
+  /// The numbers of breaks caused by consecutive failures alone, and of breaks longer than the shortest.
   var (rowBreaks, longBreaks) = (0, 0)
 
   mutating func change(_ mode: Mode) { (self.mode, out, successes) = (mode, [], 0) }
 
-  /// The name of the permit; `nil` where there is none.
+  /// Returns the name of a permit, or `nil` if none is available.
   mutating func ask(_ now: Int) -> Int? {
     if case .open(let until) = mode {
       guard now >= until else { return nil }
@@ -127,10 +129,10 @@ struct CircuitModelTests {
       var out: [(generation: UInt64?, name: Int)] = []
       var steps: [String] = []
       var now = 0
-      // Some histories are of a server that works, others of one that does not.
+      // In one half of the histories failures prevail, in the other half successes.
       let verdicts: [AttemptVerdict] = [.success, .failure, .ignored] + (seed % 2 == 0 ? [.failure] : [.success])
       for _ in 0..<60 {
-        // So that a twentieth is a whole number.
+        // Times are multiples of 20, so that a twentieth is a whole number.
         now += 20 * (random.roll(3) == 0 ? random.roll(450) : random.roll(30))
         let before = Self.word(model).prefix { $0 != " " }
         if out.isEmpty || random.roll(2) == 0 {
@@ -148,7 +150,7 @@ struct CircuitModelTests {
           let verdict = verdicts[random.roll(verdicts.count)]
           if !model.out.contains(ended.name) { steps.append("straggler") }
           model.end(ended.name, verdict, now)
-          // With a half the length of a break is what was asked for.
+          // With a unit of one half, a break has exactly the configured length.
           machine.end(ended.generation, verdict, duration: .zero, now: .milliseconds(now), unit: 0.5)
         }
         guard Self.word(machine) == Self.word(model) else {

@@ -17,8 +17,8 @@ struct EgressPolicyTests {
     }
   }
 
-  /// First and last addresses of every class, and their neighbours, by hand from IANA's registries of special-purpose
-  /// addresses (IPv4 and IPv6), of multicast, and from what clouds document.
+  /// The first and last addresses of every class, and their neighbours. They were written by hand from IANA's
+  /// registries of special-purpose addresses (IPv4 and IPv6) and of multicast, and from the documentation of clouds.
   private static let rows: [(String, String)] = [
     ("this network", "0.0.0.0 0.255.255.255"),
     (
@@ -118,7 +118,7 @@ struct EgressPolicyTests {
 
   @Test("prefixes of one's own, of every length of RFC 6052")
   func prefixes() throws {
-    // §2.4 of the RFC: 192.0.2.33 behind prefixes of 2001:db8:….
+    // The examples of §2.4 of the RFC: 192.0.2.33 in prefixes of 2001:db8:….
     let examples = [
       ("2001:db8::/32", "2001:db8:c000:221::"), ("2001:db8:100::/40", "2001:db8:1c0:2:21::"),
       ("2001:db8:122::/48", "2001:db8:122:c000:2:2100::"), ("2001:db8:122:300::/56", "2001:db8:122:3c0:0:221::"),

@@ -54,7 +54,7 @@ struct EndpointMachineTests {
     #expect(machine.members[0].isHealthy(.zero))
     Self.fail(&machine, 0, times: 1)
     #expect(machine.members[0].ejectedUntil == .seconds(30))
-    // Half of three is one: the next stays.
+    // Half of three is one, so the next member is not ejected.
     Self.fail(&machine, 1)
     #expect(machine.members[1].isHealthy(.zero))
     Self.fail(&machine, 0, now: .seconds(30))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroResilience
 
-/// The health of endpoints as one would write it without a thought of cost.
+/// A simple model of the health of endpoints that ignores cost.
 private struct EndpointModel {
   struct Member {
     var out = 0
@@ -20,7 +20,7 @@ private struct EndpointModel {
 
   func isHealthy(_ index: Int, _ now: Int) -> Bool { members[index].until ?? 0 <= now }
 
-  /// Every ten seconds those that are not ejected are forgiven one ejection.
+  /// Records that a member was chosen. Every ten seconds, each member that is not ejected is forgiven one ejection.
   mutating func chosen(_ index: Int, _ now: Int) {
     var sweeps = 0
     swept = swept ?? now
@@ -43,7 +43,7 @@ private struct EndpointModel {
     if verdict == .success { members[index].failures = 0 }
     guard verdict == .failure else { return }
     members[index].failures += 1
-    // One of three at a time.
+    // Only one of three members is ejected at a time.
     guard members[index].failures >= 2, members.indices.allSatisfy({ isHealthy($0, now) }) else { return }
     members[index].failures = 0
     members[index].ejections += 1
@@ -69,7 +69,7 @@ struct EndpointModelTests {
           let tried = Set((0..<3).filter { _ in random.roll(4) == 0 })
           let chosen = machine.choose(avoiding: tried, now: .milliseconds(now)) { random.unit() }
           model.chosen(chosen, now)
-          // One that was tried, or is ejected, only where there is no other.
+          // A member that was tried, or is ejected, is chosen only if there is no other.
           let better = (0..<3).filter { model.isHealthy($0, now) && !tried.contains($0) }
           guard better.isEmpty || better.contains(chosen) else {
             throw Histories.Difference(seed: seed, what: "\(chosen), not of \(better)")

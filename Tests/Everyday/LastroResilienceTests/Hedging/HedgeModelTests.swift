@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroResilience
 
-/// An attempt as one would write it without a thought of cost: what every try is doing, by its number.
+/// A simple model of an attempt that ignores cost: it keeps the state of every try by its number.
 private struct HedgeModel {
   enum State { case running, failed, refused }
 
@@ -81,7 +81,7 @@ struct HedgeModelTests {
           answers += 1
           steps.append("\(number == 0 ? "first" : "hedge"), \(min(2, cancelled.count)) cancelled")
         }
-        // What comes after the answer changes nothing.
+        // Events after the answer change nothing.
         if model.answer != nil, random.roll(4) == 0 { break }
       }
       guard answers == 1 else { throw Histories.Difference(seed: seed, what: "\(answers) answers") }

@@ -43,7 +43,7 @@ struct HedgePlanTests {
       #expect(single.ended(0, verdict, asksForPatience: false) { true } == one[verdict], "\(verdict)")
       var double = Self.plan(sent: 2)
       #expect(double.ended(0, verdict, asksForPatience: false) { true } == two[verdict], "\(verdict)")
-      // Told twice, it changes nothing.
+      // Reporting the same end twice changes nothing.
       #expect(double.ended(0, verdict, asksForPatience: false) { true } == .wait)
     }
   }
@@ -93,7 +93,7 @@ struct HedgePlanTests {
     var machine = HedgingMachine(.standard)
     #expect((0..<20).filter { _ in machine.pay() }.count == 10)
     for _ in 0..<20 { _ = machine.begin(now: .zero, left: nil) }
-    // Twenty twentieths are a hair below one.
+    // In floating point, twenty twentieths are slightly less than one.
     _ = machine.begin(now: .zero, left: nil)
     #expect((0..<20).filter { _ in machine.pay() }.count == 1)
   }

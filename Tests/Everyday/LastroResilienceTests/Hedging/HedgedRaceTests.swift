@@ -8,10 +8,10 @@ import Testing
 @testable import Lastro
 @testable import LastroResilience
 
-/// Every order of ends, against what a reader of the rules would say.
+/// Tests of every order of ends, compared with the outcome that the rules demand.
 @Suite("Hedged race", .timeLimit(.minutes(5)))
 struct HedgedRaceTests {
-  /// Milliseconds.
+  /// The end of a try, and the milliseconds until then.
   private struct Try: Hashable {
     var end: TimedTransport.End
     var after: Int
@@ -30,7 +30,7 @@ struct HedgedRaceTests {
     var hasBudget: Bool
   }
 
-  /// What came of it.
+  /// The outcome of a race.
   private struct Course: Hashable {
     var answer: String
     var starts: [Int]
@@ -172,7 +172,7 @@ struct HedgedRaceTests {
       seen["\(course.answer), \(course.starts.count) sent", default: 0] += 1
     }
     #expect(scenes.count > 4_000)
-    // An empty run would show nothing.
+    // Each of these outcomes must occur, or the comparison would prove nothing.
     for course in [
       "200 try 0, 1 sent", "200 try 0, 2 sent", "200 try 1, 2 sent", "404 try 1, 2 sent", "503 try 0, 2 sent",
       "503 try 1, 2 sent", "cancelled/cancelled, 1 sent", "cancelled/cancelled, 2 sent",
@@ -190,7 +190,7 @@ struct HedgedRaceTests {
       head: HTTPRequest(method: method, scheme: "https", authority: "api.example.org", path: "/"), allowsResend: true)
   }
 
-  /// What requests get, one after the other, and what was told of them.
+  /// Sends requests one after another, and returns their answers and the events that were reported.
   private static func run(
     _ requests: [TransferRequest], _ hedging: HedgingPolicy,
     parts: (inout Resilience, TimeSource) throws -> Void = { _, _ in },
@@ -311,7 +311,7 @@ struct HedgedRaceTests {
     }
     #expect(broken.answers == ["200 try 0"])
     #expect(broken.events == [.hedgeWithheld(.circuit)])
-    // While the first is under way, another request is told to come back later.
+    // While the first try is under way, the response to another request asks to send no more for a while.
     let pacer = Pacer(key: .origin, time: ManualClock().timeSource)
     let slot = try await pacer.slot(for: key)
     let paced = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, _ in
@@ -354,7 +354,7 @@ struct HedgedRaceTests {
       resilience.breaker = CircuitBreaker(policy: policy, time: time, random: .seeded(1))
       resilience.limiter = try ConcurrencyLimiter(.aimd(initial: 2, range: 2...9), time: time)
     } _: { number in
-      // In turn the hedge wins, and the first.
+      // The hedge and the first try win in turn.
       switch number % 4 {
       case 0, 3: (.hangs, 0)
       case 1: (.status(200), 10)
@@ -426,7 +426,7 @@ struct HedgedRaceTests {
 
   @Test("first tries are learned from: answers, and those that lost after the delay; hedges and quick failures are not")
   func samples() throws {
-    // Fifty answers of 40 ms: from then on a first try has some 40 ms to itself.
+    // After fifty answers of 40 ms, the hedge for a first try is delayed by about 40 ms.
     let policy = try HedgingPolicy(budgetRatio: 1, budgetBurst: 1_000)
     let quick = try Self.run(Array(repeating: Self.hedgeable(), count: 52), policy) { number in
       switch number {
@@ -439,11 +439,11 @@ struct HedgedRaceTests {
     let key = try #require(ResilienceKeyRule.origin.key(of: Self.hedgeable()))
     let delay = try #require(quick.all.hedger?.status(of: key).delay)
     #expect((.milliseconds(40)...(.milliseconds(48))).contains(delay))
-    // Fifty failures of 1 ms teach nothing.
+    // Failures of 1 ms do not count as samples.
     let failing = try Self.run(Array(repeating: Self.hedgeable(), count: 60), policy) { _ in (.status(500), 1) }
     #expect(failing.records.count == 60)
     #expect(failing.all.hedger?.status(of: key).delay == nil)
-    // Those that lose are counted as long as they lasted: were they missing, the delay would shrink.
+    // Tries that lose count with the time that they lasted. Without them, the delay would shrink.
     let losing = try Self.run(Array(repeating: Self.hedgeable(), count: 150), policy) { number in
       switch number < 50 ? 0 : (number - 50) % 11 {
       case 9: (.hangs, 0)

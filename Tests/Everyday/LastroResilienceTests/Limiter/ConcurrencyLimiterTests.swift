@@ -98,7 +98,7 @@ struct ConcurrencyLimiterTests {
       return
     }
     #expect(machines[places[3]].inUse == 1)
-    // Idle ones are forgotten when there is need for room.
+    // Idle machines are evicted when room is needed.
     let own = machines.place(of: keys[2], now: .seconds(3600))
     #expect(own.isOwn)
     _ = machines[places[2]].end(grant, .measured, now: .seconds(3600))

@@ -6,8 +6,8 @@ import Testing
 
 @testable import LastroResilience
 
-/// Gradient2 with the constants of Netflix's `concurrency-limits`: a tolerance of 1.5, a queue of 4, a smoothing of 0.2,
-/// and a long-term mean over 600 windows. The expected numbers are worked out from these by hand.
+/// Gradient2 with the constants of Netflix's `concurrency-limits`: a tolerance of 1.5, a queue of 4, a smoothing of
+/// 0.2, and a long-term mean over 600 windows. The expected numbers are worked out from these by hand.
 @Suite("Gradient limit", .ownThread)
 struct GradientLimitTests {
   /// A limit from 20 to 200 that learns one window of a second at a time.
@@ -17,7 +17,7 @@ struct GradientLimitTests {
 
     var exact: Double { limit.exact }
 
-    /// Learns `windows` windows of ten attempts each; the last attempt ends a second after the others.
+    /// Learns from `windows` windows of ten attempts each. The last attempt ends a second after the others.
     mutating func learn(_ milliseconds: Int, windows: Int = 1, inUse: Int = 200) {
       for _ in 0..<windows {
         for _ in 0..<9 { learnOne(milliseconds, inUse) }

@@ -14,12 +14,12 @@ struct LimiterMachineTests {
 
   private struct Unexpected: Error {}
 
-  /// A history that breaks a rule.
+  /// An error that reports a history in which a rule is broken.
   private struct LostPermit: Error {
     let seed: Int
   }
 
-  /// A limit of 2 with a queue of 2, in a state, and what is out.
+  /// Returns a machine with a limit of 2 and a queue of 2 in a state, and the grants that are in use.
   private static func machine(_ state: State) throws -> (machine: LimiterMachine, grants: [LimiterMachine.Grant]) {
     var machine = LimiterMachine(.fixed(2), capacity: 2)
     var grants: [LimiterMachine.Grant] = []
@@ -171,7 +171,7 @@ struct ConcurrencyLimitTests {
     #expect(limit.value == 18)
     limit.learn(Self.sample(5_001, began: .seconds(2)), now: .seconds(8))
     #expect(limit.value == 16)
-    // From the first cut on one more for each round trip.
+    // After the first cut, the limit grows by one for each round trip.
     for _ in 0..<18 { limit.learn(Self.sample(10, began: .seconds(9)), now: .seconds(9)) }
     #expect(limit.value == 17)
   }
@@ -203,7 +203,7 @@ struct ConcurrencyLimitTests {
     #expect(limit.value == grown)
     for _ in 0..<20 { second(100) }
     #expect(limit.value < grown / 2)
-    // What is shorter than 100 µs never left the machine.
+    // An attempt that is shorter than 100 µs never left the host.
     let shrunk = limit.value
     let tiny = ConcurrencyLimit.Sample(duration: .microseconds(99), inUse: 200, isDropped: false, began: now)
     for second in 0..<20 { limit.learn(tiny, now: now + .seconds(second)) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroResilience
 
-/// A limiter as one would write it without a thought of cost: a list of those that wait, in the order they came.
+/// A simple model of a limiter that ignores cost: it lists the waiting requests in the order in which they came.
 private struct LimiterModel {
   var limit: Double
   let adapts: Bool

@@ -119,7 +119,7 @@ struct PacingMachineTests {
 extension PacingMachine {
   /// Sends a request at once.
   ///
-  /// - Returns: its number.
+  /// - Returns: the number of the request.
   mutating func sent(now: Duration) -> UInt64 {
     _ = reserve(now: now, unit: 0)
     return send()
@@ -139,7 +139,7 @@ struct PacerTests {
       _ = try await pacer.slot(for: key, left: .milliseconds(500))
     }
     #expect(error?.code == .rateLimited)
-    // What was refused takes no place.
+    // A request that was refused takes no place.
     #expect(try await pacer.slot(for: key).waited == .seconds(1))
   }
 

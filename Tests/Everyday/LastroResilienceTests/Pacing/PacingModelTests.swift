@@ -6,15 +6,15 @@ import Testing
 
 @testable import LastroResilience
 
-/// A pace as one would write it without a thought of cost: every place that was taken is kept.
+/// A simple model of a pace that ignores cost: it keeps every place that was taken.
 private struct PaceModel {
   static let interval = 100
   static let burst = 3
 
   var places: [Int] = []
 
-  /// Reserves the next place. Each place that was taken uses up an interval, from its time or from the end of the place
-  /// before it.
+  /// Reserves the next place. Each place that was taken uses up an interval, which starts at its time or at the end of
+  /// the interval of the place before it.
   mutating func reserve(_ now: Int) -> Int {
     let used = places.indices.map { places[$0] + (places.count - $0) * Self.interval }.max() ?? 0
     let place = max(now, used - (Self.burst - 1) * Self.interval)

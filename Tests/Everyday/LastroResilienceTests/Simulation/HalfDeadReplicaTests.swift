@@ -6,8 +6,8 @@ import Testing
 
 @testable import LastroResilience
 
-/// Three replicas, of which one fails four requests of five for a minute, at once: to those who look for the least load
-/// it seems to be the best.
+/// Three replicas, one of which fails four of five requests for a minute. It fails them at once, so that it seems to be
+/// the best to a balancer that looks for the least load.
 enum HalfDeadReplica {
   static let rate = 100.0
   static let ill = 30.0..<90.0
@@ -25,7 +25,7 @@ enum HalfDeadReplica {
   struct Result {
     var outcome: Outcome
     var failures = 0
-    /// Calls while the replica was ill.
+    /// The number of calls, to any replica, while one replica was ill.
     var callsWhileIll = 0
   }
 

@@ -6,14 +6,15 @@ import Testing
 
 @testable import LastroResilience
 
-/// A client that calls 50 times a second, and a server that is down for 30 s to 87 s.
+/// A client that makes 50 calls a second, and a server that is down for 30 s to 87 s.
 ///
-/// Of twenty lengths, for how soon a client is back depends on when in a break the server is.
+/// There are twenty lengths, because the time until a client recovers depends on the time within a break at which the
+/// server returns.
 enum Outage {
   static let rate = 50.0
   static let start = 30.0
   static let lengths = (0..<20).map { 30 + 3 * Double($0) }
-  /// The one that is drawn.
+  /// The length of the outage that is plotted.
   static let drawn = 60.0
   static let seconds = 200
 
@@ -42,12 +43,12 @@ enum Outage {
 
   struct Result {
     var outcome: Outcome
-    /// Requests that were sent while the server was down.
+    /// The number of requests that were sent while the server was down.
     var wasted = 0
-    /// The wasted requests that were sent after the circuit had opened for the first time.
+    /// The number of wasted requests that were sent after the circuit had opened for the first time.
     var wastedOpen = 0
     var breaks = 0
-    /// Seconds from the server's return to the first success.
+    /// The seconds from the server's return to the first success.
     var recovery = Double.infinity
   }
 
@@ -124,7 +125,7 @@ struct OutageTests {
     let with = Outage.run(.standard)
     #expect(with.breaks >= 3)
     #expect(with.wastedOpen <= with.breaks * CircuitBreakerPolicy.standard.probes)
-    // Twenty in a row, for a second.
+    // The circuit opens after twenty failures in a row that span at least a second.
     #expect(with.wasted - with.wastedOpen < 2 * Int(Outage.rate))
     #expect(with.recovery < 6)
   }

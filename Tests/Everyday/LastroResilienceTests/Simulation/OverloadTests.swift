@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroResilience
 
-/// A service of 20 workers that serves 200 a second is asked for 2,000.
+/// A service of 20 workers that serves 200 requests a second and receives 2,000.
 enum Overload {
   static let capacity = 200.0
   static let seconds = 30
@@ -21,7 +21,7 @@ enum Overload {
     let simulator = Simulator(seed: 1)
     let server = SimulatedServer(simulator, workers: 20) { simulator.exponential(0.1) }
     var outcome = Outcome(seconds: seconds)
-    // Waits are left out: it is the limit that is looked at.
+    // There is no queue, because only the limit is under test.
     var limiter = algorithm.map { LimiterMachine($0, capacity: 0) }
     func arrive() {
       simulator.after(simulator.exponential(1 / (10 * capacity))) { arrive() }
@@ -53,7 +53,7 @@ enum Overload {
 /// The outcome of a simulation.
 struct Outcome {
   var load: [Int] = []
-  /// Calls that succeeded in each second.
+  /// The number of calls that succeeded in each second.
   var goodput: [Int]
   var latencies: [Double] = []
   /// The latencies of each second.

@@ -6,9 +6,9 @@ import Testing
 
 @testable import LastroResilience
 
-/// 1,000 clients call a server that serves 300 a second, each every four seconds or so. For twenty seconds the server
-/// is
-/// down; from then on, and for twenty seconds after it is back, the link loses half of what they send.
+/// A server that serves 300 calls a second, and 1,000 clients that each make a call about every four seconds. The
+/// server is down for twenty seconds. From the start of the outage until twenty seconds after its end, the link loses
+/// half of the requests.
 enum RetryStorm {
   static let clients = 1_000
   static let capacity = 300.0
@@ -18,15 +18,15 @@ enum RetryStorm {
   static let lossy = 20.0..<60.0
   static let seconds = 100
 
-  /// The way in which a client retries.
+  /// A way in which a client retries.
   struct Setting {
     var name: String
-    /// Further attempts at most.
+    /// The maximum number of further attempts.
     var retries: Int
     /// The delay before a retry, by its number from 1 and a random number.
     var delay: (_ number: Int, _ unit: Double) -> Double
     var breaker: CircuitBreakerPolicy?
-    /// Retries that 500 tokens pay for at 14 each, as `RetryQuota` has it.
+    /// Whether retries are paid for with 500 tokens at 14 each, as with `RetryQuota`.
     var hasQuota = false
   }
 
@@ -53,9 +53,9 @@ enum RetryStorm {
 
   struct Result {
     var outcome: Outcome
-    /// The most that came in one second after the server's return, by its capacity.
+    /// The highest load in one second after the server's return, as a multiple of its capacity.
     var spike = 0.0
-    /// Successes a second in the last 20 s.
+    /// The successes per second in the last 20 s.
     var goodput = 0.0
   }
 
@@ -125,7 +125,7 @@ struct RetryStormTests {
     let with = RetryStorm.run(try #require(settings.last))
     #expect(with.spike <= 2)
     #expect(with.goodput > 0.9 * Double(RetryStorm.clients) / RetryStorm.think)
-    // Without, the storm keeps itself going: the server works for those that have given up.
+    // Without protection, the storm sustains itself. The server works for clients that have given up.
     let without = RetryStorm.run(try #require(settings.first))
     #expect(without.spike > 2)
     #expect(without.goodput < 0.3 * RetryStorm.capacity)

@@ -7,8 +7,8 @@ import LastroSupport
 import LastroTesting
 import Testing
 
-/// Runs tasks on simulated time and one thread, so that every run has the same order: those that are ready go on in
-/// turn, and time jumps when none is. What waits has to wait for limits of its clock.
+/// An executor that runs tasks on simulated time and one thread, so that every run has the same order. Ready tasks run
+/// in turn, and time jumps when no task is ready. A task may wait only for limits of the executor's clock.
 final class SimulatedTasks: TaskExecutor {
   let clock = ManualClock()
   private let ready = Lock<(jobs: [UnownedJob], head: Int)>(([], 0))
@@ -18,7 +18,7 @@ final class SimulatedTasks: TaskExecutor {
     ready.withLock { $0.jobs.append(job) }
   }
 
-  /// Runs an operation to its end, and returns what it gave; `nil` where it waits for what never comes.
+  /// Runs an operation to its end and returns its value, or `nil` if it waits for an event that never comes.
   func run<Value: Sendable>(_ operation: @escaping @Sendable () async -> Value) -> Value? {
     let value = Lock<Value?>(nil)
     let task = Task(executorPreference: self) {
@@ -51,18 +51,18 @@ final class SimulatedTasks: TaskExecutor {
   }
 }
 
-/// A transport whose requests take a time each, and end as they are told.
+/// A transport whose requests each take a scripted time and have a scripted end.
 final class TimedTransport: Transport {
   enum End: Sendable, Hashable {
     case status(Int, retryAfter: Bool = false)
     case fails(FailureStage, FailureCode)
-    /// Until it is cancelled, or its deadline passes.
+    /// The request lasts until it is cancelled or its deadline passes.
     case hangs
   }
 
   struct Record: Sendable, Hashable {
     var start: Duration
-    /// How it ended, as ``word(_:)`` says it; `nil` while it is under way.
+    /// The end of the request, as ``word(_:)`` describes it; `nil` while the request is under way.
     var end: String?
   }
 
@@ -140,7 +140,7 @@ struct SimulatedTasksTests {
     let never = OneAnswer<Void>()
     #expect(tasks.run { await never.wait() } == nil)
     never.give(())
-    // A task that never ends is never freed: what went on waits for its turn.
+    // A task that never ends is never freed. The next run lets the resumed task end.
     #expect(tasks.run { true } == true)
   }
 }

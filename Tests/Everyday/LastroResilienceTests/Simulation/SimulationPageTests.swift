@@ -6,12 +6,12 @@ import Testing
 
 @testable import LastroResilience
 
-/// `Docs/Simulation.md` and its plots, made of the simulations beside this file.
+/// The page `Docs/Simulation.md` and its plots, made from the simulations beside this file.
 enum SimulationPage {
   static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().appending(path: "Docs")
 
-  /// The page, and the plots by their names.
+  /// Returns the page, and the plots by their names.
   static func make() throws -> (page: String, plots: [String: String]) {
     var page = """
       # Resilience, simulated
@@ -36,13 +36,13 @@ enum SimulationPage {
     return (page, plots)
   }
 
-  /// What was measured without any mechanism, with the settings of Polly and resilience4j, and with Lastro's.
+  /// A measure without any mechanism, with the settings of Polly and resilience4j, and with Lastro's.
   private struct Measure {
     var name: String
     var values: [String]
 
-    /// - Parameter values: of none, Polly, resilience4j and Lastro; of the first and last where only we have the
-    ///   mechanism.
+    /// - Parameter values: the values without a mechanism, of Polly, of resilience4j and of Lastro; only the first and
+    ///   the last if Lastro alone has the mechanism.
     init(_ name: String, _ values: [String]) {
       self.name = name
       self.values = values.count == 2 ? [values[0], "as none", "as none", values[1]] : Array(values.prefix(4))
@@ -220,7 +220,7 @@ enum SimulationPage {
   }
 }
 
-/// Lines over seconds, as SVG.
+/// A line chart over seconds, as SVG.
 struct Plot {
   var name: String
   var unit: String
@@ -260,7 +260,7 @@ struct Plot {
     return (parts + ["</svg>"]).joined(separator: "\n") + "\n"
   }
 
-  /// Four round steps that reach so far.
+  /// Returns the end of an axis that has four round steps and reaches at least `most`.
   private static func end(of most: Double) -> Double {
     let steps = (0..<6).flatMap { power in [1.0, 2, 2.5, 5].map { $0 * pow(10, Double(power)) } }.filter {
       $0.truncatingRemainder(dividingBy: 1) == 0

@@ -3,25 +3,26 @@
 import Lastro
 import Testing
 
-/// Simulated time: what is due is done in order, and time jumps from one to the next.
+/// A simulation of time. Events are processed in order, and time jumps from one to the next.
 final class Simulator {
   private struct Event {
     var time: Double
     var number: Int
     var body: () -> Void
 
-    /// Written out, as are the loops below: millions of these are done without the optimizer.
+    /// Returns whether this event is due before another. The comparison is written out, like the loops below, because
+    /// millions of these run without the optimizer.
     func precedes(_ other: Event) -> Bool { time < other.time || (time == other.time && number < other.number) }
   }
 
   private var heap: [Event] = []
   private var number = 0
   private var endings: [() -> Void] = []
-  /// Seconds.
+  /// The current time in seconds.
   private(set) var now = 0.0
   let random: RandomSource
 
-  /// As the machines take it.
+  /// The current time as the machines expect it.
   var time: Duration { .microseconds(Int64((now * 1e6).rounded())) }
 
   init(seed: UInt64) { random = .seeded(seed) }
@@ -36,10 +37,11 @@ final class Simulator {
     }
   }
 
-  /// What is done behind the end of the time: servers let go of those who wait, for they hold their server.
+  /// Adds work to be done after the end of the simulation. Servers release their waiting callers then, because the
+  /// callers retain the server.
   func atEnd(_ body: @escaping () -> Void) { endings.append(body) }
 
-  /// To the end of the time: what would be due later is dropped.
+  /// Runs until a time, and drops the events that are due later.
   func run(until end: Double) {
     while let first = heap.first, first.time <= end {
       now = first.time
@@ -69,15 +71,15 @@ final class Simulator {
     heap[parent] = sinking
   }
 
-  /// A random time with a mean, as between calls of many independent callers.
+  /// Returns a random time with a mean, as between the calls of many independent callers.
   func exponential(_ mean: Double) -> Double { random.exponential(mean) }
 }
 
 extension RandomSource {
-  /// A random time with a mean, as between calls of many independent callers.
+  /// Returns a random time with a mean, as between the calls of many independent callers.
   func exponential(_ mean: Double) -> Double { -mean * Self.logarithm(1 - unit()) }
 
-  /// ln x for 0 < x ≤ 1, of operations alone that give the same on every machine.
+  /// Returns ln x for 0 < x ≤ 1, with operations alone that give the same result on every machine.
   private static func logarithm(_ x: Double) -> Double {
     var mantissa = x
     var exponent = 0.0
@@ -98,7 +100,8 @@ extension RandomSource {
   }
 }
 
-/// A server with workers and a queue without an end. It does not notice that a caller has given up, and works for it.
+/// A server with workers and an unlimited queue. It does not notice that a caller has given up, and still serves the
+/// call.
 final class SimulatedServer {
   private let simulator: Simulator
   private let workers: Int
@@ -106,11 +109,11 @@ final class SimulatedServer {
   private var busy = 0
   private var queue: [(Bool) -> Void] = []
   private var head = 0
-  /// While it is down, connections are refused.
+  /// Whether the server is down and refuses connections.
   var isDown = false
   /// The share of requests that fail at once.
   var failing = 0.0
-  /// Requests that came in each second.
+  /// The number of requests that were received in each second.
   private(set) var load: [Int] = []
 
   init(_ simulator: Simulator, workers: Int, service: @escaping () -> Double) {
@@ -118,7 +121,9 @@ final class SimulatedServer {
     simulator.atEnd { [weak self] in self?.queue = [] }
   }
 
-  /// - Parameter done: is told whether it was served.
+  /// Receives a request.
+  ///
+  /// - Parameter done: called with whether the request was served.
   func receive(_ done: @escaping (Bool) -> Void) {
     let second = Int(simulator.now)
     while load.count <= second { load.append(0) }

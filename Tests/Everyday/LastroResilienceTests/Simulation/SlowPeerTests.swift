@@ -10,8 +10,8 @@ import Testing
 
 @testable import LastroResilience
 
-/// A server that answers in 20 ms as a rule, and takes a second for one request in a hundred, behind the transport that
-/// a stack has.
+/// A server that usually responds in 20 ms, and takes a second for one request in a hundred. It is behind the transport
+/// of a stack.
 enum SlowPeer {
   static let rate = 200.0
   static let seconds = 60
@@ -29,7 +29,7 @@ enum SlowPeer {
     var calls = 0
     var requests = 0
 
-    /// Requests that were sent beyond the calls, as a share of them.
+    /// The number of requests sent in addition to the calls, as a share of the calls.
     var extra: Double { Double(requests - calls) / Double(calls) }
   }
 

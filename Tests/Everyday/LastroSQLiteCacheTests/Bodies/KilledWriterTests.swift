@@ -11,15 +11,15 @@ import Testing
 
 @Suite("A process that is killed while it keeps answers leaves no half of one", .timeLimit(.minutes(5)))
 struct KilledWriterTests {
-  /// How often a process is killed at any moment; `make long` raises it.
+  /// The number of times that a process is killed at an arbitrary moment; `make long` raises it.
   static let kills = ProcessInfo.processInfo.environment["LASTRO_KILLS"].flatMap { Int($0) } ?? 8
 
-  /// Bodies by their number, so that one that is torn or another's is told.
+  /// Returns a body that depends on its number, so that a torn body, or that of another answer, is recognized.
   static func body(_ number: Int) -> Data {
     Data(repeating: UInt8(number % 251), count: number.isMultiple(of: 2) ? 100_000 + number : 100 + number)
   }
 
-  /// Keeps answers one after another in a child, which ends itself, and looks at what is there afterwards.
+  /// Opens the folder after its writer was killed, expects each stored answer to be whole, and returns their number.
   static func check(_ folder: SQLiteCacheStoreTests.Folder) async throws -> Int {
     let store = try SQLiteCacheStore(directory: folder.path)
     var whole = 0
@@ -55,7 +55,8 @@ struct KilledWriterTests {
         await SQLiteCacheStoreTests.add(store, SQLiteCacheStoreTests.key(UInt8(number)), KilledWriterTests.body(number))
       }
     }
-    // Every second body is a file; the third step of its kind is that of answer 4, or of answer 2 where all count.
+    // Only every second body is a file, so the third step that concerns files is that of answer 4. The step that
+    // concerns all answers is that of answer 2.
     #expect(try await Self.check(folder) == (step == .inserted ? 2 : 4))
   }
 
@@ -70,7 +71,8 @@ struct KilledWriterTests {
         kill(getpid(), SIGKILL)
       }
       killer.start()
-      // Longer than the thread waits, however slow the machine is: the last one is written again and again.
+      // Writes for longer than the thread waits, however slow the machine is: the same answers are written again and
+      // again.
       while true {
         for number in 0..<200 {
           await SQLiteCacheStoreTests.add(

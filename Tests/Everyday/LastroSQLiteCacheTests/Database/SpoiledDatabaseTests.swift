@@ -56,7 +56,7 @@ struct SpoiledDatabaseTests {
       for number in 1...40 { await Store.add(store, Store.key(UInt8(number)), Data(repeating: 1, count: 5_000)) }
       await Store.add(store, Store.key(0), Store.large)
     }
-    // The store's thread closes the database, which writes to it, when the store is gone.
+    // When the store is gone, its thread closes the database, which writes to the file.
     #expect(await eventually { !FileManager.default.fileExists(atPath: folder.database + "-wal") })
     switch way {
     case "garbage": try Data(repeating: 0x41, count: 10_000).write(to: URL(filePath: folder.database))

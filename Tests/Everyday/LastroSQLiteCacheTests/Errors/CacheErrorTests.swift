@@ -10,7 +10,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Whole texts of errors of the cache and its store on disk.
+/// Full texts of the errors of the cache and of its store on disk.
 @Suite("Errors of the cache", .timeLimit(.minutes(5)))
 struct CacheErrorTests {
   @Test("A store refuses a limit of nothing, and a folder that others may write, is a file, or cannot be made")
@@ -93,6 +93,8 @@ struct CacheErrorTests {
     return try await stack.failure(of: try RawHTTPResource.test(options: options))
   }
 
+  /// Returns the error of a follower whose time limit passes before the leader's response arrives.
+  ///
   /// - Parameter collapsing: used in place of a cache.
   private static func late(collapsing: RequestCollapsing? = nil) async throws -> HTTPFetchError<any Error> {
     let (clock, gate) = (ManualClock(), Watched(false))
@@ -106,7 +108,7 @@ struct CacheErrorTests {
     options.timeouts = try Timeouts(total: .seconds(2))
     let resource = try RawHTTPResource.test(options: options)
     let follower = Task { try await stack.failure(of: resource) }
-    // The leader's limit, and the follower's.
+    // Two limits are pending: the leader's and the follower's.
     try await clock.waitForLimits(count: 2)
     clock.advance(by: .seconds(3))
     let error = try await follower.value

@@ -13,7 +13,7 @@ import Testing
 struct GeminiClientTests {
   static let start = "gemini://capsule.example/"
 
-  /// A client of a server that answers all requests alike.
+  /// Returns a client of a server that gives the same reply to all requests.
   static func client(
     _ reply: Capsule.Reply, longestRead: Int = .max, _ change: (inout GeminiConfiguration) -> Void = { _ in }
   ) -> GeminiClient { .trusting(Capsule(longestRead: longestRead) { _ in reply }, change) }
@@ -226,15 +226,15 @@ struct GeminiClientTests {
   }
 }
 
-/// A Gemini server in memory, with a certificate where a client wants to judge one.
+/// A Gemini server in memory, with a certificate for clients that check one.
 final class Capsule: Dialer {
-  /// What it does about a request.
+  /// The server's handling of a request.
   enum Reply: Sendable {
-    /// Says this, then closes in order.
+    /// The server sends this text, then closes the stream properly.
     case text(String)
-    /// Says this, then cuts the wire.
+    /// The server sends this text, then cuts the connection.
     case truncated(String)
-    /// Says this, then nothing.
+    /// The server sends this text, then stays silent.
     case stall(String)
   }
 
@@ -261,11 +261,11 @@ final class Capsule: Dialer {
     self.reply = reply
   }
 
-  /// What was dialed.
+  /// The dial requests that were received.
   var dialed: [DialRequest] { state.withLock { $0.dialed } }
-  /// Request lines that arrived.
+  /// The request lines that arrived.
   var requests: [String] { state.withLock { $0.requests } }
-  /// Shows another certificate from now on.
+  /// Presents another certificate from now on.
   func show(_ certificate: MintedCertificate) { state.withLock { $0.certificate = certificate } }
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
@@ -304,7 +304,7 @@ final class Capsule: Dialer {
 }
 
 extension GeminiClient {
-  /// A client that believes every server, so that tests need no certificates.
+  /// Returns a client that trusts every server, so that tests need no certificates.
   static func trusting(_ capsule: Capsule, _ change: (inout GeminiConfiguration) -> Void = { _ in }) -> GeminiClient {
     var configuration = GeminiConfiguration()
     configuration.trust = .authorities

@@ -12,7 +12,7 @@ import Testing
 struct GeminiTaskTests {
   static let start = "gemini://capsule.example/"
 
-  /// Keeps outcomes as texts.
+  /// Returns a completion handler that records outcomes as text.
   static func recording(_ arrivals: EventRecorder<String>) -> GeminiDataTask.Completion {
     { result in
       switch result {

@@ -11,7 +11,7 @@ import Testing
 struct GeminiFlowTests {
   static let start = "gemini://capsule.example/"
 
-  /// A server with an answer for each URL.
+  /// Returns a server with a response for each URL. Requests for other URLs get status 51.
   static func capsule(_ answers: [String: String]) -> Capsule {
     Capsule { .text(answers[$0] ?? "51 \($0)\r\n") }
   }
@@ -52,7 +52,7 @@ struct GeminiFlowTests {
     let capsule = Self.capsule([Self.start: "31 \(meta)\r\n"])
     let handed = try await GeminiClient.trusting(capsule) { $0.redirects = .none }.fetch(Self.start)
     #expect(handed.status == .permanentRedirect && handed.meta == meta && handed.redirects.isEmpty)
-    // A decision of one's own is asked only where there is a target to decide about.
+    // The decision is asked for only if the redirect has a target.
     var deciding = GeminiRedirects.none
     deciding.decide = { _ in .deliver }
     let others = GeminiClient.trusting(capsule) { [deciding] in $0.redirects = deciding }

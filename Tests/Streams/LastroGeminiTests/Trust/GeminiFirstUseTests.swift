@@ -57,7 +57,7 @@ struct GeminiFirstUseTests {
     #expect(error?.message.contains(change.presented.pin.description) == true)
     #expect(capsule.requests.count == 2)
     #expect(try store.all == [Self.host(): Self.known(old)])
-    // Another port is another host.
+    // Another port counts as another host.
     #expect(try await client.fetch("gemini://capsule.example:1966/").facts.trust == .firstUse)
     #expect(store.all.count == 2)
   }
@@ -246,7 +246,7 @@ struct GeminiFirstUseTests {
   }
 }
 
-/// Another request remembers the host between look-up and storing.
+/// A store in which another request adds the host between look-up and storing.
 private final class RacingStore: GeminiKnownHosts {
   private let store = GeminiMemoryKnownHosts()
   private let theirs: GeminiKnownHost

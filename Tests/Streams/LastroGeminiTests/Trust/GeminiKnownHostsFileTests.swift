@@ -16,7 +16,7 @@ struct GeminiKnownHostsFileTests {
   static let line = "capsule.example 1965 \(pin) 2027-01-15T08:00:00Z"
   static let header = "lastro-known-hosts 1"
 
-  /// A directory that goes away.
+  /// A directory that is removed at the end of a test.
   final class Folder: Sendable {
     let path: String
 
@@ -115,7 +115,7 @@ struct GeminiKnownHostsFileTests {
       for index in 0..<count {
         group.addTask {
           let host = try Self.host("h\(index / 2).example")
-          // Two for each host: one of them wins.
+          // Two tasks store each host, and one of them wins.
           _ = try await stores[index % 2].replace(host, nil, with: Self.known)
           #expect(try await stores[(index + 1) % 2].knownHost(host) == Self.known)
         }
@@ -177,7 +177,7 @@ struct GeminiKnownHostsFileTests {
 
   @Test("a file that fails to be read is no empty one")
   func unreadable() async throws {
-    // A regular file of no size, whose first page cannot be read (EIO).
+    // This is a regular file of size zero, whose first page cannot be read (EIO).
     let store = GeminiKnownHostsFile(path: "/proc/self/mem")
     let error = await #expect(throws: GeminiKnownHostsError.self) { try await store.knownHost(Self.host()) }
     #expect(error?.message.contains("cannot read") == true)

@@ -71,7 +71,7 @@ struct GeminiStoreTests {
     #expect(late?.stage == .timeout && late?.code == .totalTimeout && capsule.requests.isEmpty)
   }
 
-  /// Its common name is capsule.example, its only alternative name an address.
+  /// A certificate whose common name is capsule.example, and whose only alternative name is an address.
   static let addressOnly = """
     -----BEGIN CERTIFICATE-----
     MIIBmzCCAUKgAwIBAgIUPfUvVIG716aZ3Dt+GPHKlrUlGywwCgYIKoZIzj0EAwIw
@@ -95,7 +95,7 @@ struct GeminiStoreTests {
   }
 }
 
-/// Does not answer before its gate opens, cancelled or not.
+/// A store that does not respond before its gate opens, even if the task is cancelled.
 private final class HangingStore: GeminiKnownHosts {
   let asked = EventRecorder<String>(), gate = EventRecorder<String>()
   private let hangsAtOnce: Bool
@@ -117,7 +117,7 @@ private final class HangingStore: GeminiKnownHosts {
     return true
   }
 
-  /// In a task of its own, which is not cancelled with this one.
+  /// Waits for the gate in a task of its own, which is not cancelled with this one.
   private func passGate() async {
     _ = await Task { [gate] in try? await gate.waitForEvents(count: 1) }.value
   }

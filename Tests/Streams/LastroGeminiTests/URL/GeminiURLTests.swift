@@ -78,7 +78,7 @@ struct GeminiURLTests {
     #expect(#expect(throws: GeminiError.self) { try base.answering("b") }?.code == .urlTooLong)
   }
 
-  /// RFC 3986 §5.4, with gemini for http; `g:h` is another scheme.
+  /// The examples of RFC 3986 §5.4, with gemini in place of http; `g:h` has another scheme.
   static let references: [(String, String)] = [
     ("g", "gemini://a/b/c/g"), ("./g", "gemini://a/b/c/g"), ("g/", "gemini://a/b/c/g/"), ("/g", "gemini://a/g"),
     ("//g", "gemini://g/"), ("?y", "gemini://a/b/c/d;p?y"), ("g?y", "gemini://a/b/c/g?y"),

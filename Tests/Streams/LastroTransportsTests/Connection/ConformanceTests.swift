@@ -57,7 +57,7 @@ private func expectNone(
   #expect(findings.isEmpty, "\(findings)", sourceLocation: sourceLocation)
 }
 
-/// A transport over a single connection, made again for each.
+/// A factory that creates its single connection again for each call.
 struct EachTimeAnew: ConnectionFactory {
   let make: @Sendable () -> (any ConnectionFactory)?
 

@@ -139,7 +139,7 @@ struct ConnectionEndTests {
   }
 }
 
-/// Must not end.
+/// A transform that refuses to let its stream end.
 private struct Whole: StreamTransform {
   struct Cut: Error {}
 
@@ -148,7 +148,7 @@ private struct Whole: StreamTransform {
   mutating func ending() throws -> Data { throw Cut() }
 }
 
-/// Closes its stream when something is written, and refuses.
+/// A transform that closes its stream when data is written, and refuses the data.
 private struct Closing: StreamTransform {
   struct Refusal: Error {}
 
@@ -162,7 +162,7 @@ private struct Closing: StreamTransform {
   mutating func incoming(_ data: Data) -> Data { data }
 }
 
-/// A connection on which nothing happens but receives.
+/// A connection that implements nothing but receives.
 private protocol ReceivingConnection: Connection {}
 
 extension ReceivingConnection {
@@ -182,7 +182,7 @@ extension ReceivingConnection {
   ) {}
 }
 
-/// Answers every receive with a piece of the same length.
+/// A connection that completes every receive with a piece of the same length.
 private final class PlentifulConnection: ReceivingConnection {
   static let pieceBytes = 65_536
 
@@ -194,7 +194,7 @@ private final class PlentifulConnection: ReceivingConnection {
   }
 }
 
-/// Answers the first receive when it is told to, every other at once.
+/// A connection that completes the first receive when the test provides data, and every other receive at once.
 private final class LateConnection: ReceivingConnection {
   private struct State {
     var waiting: (@Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)?

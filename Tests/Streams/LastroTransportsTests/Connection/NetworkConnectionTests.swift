@@ -233,7 +233,7 @@ struct NetworkConnectionTests {
   }
 }
 
-/// Keeps what it is asked for. Streams lead to no server, datagrams come back.
+/// A dialer that records its requests. Its streams lead to no server, and its datagrams are sent back.
 final class RecordingDialer: Dialer {
   private let kept = Lock<[DialRequest]>([])
   private let ends = Lock<[MemoryStream]>([])
@@ -257,7 +257,7 @@ final class RecordingDialer: Dialer {
   }
 }
 
-/// Gives every datagram back.
+/// A datagram stream that sends every datagram back.
 private final class DatagramMirror: DatagramStream {
   let facts = StreamFacts()
   let maximumDatagramBytes = 65_507
@@ -286,7 +286,7 @@ private final class DatagramMirror: DatagramStream {
   func close() { continuation.finish() }
 }
 
-/// Tells what it is told to, to all who watch.
+/// A path monitor that reports the state that the test sets to all watchers.
 final class FakePathMonitor: NetworkPathMonitor {
   private struct State {
     var handlers: [Int: @Sendable (Bool) -> Void] = [:]
@@ -308,7 +308,7 @@ final class FakePathMonitor: NetworkPathMonitor {
     return Watch(self, number)
   }
 
-  /// Returns when so many have begun to watch.
+  /// Waits until `count` watches have begun.
   func isWatched(by count: Int) async {
     let shot = OneAnswer<Void>()
     let isMet = state.withLock { state in

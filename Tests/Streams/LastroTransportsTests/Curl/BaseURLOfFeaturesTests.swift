@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A stack's base URL, by the features above it", .timeLimit(.minutes(5)))
 struct BaseURLOfFeaturesTests {
-  /// An API whose servers no test may reach.
+  /// An API whose servers must not be contacted by any test.
   private struct Shop: HTTPResourceEndpoint {
     var path: String?
     var baseURL: URL { URL(string: "https://shop.invalid/v1") ?? URL(filePath: "/") }

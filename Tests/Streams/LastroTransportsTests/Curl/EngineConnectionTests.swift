@@ -15,7 +15,7 @@ struct EngineConnectionTests {
 
   init() throws { authority = try CertificateAuthority() }
 
-  /// A server that sends everything back, over TLS for `localhost` where asked.
+  /// Returns a server that sends everything back, over TLS for `localhost` if `tls` is set.
   private func echo(tls: Bool) throws -> LoopbackServer {
     guard tls else { return try LoopbackServer(handler: sendBack) }
     return try LoopbackServer(tls: LoopbackTLS(try authority.issue(hosts: ["localhost"])), handler: sendBack)
@@ -69,7 +69,7 @@ struct EngineConnectionTests {
     let missing = NetworkConnection(
       to: .unix(path: "/nonexistent/lastro/socket"), using: parameters(tls: false))
     let error = try await #require(throws: ConnectionError.self) { try await missing.start() }
-    // ENOENT.
+    // The error number of ENOENT is 2.
     #expect(error.cause?.stage == .connect && error.cause?.systemCode == 2, "\(error)")
   }
 
@@ -121,7 +121,7 @@ struct EngineConnectionTests {
     let factory = try HTTPConnectConnectionFactory(
       to: try place(server), serverAddress: try place("127.0.0.1", squid.port))
     let suite = ConnectionConformance(of: factory, using: parameters(tls: false), patience: .seconds(1200))
-    // Squid ends a tunnel for both directions as soon as one has ended.
+    // Squid closes a tunnel in both directions as soon as one direction has ended.
     let endsOfSquid = [
       "a final message ends our direction", "a message without end takes all up to the end of the stream",
     ]
@@ -142,7 +142,7 @@ struct EngineConnectionTests {
   while case let bytes = connection.read(max: 65_536), !bytes.isEmpty { try connection.write(bytes) }
 }
 
-/// A transport whose server may send back what it does not understand.
+/// A transport that inverts every bit, so that a server can send bytes back without understanding them.
 private struct Inverted: StreamTransform {
   mutating func outgoing(_ data: Data) -> Data { Data(data.map { ~$0 }) }
   mutating func incoming(_ data: Data) -> Data { Data(data.map { ~$0 }) }

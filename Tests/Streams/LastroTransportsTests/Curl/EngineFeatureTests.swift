@@ -11,7 +11,7 @@ private struct User: Codable, Equatable {
   var name: String
 }
 
-/// Downloads, events, pages, forms, cookies and the cache on a stack of the engine.
+/// Tests of downloads, events, pages, forms, cookies and the cache on a stack of the engine.
 @Suite("Features on the engine", .timeLimit(.minutes(5)))
 struct EngineFeatureTests {
   private let server: LoopbackServer

@@ -9,7 +9,7 @@ import LastroTesting
 import LastroWebSocket
 import Testing
 
-/// Pins on an engine hold for all that runs on it: fetches, WebSockets and Gemini requests.
+/// Tests that the pins of an engine apply to everything that runs on it: fetches, WebSockets and Gemini requests.
 @Suite("Pins of an engine", .timeLimit(.minutes(5)))
 struct EnginePinsTests {
   /// Pins of keys that no server has.

@@ -11,7 +11,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-/// The ways that a fetch goes, each with servers of its own.
+/// The routes of a fetch, each with servers of its own.
 enum FetchedWay: CaseIterable, CustomTestStringConvertible {
   case socks5, httpConnect, httpsConnect, meek, obfs4, shadowsocks
   case socks5ThenHTTPConnect, httpConnectThenMeek, socks5ThenShadowsocks, obfs4ThenShadowsocks, shadowsocksThenObfs4
@@ -19,12 +19,13 @@ enum FetchedWay: CaseIterable, CustomTestStringConvertible {
   var testDescription: String { "\(self)" }
 }
 
-/// Proxies on this machine, and the chain through them. The last one leads to a server here, whatever its name.
+/// The proxies on this machine, and the chain through them. The last proxy leads to a server on this machine, whatever
+/// its name.
 private struct Passage {
   let chain: ViaChain
   /// The name that only the last proxy may learn.
   static let host = "far.test"
-  /// What the proxies were asked for, the nearest first.
+  /// The targets that the proxies were asked for, starting with the nearest proxy.
   let asked = EventRecorder<String>()
   private let servers: [LoopbackServer]
   private var shadowsocks: LoopbackShadowsocksServer?
@@ -87,9 +88,9 @@ private struct Passage {
     }
   }
 
-  /// What the proxies and the Shadowsocks server were asked for.
+  /// The targets that the proxies and the Shadowsocks server were asked for.
   var targets: [String] { asked.events + (shadowsocks?.targets ?? []) }
-  /// What the base dialer may be asked for.
+  /// The port of the first server, which is the only one that the base dialer may dial.
   var first: Int { servers[0].port }
 }
 
@@ -229,12 +230,12 @@ struct FetchOverChainTests {
 }
 
 extension FetchedWay {
-  /// Whether a hop is told the host; meek and obfs4 servers lead where they lead.
+  /// Whether a hop learns the target's host. The servers of meek and obfs4 have a fixed target.
   fileprivate var isTold: Bool { ![.meek, .httpConnectThenMeek, .obfs4, .shadowsocksThenObfs4].contains(self) }
 }
 
 extension RequestOptions {
-  /// With limits that no test is about.
+  /// Returns options with time limits that no test should reach.
   fileprivate static func patient() throws -> RequestOptions {
     var options = RequestOptions()
     options.timeouts = try Timeouts(connect: .seconds(200), attempt: nil, idle: .seconds(200), total: .seconds(240))
@@ -242,14 +243,14 @@ extension RequestOptions {
   }
 }
 
-/// Keeps what it is asked to dial, and fails the test for the name that belongs to the chain alone.
+/// A dialer that records its targets, and fails the test if it is asked for the name that only the chain may learn.
 private struct WatchedDialer: Dialer {
   let below: any Dialer
   private let dialed = EventRecorder<String>()
 
   init(below: any Dialer) { self.below = below }
 
-  /// Each once.
+  /// The dialed hosts with their ports, each once.
   var hosts: Set<String> { Set(dialed.events) }
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {

@@ -21,7 +21,7 @@ struct MeekEndTests {
 
   private func url(_ server: LoopbackMeekServer) throws -> URL { try #require(URL(string: server.server.baseURL)) }
 
-  /// By our stack, and over streams.
+  /// Returns a dialer through our stack, and one over streams.
   private func dialers(_ peer: LoopbackMeekServer, _ time: TimeSource = .endless()) throws -> [any Dialer] {
     var configuration = CurlConfiguration()
     configuration.connection = lab.options()
@@ -97,9 +97,9 @@ struct MeekEndTests {
       let count = connection.readToEnd().count
       received.withLock { $0.append(count) }
     }
-    // It does not close its connection to the server: only TLS tells.
+    // The peer does not close its connection to the server, so only TLS reports the end.
     let peer = try LoopbackMeekServer(target: .port(server.port))
-    // Answers that come later than the peer waits for them are asked for again.
+    // Responses that take longer than the peer waits for them are requested again.
     for (index, below) in try dialers(peer, .continuous).enumerated() {
       let stream = try await TLSDialer(over: below, connection: lab.options()).dial(server.request())
       try await stream.write(Data(repeating: 1, count: 100_000))
@@ -116,7 +116,7 @@ struct MeekEndTests {
     let stream = try await dialer.dial(Self.anywhere)
     stream.close()
     #expect(await eventually { peer.server.openConnections == 0 })
-    // Another one is dialed for the next.
+    // The next stream dials another connection.
     try await dialer.dial(Self.anywhere).expectEcho()
   }
 }

@@ -104,7 +104,7 @@ struct NestedFactoryTests {
           serverAddress: target, options: lab.options(),
           connection: NetworkConnection(to: target, using: .tcp, dialer: lab.base))
       }
-      // The layer underneath could not do the TLS, and it is not left out in silence.
+      // The layer underneath cannot provide TLS. The connection fails, because TLS must not be left out silently.
       #expect(factory.connect(using: .tls) == nil)
       let dialer = ConnectionFactoryDialer(factory)
       let anywhere = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))

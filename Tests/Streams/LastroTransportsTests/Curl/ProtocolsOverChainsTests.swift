@@ -39,13 +39,13 @@ struct ProtocolsOverChainsTests {
     await #expect(throws: WebSocketError.self) { try await connect(dialer, url) }
   }
 
-  /// Through the proxies, and through them and meek.
+  /// Returns the chain through the proxies, and the chain through the proxies and meek.
   private func ways(to port: Int) throws -> (meek: LoopbackMeekServer, ways: [[String]]) {
     let peer = try LoopbackMeekServer(tls: lab.tls(), target: .port(port))
     return (peer, [proxies, proxies + ["meek:https://hidden.test/x?front=127.0.0.1:\(peer.server.port)"]])
   }
 
-  /// Those that are over too.
+  /// Returns the number of sessions so far, including those that have ended.
   private func sessions(_ peer: LoopbackMeekServer) -> Int {
     Set(peer.server.requests.map { $0.head.values("X-Session-Id") }).count
   }

@@ -99,7 +99,7 @@ struct ProtocolsOverObfs4Tests {
 }
 
 extension WebSocketConfiguration {
-  /// Without limits that a busy machine reaches: the suite's own ends a hang.
+  /// A configuration without limits that a busy machine might reach. The suite's time limit ends a hang.
   static var patient: Self {
     var result = Self()
     result.keepAlive = nil

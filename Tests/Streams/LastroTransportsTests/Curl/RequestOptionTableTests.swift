@@ -23,7 +23,7 @@ private enum Place: String, CaseIterable, CustomTestStringConvertible {
   var testDescription: String { rawValue }
 }
 
-/// An option, and a question whether a request obeys it.
+/// An option, and a check of whether a request obeys it.
 private struct Row: CustomTestStringConvertible {
   let name: String
   let isObeyed: @Sendable (Trial) async throws -> Bool
@@ -31,7 +31,7 @@ private struct Row: CustomTestStringConvertible {
   var testDescription: String { name }
 }
 
-/// Requests with options, in a stack that has no layer.
+/// A server, and requests with options in a stack that has no layer.
 private struct Trial: Sendable {
   final class Operations: FetchObserver {
     let names = EventRecorder<String?>()
@@ -74,7 +74,7 @@ private struct Trial: Sendable {
     }
   }
 
-  /// The text of the answer; stage and code, and the whole error, of a failure.
+  /// Returns the text of the response and the ledger; for a failure, its stage and code, its full text and its ledger.
   func get(
     _ path: String, host: String = "127.0.0.1", headers: RawHeaders = [:], _ set: (inout RequestOptions) -> Void
   ) async throws -> (text: String, words: String, error: String, ledger: String) {
@@ -168,7 +168,7 @@ struct RequestOptionTableTests {
     },
   ]
 
-  /// Options of layers, in a stack that has none of them.
+  /// Options of layers, in a stack that has no layer.
   private static let layers: [Row] = [
     Row(name: "resilience") { trial in
       let breaker = CircuitBreaker(policy: try CircuitBreakerPolicy(window: .calls(2), minimumCalls: 2))
@@ -188,7 +188,7 @@ struct RequestOptionTableTests {
       let words = try await trial.get("/ok") { $0.cache = .onlyStored }.words
       return words == "http/unexpected_status" && trial.server.requests.isEmpty
     },
-    // Nothing is kept for any principal.
+    // Without a cache, nothing is stored for any principal.
     Row(name: "principal") { try await $0.get("/ok") { $0.principal = "ann" }.text == "hello" },
   ]
 
@@ -199,7 +199,8 @@ struct RequestOptionTableTests {
     #expect(try await row.isObeyed(try Trial(place)), "\(row.name) over \(place.rawValue)")
   }
 
-  /// `hostField` and `withheldBody` are the package's own, and the four of the layers share a place.
+  /// Checks the labels of all options. `hostField` and `withheldBody` belong to the package, and the four options of
+  /// the layers share a property.
   @Test("The table has every option")
   func complete() {
     var labels: [String] = []

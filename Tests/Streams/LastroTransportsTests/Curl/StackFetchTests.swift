@@ -33,7 +33,8 @@ extension HTTPResource where Model == User, APIError == Problem {
 private enum UserService {
   static let ada = User(name: "ada")
 
-  /// Responds to `/users/NAME` and to POST with a user, to `/echo` with the request's body, and else with a problem.
+  /// Responds to `/users/NAME` and to POST with a user, to `/echo` with the request's body, and to any other request
+  /// with a problem.
   static func answer(_ request: LoopbackRequest) -> LoopbackResponse {
     switch request.pathSegments.first {
     case "users" where request.method == "POST": .json(request.text, status: 201)

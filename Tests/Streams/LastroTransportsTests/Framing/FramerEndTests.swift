@@ -67,7 +67,7 @@ struct FramerEndTests {
         $0.stopTimeout = .milliseconds(20)
       }
       try await connection.start()
-      // From here on nothing is under way that would hold the connection.
+      // From here on, no operation is under way that would retain the connection.
       #expect(try await connection.receiveMessage().isEndOfStream)
     }
     #expect(await isCleanedUp.value())
@@ -87,7 +87,7 @@ struct FramerEndTests {
     let connection = connection([Last.options(.output, fails: false)], ResettingDialer())
     try await connection.start()
     try await connection.send(Data("x".utf8))
-    // The read has failed by now; a moment for the connection to make something of it, which it must not.
+    // The read has failed by now. The connection gets a moment to react to that, which it must not do.
     for _ in 0..<100 where connection.state == .ready { try await Task.sleep(for: .milliseconds(1)) }
     #expect(connection.state == .ready)
     #expect(try await connection.receiveMessage().data == Data("last".utf8))
@@ -96,7 +96,7 @@ struct FramerEndTests {
   }
 }
 
-/// Delivers a message and ends the connection in one go.
+/// A framer that delivers a message and ends the connection in the same call.
 final class Last: ProtocolFramerImplementation {
   enum Place: Sendable { case input, wakeup, output }
 
@@ -148,7 +148,7 @@ final class Last: ProtocolFramerImplementation {
   }
 }
 
-/// Stops at once, after a while, or never.
+/// A framer that stops at once, after a while, or never.
 private final class Leaving: ProtocolFramerImplementation {
   enum Manner: Sendable { case atOnce, later, never }
 
@@ -198,7 +198,7 @@ private final class Leaving: ProtocolFramerImplementation {
   ) { try? framer.writeOutputNoCopy(length: messageLength) }
 }
 
-/// The first six bytes are a message, which need not be there yet; the rest is let through.
+/// A framer that delivers the first six bytes as a message, even before they have arrived, and lets the rest through.
 private final class FirstSix: ProtocolFramerImplementation {
   static let label = "FirstSix"
   static let definition = ProtocolFramer.Definition(implementation: FirstSix.self)
@@ -217,7 +217,7 @@ private final class FirstSix: ProtocolFramerImplementation {
   ) {}
 }
 
-/// A peer that answers our end with a reset.
+/// A dialer whose peer responds to the end of our direction with a reset.
 private struct ResettingDialer: Dialer {
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { ResettingStream() }
 }

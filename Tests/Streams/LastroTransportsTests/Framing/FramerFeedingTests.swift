@@ -9,7 +9,8 @@ import LastroTransports
 import TestSupport
 import Testing
 
-/// Every input in one piece, in every split in two, and one byte at a time: the results are the same.
+/// Tests that feed every input in one piece, in every split into two, and one byte at a time. The results must be the
+/// same.
 @Suite("Framers, however their input is fed", .timeLimit(.minutes(5)))
 struct FramerFeedingTests {
   private func expect(
@@ -112,7 +113,7 @@ struct FramerFeedingTests {
     }
   }
 
-  /// The meta string is eleven bytes, and its CRLF may come on its own: that hung on Network framework.
+  /// The meta string is eleven bytes long, and its CRLF may arrive separately: that hung on Network framework.
   @Test("The article's Gemini framer, with the retry that hung") func article() async throws {
     try await expect(
       Data("20 text/gemini\r\n# Hello\r\n".utf8), [ProtocolFramer.Options(definition: ArticleGemini.definition)],
@@ -147,7 +148,7 @@ struct FramerFeedingTests {
   }
 }
 
-/// A stream that is read in exactly the pieces it was made of, and then ends.
+/// A stream whose reads return exactly the pieces that it was made of, followed by the end.
 final class ScriptedStream: ByteStream {
   private struct State {
     var pieces: [Data]
@@ -176,7 +177,7 @@ final class ScriptedStream: ByteStream {
   func close() {}
 }
 
-/// Input in one piece, one byte at a time, and in every split in two.
+/// Returns the input in one piece, in every split into two, and one byte at a time.
 func feedings(_ input: String) -> [[Data]] { feedings(Data(input.utf8)) }
 
 func feedings(_ input: Data) -> [[Data]] {
@@ -184,7 +185,7 @@ func feedings(_ input: Data) -> [[Data]] {
   return splits + [input.map { Data([$0]) }]
 }
 
-/// What an application saw of a connection.
+/// The messages and the end of a connection, as an application sees them.
 struct Transcript: Equatable, CustomStringConvertible {
   var messages: [String] = []
   var ending = ""
@@ -194,7 +195,7 @@ struct Transcript: Equatable, CustomStringConvertible {
 
 /// Receives all messages of one feeding.
 ///
-/// - Parameter show: what is shown of a message.
+/// - Parameter show: returns the text that represents a message.
 func transcript(
   _ pieces: [Data], _ framers: [any ProtocolOptions],
   show: (ReceivedContent) -> String = { String(decoding: $0.data, as: UTF8.self) }
@@ -217,7 +218,7 @@ func transcript(
       transcript.messages.append(show(content) + (content.isComplete ? "" : "…"))
     }
   } catch ConnectionError.framer(let failure) {
-    // How many bytes were there is a matter of the feeding, if the framer asks byte by byte.
+    // If the framer asks byte by byte, the number of available bytes depends on the feeding, so it is not compared.
     transcript.ending = "\(failure.label): \(failure.code)"
   } catch {
     transcript.ending = "\(error)"

@@ -138,7 +138,7 @@ struct FramerTests {
     let states = connection.states
     connection.cancel()
     await goodbye.value()
-    // The one that stops by itself needs no time.
+    // A framer that does not delay its stop needs no time.
     await clock.moving(by: waits ? .seconds(1) : .zero) { for await _ in states {} }
     #expect(await all.value() == "HELLO\nBYE\n")
     #expect(journal.all == ["start", "stop", "cleanup"])
@@ -218,7 +218,7 @@ struct FramerTests {
       connection.stateUpdateHandler = { [weak connection] _ in _ = connection?.state }
       try await connection.start()
       connection.receiveMessage { _, _, _, _ in }
-      // The handler holds the connection: only a cancel ends that.
+      // The handler retains the connection, and only a cancel releases it.
       if isCancelled {
         connection.stateUpdateHandler = { _ in withExtendedLifetime(connection) {} }
         connection.cancel()
@@ -242,7 +242,7 @@ struct FramerTests {
   }
 }
 
-/// A framer that does one thing wrong.
+/// A framer that makes one mistake.
 final class Selfish: ProtocolFramerImplementation {
   enum Vice: Sendable {
     case takesNothing, asksForWhatIsThere, asksForTooMuch, consumesTooMuch, consumesLess, deliversLess
@@ -282,7 +282,7 @@ final class Selfish: ProtocolFramerImplementation {
   ) {}
 }
 
-/// A framer that keeps its instance, which keeps the framer.
+/// A framer that retains its instance, which retains the framer.
 private final class Keeper: ProtocolFramerImplementation {
   static let label = "Keeper"
   static let definition = ProtocolFramer.Definition(implementation: Keeper.self)
@@ -302,7 +302,7 @@ private final class Keeper: ProtocolFramerImplementation {
   ) {}
 }
 
-/// Tells when the last reference to it goes. Its streams stay open, and silent.
+/// A dialer that reports when its last reference is released. Its streams stay open and silent.
 private final class HeldDialer: Dialer {
   private let gone: OneAnswer<Bool>
   private let far = Lock<MemoryStream?>(nil)
@@ -318,7 +318,7 @@ private final class HeldDialer: Dialer {
   }
 }
 
-/// Keeps what is logged by framers.
+/// A log handler that records the lines that framers log.
 private struct LineHandler: LogHandler {
   let lines: Lock<[String]>
   var metadata: Logger.Metadata = [:]

@@ -6,7 +6,7 @@ import LastroGemini
 import LastroSupport
 import LastroTransports
 
-/// The example of `ProtocolFramerImplementation`: lines of 1,024 bytes at most; what is behind the last LF is a line
+/// The example of `ProtocolFramerImplementation`: lines of at most 1,024 bytes. The bytes after the last LF are a line,
 /// too.
 final class Lines: ProtocolFramerImplementation {
   static let label = "Lines"
@@ -41,7 +41,8 @@ final class Lines: ProtocolFramerImplementation {
   }
 }
 
-/// Two bytes of length, then the message, which is handed on as it comes. Length and number are metadata.
+/// A framer for messages after two bytes of length. A message is passed on as it arrives. Its length and number are
+/// metadata.
 final class LengthPrefixed: ProtocolFramerImplementation {
   static let label = "LengthPrefixed"
   static let definition = ProtocolFramer.Definition(implementation: LengthPrefixed.self)
@@ -79,7 +80,8 @@ final class LengthPrefixed: ProtocolFramerImplementation {
   }
 }
 
-/// Says hello, and again whenever it is woken, until it is welcomed; then lets everything through. Says goodbye.
+/// A framer that sends a greeting, and another one whenever it wakes up, until it is welcomed. It then lets everything
+/// through, and sends a goodbye when it stops.
 final class Greeting: ProtocolFramerImplementation {
   static let label = "Greeting"
   static let definition = ProtocolFramer.Definition(implementation: Greeting.self)
@@ -87,7 +89,7 @@ final class Greeting: ProtocolFramerImplementation {
   private let journal: Journal?
   private var isWelcome = false
 
-  /// What was called.
+  /// A record of the calls that a framer received.
   final class Journal: Sendable {
     private let lines = Lock<[String]>([])
     func note(_ line: String) { lines.withLock { $0.append(line) } }
@@ -159,7 +161,7 @@ extension ProtocolOptions where Self == ProtocolFramer.Options {
   static var lengthPrefixed: Self { Self(definition: LengthPrefixed.definition) }
 }
 
-/// Learns from the first line which framer comes above it.
+/// A framer that learns from the first line which framer comes above it.
 final class Negotiator: ProtocolFramerImplementation {
   static let label = "Negotiator"
   static let definition = ProtocolFramer.Definition(implementation: Negotiator.self)
@@ -191,9 +193,9 @@ final class Negotiator: ProtocolFramerImplementation {
   ) {}
 }
 
-// The framer of “Implement a Gemini Protocol Client Using Network.framework”, moved over by renaming the types; as it
-// stands there, but for what does not compile there either. Its way to retry the meta string is the one that hung on
-// Network framework (“Debugging My Gemini NWProtocolFramer Implementation”).
+// The framer of “Implement a Gemini Protocol Client Using Network.framework”, ported by renaming the types. It is
+// unchanged, except for code that does not compile in the article either. Its way to retry the meta string is the one
+// that hung on Network framework (“Debugging My Gemini NWProtocolFramer Implementation”).
 
 struct ArticleResponseHeader: Sendable {
   let status: Int
@@ -297,7 +299,8 @@ final class ArticleGemini: ProtocolFramerImplementation {
   }
 }
 
-/// The same with the repair of the second article: the minimum of the next attempt is one more than was tried.
+/// The same framer with the repair of the second article: the next attempt requires at least one byte more than the
+/// last one had.
 final class RepairedGemini: ProtocolFramerImplementation {
   static let label = "Repaired Gemini"
   static let definition = ProtocolFramer.Definition(implementation: RepairedGemini.self)

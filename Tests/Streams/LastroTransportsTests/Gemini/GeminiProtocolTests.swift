@@ -19,7 +19,7 @@ struct GeminiProtocolTests {
     var error: ConnectionError?
   }
 
-  /// Sends a request, and receives the message.
+  /// Sends a request, and returns the outcome of receiving the message.
   static func exchange(_ dialer: any Dialer) async throws -> Outcome {
     let connection = NetworkConnection(
       to: .hostPort(host: "capsule.example", port: 1965), using: .gemini, dialer: dialer)
@@ -73,7 +73,7 @@ struct GeminiProtocolTests {
   }
 }
 
-/// A dialer whose stream gives its reader exactly these pieces, one for each read, once a request was written.
+/// A dialer whose stream returns exactly these pieces, one for each read, once a request was written.
 private final class PieceDialer: Dialer {
   private let stream: PieceStream
 

@@ -164,10 +164,10 @@ struct NestingTests {
   }
 }
 
-// A whole transport as the Swift Transport API wants it, with all three initialisers of the document's Wisp. What a
-// reader of the guide's page on transports could have written.
+// A complete transport as the Swift Transport API specifies it, with all three initialisers of the document's Wisp. A
+// reader of the guide's page on transports could have written it.
 
-/// What it does to the bytes: masks them with a key that both sides know, and sends a hello first.
+/// The transform of the transport: it masks bytes with a key that both sides know, and sends a hello first.
 struct SampleMask: StreamTransform {
   static let hello = Data("SAMPLE1 ".utf8)
   let key: [UInt8]
@@ -199,7 +199,7 @@ struct SampleMask: StreamTransform {
   struct NoHello: Error {}
 }
 
-/// The transport.
+/// The connection factory of the transport.
 struct SampleConnectionFactory: ConnectionFactory {
   private let transport: TransformingConnectionFactory
 
@@ -208,12 +208,12 @@ struct SampleConnectionFactory: ConnectionFactory {
     transport = TransformingConnectionFactory(to: serverAddress, dialer: network) { SampleMask(cert: cert) }
   }
 
-  /// Over the connections of another transport.
+  /// Connects over the connections of another transport.
   init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, factory: any ConnectionFactory) {
     transport = TransformingConnectionFactory(over: factory) { SampleMask(cert: cert) }
   }
 
-  /// Over one connection; when that is lost there is no other.
+  /// Connects over one connection. When that connection is lost, there is no other.
   init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, connection: any Connection) {
     transport = TransformingConnectionFactory(over: connection) { SampleMask(cert: cert) }
   }
@@ -221,13 +221,13 @@ struct SampleConnectionFactory: ConnectionFactory {
   func connect(using parameters: ConnectionParameters) -> (any Connection)? { transport.connect(using: parameters) }
 }
 
-/// The network as the tests have it: a server of the transport in this process, which sends back what it unmasks.
+/// The network of the tests: a server of the transport in this process that sends back the bytes it unmasks.
 enum SampleNetwork {
   static let server: ConnectionEndpoint = .hostPort(host: "sample.example", port: 9)
 
   static let dialer = masked(cert: "cert")
 
-  /// A server behind so many layers of the transport.
+  /// Returns a dialer whose server is behind a number of layers of the transport.
   static func masked(cert: String, layers: Int = 1) -> MemoryDialer {
     MemoryDialer { _, stream in
       var inner: any ByteStream = stream

@@ -13,7 +13,7 @@ struct NetlinkPathMonitorTests {
     let peer = try #require(SocketAddress("127.0.0.1", port: 9))
     #expect(peer.sourceOfRoute() == "127.0.0.1")
     #expect(peer.hasRoute(from: "127.0.0.1"))
-    // TEST-NET-1: an address without a host.
+    // An address of TEST-NET-1 belongs to no host.
     #expect(!peer.hasRoute(from: "192.0.2.1"))
     #expect(!running.contains("192.0.2.1"))
   }

@@ -20,7 +20,7 @@ struct WebSocketProtocolTests {
     options.autoReplyPing = autoReplyPing
     options.url = "ws://example.org/chat"
     let parameters = ConnectionParameters.webSocket(options)
-    // A slow machine is no failure.
+    // A slow machine must not fail a test.
     parameters.connectTimeout = nil
     parameters.stopTimeout = .seconds(3600)
     return NetworkConnection(

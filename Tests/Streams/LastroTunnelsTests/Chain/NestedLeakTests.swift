@@ -15,7 +15,7 @@ struct NestedLeakTests {
   @Test("TLS over meek over TLS leaves no stream and no descriptor behind, however it ends")
   func nothingIsLeft() async {
     await #expect(processExitsWith: .success) {
-      // The first round loads what is loaded once.
+      // The first round loads everything that is loaded only once.
       try await NestedRound.play()
       let before = NestedRound.descriptors
       for _ in 0..<4 { try await NestedRound.play() }
@@ -24,7 +24,7 @@ struct NestedLeakTests {
   }
 }
 
-/// A bit of everything, with an engine of its own.
+/// A round of every kind of end, with an engine of its own.
 private enum NestedRound {
   static func play() async throws {
     let lab = try TestAuthority()
@@ -68,7 +68,7 @@ private enum NestedRound {
   static var descriptors: Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0 }
 }
 
-/// Knows how many of its streams there still are.
+/// A dialer that counts its streams that are still alive.
 private final class CountedDialer: Dialer {
   private struct Weak: Sendable { weak var stream: (any ByteStream)? }
 

@@ -94,7 +94,7 @@ struct HTTPConnectTests {
       try await far.write("HTTP/1.1 200 OK\r\n\r\n")
     }
     #expect(try await dialer.dial(DialRequest(host: "a.test", port: 1, connectTimeout: .seconds(600))).rest().isEmpty)
-    // RFC 7617 §2.
+    // The credentials are the example of RFC 7617 §2.
     #expect(seen.events[0].contains("\r\nProxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"))
     #expect(!String(reflecting: dialer.proxy).contains("sesame"))
   }

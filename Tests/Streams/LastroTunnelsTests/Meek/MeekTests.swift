@@ -29,7 +29,7 @@ struct MeekTests {
 
   private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
-  /// By our stack, and over streams.
+  /// Returns a dialer through our stack, and one over streams.
   private func dialers(_ server: MeekServer) throws -> [any Dialer] {
     [MeekDialer(server, through: try stack()), MeekDialer(server, over: lab.dialer())]
   }
@@ -37,7 +37,7 @@ struct MeekTests {
   @Test("bytes go both ways once and in order, in requests of one session as published")
   func exchange() async throws {
     for kind in 0...1 {
-      // A server for each: a session says farewell after it was closed.
+      // Each dialer has its own server, because a session sends a farewell after it was closed.
       let peer = try LoopbackMeekServer()
       let dialer = try dialers(MeekServer(try url(peer.server.baseURL + "/path?x=y")))[kind]
       let stream = try await dialer.dial(Self.anywhere)
@@ -135,7 +135,7 @@ struct MeekTests {
     let stream = try await MeekDialer(try MeekServer(try url(peer.server.baseURL)), through: stack()).dial(
       Self.anywhere)
     for taken in 0..<40 {
-      // Every 64 KiB that are taken make room for one answer more, and no more than that.
+      // Reading 64 KiB makes room for exactly one more response.
       let count = try await peer.server.waitForRequests(count: 4 + taken).count
       #expect(count == 4 + taken)
       _ = try await stream.bytes(exactly: 65_536)
@@ -176,7 +176,7 @@ struct MeekTests {
     for await _ in enough { break }
     let seen = pauses.withLock { Array($0.prefix(13)).map { ($0.inSeconds * 1000).rounded(.down) } }
     #expect(seen == [100, 150, 225, 337, 506, 759, 1139, 1708, 2562, 3844, 5000, 5000, 5000])
-    // Bytes end the pause.
+    // Written bytes end the pause.
     try await stream.write(Data("now".utf8))
     #expect(try await stream.bytes(exactly: 3) == Data("now".utf8))
   }

@@ -113,7 +113,7 @@ struct WispDialerTests {
       .length(65_535, box: []),
     ] as [LoopbackObfs4Step], [1, Int.max])
   func badFrames(step: LoopbackObfs4Step, piece: Int) async throws {
-    // Behind a wrong length, a client waits for as many bytes as it drew: any more do.
+    // After a wrong length, a client waits for as many bytes as it drew. Any further bytes will do.
     let rest = LoopbackObfs4Step.payload([UInt8](repeating: 5, count: 1427))
     let bridge = try WispBridge {
       $0.opening = [.payload([1, 2]), .drawnSeed, .payload([3], padding: 5), step, rest, rest]
@@ -136,7 +136,7 @@ struct WispDialerTests {
 
   @Test("an end between frames is clean, one within a frame is not, and one in the response refuses")
   func cuts() async throws {
-    // 96 bytes of response, a frame of 45 and one of 2 + 16 + 3 + 10.
+    // The response is 96 bytes long. The frames are 45 and 2 + 16 + 3 + 10 bytes long.
     for end in 0...172 {
       let bridge = try WispBridge {
         $0.responsePadding = 0
@@ -176,7 +176,7 @@ struct WispDialerTests {
         while let bytes = try await stream.read() { got += bytes }
         Issue.record("a change of byte \(index) was not seen")
       } catch {
-        // A changed length waits for more than comes.
+        // After a changed length, the client waits for more bytes than arrive.
         let codes: [FailureCode] = [.handshakeFailed, .proxyRefused, .protocolViolation, .truncatedStream]
         #expect(codes.contains(error.code), "\(index): \(error)")
       }
@@ -281,7 +281,7 @@ struct WispStreamTests {
     for _ in 0..<3 { try await stream.expectEcho(20_000) }
     #expect(!clock.sleeps.isEmpty)
     #expect(clock.sleeps.allSatisfy { $0 > .zero && $0 <= .milliseconds(10) })
-    // Mode 0 has none.
+    // Mode 0 has no pauses.
     let other = ManualClock(autoAdvance: true)
     let immediate = try WispBridge(time: other.timeSource)
     try await immediate.dialer().dial(Self.request).expectEcho(20_000)
@@ -299,13 +299,13 @@ struct WispStreamTests {
     try await clock.waitForSleepers(count: 1)
     switch way {
     case 0:
-      // Not the pause: that is 10 ms at most.
+      // The test waits for the limit of the write, not for the pause, which is 10 ms at most.
       try await clock.waitForLimits(count: 1)
       clock.advance(by: .seconds(5))
     case 1: writing.cancel()
     default: stream.close()
     }
-    // Where pause and limit end together, pauses of nothing follow until the limit is looked at.
+    // If pause and limit end at the same time, pauses of zero length follow until the limit is checked.
     let error = try await clock.moving(by: .milliseconds(10)) { try await transportError { try await writing.value } }
     #expect(error.code == [.idleTimeout, .cancelled, .streamClosed][way])
     #expect(try await transportError { try await stream.read() }.code == .streamClosed)
@@ -381,13 +381,13 @@ struct WispLayerTests {
   }
 }
 
-/// A loopback server in memory, and what leads to it.
+/// A loopback server in memory, and the dialers that reach it.
 struct WispBridge {
   static let host = "bridge.test"
 
   let begun = EventRecorder<Int>()
   let ended = EventRecorder<Int>()
-  /// Reads of the stream below obfs4.
+  /// The sizes that were asked for in reads of the stream below obfs4.
   let reads = EventRecorder<Int>()
   let line: String
   private let server: LoopbackObfs4Server
@@ -405,7 +405,7 @@ struct WispBridge {
     self.time = time
   }
 
-  /// What leads to the server, without obfs4.
+  /// The dialer that reaches the server, without obfs4.
   var near: any Dialer { near(MemoryStream.Shape()) }
 
   private func near(_ shape: MemoryStream.Shape) -> any Dialer {
@@ -417,15 +417,16 @@ struct WispBridge {
   func dialer(over below: any Dialer) -> WispDialer { WispDialer(wisp, over: below, time: time) }
 }
 
-/// Tells when its streams begin, what is asked of them, and when they are closed. They take no end of our direction.
+/// A dialer that records when its streams begin, their reads and writes, and when they are closed. A stream fails the
+/// test if it is asked to end our direction.
 struct StreamRecordingDialer: Dialer {
   private let below: any Dialer
   private let begun, ended, reads: EventRecorder<Int>
   private let writes: EventRecorder<Data>
 
   /// - Parameters:
-  ///   - reads: what reads ask for.
-  ///   - writes: what is written at a time.
+  ///   - reads: records the maximum of each read.
+  ///   - writes: records the data of each write.
   init(
     below: any Dialer, begun: EventRecorder<Int> = .init(), ended: EventRecorder<Int> = .init(),
     reads: EventRecorder<Int> = .init(), writes: EventRecorder<Data> = .init()
@@ -489,12 +490,12 @@ private final class RecordingStream: ByteStream {
   }
 }
 
-/// Changes one bit of what its streams read.
+/// A dialer that changes one bit of the bytes that its streams read.
 struct ChangingDialer: Dialer {
   private let below: any Dialer
   private let index: Int
 
-  /// - Parameter index: of the byte.
+  /// - Parameter index: the index of the byte that is changed.
   init(below: any Dialer, index: Int) {
     self.below = below
     self.index = index
@@ -538,7 +539,7 @@ private final class ChangingStream: ByteStream {
   func close() { below.close() }
 }
 
-/// Opens nothing.
+/// A dialer that fails every dial.
 struct FailingDialer: Dialer {
   private let error: TransportError
 

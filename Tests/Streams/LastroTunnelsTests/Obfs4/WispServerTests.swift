@@ -43,7 +43,7 @@ struct WispServerTests {
       Issue.record("\(text) was read", sourceLocation: sourceLocation)
     } catch {
       #expect(error.hint != nil, sourceLocation: sourceLocation)
-      // Nothing of a certificate, nor of what stands in its place.
+      // The error must contain no part of a certificate, or of the text in its place.
       for start in stride(from: 0, to: certificate.count - 8, by: 8) {
         let part = certificate.dropFirst(start).prefix(8)
         #expect(!error.description.contains(part), "\(error)", sourceLocation: sourceLocation)

@@ -25,11 +25,12 @@ struct ChainPeerTests {
     http = try "http://127.0.0.1:\(Peers.squid.port)"
     https = try "https://127.0.0.1:\(Peers.squid.tlsPort)"
     login = try "http://\(SquidPeer.user):\(SquidPeer.password)@127.0.0.1:\(Peers.squid.authenticatedPort)"
-    // Not as the same user: squid would check that one's right password anew, and turn a test beside us away.
+    // This is another user. squid would check the right user's password again, and reject a test that runs at the same
+    // time.
     refusedLogin = try "http://nobody:wrong@127.0.0.1:\(Peers.squid.authenticatedPort)"
   }
 
-  /// Trusts the authority of the tests and that of squid.
+  /// Returns options that trust the authority of the tests and that of squid.
   private func options(_ judge: (any ServerTrustJudge)? = nil) throws -> ConnectionOptions {
     let squid = try Data(contentsOf: URL(filePath: Peers.squid.certificates.authority))
     return lab.options {
@@ -68,7 +69,7 @@ struct ChainPeerTests {
       }
     }
     let squid = try Peers.squid
-    // squid logs a tunnel when it ends, which it finds out in its own time.
+    // squid logs a tunnel when it ends, and may notice the end late.
     #expect(
       await eventually {
         squid.accessLog().contains { $0.hasPrefix("CONNECT localhost:\(secure.port) 200") }
@@ -155,7 +156,7 @@ struct ChainPeerTests {
     // The first proxy cannot reach the second.
     #expect(try await error(socks, "http://127.0.0.1:1", to: request).code == .proxyRefused)
     #expect(try await error(http, "socks5://127.0.0.1:1", to: request).code == .proxyRefused)
-    // One is no proxy of the kind.
+    // The SOCKS proxy is addressed as an HTTP proxy, and the other proxy's certificate is not trusted.
     #expect(try await error("http" + socks.dropFirst(6), to: request).stage == .proxy)
     let stranger = try ViaChain([https]).dialer(over: TestAuthority.engine())
     #expect(try await transportError { try await stranger.dial(request) }.stage == .proxy)
@@ -167,7 +168,7 @@ struct ChainPeerTests {
     let squid = try Peers.squid
     var options = try options()
     options.tls.roots = .file(try squid.certificates.authority)
-    // squid's own port speaks TLS by OpenSSL: as a server, it answers a request with an error page.
+    // squid's own port speaks TLS by OpenSSL. Addressed as a server, squid responds with an error page.
     let dialer = try ViaChain([socks, http]).dialer(over: lab.base, connection: options)
     let stream = try await dialer.dial(
       DialRequest(host: "localhost", port: squid.tlsPort, tls: .init(), connectTimeout: .seconds(600)))

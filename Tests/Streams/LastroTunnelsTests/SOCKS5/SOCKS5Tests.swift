@@ -39,7 +39,7 @@ struct SOCKS5Tests {
       seen.record(try await far.read(3))
       try await far.write([5, 0])
       seen.record(try await far.read(3 + target.bytes.count + 2))
-      // What follows at once belongs to the tunnel.
+      // The bytes that follow at once belong to the tunnel.
       try await far.write(Self.granted + Array("hello".utf8))
       try await far.echo()
     }
@@ -131,7 +131,7 @@ struct SOCKS5Tests {
         try await far.write(answer)
       }
       try await far.stream.finishWriting()
-      // Whatever else the client sends would come here.
+      // Any other bytes that the client sends would arrive here.
       #expect(try await far.readToEnd().count <= 10)
     }
     let error = try await transportError {
@@ -162,7 +162,7 @@ struct SOCKS5Tests {
   func silence(answers: Int) async throws {
     let ended = EventRecorder<Int>()
     let dialer = try Self.dialer { far in
-      // On a busy machine the limit may have passed before anything was said.
+      // On a busy machine, the limit may pass before the client has sent anything.
       defer { ended.record(1) }
       _ = try await far.read(3)
       if answers > 0 { try await far.write([5, 0]) }

@@ -115,7 +115,7 @@ struct ShadowsocksDialerTests {
     ] as [LoopbackShadowsocksStep], [1, Int.max])
   func badChunks(step: LoopbackShadowsocksStep, piece: Int) async throws {
     let house = try ShadowsocksHouse {
-      // A length that is not the chunk's own opens with the bytes behind it.
+      // If a length is not that of its chunk, the client opens the chunk with bytes that follow it.
       $0.reply = [.payload([1, 2]), .payload([3]), step, .payload([UInt8](repeating: 5, count: 100))]
       $0.pieceBytes = piece
     }
@@ -137,7 +137,7 @@ struct ShadowsocksDialerTests {
 
   @Test("an end between chunks is clean, one within salt or chunk is not, and one before the first chunk refuses")
   func cuts() async throws {
-    // A salt of 32 bytes, and chunks of 18 + 10 + 16 and 18 + 1 + 16.
+    // The reply is a salt of 32 bytes, and chunks of 18 + 10 + 16 and 18 + 1 + 16 bytes.
     let whole = 32 + 44 + 35
     for end in 0...whole {
       let house = try ShadowsocksHouse {
@@ -191,7 +191,7 @@ struct ShadowsocksDialerTests {
 @Suite("Shadowsocks' streams: how they begin, and how they end", .timeLimit(.minutes(5)))
 struct ShadowsocksStreamEndTests {
   private static let request = DialRequest(host: "any.test", port: 7, connectTimeout: .seconds(600))
-  /// Salt, and a chunk with the address alone: type, length, name, port.
+  /// The length of the salt and of a chunk with the address alone: type, length, name, port.
   private static let beginning = 32 + 34 + 1 + 1 + 8 + 2
 
   @Test("salt and address leave with the first bytes, in one write and one chunk, however late")
@@ -301,7 +301,7 @@ struct ShadowsocksStreamEndTests {
     let done = EventRecorder<Int>()
     let below = MemoryDialer(shape: .init(capacity: 1)) { _, stream in
       far.record(stream)
-      // Reads nothing and writes nothing.
+      // The server reads nothing and writes nothing.
       try await done.waitForEvents(count: 1)
     }
     let house = try ShadowsocksHouse()
@@ -415,13 +415,13 @@ struct ShadowsocksLayerTests {
   }
 }
 
-/// A loopback server in memory, and what leads to it.
+/// A loopback server in memory, and the dialers that reach it.
 struct ShadowsocksHouse {
   static let host = "proxy.test"
 
   let server: LoopbackShadowsocksServer
   let ended = EventRecorder<Int>()
-  /// Reads and writes of the stream below Shadowsocks.
+  /// The reads and writes of the stream below Shadowsocks: the sizes that were asked for, and the data.
   let reads = EventRecorder<Int>()
   let writes = EventRecorder<Data>()
   private let shadowsocks: ShadowsocksServer
@@ -437,7 +437,7 @@ struct ShadowsocksHouse {
     self.time = time
   }
 
-  /// What leads to the server, without Shadowsocks.
+  /// The dialer that reaches the server, without Shadowsocks.
   var near: any Dialer { near(MemoryStream.Shape()) }
 
   private func near(_ shape: MemoryStream.Shape) -> any Dialer {

@@ -25,7 +25,7 @@ struct ShadowsocksServerTests {
     }
   }
 
-  /// Base64 of a text, with the alphabet for URLs.
+  /// Returns the Base64 of a text, with the alphabet for URLs.
   private static func coded(_ text: String) -> String {
     Data(text.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
   }

@@ -193,7 +193,8 @@ struct WebSocketEchoTests {
   }
 }
 
-/// A client of a loopback server in memory. Its time stands still unless a test moves it, or has the real one.
+/// Returns a client of a loopback server in memory. Its time advances only if the test moves `clock`; without a clock,
+/// it has the real time.
 func memoryClient(
   _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior(),
   record: LoopbackWebSocketRecord = LoopbackWebSocketRecord(), shape: MemoryStream.Shape = MemoryStream.Shape(),
@@ -203,7 +204,7 @@ func memoryClient(
     over: LoopbackWebSocketServer.dialer(shape: shape, record: record, behavior), clock: clock, configure)
 }
 
-/// A client over a dialer.
+/// Returns a client over a dialer.
 func memoryClient(
   over dialer: any Dialer, clock: ManualClock? = ManualClock(),
   _ configure: (inout WebSocketConfiguration) -> Void = { _ in }
@@ -216,14 +217,14 @@ func memoryClient(
   return WebSocketClient(dialer: dialer, configuration: configuration, stack: stack)
 }
 
-/// The last state of a socket.
+/// Waits for the end of a socket, and returns its last state.
 func end(of socket: WebSocket) async -> WebSocketState? {
   var last: WebSocketState?
   for await state in socket.states { last = state }
   return last
 }
 
-/// All messages up to the end.
+/// Returns all messages up to the end.
 func collect(_ socket: WebSocket) async throws -> [WebSocketMessage] {
   var result: [WebSocketMessage] = []
   for try await message in socket.messages { result.append(message) }
@@ -231,9 +232,9 @@ func collect(_ socket: WebSocket) async throws -> [WebSocketMessage] {
 }
 
 extension WebSocketError {
-  /// The case's name alone.
+  /// The name of the reason's case, without its values.
   var word: String { String("\(reason)".prefix { $0 != "(" }) }
 }
 
-/// Records an issue where a test can only end.
+/// Records an issue in a test that cannot continue.
 func fails(_ text: String) { Issue.record(Comment(rawValue: text)) }

@@ -13,7 +13,7 @@ import Testing
 
 @Suite("WebSocket handshakes", .timeLimit(.minutes(5)))
 struct WebSocketHandshakeTests {
-  /// Answers 401 until the right `Authorization` comes.
+  /// Returns the behavior of a server that responds with 401 until it receives the right `Authorization`.
   private func guarded() -> LoopbackWebSocketBehavior {
     var behavior = LoopbackWebSocketBehavior()
     behavior.handshake = .answer { head in
@@ -22,7 +22,7 @@ struct WebSocketHandshakeTests {
     return behavior
   }
 
-  /// Puts a token on, and a new one after a 401.
+  /// An interceptor that adds a token, and a new one after a 401.
   private struct Tokens: HTTPResourceInterceptor {
     func interceptMakeRequest(
       _ result: Result<ResourceRequest, any Error>, context: AttemptContext
@@ -115,7 +115,8 @@ struct WebSocketHandshakeTests {
     let server = try LoopbackServer { connection in
       guard let head = try connection.readHead() else { return }
       requests.record("\(connection.number) \(head.path)")
-      // It closes behind its response, without a word of it. Every other time a moment later.
+      // The server closes the connection after its response without announcing that; in every other round, a moment
+      // later.
       if head.path == "/old" {
         try connection.write("HTTP/1.1 302 Found\r\nLocation: /new\r\nContent-Length: 0\r\n\r\n")
         if round % 2 == 1 { _ = connection.pause(.milliseconds(5)) }
@@ -192,7 +193,7 @@ struct WebSocketHandshakeTests {
   @Test("at another address, the URL's host is still asked about before it is talked to without TLS")
   func plaintext() async throws {
     for (url, asked, isRefused) in [
-      // Before the dial, and before the request.
+      // The host is checked before the dial, and before the request.
       ("ws://pinned.example/", [80], true), ("ws://other.example:81/", [81, 81], false),
       ("wss://pinned.example/", [], false),
     ] {

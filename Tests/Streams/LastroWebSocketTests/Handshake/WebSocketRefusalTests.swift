@@ -10,13 +10,13 @@ import Testing
 
 @testable import LastroCurl
 
-/// Handshakes that are refused: what counts is the status, whatever comes of the body.
+/// Handshakes that are refused: the status decides, whatever happens to the body.
 @Suite("WebSocket handshakes that are refused", .timeLimit(.minutes(5)))
 struct WebSocketRefusalTests {
   struct Body: Sendable, CustomTestStringConvertible {
     var name: String
     var bytes: String
-    /// Whether the server ends the connection behind it, or says nothing more.
+    /// Whether the server ends the connection after the body. If not, it stays silent.
     var ends: Bool
     var kept: String
     var testDescription: String { name }
@@ -33,7 +33,7 @@ struct WebSocketRefusalTests {
       kept: String(repeating: "x", count: 4_096)),
   ]
 
-  /// Answers with these bytes behind a status line.
+  /// Returns a client of a server that responds with a status line and these bytes.
   private static func client(_ status: String, _ bytes: String, ends: Bool) -> WebSocketClient {
     let dialer = MemoryDialer { _, stream in
       let far = FarEnd(stream)

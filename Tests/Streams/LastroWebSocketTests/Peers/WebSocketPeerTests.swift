@@ -11,7 +11,7 @@ import Testing
 
 @Suite("WebSocket over the engine", .timeLimit(.minutes(5)))
 struct WebSocketPeerTests {
-  /// Without limits in time: a slow machine is no failure.
+  /// Returns a client without time limits, because a slow machine must not fail a test.
   private func client(_ dialer: any Dialer = CurlDialer.shared) throws -> WebSocketClient {
     var client = WebSocketClient(dialer: dialer)
     client.stack.timeSource = ManualClock().timeSource

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("WebSocket reconnection", .timeLimit(.minutes(5)))
 struct WebSocketReconnectionTests {
-  /// A client whose dials are refused while the list says so.
+  /// Returns a client whose dials are refused as the list says.
   private func client(
     _ refusals: [Bool], _ behavior: LoopbackWebSocketBehavior, clock: ManualClock, code: FailureCode = .connectFailed
   ) -> WebSocketClient {
@@ -49,7 +49,7 @@ struct WebSocketReconnectionTests {
     #expect(delays == [.seconds(1), .seconds(2), .seconds(4)])
     #expect(clock.sleeps == delays)
     #expect(reopened.events == ["reopened"])
-    // The socket was not stable: the policy is at its end.
+    // The socket was not stable, so the retries of the policy are used up.
     let error = await next(&events)
     #expect(error?.word == "connectionLost")
   }
@@ -151,7 +151,7 @@ struct WebSocketReconnectionTests {
   }
 }
 
-/// Refuses dials as a list says; later ones go through.
+/// A dialer that refuses dials as a list says. Later dials go through.
 private struct FlakyDialer: Dialer {
   let inner: any Dialer
   let code: FailureCode

@@ -111,7 +111,7 @@ struct WebSocketControlTests {
       try await clock.waitForSleepers(count: 1)
       clock.advance(by: .seconds(25))
       try await record.waitForEvents(count: 2 * round)
-      // Its pong is in once that of a later ping is.
+      // The keep-alive ping's pong has arrived once that of a later ping has.
       try await socket.ping()
     }
     let isOpen = if case .open = socket.state { true } else { false }

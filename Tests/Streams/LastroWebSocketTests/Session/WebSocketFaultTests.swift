@@ -82,7 +82,7 @@ struct WebSocketFaultTests {
     #expect(try await messages.next() == .binary(Data(bytes)))
   }
 
-  /// A socket of a server that neither hears nor answers while the gate is closed.
+  /// Returns a socket of a server that neither reads nor writes while the gate is closed.
   private func gated(
     _ gate: Watched<Bool>, _ behavior: LoopbackWebSocketBehavior = .init(), record: LoopbackWebSocketRecord = .init()
   ) async throws -> (socket: WebSocket, stream: ToldStream) {
@@ -235,7 +235,7 @@ struct WebSocketFaultTests {
     }
     let socket = try await memoryClient(over: GivenStreamDialer(near)).connect("ws://h/")
     gate.change { $0 = false }
-    // The first blocks the stream, the second waits behind it.
+    // The first send blocks the stream, and the second waits for it.
     let big = Data(count: 100_000)
     let first = Task { try await socket.send(big) }
     let second = Task { try await socket.send("never") }
@@ -249,12 +249,13 @@ struct WebSocketFaultTests {
     try await socket.send("after")
     try await socket.close()
     try await server.value
-    // What was begun was ended; what was not begun was never sent.
+    // The send that had begun was completed. The one that had not begun was never sent.
     #expect(record.frames.filter { $0 != .binary(Array(big)) } == [.text("after"), .close(1000, "")])
   }
 }
 
-/// Reads and writes only while the gate is open, or reads only. What was read while it closed is held back too.
+/// A stream that reads and writes, or only reads, while the gate is open. Data that was read while the gate closed is
+/// held back, too.
 private final class GatedStream: ByteStream {
   private let stream: any ByteStream
   private let gate: Watched<Bool>

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("WebSocket, inside", .timeLimit(.minutes(5)))
 struct WebSocketInnerTests {
-  /// Runs what is due when it is told to.
+  /// An executor that runs its jobs when the test calls `runAll`.
   private final class ManualExecutor: TaskExecutor {
     private let jobs = Lock<[UnownedJob]>([])
 
@@ -55,7 +55,7 @@ struct WebSocketInnerTests {
       executor.runAll()
       return isDone.withLock(\.self) || received.withLock { $0 } != nil
     }
-    // A ping, masked, with one byte.
+    // The bytes are those of a masked ping with one byte of payload.
     #expect(received.withLock { $0 }?.prefix(2) == Data([0x89, 0x81]))
     core.shared.change { $0.session.cut(now: $1) }
     let isOver = await eventually {

@@ -14,7 +14,7 @@ struct ConnectionConformanceTests {
   @Test("A connection that breaks a promise is found out, with what happened instead", arguments: BrokenPromise.all)
   func found(_ broken: BrokenPromise) async throws {
     let kept = EventRecorder<StateHandler>()
-    // They hold their connection.
+    // The handlers retain their connection.
     defer { kept.removeAll() }
     let findings = await ConnectionConformance(
       of: ChangedFactory { broken.change(&$0, kept) }, bigLength: 100_000, patience: broken.patience,
@@ -89,18 +89,18 @@ typealias ViabilityHandler = @Sendable (Bool) -> Void
 typealias SentHandler = @Sendable (ConnectionError?) -> Void
 typealias ReceivedHandler = @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
 
-/// A promise, a change that breaks it, and what is told of that.
+/// A promise of a connection, a change that breaks it, and the problem that is reported.
 struct BrokenPromise: Sendable, CustomTestStringConvertible {
   typealias Break = @Sendable (_ change: inout Change, _ kept: EventRecorder<StateHandler>) -> Void
 
   let promise: String
-  /// Anything may stand for its ellipsis.
+  /// The expected problem. The ellipsis in it matches any text.
   let problem: String
   let patience: Duration
   let change: Break
 
-  /// A case. A short patience is for what never comes: on a slow machine an earlier step may seem not to come either,
-  /// which is told in the same words.
+  /// Makes a case. Use a short patience only for an event that never happens. On a slow machine an earlier step may
+  /// exceed it too, which is reported in the same words.
   init(_ promise: String, _ problem: String, patience: Duration = .seconds(60), _ change: @escaping Break) {
     self.promise = promise
     self.problem = problem
@@ -162,7 +162,7 @@ extension BrokenPromise {
           return starts
         }
         connection.start(queue: queue)
-        // The third start of this promise: only then it is known that the connection is ready.
+        // This is the third start for this promise. Only then is the connection known to be ready.
         if number == 3 { queue.async { connection.stateUpdateHandler?(.ready) } }
       }
     },
@@ -299,15 +299,15 @@ extension BrokenPromise {
   ]
 }
 
-/// What a connection does instead of the one below it.
+/// The changes that a connection makes to the behaviour of the connection below it.
 struct Change: Sendable {
   var states: @Sendable (@escaping StateHandler) -> StateHandler = { $0 }
   var viability: @Sendable (@escaping ViabilityHandler) -> ViabilityHandler = { $0 }
   var start: @Sendable (any Connection, DispatchQueue) -> Void = { $0.start(queue: $1) }
   var cancel: @Sendable (any Connection) -> Void = { $0.cancel() }
-  /// Is given what sends, with any completion, and the completion.
+  /// Replaces a send. Receives a closure that sends with a given completion, and the caller's completion.
   var send: @Sendable (_ send: (@escaping SentHandler) -> Void, _ tell: @escaping SentHandler) -> Void = { $0($1) }
-  /// Is given what receives.
+  /// Replaces a receive. Receives a closure that performs it.
   var receive: @Sendable (_ receive: @escaping @Sendable () -> Void) -> Void = { $0() }
   var lengths: @Sendable (_ minimum: Int, _ maximum: Int) -> (Int, Int) = { ($0, $1) }
   var received: @Sendable (@escaping ReceivedHandler) -> ReceivedHandler = { $0 }
@@ -316,7 +316,7 @@ struct Change: Sendable {
   }
 }
 
-/// Connections to an echo in memory, each changed in the same way.
+/// A factory of connections to an echo in memory. It applies the same changes to each connection.
 private struct ChangedFactory: ConnectionFactory {
   let change: @Sendable (inout Change) -> Void
 

@@ -39,7 +39,7 @@ struct LoopbackGeminiTests {
     let server = try LoopbackGeminiServer(identity: identity, clientAuthoritiesPEM: me.certificatePEM) { _ in
       .success("hello")
     }
-    // With TLS 1.3 the client learns of the refusal when it reads.
+    // With TLS 1.3 the client receives the rejection on its first read.
     #expect(try ask(server).receiveAll().text.isEmpty)
     #expect(server.requests.isEmpty)
   }
@@ -68,7 +68,7 @@ struct LoopbackGeminiTests {
     answer.pieceBytes = pieceBytes
     let server = try LoopbackGeminiServer(identity: identity) { [answer] _ in answer }
     let client = try ask(server)
-    // A read gives no more than a record of TLS has.
+    // A read returns at most one TLS record.
     for byte in answer.bytes { #expect(client.receive().bytes == [byte]) }
     #expect(client.receive().ending == .orderly)
     #expect(LoopbackGeminiAnswer("", pieceBytes: pieceBytes).pieceBytes == 1)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Loopback meek server")
 struct LoopbackMeekTests {
-  /// Sends a request on a connection of its own; gives status and body.
+  /// Sends a request on a new connection, and returns the status and body of the response.
   private func ask(
     _ peer: LoopbackMeekServer, _ body: String, session: String = "session1", method: String = "POST"
   ) throws -> (status: String, body: String) {
@@ -58,7 +58,7 @@ struct LoopbackMeekTests {
   func lostTarget() throws {
     let target = try LoopbackServer { connection in try connection.write(connection.read(max: 100)) }
     let peer = try LoopbackMeekServer(target: .port(target.port))
-    // What the target says, and its end, may come with any later answer.
+    // The target's data, and its end of stream, may arrive with any later response.
     var answers = [try ask(peer, "one")]
     for _ in 0..<6_000 where answers.last?.status == "200" { answers.append(try ask(peer, "")) }
     #expect(answers.map(\.body).joined() == "one")

@@ -20,7 +20,7 @@ struct LoopbackObfs4Tests {
     return try LoopbackObfs4Server(behavior, time: ManualClock().timeSource)
   }
 
-  /// What a client sends first.
+  /// Returns the first message of a client.
   private func opening(to bridge: LoopbackObfs4Server, hour: Int, seed: UInt64 = 1) throws -> [UInt8] {
     let certificate = try #require(Data(base64Encoded: bridge.certificate + "=="))
     let identity = try #require(Obfs4Identity(certificate: Array(certificate)))

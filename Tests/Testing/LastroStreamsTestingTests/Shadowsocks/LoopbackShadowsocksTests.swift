@@ -10,7 +10,7 @@ import Testing
 @Suite("Loopback Shadowsocks server", .timeLimit(.minutes(5)))
 struct LoopbackShadowsocksTests {
   private static let password = LoopbackShadowsocksBehavior().password
-  /// As SOCKS 5 has it: any.test, port 7.
+  /// The address `any.test`, port 7, in the format of SOCKS 5.
   private static let name = [3, 8] + Array("any.test".utf8) + [0, 7]
 
   private func server(
@@ -21,7 +21,7 @@ struct LoopbackShadowsocksTests {
     return try LoopbackShadowsocksServer(behavior)
   }
 
-  /// A client that has sent its salt, and an address with "hello" behind it.
+  /// Returns a client that has sent its salt, an address and "hello".
   private func client(
     of server: LoopbackShadowsocksServer, _ address: [UInt8] = name, salt: UInt8 = 0, password: String = password
   ) throws -> LoopbackClient {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Loopback WebSocket server", .timeLimit(.minutes(5)))
 struct LoopbackWebSocketTests {
-  /// Key and answer are RFC 6455's, §1.3.
+  /// The opening handshake. The key and the response are the example of RFC 6455 §1.3.
   private static let opening =
     "GET /chat HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -16,12 +16,12 @@ struct LoopbackWebSocketTests {
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 
-  /// A client's frame. A key of zeros changes nothing.
+  /// Returns a client's frame. Its masking key is all zeros, which leaves the payload unchanged.
   private static func frame(_ opcode: UInt8, _ payload: [UInt8]) -> [UInt8] {
     [0x80 | opcode, 0x80 | UInt8(payload.count), 0, 0, 0, 0] + payload
   }
 
-  /// Sends bytes, then the end; gives all that comes.
+  /// Sends bytes, finishes writing, and returns all received bytes.
   private func exchange(
     _ text: String = opening, _ frames: [UInt8] = [], record: LoopbackWebSocketRecord = LoopbackWebSocketRecord(),
     longestRead: Int = .max, _ edit: (inout LoopbackWebSocketBehavior) -> Void = { _ in }

@@ -6,7 +6,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Chains as tests of trust need them: constrained, cross-signed, incomplete, out of order.
+/// Tests of the chains that trust tests need: constrained, cross-signed, incomplete, out of order.
 @Suite("Certificate chains", .ownThread)
 struct CertificateChainTests {
   @Test("every key type signs as root, as intermediate, and for a leaf", arguments: CertificateKeyType.allCases)
@@ -34,7 +34,7 @@ struct CertificateChainTests {
         expect(code: 48) { try issuer.issue(hosts: ["a.secret.example.com"]).verify(host: nil, trusting: root.rootPEM) }
       }
     }
-    // An address is no DNS name, hence not constrained.
+    // The constraint is on DNS names, so it does not apply to an address.
     try roots[0].issue(hosts: ["127.0.0.1"], commonName: "x").verify(host: "127.0.0.1", trusting: roots[0].rootPEM)
   }
 
@@ -74,7 +74,7 @@ struct CertificateChainTests {
     let stranger = try CertificateAuthority(commonName: "Stranger")
     expect(code: 20) { try leaf.withoutIntermediates.verify(host: nil, trusting: root.rootPEM) }
     expect(code: 20) { try leaf.sending([one.identity]).verify(host: nil, trusting: root.rootPEM) }
-    // OpenSSL looks for issuers, whatever their order.
+    // OpenSSL finds issuers in any order.
     try leaf.sending([one.identity, two.identity]).verify(host: nil, trusting: root.rootPEM)
     let crowded = leaf.adding(stranger.identity, root.identity)
     try crowded.verify(host: nil, trusting: root.rootPEM)
@@ -103,7 +103,7 @@ struct CertificateChainTests {
     #expect(try code(CertificateProfile(hasKeyIdentifiers: false)) == 0)
     #expect(try code(CertificateProfile(hasUnknownCriticalExtension: true)) == 34)
     #expect(try code(CertificateProfile(requiresStaple: true)) == 0)
-    // Without subject alternative names OpenSSL falls back to the common name, unless told not to.
+    // Without subject alternative names, OpenSSL falls back to the common name by default.
     #expect(try code(CertificateProfile(isVersion1: true)) == 0)
     #expect(try code(CertificateProfile(), hosts: []) == 0)
   }

@@ -75,7 +75,7 @@ struct CertificateMintTests {
   }
 }
 
-/// Expects that certificates are refused with a code of OpenSSL's.
+/// Expects certificates to be rejected with a given OpenSSL error code.
 func expect(code: Int32, _ body: () throws -> Void, location: SourceLocation = #_sourceLocation) {
   let error = #expect(throws: CertificateError.self, sourceLocation: location) { try body() }
   guard case .invalid(let found, _) = error else {

@@ -7,7 +7,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-/// The certificates are read as the `openssl` program reads them.
+/// Tests that the `openssl` program and Lastro read the minted certificates in the same way.
 @Suite("Certificates: the openssl program agrees", .ownThread, .timeLimit(.minutes(5)))
 struct OpenSSLAgreementTests {
   private func directory(_ minted: MintedCertificate) throws -> PeerDirectory {
@@ -45,7 +45,7 @@ struct OpenSSLAgreementTests {
   @Test("subject, issuer, dates and key of every key type", arguments: CertificateKeyType.allCases)
   func facts(_ type: CertificateKeyType) async throws {
     let root = try CertificateAuthority(commonName: "Raiz, S.A.")
-    // The year 2050 is where UTCTime ends (RFC 5280 §4.1.2.5).
+    // UTCTime covers the years before 2050 (RFC 5280 §4.1.2.5).
     let validity = CertificateValidity(notBefore: 1_700_000_001, notAfter: 2_600_000_002)
     let leaf = try root.issue(hosts: ["localhost"], commonName: "café + \"x\"", validity: validity, keyType: type)
     let printed = try await OpenSSLProgram.run(

@@ -3,7 +3,7 @@
 import LastroTesting
 import Testing
 
-/// What a server of ``LoopbackServer/http2(_:tls:settings:respond:)`` puts on the wire for each fault.
+/// Tests of the bytes that a server of ``LoopbackServer/http2(_:tls:settings:respond:)`` sends for each fault.
 @Suite("Loopback HTTP/2 faults", .timeLimit(.minutes(5)))
 struct LoopbackHTTP2FaultTests {
   typealias Frame = LoopbackHTTP2Frame

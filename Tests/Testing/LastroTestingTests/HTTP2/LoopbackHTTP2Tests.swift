@@ -50,7 +50,7 @@ struct LoopbackHTTP2Tests {
     try client.send(Frame(.data, flags: Frame.padded, stream: 1, payload: [2] + Array("hi".utf8) + [0, 0]))
     #expect(try client.frames(2) == [.windowUpdate(5, stream: 0), .windowUpdate(5, stream: 1)])
     #expect(server.requests.map(\.isComplete) == [false, true])
-    // Trailers end it.
+    // Trailers end the request.
     try client.send(.headers([.init(name: "x", value: "y")], stream: 1, ends: true))
     #expect(try client.frames(2).last?.payload == Array("POST /up hi".utf8))
     #expect(server.requests.map(\.text) == ["hi", ""])
@@ -61,16 +61,16 @@ struct LoopbackHTTP2Tests {
   func windows() throws {
     let body = [UInt8](repeating: 7, count: 70_000)
     let server = try LoopbackServer.http2 { _ in LoopbackResponse(body: body) }
-    // A window of 3 bytes at first.
+    // The initial window is 3 bytes.
     let client = try HTTP2TestClient(server, settings: [.init(4, 3)])
     try client.get("/", stream: 1)
     #expect(try client.frames(2).last == .data([7, 7, 7], stream: 1))
     try client.send(.windowUpdate(2, stream: 1))
     #expect(try client.frame() == .data([7, 7], stream: 1))
-    // Open streams gain the difference (RFC 9113 §6.9.2): 20,000 less the 3.
+    // The window of open streams grows by the difference (RFC 9113 §6.9.2): 20,000 − 3.
     try client.send(.settings([.init(4, 20_000)]))
     #expect(try client.frames(3).map(\.payload.count) == [0, 16_384, 19_997 - 16_384])
-    // All the rest of the stream, but the connection has room for 65,535.
+    // The stream's window covers the whole rest, but the connection's window is 65,535 bytes.
     try client.send(.windowUpdate(100_000, stream: 1))
     var count = 20_002
     while count < 65_535 { count += try client.frame()?.payload.count ?? .max / 2 }
@@ -97,7 +97,7 @@ struct LoopbackHTTP2Tests {
   func headerBlocks() throws {
     let server = try echo()
     let client = try HTTP2TestClient(server)
-    // RFC 7541 C.4.1 and C.4.2: the second refers to what the first put into the table.
+    // RFC 7541 C.4.1 and C.4.2: the second request refers to entries that the first added to the dynamic table.
     let first: [UInt8] = [
       0x82, 0x86, 0x84, 0x41, 0x8c, 0xf1, 0xe3, 0xc2, 0xe5, 0xf2, 0x3a, 0x6b, 0xa0, 0xab, 0x90, 0xf4, 0xff,
     ]
@@ -143,7 +143,7 @@ struct LoopbackHTTP2Tests {
     try client.get("/2", stream: 3)
     #expect(try client.frame() == .resetStream(.refusedStream, stream: 3))
     try client.send(.data("ten  bytes".utf8, stream: 1, ends: true))
-    // No WINDOW_UPDATE in front.
+    // The response comes without a WINDOW_UPDATE before it.
     #expect(try client.frame()?.kind == .headers)
     #expect(server.requests.map(\.path) == ["/1"])
   }
@@ -253,16 +253,16 @@ struct LoopbackHTTP2Tests {
   }
 }
 
-/// A client that does nothing of HTTP/2 by itself: every frame is the test's.
+/// An HTTP/2 client without automatic behaviour: the test sends every frame itself, after the initial settings.
 final class HTTP2TestClient {
   typealias Frame = LoopbackHTTP2Frame
 
   private let client: LoopbackClient
   private var buffer: [UInt8] = []
-  /// How the connection ended.
+  /// The way in which the connection ended; `nil` while it is open.
   private(set) var ending: LoopbackClient.Ending?
 
-  /// Sends the preface and settings; reads the server's, and the acknowledgement of ours.
+  /// Sends the preface and settings, and reads the server's settings and its acknowledgement of the client's.
   init(_ client: LoopbackClient, settings: [LoopbackHTTP2Settings.Setting] = []) throws {
     self.client = client
     try client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
@@ -286,7 +286,7 @@ final class HTTP2TestClient {
     }
   }
 
-  /// The next frame; `nil` at the end.
+  /// Reads the next frame. Returns `nil` at the end of the connection.
   func frame() throws -> Frame? {
     guard fill(9) else { return nil }
     let length = buffer[..<3].reduce(0) { $0 << 8 | Int($1) }
@@ -304,14 +304,14 @@ final class HTTP2TestClient {
     return frames
   }
 
-  /// All to the end of the connection; what is no whole frame is left in ``rest``.
+  /// Reads all frames up to the end of the connection. The bytes of an incomplete frame remain in ``rest``.
   func allFrames() throws -> [Frame] {
     var frames: [Frame] = []
     while let frame = try frame() { frames.append(frame) }
     return frames
   }
 
-  /// Bytes read that are no whole frame.
+  /// The bytes that have been read but do not form a complete frame.
   var rest: [UInt8] { buffer }
 
   private func fill(_ count: Int) -> Bool {

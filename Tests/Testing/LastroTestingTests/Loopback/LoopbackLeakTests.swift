@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Loopback server leaks nothing", .timeLimit(.minutes(5)))
 struct LoopbackLeakTests {
-  // In a process of its own: elsewhere other tests open descriptors at the same time.
+  // In a separate process, because other tests in this process open descriptors at the same time.
   @Test("50 servers leave no descriptor and no thread")
   func fiftyServers() async {
     await #expect(processExitsWith: .success) {
@@ -23,15 +23,15 @@ struct LoopbackLeakTests {
             : try LoopbackClient(to: server.endpoint)
         }
         try clients.first?.send("hello\n")
-        // Every third one is merely dropped.
+        // Every third server is released without a call of `stop`.
         if number % 3 != 0 { server.stop() }
       }
-      // The first rounds open what OpenSSL and the runtime keep.
+      // The first rounds open descriptors that OpenSSL and the runtime keep.
       try round(0)
       try round(1)
       let before = LeakCount.descriptors
       for number in 0..<50 { try round(number) }
-      // A joined thread leaves /proc a moment after pthread_join has returned.
+      // A joined thread disappears from /proc shortly after pthread_join has returned.
       for _ in 0..<20_000 where LeakCount.threads != 0 { sched_yield() }
       #expect(LeakCount.threads == 0)
       #expect(LeakCount.descriptors == before)
@@ -52,15 +52,15 @@ struct LoopbackLeakTests {
       try serve(200)
       #expect(LeakCount.descriptors == before)
       #expect(server.acceptedConnections == 201)
-      // A thread that has ended and was not joined keeps its stack mapped.
+      // The stack of a thread that has ended stays mapped until the thread is joined.
       #expect(LeakCount.mappings < mappings + 100)
     }
   }
 }
 
-/// What this process has open and runs.
+/// The numbers of descriptors, threads and memory mappings of this process.
 private enum LeakCount {
-  /// Sockets and pipes: what else is opened, such as an epoll, is the runtime's.
+  /// The number of sockets and pipes. Other descriptors, such as an epoll, belong to the runtime.
   static var descriptors: Int {
     entries("/proc/self/fd").count { name in
       var target = [CChar](repeating: 0, count: 256)
@@ -70,7 +70,7 @@ private enum LeakCount {
     }
   }
 
-  /// Those the loopback servers started.
+  /// The number of threads that loopback servers have started.
   static var threads: Int {
     entries("/proc/self/task").count { text("/proc/self/task/\($0)/comm") == "loopback\n" }
   }

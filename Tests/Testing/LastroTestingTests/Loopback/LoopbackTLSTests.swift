@@ -70,7 +70,7 @@ struct LoopbackTLSTests {
     let known = try clients.issue(hosts: [], commonName: "alice")
     let client = try LoopbackClient(to: server.endpoint, trusting: root.rootPEM, identity: known)
     #expect(client.receiveAll().text == "alice")
-    // With TLS 1.3 the client has finished before it is refused: it learns it from its first read.
+    // With TLS 1.3 the client's handshake is complete before the server rejects it, so its first read reports that.
     let anonymous = try? LoopbackClient(to: server.endpoint, trusting: root.rootPEM)
     #expect(anonymous?.receiveAll().text ?? "" == "")
     server.stop()
@@ -100,7 +100,7 @@ struct LoopbackTLSTests {
       try client.send(word + "\n")
       let (text, found) = client.receiveAll()
       #expect(found == ending, "\(word)")
-      // A reset may overtake what was sent before it.
+      // A reset may discard data that was sent before it.
       #expect(text == "data" || ending == .reset, "\(word)")
     }
   }

@@ -6,7 +6,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-/// What tests of trust need of the loopback servers.
+/// Tests of the loopback server features that trust tests rely on.
 @Suite("Loopback server and trust", .timeLimit(.minutes(5)))
 struct LoopbackTrustTests {
   let root: CertificateAuthority
@@ -115,7 +115,7 @@ struct LoopbackTrustTests {
     let expected = [leaf, lower.identity, stranger.identity, root.identity]
     let pins = client.peerChain.map { PeerCertificate(der: $0)?.pin }
     #expect(try pins == expected.map { minted throws(CertificateError) in try minted.pin })
-    // Even where the server knows the issuer for another reason.
+    // The missing intermediate is not sent even if the server knows it as an authority of client certificates.
     tls = LoopbackTLS(leaf.withoutIntermediates)
     tls.clientAuthoritiesPEM = lower.certificatePEM + root.rootPEM
     try server.replaceTLS(tls)

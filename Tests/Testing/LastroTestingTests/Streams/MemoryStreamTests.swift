@@ -42,7 +42,7 @@ struct MemoryStreamTests {
   func limitOfWrite() async throws {
     let (near, far) = MemoryStream.pair(.init(capacity: 1))
     let reading = Task {
-      // A slow reader, of a byte at a time.
+      // A slow reader, which reads one byte at a time.
       while try await far.read() != nil { try await Task.sleep(for: .milliseconds(2)) }
     }
     #expect(

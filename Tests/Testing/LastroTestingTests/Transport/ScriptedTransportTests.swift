@@ -92,7 +92,7 @@ struct ScriptedTransportTests {
     #expect(early?.requestSent == false)
   }
 
-  /// Moves a clock until an answer is there.
+  /// Executes a request while the clock advances, and returns its error; `nil` if it succeeds.
   private func answer(
     _ transport: any Transport, _ request: TransferRequest, _ clock: ManualClock
   ) async -> TransportError? {
@@ -110,7 +110,7 @@ struct ScriptedTransportTests {
   func deadline(waiting: String) async throws {
     let clock = ManualClock()
     let gate = AsyncStream.makeStream(of: Never.self)
-    // Ignores cancellation.
+    // A handler that ignores cancellation.
     let stubborn: ScriptedTransport.Handler = { _ in
       await Task { for await _ in gate.stream {} }.value
       return TransferResponse(head: HTTPResponse(status: 200), body: ResponseBody(Data()))

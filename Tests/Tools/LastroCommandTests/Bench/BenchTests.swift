@@ -42,9 +42,9 @@ struct BenchTests {
     }
     let kept = try await run()
     #expect(kept.opened == 2 && kept.reuse == 1)
-    // One connection that is kept serves only the origin that was asked last.
+    // The only idle connection can be reused only for the origin of the previous request.
     let changing = try await run("--idle-connections", "1", "--zipf", "0.5")
-    // With several loops it may be used once more before the limit closes it.
+    // With several loops, a connection may be reused before the limit closes it.
     #expect(changing.opened > (loops == 1 ? 10 : 1))
     #expect(abs(changing.reuse - (1 - Double(changing.opened - 2) / Double(100 - 2))) < 1e-9)
   }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import LastroCommand
 
-/// Hints of the library in the words of the command line.
+/// Tests that hints of the library are printed with the names of command-line flags.
 @Suite("Hints of the command line")
 struct FlagWordsTests {
-  /// Hints as the library writes them, and as the program prints them.
+  /// The hints of the library, and the texts that the program prints for them.
   private static let hints: [(library: String, program: String)] = [
     (
       "`openssl ciphers -v` lists them; those of TLS 1.3 go into cipherSuites, older ones into legacyCiphers",
@@ -142,7 +142,7 @@ struct FlagWordsTests {
     ("only with an Idempotency-Key, or if it is .idempotent", "only with an Idempotency-Key, or with --retry-all"),
   ]
 
-  /// Matches what looks like a name of Swift.
+  /// Matches text that looks like a Swift name.
   private static var swift: Regex<Substring> {
     #/\b[a-z]+[A-Z][A-Za-z]*|\b[A-Z][A-Za-z]+[a-z]\.[a-z]+|(?:^| )\.[a-z]+|\bnil\b/#
   }

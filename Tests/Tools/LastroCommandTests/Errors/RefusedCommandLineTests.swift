@@ -6,13 +6,13 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Command lines and inputs that the program refuses, and the texts of some of its errors.
+/// Tests of command lines and inputs that the program rejects, and of the texts of some errors.
 @Suite("Refused command lines", .timeLimit(.minutes(5)))
 struct RefusedCommandLineTests {
   private static let url = "http://localhost:1"
   private static let pin = "sha256/" + String(repeating: "A", count: 43) + "="
 
-  /// Command lines, by words; `PIN` stands for a pin, `FOLDER` for an empty folder.
+  /// The command lines, split at spaces. `PIN` is replaced by a pin, and `FOLDER` by the path of an empty folder.
   private static let lines = """
     fetch URL --http1.1 --http2
     fetch URL --backoff soon
@@ -115,7 +115,7 @@ struct RefusedCommandLineTests {
     ws ws://localhost:1 --max-message 0
     """
 
-  /// Lines for `lastro batch`.
+  /// The input lines for `lastro batch`.
   private static let requests = [
     "{", "[]", #"{"link": 1}"#, "{}", #"{"url": "URL", "backoff": "soon"}"#, #"{"url": 1}"#,
     #"{"url": "URL", "headers": [["a"]]}"#, #"{"url": "URL", "body_base64": "?"}"#,
@@ -124,7 +124,7 @@ struct RefusedCommandLineTests {
     #"{"url": "URL", "cacert": "a", "capath": "b"}"#,
   ]
 
-  /// A folder with PEM files that hold no public key, removed at the end.
+  /// A folder with PEM files that contain no public key. It is deleted when it is released.
   private final class Folder: Sendable {
     let path: String
 
@@ -165,7 +165,7 @@ struct RefusedCommandLineTests {
       let text = try await Self.refusal(of: line, in: folder)
       #expect(text.hasPrefix("Error: ") || text.hasPrefix("lastro: "), "\(line): \(text)")
       #expect(text.count <= 400, "\(line): \(text)")
-      // If two flags exclude each other, one has to be left out.
+      // If two flags exclude each other, the error needs no further remedy.
       let says = text.contains(#/\)$|; |…|exclude each other|\b(?:add|give|needs|repeat|write)\b/#)
       #expect(says, "\(line): \(text)")
     }

@@ -6,11 +6,12 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-/// Command lines that are the same for curl and for `lastro fetch`: what goes out, what is printed, which files are
-/// there, and whether it succeeded.
+/// Tests of command lines that behave the same in curl and in `lastro fetch`: the requests sent, the output, the files
+/// written, and success or failure.
 @Suite("Lines of curl's", .timeLimit(.minutes(5)))
 struct CurlLinesTests {
-  /// `URL` stands for a server and a path of the line's own, `PORT` for its port, `PATH` for that path.
+  /// The command lines. `URL` is replaced by the server's URL with a path unique to the line, `PORT` by the server's
+  /// port, and `PATH` by the unique path.
   static let lines: [CurlLine] = [
     "-i URL/text", "-I URL/text", "-iL URL/redirect", "-sSfL URL/redirect",
     "-w '%{header_json} %{urlnum} %{time_redirect}' -o out URL/file/report.txt", "-H @fields.txt URL/text",
@@ -61,11 +62,11 @@ struct CurlLinesTests {
     #expect(ours.output == theirs.output && ours.output.contains(" http://127.0.0.1:"), "\(ours.output)")
   }
 
-  /// One for all lines.
+  /// The server that all lines use.
   static let server = Result { try LoopbackServer.http(respond: CurlLineServer().respond) }
 }
 
-/// A command line, run by one of both programs.
+/// A command line that both programs can run.
 struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertible {
   struct Outcome {
     var requests: [String]
@@ -80,15 +81,15 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
   init(stringLiteral text: String) { self.text = text }
 
   var testDescription: String { text }
-  /// Whether it is about a failure.
+  /// Whether the command line is expected to fail.
   var fails: Bool {
-    // The server listens on IPv4 alone.
+    // The server listens on IPv4 only.
     text.contains("-f URL/404") || text.contains("127.0.0.1:1/") || text.hasPrefix("-6 ")
   }
-  /// The same whenever it runs.
+  /// The index of the line in the list, which is the same in every run.
   var number: Int { CurlLinesTests.lines.firstIndex { $0.text == text } ?? 0 }
 
-  /// Words as a shell has them, with single quotes alone.
+  /// Splits the line into words like a shell that knows only single quotes.
   private func words(_ tag: String, _ port: Int) -> [String] {
     let whole = text.replacingOccurrences(of: "URL", with: "http://127.0.0.1:PORT/PATH")
       .replacingOccurrences(of: "PORT", with: "\(port)").replacingOccurrences(of: "PATH", with: tag)
@@ -103,7 +104,7 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
     try directory.write("one\ntwo & three\r\n", to: "up.txt")
     try directory.write("X-A: 1\n\nReferer: http://from.invalid/\nUser-Agent:\n", to: "fields.txt")
     let isCurl = program != Lastro.path
-    // Neither of a configuration file of the machine's user, nor with a meter.
+    // curl must not read the user's configuration file, nor print a progress meter.
     let first = isCurl ? ["-q", "-s"] : ["fetch"]
     let result = try await Lastro.run(
       first + words(tag, server.port), input: "typed", program: program, folder: folder)
@@ -114,7 +115,7 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
       guard FileManager.default.fileExists(atPath: folder + name, isDirectory: &isFolder), !isFolder.boolValue else {
         continue
       }
-      // How a jar begins is each program's own.
+      // The first lines of a cookie jar differ between the programs.
       files[name] = plain(
         directory.text(of: name).split(separator: "\n").filter { !$0.hasPrefix("# ") }.joined(separator: "\n"))
     }
@@ -124,7 +125,8 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
       succeeded: result.status == 0)
   }
 
-  /// What of a request a line may be about. Fields that each client sends of its own are left out, but for the named.
+  /// Returns the parts of a request that a line may affect. Fields that a client sends by default are left out, except
+  /// the named ones.
   private func shown(_ request: LoopbackRequest) -> String {
     var names = ["authorization", "content-type", "cookie", "range", "referer", "x-a"]
     if text.contains("-A ") { names.append("user-agent") }
@@ -139,10 +141,10 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
   }
 }
 
-/// Answers by the last words of the path.
+/// A server that responds according to the last components of the path.
 private final class CurlLineServer: Sendable {
   private let failed = Lock<Set<String>>([])
-  /// `hello`, by gzip.
+  /// The text `hello`, compressed by gzip.
   private static let compressed: [UInt8] = [
     0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0, 0x86, 0xA6, 0x10, 0x36, 5, 0, 0, 0,
   ]

@@ -15,7 +15,7 @@ struct DownloadCommandTests {
     return (0..<count / 8).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }
   }()
 
-  /// A server of one file, which serves ranges.
+  /// Returns a server with one file that supports range requests.
   private static func server(fault: LoopbackResponse.Fault? = nil) throws -> LoopbackServer {
     try .http { request in
       var response = LoopbackResponse(headers: ["ETag": "\"1\"", "Accept-Ranges": "bytes"], fault: fault)
@@ -53,7 +53,7 @@ struct DownloadCommandTests {
     return process
   }
 
-  /// Kills it as nothing can be caught, and reaps it.
+  /// Kills a process with SIGKILL, which it cannot catch, and reaps it.
   private static func kill9(_ process: Process) async {
     kill(process.processIdentifier, SIGKILL)
     #expect(await eventually { !process.isRunning })

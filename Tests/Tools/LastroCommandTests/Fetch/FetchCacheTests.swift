@@ -53,7 +53,7 @@ struct FetchCacheTests {
     let second = try await Lastro.run(["fetch", "--cache", folder, "--report", url] + flags)
     #expect(second.text.contains("Lastro; hit"), "\(second.text)")
     #expect(server.requests.count == 1)
-    // What came by this way does not answer a request that goes another.
+    // A response received through this route is not used for a request that takes another route.
     #expect(try await Lastro.run(["fetch", "--cache", folder, url]).text == "kept")
     #expect(server.requests.count == 2)
   }

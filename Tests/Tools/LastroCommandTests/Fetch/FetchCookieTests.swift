@@ -7,7 +7,7 @@ import Testing
 
 @Suite("lastro fetch: cookies", .peers(.python), .timeLimit(.minutes(5)))
 struct FetchCookieTests {
-  /// The cookies that Python read.
+  /// Returns the cookies that the Python server read from the request.
   private func seen(_ flags: [String], _ path: String = "/cookies/a") async throws -> [String: String] {
     let result = try await Lastro.run(["fetch"] + flags + ["http://127.0.0.1:\(try Peers.python.port)\(path)"])
     #expect(result.status == 0, "\(result.errors)")

@@ -50,7 +50,7 @@ struct FetchCredentialTests {
     let server = try LoopbackServer.http { _ in
       LoopbackResponse(status: 302).adding("Location", target.baseURL + "/elsewhere")
     }
-    // One field of each name.
+    // A single field of each name.
     let cases = CredentialCase.all.reduce(into: [String: CredentialCase]()) { $0[$1.name.lowercased()] = $1 }.values
     let flags = cases.flatMap { given in ["-H", "\(given.name): \(given.secret(of: "ann"))"] }
     let result = try await Lastro.run(["fetch", "-v", server.baseURL] + flags)

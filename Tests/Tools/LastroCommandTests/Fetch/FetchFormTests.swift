@@ -7,7 +7,7 @@ import Testing
 
 @Suite("lastro fetch with forms and pages", .peers(.python), .timeLimit(.minutes(5)))
 struct FetchFormTests {
-  /// The parts as Python reads them: name, file name, type, text.
+  /// Returns the parts that the Python server read: name, file name, type and text of each.
   private func parts(_ flags: [String], input: String = "") async throws -> [[String?]] {
     let url = "http://127.0.0.1:\(try Peers.python.port)/form"
     let result = try await Lastro.run(["fetch"] + flags + [url], input: input)

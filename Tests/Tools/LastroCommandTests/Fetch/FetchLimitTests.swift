@@ -23,7 +23,7 @@ struct FetchLimitTests {
     try await Self.withFIFO { path in
       let reader = isOpened ? open(path, O_RDONLY | O_NONBLOCK) : -1
       defer { if isOpened { close(reader) } }
-      // A program that does not keep its limit waits for ever.
+      // A program that ignores its limit would wait forever, so `timeout` kills it after a minute.
       let words = ["-s", "KILL", "60", Lastro.path, "fetch", "-m", "1", "-o", path, server.baseURL]
       let result = try await Lastro.run(words, program: "/usr/bin/timeout")
       #expect(result.status == 28, "\(result.errors)")
@@ -53,8 +53,8 @@ struct FetchLimitTests {
 
   @Test("Too few threads end the program by a message", arguments: 1...4)
   func threads(limit: Int) async throws {
-    // The limit does not hold for the superuser: the program runs as another user then. It would wait for ever without
-    // its check.
+    // The limit does not apply to root, so the program then runs as another user. Without its check for threads that
+    // cannot be started, it would wait forever.
     let user = geteuid() == 0 ? ["/usr/bin/setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all"] : []
     let words =
       ["-s", "KILL", "60"] + user + [

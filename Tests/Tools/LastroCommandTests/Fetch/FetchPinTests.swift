@@ -142,7 +142,7 @@ struct FetchPinTests {
     ])
     let unpinned = try await lab.fetch(server, "--report-only", "--pin-policy", strange)
     #expect(unpinned.status == 0 && unpinned.errors.contains("trust/host_not_pinned"))
-    // An untrusted chain is refused all the same.
+    // An untrusted chain is still rejected.
     #expect(try await Lastro.run(["fetch"] + flags + [server.baseURL]).status == 35)
   }
 

@@ -233,7 +233,7 @@ struct FetchTests {
   func environment() async throws {
     let dead = "http://127.0.0.1:\(try Loopback.freePort())"
     let port = try Peers.nginx.ports.plain
-    // By a name: what is at a loopback address goes through no proxy of the environment.
+    // The URL has a host name, because proxies of the environment are not used for loopback addresses.
     func status(_ environment: [String: String], _ flags: [String] = []) async throws -> Int32 {
       let arguments = ["fetch", "--resolve", "api.test:\(port):127.0.0.1"] + flags + ["http://api.test:\(port)/json"]
       return try await Lastro.run(arguments, environment: environment).status
@@ -331,7 +331,7 @@ struct FetchTests {
     for name in ["> Host: 127.0.0.1", "> User-Agent: Lastro/", "> Accept: ", "< Location: ", "> Authorization: ***"] {
       #expect(lines.contains { $0.hasPrefix(name) }, "\(name)")
     }
-    // The body has no line end of its own.
+    // The body does not end with a line break.
     let ledger = try #require(lines.firstIndex { $0.hasPrefix("* call") })
     #expect(lines[ledger - 1].isEmpty)
     #expect(!result.errors.contains("secret-token"))

@@ -15,7 +15,7 @@ struct FetchViaTests {
   private let meek: LoopbackMeekServer
   private let obfs4: LoopbackObfs4Server
   private let shadowsocks: LoopbackShadowsocksServer
-  /// A name that no resolver knows: whatever reaches the server was asked of a proxy.
+  /// A URL whose host name cannot be resolved, so a request can reach the server only through a proxy.
   private var url: String { "https://far.invalid:\(server.port)/" }
 
   init() throws {

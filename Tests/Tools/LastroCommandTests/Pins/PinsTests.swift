@@ -193,7 +193,7 @@ struct PinsTests {
     #expect(try await found("root.der").map { $0["pin"] as? String } == [root])
     let text = try await Lastro.run(["pins", "--cert", lab.directory.file("backup.csr")]).text
     #expect(text.contains("not verified: from files\n  request       in ") && text.contains(pin), "\(text)")
-    // One key alone: the policy says so, so that it can be read.
+    // With a single key, the policy must not enforce a backup pin. Otherwise it could not be read back.
     #expect(text.contains("\"enforceBackupPin\" : false") && text.contains("enforceBackupPin: false)"))
   }
 

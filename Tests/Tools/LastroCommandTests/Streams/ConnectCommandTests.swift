@@ -42,7 +42,7 @@ struct ConnectCommandTests {
       ["connect", "127.0.0.1:\(nginx.ports.plain)"], input: Self.request("localhost"))
     #expect(plain.status == 0, "\(plain.errors)")
     #expect(plain.text.hasPrefix("HTTP/1.1 "), "\(plain.text)")
-    // nginx sends no close_notify to a client that was first to send its own.
+    // nginx sends no close_notify after it has received one, so the input stays open.
     let tls = try await Lastro.run(
       ["connect", "--tls", "--cacert", nginx.certificates.authority, "localhost:\(nginx.ports.tlsHTTP1)"],
       input: Self.request("localhost"), endsInput: false)
@@ -114,7 +114,7 @@ struct ConnectCommandTests {
 
   @Test("a first proxy that is not there says that it is the proxy; of a chain, the hop that refused says so")
   func whichHop() async throws {
-    // None that the kernel gives to a server of another test meanwhile.
+    // A port that the kernel does not assign to a server of another test meanwhile.
     let port = try Loopback.freePort()
     let socks = try Peers.dante.port, http = try Peers.squid.port
     let cases: [(via: [String], words: String, parts: [String])] = [
@@ -166,7 +166,7 @@ struct ConnectCommandTests {
     for value in ["0", "-1", "nan", "100000"] {
       #expect(try await Lastro.run(via + [value]).status == 64, "\(value)")
     }
-    // A server that goes on is listened to.
+    // The program reads until the server ends the stream, long before the linger time passes.
     let echo = try Self.echo(nil)
     let plain = try await Lastro.run(["connect", "127.0.0.1:\(echo.port)", "--linger", "60"], input: "x")
     #expect(plain.status == 0 && plain.text == "x")

@@ -104,7 +104,7 @@ struct GeminiCommandTests {
       let result = try await Lastro.run(flags)
       #expect(result.status == 0 && result.text == "hello", "\(result.errors)")
     }
-    // The old certificate has ended, and another one is no better for that.
+    // A changed certificate is rejected even if the known one has expired.
     try server.show(try minted(["other.test"]))
     let changed = try await Lastro.run(flags)
     #expect(changed.status == 60 && changed.errors.contains("certificate_changed"), "\(changed.errors)")

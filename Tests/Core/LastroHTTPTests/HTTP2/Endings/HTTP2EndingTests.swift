@@ -14,7 +14,7 @@ struct HTTP2EndingTests {
     ("broken", .broken(violation)), ("lost", .lost(.closed(nil))),
   ]
 
-  /// Every cell: how far request and answer had come, and what ended the stream.
+  /// Every combination of the progress of request and answer with the event that ends the stream.
   static let table = """
     request answer  done  noError  refused  http1    calm    goAway   broken lost
     queued  waiting whole unsent   unsent   unsent   unsent  unsent   broken unsent

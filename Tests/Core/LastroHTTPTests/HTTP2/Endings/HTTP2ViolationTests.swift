@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroHTTP
 
-/// The violations that streams, connections and requests end with: their texts name the limit that was exceeded.
+/// The violations that end streams, connections and requests. Their texts name the exceeded limit.
 @Suite("Violations of HTTP/2")
 struct HTTP2ViolationTests {
   @Test("A response beyond a limit breaks its stream, and the violation names the limit")

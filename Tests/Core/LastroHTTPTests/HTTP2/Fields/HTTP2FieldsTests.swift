@@ -88,7 +88,7 @@ struct HTTP2FieldsTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  /// Header blocks as a server reads them, by the tables of one connection.
+  /// A reader of header blocks as in a server, with the compression tables of one connection.
   private final class ServerReader {
     private let decoder: OpaquePointer
     private var lines: [String] = []
@@ -162,7 +162,7 @@ struct HTTP2FieldsTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  /// A field that alone is too large.
+  /// Adds a field that exceeds the limit by itself.
   private static func addLarge(to fields: inout HTTP2Fields) throws {
     try [UInt8](repeating: 0x76, count: HTTP2Fields.maximumBytes).withUnsafeBufferPointer {
       try fields.add("x-large", $0)

@@ -7,7 +7,7 @@ import Testing
 struct BandwidthEstimateTests {
   private let start = 1_000 * HTTP2Time.second
 
-  /// Measures once, a delay after the last time.
+  /// Measures once, a delay after the previous measurement.
   private func measure(
     _ estimate: inout BandwidthEstimate, _ now: inout UInt64, bytes: Int, roundTrip: UInt64, isRead: Bool = true
   ) -> Bool {

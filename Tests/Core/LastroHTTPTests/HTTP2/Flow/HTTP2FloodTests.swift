@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A server that floods an HTTP/2 connection")
 struct HTTP2FloodTests {
-  /// The connection was ended with GOAWAY, and every stream told.
+  /// Asserts that the connection ended with GOAWAY and that every stream ended.
   private func expectEnd(
     _ lab: SessionLab, _ kind: HTTP2Violation.Kind, _ text: String,
     code: HTTP2ErrorCode = .enhanceYourCalm, location: SourceLocation = #_sourceLocation
@@ -91,7 +91,7 @@ struct HTTP2FloodTests {
     #expect(lab.frames(.resetStream, on: 1).map(\.number) == [HTTP2ErrorCode.enhanceYourCalm.rawValue])
     lab.receive([.head(200, on: 3, ends: true)])
     #expect(lab.ending(other) == .whole && lab.session.loss == nil)
-    // The stream is over: its frames cost their bytes.
+    // The stream is closed, so its frames count toward the budget of idle bytes.
     for _ in 0..<2_000 where lab.session.loss == nil { lab.receive([WireFrame](repeating: frame, count: 100)) }
     expectEnd(lab, .idleBytes, "the server floods the connection with frames of closed streams, or of unknown types")
   }
@@ -132,7 +132,7 @@ struct HTTP2FloodTests {
     lab.receive([.head(200, on: long.number, ends: true)])
     #expect(lab.ending(long) == .whole && lab.session.loss == nil)
     #expect(!lab.session.isClosedToRequests)
-    // One that has begun to answer does not refuse.
+    // A reset after the beginning of an answer does not count as a refusal.
     for _ in 0...HTTP2FloodGuard.resets.burst where lab.session.freeStreams > 0 {
       let stream = try lab.open()
       lab.receive([.head(200, on: stream.number), .reset(7, on: stream.number)])
@@ -165,13 +165,13 @@ struct HTTP2FloodTests {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
     let other = try lab.open()
-    // One field of more than 64 KiB costs the connection.
+    // A single field of more than 64 KiB would end the connection, so each field is smaller.
     let fields = [60_000, 60_000, 60_000, 60_000, 28_000].map { ("x", String(repeating: "v", count: $0)) }
     lab.receive(WireFrame.blocks(WireFrame.block([(":status", "200")] + fields), on: 1))
     #expect(lab.ending(stream) == .broken(HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes")))
     lab.receive([.head(200, on: 3, ends: true)])
     #expect(lab.ending(other) == .whole)
-    // Trailers count with the head.
+    // Trailers count toward the same limit as the head.
     let trailers = try lab.open()
     lab.receive(
       WireFrame.blocks(WireFrame.block([(":status", "200")] + fields.dropLast()), on: 5)
@@ -208,7 +208,7 @@ struct HTTP2FloodTests {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
     let other = try lab.open()
-    // One entry of 4,000 bytes for the table (RFC 7541 §6.2.1), and references to it of a byte each.
+    // The block adds one table entry of 4,000 bytes (RFC 7541 §6.2.1), followed by references of one byte each.
     let entry = WireFrame.block([("x", String(repeating: "v", count: 4_000))])
     let block =
       WireFrame.block([(":status", "200")]) + [0x40] + entry.dropFirst() + [UInt8](repeating: 0xBE, count: 9_000)
@@ -262,7 +262,7 @@ struct HTTP2FloodTests {
     frames.append(
       WireFrame(type: 9, flags: WireFrame.endHeaders, stream: 1, payload: Array(fields[(size * count)...])))
     #expect(frames.count == count + 1)
-    // In single bytes, because nghttp2 counts parts of frames.
+    // The test passes single bytes, because nghttp2 counts parts of frames.
     for byte in frames.flatMap(\.bytes) where lab.session.loss == nil { lab.receive([byte]) }
     if count == 16 {
       #expect(lab.head(stream)?.fields.count == 17)
@@ -313,7 +313,7 @@ struct HTTP2FloodTests {
     lab.session.reset(stream)
     lab.send()
     let frame = WireFrame.data([UInt8](repeating: 1, count: 16_384), on: 1)
-    // What its window allowed may still be under way.
+    // As many bytes as the window allowed may still be in flight.
     for _ in 0..<64 { lab.receive([frame]) }
     #expect(lab.session.loss == nil)
     for _ in 0..<5 where lab.session.loss == nil { lab.receive([frame]) }
@@ -326,7 +326,7 @@ struct HTTP2FloodTests {
     lab.receive([.settings([(UInt16, UInt32)](repeating: (4, 65_535), count: 33))])
     #expect(lab.violation?.kind == .connection)
     let silent = try SessionLab.ready()
-    // Without anything being sent, its answers would pile up.
+    // This client sends nothing, so its answers pile up.
     let bytes = [WireFrame](repeating: .ping(), count: 1_000).flatMap(\.bytes)
     bytes.withUnsafeBytes { silent.session.receive($0, now: silent.now) }
     #expect(silent.session.loss == nil)

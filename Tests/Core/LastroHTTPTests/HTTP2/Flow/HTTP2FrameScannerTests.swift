@@ -57,7 +57,7 @@ struct HTTP2FrameScannerTests {
   }
 }
 
-/// A frame as it goes over the wire, legal or not.
+/// A frame as it is sent, valid or not.
 struct WireFrame: Equatable {
   var type: UInt8
   var flags: UInt8 = 0
@@ -85,7 +85,7 @@ struct WireFrame: Equatable {
     Self(type: 0, flags: ends ? endStream : 0, stream: stream, payload: Array(bytes))
   }
 
-  /// A whole block, as literals that enter no table and are not Huffman coded.
+  /// Returns a frame with a whole header block, as literals that enter no table and are not Huffman coded.
   static func headers(_ fields: [(String, String)], on stream: Int32, ends: Bool = false) -> Self {
     Self(type: 1, flags: endHeaders | (ends ? endStream : 0), stream: stream, payload: block(fields))
   }
@@ -100,7 +100,7 @@ struct WireFrame: Equatable {
     fields.flatMap { [0] + string($0.0) + string($0.1) }
   }
 
-  /// RFC 7541 §5.1 and §5.2.
+  /// Encodes a string literal (RFC 7541 §5.1 and §5.2).
   private static func string(_ text: String) -> [UInt8] {
     var rest = text.utf8.count
     guard rest >= 127 else { return [UInt8(rest)] + Array(text.utf8) }
@@ -142,12 +142,12 @@ struct WireFrame: Equatable {
   }
 }
 
-/// Takes frames out of bytes that come in pieces.
+/// A parser that extracts frames from bytes that arrive in pieces.
 struct WireFrameParser {
   private var bytes: [UInt8] = []
   var hasPreface: Bool
 
-  /// - Parameter hasPreface: whether a client's preface comes first.
+  /// - Parameter hasPreface: whether a client's preface precedes the frames.
   init(hasPreface: Bool = true) { self.hasPreface = hasPreface }
 
   static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)

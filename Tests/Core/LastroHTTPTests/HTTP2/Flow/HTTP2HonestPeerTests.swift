@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroHTTP
 
-/// Frames that look like a flood when they are only counted, and that servers in use send for good reasons.
+/// Frame sequences that would look like a flood by their number alone, and that real servers send for good reasons.
 @Suite("A busy but lawful HTTP/2 server")
 struct HTTP2HonestPeerTests {
   @Test(
@@ -175,7 +175,7 @@ struct HTTP2HonestPeerTests {
 }
 
 extension WireFrame {
-  /// A header block as HEADERS and CONTINUATION frames.
+  /// Splits a header block into HEADERS and CONTINUATION frames.
   static func blocks(_ block: [UInt8], on stream: Int32, size: Int = 16_384) -> [Self] {
     stride(from: 0, to: block.count, by: size).map { start in
       let end = min(start + size, block.count)

@@ -8,8 +8,9 @@ import Testing
 struct HTTP2LivenessTests {
   private let start = 1_000 * HTTP2Time.second
 
-  /// The PINGs that wait for an answer, and what each event does then: `ping` asks for one, `reset` ends the waiting,
-  /// `later` postpones it, `.` does nothing. A PING is `queued` when it had not left at the latest look.
+  /// The PINGs that wait for an answer, and the result of each event in that state: `ping` requests a PING, `reset`
+  /// ends the wait, `later` postpones it, `.` has no effect. A PING is `queued` if it had not been sent at the latest
+  /// check.
   static let table = """
     waits for       request read  probe early delivered moving stuck
     nothing         .       -     ping  .     .         .      .
@@ -28,7 +29,7 @@ struct HTTP2LivenessTests {
     if state.hasPrefix("request") || state.hasPrefix("both") { _ = machine.willRequest(now: start) }
     if state.hasPrefix("probe") || state.hasPrefix("both") { _ = machine.probe(now: start) }
     if state.hasSuffix("queued") {
-      // At the first look the PING still waited behind other bytes.
+      // At the first check the PING was still queued behind other bytes.
       _ = machine.due(now: start + limits.answer, output: .moving)
       _ = machine.due(now: start + limits.answer, output: .moving)
     }

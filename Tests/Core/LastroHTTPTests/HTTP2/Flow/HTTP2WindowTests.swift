@@ -26,13 +26,14 @@ struct HTTP2WindowTests {
     lab.session.consumed(600_000, on: stream)
     #expect(lab.send() == [.windowUpdate(600_000, on: 1)])
     #expect(lab.session.unreadBytes == (1 << 20) - 600_000)
-    // More than was received is not given back.
+    // The session never gives back more bytes than it received.
     lab.session.consumed(10 << 20, on: stream)
     lab.session.consumed(1, on: stream)
     #expect(lab.session.unreadBytes == 0)
     let others = try (0..<8).map { _ in try lab.open() }
     for other in others { lab.receive([.head(200, on: other.number)] + piece(1 << 20, on: other.number)) }
-    // Nine MiB came, and none of the eight was read: half of the connection's window is given back all the same.
+    // Nine MiB arrived, and no data of the eight streams was read. The session still gives half of the connection's
+    // window back.
     #expect(lab.frames(.windowUpdate, on: 0).count == 1)
     #expect(lab.session.loss == nil)
   }
@@ -43,7 +44,7 @@ struct HTTP2WindowTests {
     lab.reads = false
     let stream = try lab.open()
     lab.receive([.head(200, on: 1)] + piece((1 << 20) + 1, on: 1))
-    // Later versions of nghttp2 end the connection for it.
+    // Later versions of nghttp2 close the connection in this case.
     let violation = HTTP2Violation(.flowControl, "the server sent more than the stream's window allows")
     if lab.session.loss == nil {
       #expect(lab.ending(stream) == .broken(violation))
@@ -67,7 +68,8 @@ struct HTTP2WindowTests {
       lab.now += HTTP2Time.millisecond
       let streams = try (0..<50).map { _ in try lab.open() }
       let answers = streams.flatMap { [.head(200, on: $0.number)] + piece(20_000, on: $0.number, ends: true) }
-      // A server that the connection's window held up could not send: what comes is within what was given back.
+      // A server that the connection's window blocks could not send. The bytes stay within the credit that was given
+      // back.
       lab.receive(answers)
       whole += streams.count { lab.ending($0) == .whole }
       lab.forget()
@@ -90,7 +92,7 @@ struct HTTP2WindowTests {
       try #require(lab.session.open(try SessionLab.request(), now: lab.now))
     }
     lab.send()
-    // The windows were made smaller, before the streams for which they count went out.
+    // The windows became smaller before the streams that they apply to were opened.
     let windows = lab.frames(.settings).map { WireFrame.settings([(4, 65_535)]) == $0 }
     #expect(windows.last == true)
     lab.receive([.settingsAck])
@@ -105,7 +107,7 @@ struct HTTP2WindowTests {
     #expect(lab.session.openStreams == 1 && lab.session.loss == nil)
   }
 
-  /// A stream's window is 1 MiB at first, and the bound of all a little above 15 MiB.
+  /// A configuration with an initial stream window of 1 MiB, and a total bound of a little more than 15 MiB.
   private static let bounded: HTTP2Configuration = {
     var configuration = HTTP2Configuration()
     configuration.connectionWindow = 1 << 20
@@ -135,7 +137,7 @@ struct HTTP2WindowTests {
       }
     }
     if isAcknowledged {
-      // Its windows are small to nghttp2, too.
+      // The stream windows in nghttp2 are small as well.
       #expect(largest <= 99 * 65_535)
     } else {
       #expect(largest <= Self.bounded.mostUnreadBytes && largest > Self.bounded.mostUnreadBytes - 16_384)
@@ -154,7 +156,7 @@ struct HTTP2WindowTests {
     let first = try lab.open()
     lab.receive([.head(200, on: first.number)] + piece(1 << 20, on: first.number))
     let second = try lab.open()
-    // As many streams as there may be, while the second's whole window is under way.
+    // The client opens the maximum number of streams while the second stream's whole window is in flight.
     let others = try (0..<98).map { _ in try lab.open() }
     lab.receive([.head(200, on: second.number)] + piece(1 << 20, on: second.number))
     acknowledge(lab)
@@ -185,7 +187,7 @@ struct HTTP2WindowTests {
     #expect(window(16 << 20, 100_000) == 65_535)
     #expect(window(16 << 20, 4, unread: 60 << 20) == 1 << 20)
     #expect(window(16 << 20, 1, unread: 70 << 20) == 65_535)
-    // Whatever was unread, all together keep little more than the limit.
+    // Whatever the number of unread bytes, all streams together keep little more than the limit.
     for unread in stride(from: 0, to: 64 << 20, by: 1 << 20) {
       for streams in 1...100 {
         let sum = unread + streams * window(16 << 20, streams, unread: unread > 16 << 20 ? unread : 0)
@@ -201,7 +203,7 @@ struct HTTP2WindowTests {
     lab.receive([.head(200, on: 1)])
     var windows: [UInt32] = []
     var window = 1 << 20
-    // A link that delivers a window in each round trip of 50 ms.
+    // The link delivers a full window in each round trip of 50 ms.
     for _ in 0..<40 {
       lab.receive(piece(min(window, 4 << 20), on: 1))
       lab.now += 50 * HTTP2Time.millisecond

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("An answer that breaks HTTP/2")
 struct HTTP2BrokenAnswerTests {
-  /// What loses the stream, and why.
+  /// The answers that break the stream, and the kind of violation.
   static let streams: [(String, [WireFrame], HTTP2Violation.Kind)] = [
     ("a name in upper case", [.headers([(":status", "200"), ("Bad", "x")], on: 1, ends: true)], .field),
     ("a control character", [.head(200, [("x", "a\u{1}b")], on: 1, ends: true)], .field),
@@ -80,7 +80,7 @@ struct HTTP2BrokenAnswerTests {
     #expect(violation.kind == .contentLength)
   }
 
-  /// What loses the connection.
+  /// The answers that break the connection.
   static let connections: [(String, [WireFrame])] = [
     ("a body without a head", [.data([1], on: 1)]),
     ("a body of no bytes without a head", [.data([], on: 1)]),
@@ -117,7 +117,7 @@ struct HTTP2BrokenAnswerTests {
     }
     #expect(lab.frames(.goAway).count == 1)
     #expect(lab.session.wantsClose && lab.session.openStreams == 0 && lab.session.freeStreams == 0)
-    // Nothing is read any more.
+    // The session no longer reads any bytes.
     lab.forget()
     lab.receive([.head(200, on: 3, ends: true)])
     #expect(lab.told.isEmpty)

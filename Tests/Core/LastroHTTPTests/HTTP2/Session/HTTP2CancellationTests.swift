@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A stream that its owner gives up")
 struct HTTP2CancellationTests {
-  /// The frames of an exchange; the stream is given up before one of them.
+  /// The frames of an exchange. The stream is cancelled before one of them.
   private static let answer: [WireFrame] = [
     .head(103, on: 1), .head(200, on: 1), .data("a".utf8, on: 1), .windowUpdate(5, on: 1), .data("b".utf8, on: 1),
     .headers([("x", "y")], on: 1, ends: true),
@@ -93,7 +93,7 @@ struct HTTP2CancellationTests {
     lab.drain(bytes)
     #expect(lab.told == [.head(other, .http2(200)), .closed(other, .whole)])
     #expect(lab.bodies == [3: Array("c".utf8)])
-    // It was whole: there is nothing to be reset on the wire.
+    // The exchange was complete, so no reset is sent.
     lab.send()
     #expect(lab.frames(.resetStream).isEmpty)
   }

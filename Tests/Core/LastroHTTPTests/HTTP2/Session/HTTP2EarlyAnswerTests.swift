@@ -21,7 +21,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.bodies[1] == Array("no".utf8))
     #expect(lab.ending(stream) == .whole)
     #expect(sent == 1 && lab.frames(.data).isEmpty)
-    // Without its own, the server is told by ours that no more will come; beside its own, ours may be left out.
+    // If the server sent no reset, our reset tells it that no more data follows. If it sent one, ours may be omitted.
     let resets = lab.frames(.resetStream).map(\.number)
     #expect(resets == [0] || reset == .sameSegment && resets.isEmpty)
     #expect(lab.session.openStreams == 0 && lab.session.loss == nil)

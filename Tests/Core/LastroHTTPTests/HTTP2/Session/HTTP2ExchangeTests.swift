@@ -153,8 +153,8 @@ struct HTTP2ExchangeTests {
       _ = lab.session.open(head, now: lab.now)
     }
     let blocks = lab.send().map(\.payload)
-    // Never indexed (RFC 7541 §6.2.3), `authorization` being entry 23 of the static table; the other field is known
-    // the second time.
+    // The field is never indexed (RFC 7541 §6.2.3); `authorization` is entry 23 of the static table. The other field is
+    // in the dynamic table the second time.
     for block in blocks { #expect(block.indices.dropLast().contains { block[$0] == 0x1F && block[$0 + 1] == 0x08 }) }
     #expect(blocks[1].count < blocks[0].count - 8)
   }
@@ -179,7 +179,7 @@ struct HTTP2ExchangeTests {
       provided += count
       wide.send()
     }
-    // The connection's window holds: 65,535 bytes went out, and 64 KiB are kept.
+    // The connection's window limits the upload: 65,535 bytes were sent, and 64 KiB are buffered.
     #expect(wide.frames(.data).reduce(0) { $0 + $1.payload.count } == 65_535)
     #expect(wide.session.room(on: large) == 0)
     #expect(provided == 65_535 + 65_536)
@@ -298,24 +298,24 @@ struct HTTP2ExchangeTests {
   }
 }
 
-/// A session, what it told, and the frames that it sent.
+/// A session, the events that it reported, and the frames that it sent.
 final class SessionLab {
   let session: HTTP2Session
   var now: UInt64 = 1_000 * HTTP2Time.second
   private(set) var told: [HTTP2Event] = []
   private(set) var bodies: [Int32: [UInt8]] = [:]
   private(set) var sent: [WireFrame] = []
-  /// Whether what is read is given back at once.
+  /// Whether the credit for read bytes is given back at once.
   var reads = true
   private var parser = WireFrameParser()
-  /// How much room ``send()`` offers.
+  /// The number of bytes of room that ``send()`` offers.
   var room = 65_536
 
   init(_ configuration: HTTP2Configuration = HTTP2Configuration()) throws {
     session = try HTTP2Session(configuration, now: now)
   }
 
-  /// A session that has exchanged settings with its server.
+  /// Returns a session that has exchanged settings with its server.
   static func ready(
     _ configuration: HTTP2Configuration = HTTP2Configuration(), settings: [(UInt16, UInt32)] = []
   ) throws -> SessionLab {
@@ -330,14 +330,14 @@ final class SessionLab {
     try HTTP2Fields(method: method, scheme: "https", authority: "example.com", path: path)
   }
 
-  /// Opens a stream and sends its head.
+  /// Opens a stream, and sends its head.
   func open(_ method: String = "GET", body: HTTP2RequestBody = .none) throws -> HTTP2Stream {
     let stream = try #require(session.open(try Self.request(method), body: body, now: now))
     send()
     return stream
   }
 
-  /// Opens a stream with a body, all of which is provided and sent as far as windows allow.
+  /// Opens a stream with a body. The whole body is provided, and sent as far as the windows allow.
   func upload(_ count: Int, ends: Bool = true) throws -> HTTP2Stream {
     let stream = try #require(session.open(try Self.request("POST"), body: .stream(length: nil), now: now))
     provide(count, on: stream)
@@ -351,7 +351,7 @@ final class SessionLab {
     [UInt8](repeating: 0x61, count: count).withUnsafeBytes { session.provide($0, on: stream) }
   }
 
-  /// Takes all that is to be sent.
+  /// Returns all frames that the session has to send.
   @discardableResult
   func send() -> [WireFrame] {
     var frames: [WireFrame] = []
@@ -365,7 +365,7 @@ final class SessionLab {
     return frames
   }
 
-  /// Hands bytes over in one piece, and sends what comes of them.
+  /// Passes bytes to the session in one piece, and sends the resulting frames.
   func receive(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { session.receive($0, now: now) }
     drain(bytes)
@@ -374,7 +374,7 @@ final class SessionLab {
 
   func receive(_ frames: [WireFrame]) { receive(frames.flatMap(\.bytes)) }
 
-  /// Takes what is told.
+  /// Reads all events of the session.
   func drain(_ input: [UInt8]) {
     while let event = session.next() {
       guard case .body(let stream, let range) = event else {
@@ -394,7 +394,7 @@ final class SessionLab {
 
   func forget() { (told, sent) = ([], []) }
 
-  /// How a stream ended.
+  /// Returns how a stream ended; `nil` if it has not ended.
   func ending(_ stream: HTTP2Stream) -> HTTP2Ending? {
     let endings = told.compactMap { event -> HTTP2Ending? in
       if case .closed(stream, let ending) = event { ending } else { nil }
@@ -411,7 +411,7 @@ final class SessionLab {
 
   func has(_ event: HTTP2Event) -> Bool { told.contains(event) }
 
-  /// Frames of one type that went out, on one stream if one is named.
+  /// Returns the sent frames of one type, optionally of one stream only.
   func frames(_ type: HTTP2FrameType, on stream: Int32? = nil) -> [WireFrame] {
     sent.filter { $0.type == type.rawValue && (stream == nil || $0.stream == stream) }
   }

@@ -6,9 +6,9 @@ import Testing
 
 @Suite("GOAWAY")
 struct HTTP2GoAwayTests {
-  /// A server that takes some of a hundred uploads, goes away, and answers those that it took.
+  /// Plays a server that receives some of a hundred uploads, sends GOAWAY, and answers the accepted ones.
   ///
-  /// - Parameter frames: how many frames of the client's are read before GOAWAY goes out.
+  /// - Parameter frames: the number of the client's frames that the server reads before it sends GOAWAY.
   private func goAway(after frames: Int, allFrames: inout Int) throws -> (unprocessed: Int, answered: Int) {
     let lab = try SessionLab.ready()
     var streams: [HTTP2Stream] = []
@@ -21,7 +21,7 @@ struct HTTP2GoAwayTests {
     }
     let sent = lab.send().filter { $0.stream != 0 }
     allFrames = sent.count
-    // Each whole request that came before is processed, and those whose head came are named.
+    // GOAWAY names the last stream whose head arrived. The server processes every complete request up to that stream.
     let seen = sent.prefix(frames)
     let last = seen.map(\.stream).max() ?? 0
     lab.receive([.goAway(last: last)])

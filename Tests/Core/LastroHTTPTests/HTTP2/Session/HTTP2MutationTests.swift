@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Answers with bytes changed at random")
 struct HTTP2MutationTests {
-  /// The same numbers in each run (xorshift).
+  /// A generator that yields the same numbers in each run (xorshift).
   private struct Generator: RandomNumberGenerator {
     var state: UInt64
 
@@ -27,7 +27,7 @@ struct HTTP2MutationTests {
     .head(204, on: 11, ends: true),
   ].flatMap(\.bytes)
 
-  /// Changes, drops, doubles and inserts bytes.
+  /// Changes, removes, duplicates and inserts bytes.
   private func mutate(_ bytes: [UInt8], _ generator: inout Generator) -> [UInt8] {
     var result = bytes
     for _ in 0..<Int.random(in: 1...6, using: &generator) {

@@ -6,14 +6,14 @@ import Testing
 
 @Suite("What is read in parts")
 struct HTTP2SplitTests {
-  /// What a session tells of an input and sends, whatever the parts in which it came.
+  /// The events and frames that result from an input. They must not depend on the pieces in which it arrived.
   private struct Trace: Equatable {
     var told: [HTTP2Event]
     var bodies: [Int32: [UInt8]]
     var sent: [WireFrame]
   }
 
-  /// Answers of all kinds to eleven requests, among them uploads, and their connection's end.
+  /// The answers to eleven requests, of all kinds and including uploads, and the end of their connection.
   private static let input: [UInt8] = {
     let large = [("x-large", String(repeating: "v", count: 40_000))]
     let block = WireFrame.block([(":status", "200"), ("x-a", "1")] + large)
@@ -54,8 +54,8 @@ struct HTTP2SplitTests {
     lab.send()
     lab.forget()
     try parts(lab)
-    // Of the body that is longer than was said, as much may be told as came before that is known. A reset may be left
-    // out where the server's own came with what asked for it.
+    // If a body exceeds its announced length, the session may report bytes that arrived before the excess is detected.
+    // A reset may be omitted if the server's own reset arrived with its cause.
     return Trace(
       told: lab.told, bodies: lab.bodies.filter { $0.key != 17 }, sent: lab.sent.filter { $0 != .reset(0, on: 13) })
   }
@@ -85,7 +85,7 @@ struct HTTP2SplitTests {
   @Test("split at any byte tells the same")
   func everySplit() throws {
     let whole = sorted(try trace { $0.receive(Self.input) })
-    // Within the large head each 97th byte, elsewhere each.
+    // The test splits at every position, but within the large head only at each 97th.
     let large = Self.input.count - 42_000..<Self.input.count - 1_500
     for split in 1..<Self.input.count where !large.contains(split) || split % 97 == 0 {
       let parts = sorted(
@@ -100,7 +100,7 @@ struct HTTP2SplitTests {
     }
   }
 
-  /// The order among streams may differ where one stream's end waits for what is sent.
+  /// Sorts the events by stream. The order among streams may differ if one stream's end waits for output.
   private func sorted(_ trace: Trace) -> Trace {
     func number(_ event: HTTP2Event) -> Int32 { event.stream?.number ?? 0 }
     var result = trace

@@ -17,13 +17,13 @@ struct CacheTestsTests {
   /// Required cases that do not pass, each with its reason.
   static let deviations: [String: String] = [:]
 
-  /// Those that others rest on, or that the cache is for, and that are not required.
+  /// Cases that are not required, but that other cases depend on or that the cache exists for.
   static let wanted: Set<String> = [
     "freshness-none", "freshness-max-age", "freshness-expires-future", "vary-match", "vary-2-match", "vary-3-match",
     "stale-while-revalidate", "stale-close", "partial-store-complete-reuse-partial",
   ]
 
-  /// Over the engine, too.
+  /// Required cases that fail when requests go through the engine, each with its reason.
   static let deviationsOverTheEngine = [
     "headers-store-Transfer-Encoding": "a transfer coding that is not known is refused (RFC 9112 §7.4)"
   ]
@@ -61,7 +61,7 @@ struct CacheTestsTests {
     }
     var configuration = CurlConfiguration()
     configuration.connection.proxy = .none
-    // A coding that is not known is the suite's, and none of the engine's affair.
+    // The suite uses codings that the engine does not know. It must not try to decode them.
     configuration.decompresses = false
     let engine = try CurlTransport(configuration)
     let failures = await Self.failures(tests) { origin in
@@ -84,7 +84,7 @@ struct CacheTestsTests {
     return failed
   }
 
-  /// What each case that does not pass says.
+  /// Runs the cases, and returns the failure of each case that does not pass, by the case's identifier.
   private static func failures(
     _ tests: [CacheTestCase], over base: (CacheTestOrigin) -> any Transport
   ) async -> [String: String] {
@@ -94,7 +94,7 @@ struct CacheTestsTests {
         failures[test.id] = (failure.isSetup ? "not set up: " : "") + failure.text
       }
     }
-    // A case fails with any that it depends on.
+    // A case fails if any case that it depends on fails.
     var isChanged = true
     while isChanged {
       isChanged = false
@@ -108,7 +108,7 @@ struct CacheTestsTests {
   }
 }
 
-/// Sends everything to one port.
+/// A transport that sends every request to one port.
 private struct Redirected: Transport {
   let base: CurlTransport
   let port: Int
@@ -121,9 +121,9 @@ private struct Redirected: Transport {
   }
 }
 
-/// A case of http-tests/cache-tests: requests in order, and what is expected of each.
+/// A case of http-tests/cache-tests: requests in order, and the expected outcome of each.
 struct CacheTestCase: Sendable {
-  /// One request, and how the origin answers it.
+  /// A request, and the origin's response to it.
   struct Step: Sendable {
     let values: [String: JSONValue]
 
@@ -158,7 +158,7 @@ struct CacheTestCase: Sendable {
     var tests: [Test]
   }
 
-  /// Those for a private cache.
+  /// Returns the cases that apply to a private cache.
   static func all() throws -> [CacheTestCase] {
     let suites = try JSONDecoder().decode(
       [Suite].self, from: ConformanceData.file("cache-tests/cache-tests.json"))
@@ -175,13 +175,13 @@ extension JSONValue {
   var int: Int64? { if case .integer(let number) = self { number } else { nil } }
 }
 
-/// Answers the requests of one case as the suite's own server does.
+/// An origin that responds to the requests of one case as the suite's own server does.
 final class CacheTestOrigin: Transport {
   struct Seen: Sendable {
     var number: Int
     var method: String
     var fields: HTTPFields
-    /// What its answer had, where the suite compares that.
+    /// The fields of the response that the suite compares.
     var answered: [(name: String, value: String)]
   }
 
@@ -203,7 +203,7 @@ final class CacheTestOrigin: Transport {
     return response
   }
 
-  /// `nil` where it closes the connection.
+  /// Returns the response to a request, or `nil` if the origin closes the connection.
   func answer(_ request: HTTPRequest) -> TransferResponse? {
     let count = seen.count + 1
     let number = request.headerFields[.reqNum].flatMap { Int($0) } ?? count
@@ -287,17 +287,18 @@ extension HTTPField.Name {
   static let requestNumbers = Self.of("Request-Numbers")
 }
 
-/// Runs one case, on a clock of its own, with an empty cache.
+/// A run of one case, on a clock of its own, with an empty cache.
 struct CacheTestRun {
-  /// Why it did not pass. `isSetup` where it could not be set up, which the suite tells from a failure.
+  /// The reason why a case did not pass. `isSetup` is set if the case could not be set up, which the suite does not
+  /// count as a failure.
   struct Failure: Error {
     var isSetup: Bool
     var text: String
   }
 
-  /// `nil` where it passes.
+  /// Runs a case, and returns its failure, or `nil` if it passes.
   ///
-  /// - Parameter base: what carries the requests to the origin. Default: nothing is between.
+  /// - Parameter base: the transport that carries the requests to the origin. Default: the origin itself.
   static func failure(
     of test: CacheTestCase, over base: (CacheTestOrigin) -> any Transport = { $0 }
   ) async -> Failure? {
@@ -330,7 +331,7 @@ struct CacheTestRun {
       let answer = try await send(step, index + 1, after: answers.last ?? nil)
       answers.append(answer)
       try check(answer, step, index + 1)
-      // What is validated behind an answer does not take three seconds.
+      // Background revalidations take less than three seconds: let them finish before the clock advances.
       await cache.finishRevalidations()
       if step.values["pause_after"] != nil { clock.advance(by: .seconds(3)) }
     }
@@ -357,7 +358,7 @@ struct CacheTestRun {
     do throws(TransportError) {
       return try await transport.execute(TransferRequest(testing: request))
     } catch {
-      // A client that gets no answer has none to look at.
+      // An expected status of null means that the client gets no response.
       guard step.values["expected_status"] == .null else { throw Failure(isSetup: false, text: "\(error)") }
       return nil
     }
@@ -419,7 +420,7 @@ struct CacheTestRun {
     }
   }
 
-  /// A number in a field of a date counts from when the origin answered.
+  /// Returns the expected text of a number: in a date field, the number counts from the time of the origin's response.
   private func expected(_ name: String, _ number: Int64, _ fields: HTTPFields) -> String {
     guard ["date", "expires", "last-modified"].contains(name.lowercased()) else { return "\(number)" }
     return HTTPDate.text(number + (fields[.serverNow].flatMap { Int64($0) } ?? 0))
@@ -436,7 +437,7 @@ struct CacheTestRun {
     }
   }
 
-  /// What the origin saw, against what it was to see.
+  /// Compares the requests that the origin received with those that the case expects.
   private func checkRequests(_ answers: [TransferResponse?]) throws {
     var index = 0
     for (number, step) in test.steps.enumerated() {
@@ -472,7 +473,7 @@ struct CacheTestRun {
 }
 
 extension TransferRequest {
-  /// As a stack would hand it over.
+  /// Creates the transfer request that a stack would make of a request.
   init(testing request: ResourceRequest) {
     self.init(head: request.head, body: request.body, connection: request.options.connection)
     layerUses = request.options.layerUses

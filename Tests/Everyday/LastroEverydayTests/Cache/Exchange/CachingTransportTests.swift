@@ -70,7 +70,7 @@ struct CachingTransportTests {
   func modes() async throws {
     let world = CacheWorld(Self.fresh)
     #expect(try await world.get { $0.cache = .onlyStored }.status == 504)
-    // Nor is the server asked for what no cache answers, or goes past it.
+    // Requests that a cache cannot answer, or that bypass it, are not sent to the server either.
     let post = try await world.get(method: .post) { $0.cache = .onlyStored }
     #expect(post.status == 504 && post.report?.description == "Lastro")
     #expect(try await world.get(body: .init(source: .bytes(Data("a".utf8)))) { $0.cache = .onlyStored }.status == 504)
@@ -202,7 +202,7 @@ struct CachingTransportTests {
     try await world.get("https://example.com/gzip")
     let forwarded = try await world.get("https://example.com/gzip", fields: [.range: "bytes=2-4"])
     #expect(forwarded.report?.forwardReason == .partial && world.transfers == 3)
-    // The 206 did not take the place of the whole.
+    // The 206 did not replace the complete response.
     #expect(try await world.get("https://example.com/gzip").status == 200)
     #expect(world.transfers == 3)
   }
@@ -238,7 +238,7 @@ struct CachingTransportTests {
       } else {
         #expect(try await world.get().outcome == .staleServed)
       }
-      // A server that must not be asked is no server that cannot be reached.
+      // An untrusted server does not count as unreachable, so no stale response is used.
       await #expect(throws: (any Error).self) { try await world.get() }
     }
   }
@@ -360,7 +360,7 @@ struct CacheWorld {
     stack = TransportNetworkStack(transport: origin, configuration: configuration)
   }
 
-  /// An origin that answers the same with the number of the request in the body.
+  /// Creates a world whose origin responds with the same fields each time, and with the request's number in the body.
   init(
     store: any HTTPCacheStore = MemoryCacheStore(), policy: HTTPCachePolicy = HTTPCachePolicy(), _ fields: HTTPFields
   ) {
@@ -379,7 +379,7 @@ struct CacheWorld {
     static func == (lhs: Self, rhs: Self) -> Bool { lhs.status == rhs.status && lhs.body == rhs.body }
   }
 
-  /// Fetches, whatever the status.
+  /// Fetches a URL, and accepts every status.
   @discardableResult
   func get(
     _ url: String = "https://example.com/a", method: HTTPRequest.Method = .get, fields: HTTPFields = [:],
@@ -413,6 +413,6 @@ extension CacheWorld.Got {
 }
 
 extension HTTPField.Name {
-  /// A name that is one.
+  /// Returns the field name of a text that is known to be valid.
   static func of(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .accept }
 }

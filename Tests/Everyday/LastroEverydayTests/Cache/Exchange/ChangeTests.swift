@@ -13,7 +13,7 @@ import Testing
 struct ChangeTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60"]
 
-  /// What makes what is kept of a URL untrue.
+  /// A change that invalidates the responses stored for a URL.
   enum Change: CaseIterable {
     case put, remove, removeAll
 
@@ -85,7 +85,7 @@ struct ChangeTests {
 struct CodingTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60", .contentEncoding: "gzip"]
 
-  /// The engine leaves a coding alone where the request names one, or a range.
+  /// Responds without decoding if the request names a coding or a range, as the engine does.
   static func answer(_ request: TransferRequest) -> TransferResponse {
     let isRaw = request.head.headerFields[.acceptEncoding] != nil || request.head.headerFields[.range] != nil
     return .answer(200, fields: fields, body: isRaw ? "raw" : "plain")

@@ -14,7 +14,7 @@ import Testing
 struct PrincipalTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60"]
 
-  /// Requests that must not get each other's answers.
+  /// Requests that must not receive each other's responses.
   static let identities: [(name: String, fields: HTTPFields, edit: @Sendable (inout RequestOptions) -> Void)] = [
     ("none", [:], { _ in }),
     ("ann's token", [.authorization: "Bearer ann"], { _ in }),
@@ -131,7 +131,7 @@ struct PrincipalTests {
     try await open.get(fields: [.authorization: "ann"])
     #expect(try await open.get(fields: [.authorization: "bob"]).body == "body 0")
     #expect(try await open.get().body == "body 0")
-    // A cookie is for whom it was set.
+    // A response that sets a cookie is not shared with other users.
     let setting = CacheWorld([.cacheControl: "public, max-age=60", .setCookie: "s=ann"])
     try await setting.get(fields: [.authorization: "ann"])
     #expect(try await setting.get(fields: [.authorization: "bob"]).body == "body 1")
@@ -172,7 +172,7 @@ struct PrincipalTests {
   }
 }
 
-/// Notes what a cache gives it, as text.
+/// A store that records everything the cache passes to it, as text.
 private final class SeeingStore: HTTPCacheStore {
   let memory = MemoryCacheStore()
   let seen = Lock<[String]>([])

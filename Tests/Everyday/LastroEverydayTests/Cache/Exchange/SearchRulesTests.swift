@@ -42,7 +42,7 @@ struct SearchRulesTests {
     try await learn("params=(\"utm\")", "x=1")
     let kept = try await world.get(Self.url("x=1&utm=1")).body
     #expect(try await world.get(Self.url("x=1&utm=2")).body == kept)
-    // Another rule, a change, and the first rule again.
+    // Learn another rule, change a URL, then learn the first rule again.
     try await learn("params=(\"other\")", "x=3")
     try await world.get(Self.url("x=1&utm=9"), method: .put)
     try await learn("params=(\"utm\")", "x=4")

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Equal requests at once are one", .timeLimit(.minutes(5)))
 struct EqualRequestsTests {
-  /// An origin that answers when it is told to.
+  /// A world whose origin responds once the test opens the gate.
   struct Held {
     let gate = Watched(false)
     let world: CacheWorld
@@ -51,7 +51,7 @@ struct EqualRequestsTests {
       for try await got in group { #expect(got.status == 200) }
     }
     #expect(held.world.transfers == 200)
-    // The key is known for it: the next ones do not wait for the first of them.
+    // The cache now knows that the key's responses are not shared: the next requests do not wait for the first of them.
     held.gate.change { $0 = false }
     try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in
       for _ in 0..<5 { group.addTask { try await held.world.get() } }
@@ -59,7 +59,7 @@ struct EqualRequestsTests {
       held.open()
       for try await got in group { #expect(got.report?.isCollapsed == false) }
     }
-    // For a minute.
+    // The cache remembers that for a minute only.
     held.world.clock.advance(by: .seconds(61))
     held.gate.change { $0 = false }
     try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in
@@ -100,7 +100,7 @@ struct EqualRequestsTests {
     #expect(await eventually { held.world.transfers == 1 })
     let follower = Task { try await held.world.get { $0.timeouts = try? Timeouts(total: .seconds(2)) } }
     #expect(await eventually { held.world.cache.waiting == 2 })
-    // The leader's, and the follower's own.
+    // Two limits are pending: the leader's and the follower's.
     try await held.world.clock.waitForLimits(count: 2)
     held.world.clock.advance(by: .seconds(3))
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await follower.value }
@@ -154,7 +154,7 @@ struct EqualRequestsTests {
     }
     try await world.get()
     gate.change { $0 = false }
-    // The key is known for an answer that is not shared, for a minute.
+    // The cache remembers for a minute only that the key's responses are not shared.
     world.clock.advance(by: .seconds(61))
     try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in
       for _ in 0..<2 { group.addTask { try await world.get() } }

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Equal requests at once are one, without a cache", .timeLimit(.minutes(5)))
 struct RequestCollapsingTests {
-  /// A stack over an origin that answers when it is told to.
+  /// A stack over an origin that responds once the test opens the gate.
   struct World {
     let gate = Watched(false)
     let clock = ManualClock()
@@ -54,7 +54,7 @@ struct RequestCollapsingTests {
     }
     try await withThrowingTaskGroup(of: (body: String, report: CacheReport?).self) { group in
       for number in 0..<100 {
-        // What tells traces apart does not tell requests apart.
+        // Requests that differ only in their trace headers are collapsed.
         group.addTask { try await world.get(fields: [.of("traceparent"): "\(number)"]) }
       }
       #expect(await eventually { world.collapsing.waiting == 100 })
@@ -108,7 +108,7 @@ struct RequestCollapsingTests {
     #expect(await eventually { world.collapsing.waiting == 2 })
     world.open()
     #expect(try await Set([both[0].value.body, both[1].value.body]) == ["0", "1"])
-    // A body that is cut: its error has the head.
+    // If the body is truncated, the error carries the response head.
     let cut = World { (_, number) throws(TransportError) in
       var error = TransportError(stage: .response, code: .truncatedBody, message: "cut")
       error.head = HTTPResponse(status: .ok, headerFields: [.setCookie: "s=\(number)"])

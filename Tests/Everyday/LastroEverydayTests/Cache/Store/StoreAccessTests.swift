@@ -24,7 +24,7 @@ struct StoreAccessTests {
   func hangs(call: UnreliableStore.Call) async throws {
     let store = UnreliableStore(hanging: call)
     let world = Self.world(store)
-    // Each call has its turn in one of them.
+    // Each call of the store is made by one of these fetches.
     let fetches = Task {
       var statuses = [try await world.get().status, try await world.get().status]
       world.clock.advance(by: .seconds(61))
@@ -36,7 +36,8 @@ struct StoreAccessTests {
     try await world.clock.waitForLimits(count: 1)
     world.clock.advance(by: .seconds(1))
     #expect(try await fetches.value == [200, 200, 200, 200])
-    // Until the call has returned, it is not asked again, but for the key by which a change forgets what is kept.
+    // The store is not called again until the hung call returns, except for the digest key, which a change needs in
+    // order to remove stored responses.
     #expect(store.hung == (call == .digestKey ? 2 : 1))
     let before = world.transfers
     #expect(try await world.get().status == 200)
@@ -123,7 +124,7 @@ struct StoreAccessTests {
   }
 }
 
-/// Keeps answers in memory, and hangs or fails when it is told to.
+/// A store that keeps responses in memory, and hangs or fails on demand.
 final class UnreliableStore: HTTPCacheStore {
   enum Call: CaseIterable { case digestKey, heads, body, begin, write, commit, freshen, removeAll }
 
@@ -147,7 +148,7 @@ final class UnreliableStore: HTTPCacheStore {
     set { state.change { $0.failsToRemove = newValue } }
   }
 
-  /// Whether bodies are given piece by piece.
+  /// Whether bodies are returned piece by piece.
   var streams: Bool {
     get { state.read { $0.streams } }
     set { state.change { $0.streams = newValue } }
@@ -158,7 +159,7 @@ final class UnreliableStore: HTTPCacheStore {
     set { state.change { $0.hangsInBody = newValue } }
   }
 
-  /// What hangs goes on.
+  /// Lets the hung calls return.
   func release() {
     state.change { state in
       state.hanging = nil
@@ -166,7 +167,7 @@ final class UnreliableStore: HTTPCacheStore {
     }
   }
 
-  /// Also when the task is cancelled, as a disk does.
+  /// Hangs even if the task is cancelled, as a disk does.
   private func hang(until isMet: @escaping @Sendable (State) -> Bool) async {
     let state = state
     await Task.detached { _ = await state.wait(until: isMet) }.value

@@ -11,8 +11,8 @@ import Testing
 
 /// The cases of abarth/http-state, which were made for RFC 6265 (2011).
 ///
-/// Its parser cases have no licence that would let them stand here: they are read from `../shared` where that is, and
-/// are not run elsewhere.
+/// The licence of its parser cases does not allow a copy here. They are read from `../shared` if that exists, and are
+/// skipped otherwise.
 @Suite("http-state", .timeLimit(.minutes(5)))
 struct HTTPStateTests {
   struct Case: Decodable {
@@ -37,7 +37,7 @@ struct HTTPStateTests {
     var expected: String?
   }
 
-  /// What differs, and why.
+  /// Cases in which the jar deviates from the suite, each with its reason.
   private static let deviations = [
     "OPTIONAL_DOMAIN0042": "an empty Domain counts as absent, and the last of a name counts",
     "DISABLED_CHROMIUM0022": "a NUL refuses the line, and does not end the value",
@@ -48,7 +48,7 @@ struct HTTPStateTests {
   private static let base = "http://home.example.org:8888"
 
   private static func outcome(of one: Case) throws -> String {
-    // Dates in the suite lie on both sides of 2011.
+    // The suite's dates lie before and after 2011, so the jar's clock is set to the start of that year.
     let jar = TestJar(at: 1_293_840_000)
     try jar.jar.receive(one.received, from: base + "/cookie-parser?" + one.test.lowercased())
     let target = one.sentTo ?? "/cookie-parser-result?" + one.test.lowercased()
@@ -88,7 +88,7 @@ struct HTTPStateTests {
     #expect(CookieDate.seconds(one.test.utf8) == expected, "\(one.test)")
   }
 
-  /// Comments stand in front of the array.
+  /// Decodes the date cases, without the comment lines in front of the array.
   private static func dateCases(_ data: Data) throws -> [DateCase] {
     let lines = String(decoding: data, as: UTF8.self).split(separator: "\n").filter { !$0.hasPrefix("//") }
     return try JSONDecoder().decode([DateCase].self, from: Data(lines.joined(separator: "\n").utf8))

@@ -7,10 +7,10 @@ import Testing
 @testable import Lastro
 @testable import LastroEveryday
 
-/// The rules of draft-ietf-httpbis-rfc6265bis §5.7 for what a server sets, one by one.
+/// The rules of draft-ietf-httpbis-rfc6265bis §5.7 for the cookies that a server sets, one by one.
 @Suite("What a jar takes", .timeLimit(.minutes(5)))
 struct CookieAdmissionTests {
-  /// A line, where it came from, and why it is refused; `nil` where it is taken.
+  /// A line, the URL that it came from, and the reason why it is refused; `nil` if it is accepted.
   struct Case: Sendable, CustomTestStringConvertible {
     var line: String
     var url = "https://www.example.com/"
@@ -203,13 +203,13 @@ struct TestJar {
 
   func advance(by more: TimeInterval) { seconds.withLock { $0 += more } }
 
-  /// The outcome of one line.
+  /// Receives one line, and returns its outcome.
   @discardableResult
   func set(_ line: String, from url: String = "https://www.example.com/") throws -> CookieVerdict.Outcome? {
     try jar.receive([line], from: url).first?.outcome
   }
 
-  /// What stands in `Cookie` for a URL.
+  /// Returns the value of `Cookie` in a request to a URL.
   func sent(to url: String = "https://www.example.com/") throws -> String {
     jar.selection(for: try CookieSource(url: url, jar.rules), isUse: true).field
   }

@@ -24,7 +24,7 @@ struct CookieEvictionTests {
           expiry: Self.now + Double(number % 1_000) + 10), now: Self.now)
     }
     #expect(shelf.count == (hasOneDomain ? 180 : 3_000))
-    // A search through all cookies for each eviction would take 180 or 3,000 steps a cookie.
+    // Searching all cookies for each eviction would take 180 or 3,000 steps per cookie.
     #expect(shelf.steps / count < 100, "\(shelf.steps) steps")
   }
 
@@ -46,7 +46,7 @@ struct CookieEvictionTests {
     #expect(shelf.count == 1 && shelf.steps / 5_000 < 100, "\(shelf.steps) steps")
   }
 
-  /// A jar's rules, with a look at each cookie.
+  /// A model of a jar's rules that looks at every cookie.
   private struct Model {
     var kept: [(cookie: Cookie, order: Int, use: Int)] = []
     var orders = 0

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroEveryday
 
-/// Which cookies a request gets, and in what order (draft-ietf-httpbis-rfc6265bis §5.8.3).
+/// The rules for the cookies that a request carries, and for their order (draft-ietf-httpbis-rfc6265bis §5.8.3).
 @Suite("What a jar sends", .timeLimit(.minutes(5)))
 struct CookieSendingRulesTests {
   @Test(
@@ -53,7 +53,7 @@ struct CookieSendingRulesTests {
     let jar = TestJar(try CookieRules(maximumCookiesPerDomain: 50))
     try jar.set("short=1; Max-Age=5; Secure")
     for number in 0..<49 { try jar.set("c\(number)=1; \(number == 20 || number == 30 ? "" : "Secure")") }
-    // Of those that are not secure, one is used again.
+    // Two cookies are not secure. One of them is used again before the next eviction.
     jar.advance(by: 6)
     try jar.set("new0=1; Secure")
     #expect(jar.jar.cookies.count == 50 && !jar.jar.cookies.contains { $0.name == "short" })
@@ -78,7 +78,8 @@ struct CookieSendingRulesTests {
     try jar.set("a=1", from: "https://third.com/")
     #expect(jar.jar.cookies.count == 3000)
     #expect(try jar.sent(to: "https://host1.com/") == "a=1")
-    // What was asked for last but one goes first.
+    // The least recently used cookies are evicted first. The cookies of host0 and host1 were used after they had been
+    // set.
     for number in 0..<2 { try jar.set("a=1", from: "https://more\(number).com/") }
     #expect(try jar.sent(to: "https://host2.com/") == "")
     #expect(try jar.sent(to: "https://host0.com/") == "a=0")

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Netscape's format", .timeLimit(.minutes(5)))
 struct NetscapeTests {
-  /// As curl 7.88 wrote it.
+  /// A cookie file as curl 7.88 writes it.
   static let text = """
     # Netscape HTTP Cookie File
     # https://curl.se/docs/http-cookies.html

@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroEveryday
 
-/// Keeps what is saved, or fails.
+/// A store that records what is saved, or fails.
 private final class MemoryStore: CookieStore {
   let saves = Lock<[[String]]>([])
   let fails = Lock(false)
@@ -75,7 +75,7 @@ struct CookieStoreTests {
     try await {
       let jar = try Self.jar(store, clock)
       try await jar.save()
-      // The pause after a save holds this one up.
+      // The pause after a save delays the write of this cookie.
       try jar.insert(Cookie("a", "1", domain: "a.com"))
       try #require(await eventually { clock.nextLimit != nil })
     }()
@@ -124,20 +124,20 @@ struct CookieStoreTests {
       #expect(write(neighbor.descriptor, "sid=swordfish", 13) == 13)
       return neighbor
     }
-    // A process that ends loses its lock with its descriptors.
+    // Closing the descriptor releases the lock, as the end of a process does.
     close(try leave().descriptor)
     try file.save([cookie])
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["cookies.txt"])
     close(try leave().descriptor)
     #expect(try file.load() == [cookie])
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["cookies.txt"])
-    // What another process is writing stays, and hinders none.
+    // A file that another process is writing is kept, and does not block a save.
     let written = try leave()
     defer { close(written.descriptor) }
     try file.save([])
     #expect(try file.load() == [])
     #expect(FileManager.default.contents(atPath: written.name) == Data("sid=swordfish".utf8))
-    // Nor does a link in the way lead the cookies elsewhere.
+    // A symbolic link with the same name does not redirect the cookies.
     unlink(written.name)
     #expect(symlink(directory.file("elsewhere"), written.name) == 0)
     try file.save([cookie])
@@ -162,7 +162,7 @@ struct CookieStoreTests {
     #expect(stat(directory.file("pipe"), &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
     let error = #expect(throws: CookieError.self) { try CookieFile(path: directory.file("no/such")).save([]) }
     #expect(error?.message.contains("cannot make a file beside") == true)
-    // A directory that is not empty cannot be replaced, and nothing stays beside it.
+    // A directory that is not empty cannot be replaced, and no file is left beside it.
     #expect(throws: CookieError.self) { try CookieFile(path: directory.path).save([]) }
   }
 }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Reconnection of event streams", .timeLimit(.minutes(5)))
 struct ReconnectionTests {
-  /// Reads a stream to its end on a clock that waits do not hold up.
+  /// Reads a stream to its end, on a clock that advances automatically.
   private func run(
     _ steps: [ScriptedTransport.Step], method: HTTPRequest.Method = .get, _ options: EventStreamOptions = .init(),
     fields: HTTPFields = [:], configure: (inout StackConfiguration) -> Void = { _ in }
@@ -29,7 +29,7 @@ struct ReconnectionTests {
     return options
   }
 
-  // Half of the addition: 3 s and half of 3 s.
+  // The first delay: 3 s, plus half of the random addition of up to 3 s.
   private static let first = Duration.milliseconds(4_500)
 
   @Test("after a clean end, a loss and a failure to connect the identifier goes along, and events go on")
@@ -80,7 +80,7 @@ struct ReconnectionTests {
     arguments: [
       ("retry: 1000", [1.5, 2.5]), ("retry:20000\nretry: 1x", [30, 35]), ("retry: 1x", [4.5, 7.5]),
       ("retry: 300000", [315, 315]), ("retry: 99999999999999999999", [315, 315]),
-      // Without a wait at first, but a server that is down is not asked without end.
+      // The first reconnection needs no wait, but a server that is down is not dialed in a tight loop.
       ("retry: 0", [1.5]), ("retry: 100", [0.15, 1.6]),
     ])
   func setWait(line: String, waits: [Double]) async throws {
@@ -141,7 +141,7 @@ struct ReconnectionTests {
     #expect(try await run([.lost("data: a\n\n")], method: method).data == ["a", "response/connection_lost"])
     #expect(try await run([.answer(503)], method: method).data == ["http/unexpected_status"])
     #expect(try await run([.fail(.connect, .connectFailed)], method: method).data == ["connect/connect_failed"])
-    // Not even where the request may be retried: its events may have been paid for.
+    // The stream is not resumed even if the request may be retried: its events may have been paid for.
     #expect(
       try await run([.events("data: a\n\n")], method: method, fields: [.idempotencyKey: "k"]).data == ["a"])
   }

@@ -13,7 +13,7 @@ private struct Chunk: Decodable, Sendable {
   var done: Bool?
 }
 
-/// The ends of bodies that observers are told of.
+/// An observer that records the ends of bodies.
 private final class EndRecorder: FetchObserver {
   let ends = EventRecorder<(callID: UInt64, words: String)>()
 
@@ -40,7 +40,7 @@ struct StreamEndReportTests {
     HTTPResource(baseRequestMaking: .request(try .test(.post)), decoding: .streamed, errorDecoding: .json())
   }
 
-  /// Reads models to the end.
+  /// Reads models until the stream ends.
   private func readModels(
     _ texts: String..., until end: EndMark = .none, failure: FailureEvent = .none, lineBytes: Int = 1_000
   ) async throws -> HTTPFetchError<APIFailure>? {

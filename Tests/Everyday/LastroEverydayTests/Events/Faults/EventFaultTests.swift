@@ -45,7 +45,7 @@ struct EventFaultTests {
     switch fault {
     case .truncateBody(30): #expect(data == ["a", "b", "last"])
     case .truncateBody(50): #expect(data == ["a", "b", "c", "last"])
-    // It comes to nothing each time, until that is too often.
+    // Each attempt ends without a new event, until the limit of such attempts is reached.
     default:
       #expect(data.first == "a")
       #expect(data.count == 2)
@@ -83,7 +83,7 @@ struct EventFaultTests {
     }
     let data = await (try stack()).events(try ResourceRequest(url: server.baseURL)).data()
     #expect(data == ["a", "limit/event_too_large"])
-    // What the system's buffers take, and the engine's, is less.
+    // The buffers of the system and of the engine hold less than this.
     #expect(written.withLock { $0 } < 40 << 20)
     #expect(server.requests.count == 1)
   }

@@ -24,7 +24,7 @@ struct JSONTextReaderTests {
     #expect(try reader.next(isAtEnd: false)?.count == 2 + 16 * 4096 + (isSequence ? 1 : 0))
   }
 
-  /// Where the longest array of bytes lies that a value has within.
+  /// Returns the address of the longest byte array within a value.
   private static func place(in value: Any) -> UInt? {
     var longest: [UInt8] = []
     func look(_ value: Any) {

@@ -53,7 +53,7 @@ struct ModelStreamTests {
     #expect(error?.response?.status == .ok)
     let (_, ended) = try await read(.answer(204), until: end)
     #expect(ended?.words == "response/truncated_stream")
-    // The mark in an event that is cut is none.
+    // An end mark in a truncated event does not count.
     let (_, cut) = try await read(.events("event: message_stop\ndata: [DONE]\n"), until: end)
     #expect(cut?.words == "response/truncated_stream")
   }
@@ -108,7 +108,7 @@ struct ModelStreamTests {
     let (none, undecodable) = try await read(.events(text))
     #expect(none.isEmpty)
     #expect(undecodable?.words == "decode/undecodable")
-    // A service may mean something by a ping.
+    // A service may use `ping` events for its own data.
     let (pings, _) = try await read(.events("event: ping\ndata: {\"text\":\"p\"}\n\n"), names: ["ping"])
     #expect(pings == ["p"])
   }

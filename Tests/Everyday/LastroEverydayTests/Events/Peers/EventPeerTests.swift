@@ -19,7 +19,7 @@ struct EventPeerTests {
     try ResourceRequest(method: method, url: "http://127.0.0.1:\(try Peers.python.port)\(path)", body: body)
   }
 
-  /// A stack without a proxy, over the system's clock.
+  /// Returns a stack without a proxy, on the system's clock.
   private func stack() throws -> CurlNetworkStack {
     var engine = CurlConfiguration()
     engine.connection.proxy = .none
@@ -51,7 +51,7 @@ struct EventPeerTests {
     options.reconnection = .never
     var events = stack.events(try request("/gzip/\(name)"), options: options).makeAsyncIterator()
     for number in 0..<3 {
-      // The next event is not sent before this.
+      // The server sends the next event only after this request.
       _ = try await stack.fetch(.raw(try request("/pass/\(name)")))
       #expect(try await events.next()?.data == "\(number)")
     }

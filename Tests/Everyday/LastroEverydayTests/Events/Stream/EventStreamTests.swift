@@ -243,7 +243,7 @@ struct EventStreamTests {
 }
 
 extension ScriptedTransport.Step {
-  /// An answer of events, which comes in these pieces and then ends, or fails.
+  /// Responds with events in the given pieces. The body then ends or fails.
   static func events(
     _ pieces: String..., type: String? = "text/event-stream", status: Int = 200, failure: TransportError? = nil
   ) -> Self {
@@ -252,10 +252,10 @@ extension ScriptedTransport.Step {
     }
   }
 
-  /// An answer of events that the test feeds.
+  /// Responds with events that the test feeds.
   static func events(_ source: FedSource) -> Self { .perform { _ throws(TransportError) in .events(source: source) } }
 
-  /// Events of which the connection is then lost.
+  /// Responds with events, and then loses the connection.
   static func lost(_ pieces: String...) -> Self {
     .perform { _ throws(TransportError) in
       .events(source: ChunkSource(pieces.map { Data($0.utf8) }, failure: .lost))
@@ -291,7 +291,7 @@ final class FedSource: ResponseBodySource {
 
   var finalFacts: TransferFacts? { nil }
   var isCancelled: Bool { state.read(\.isCancelled) }
-  /// How often it was asked for more.
+  /// The number of reads so far.
   var reads: Int { state.read(\.reads) }
 
   func feed(_ text: String) { state.change { $0.pieces.append(Data(text.utf8)) } }
@@ -309,7 +309,7 @@ final class FedSource: ResponseBodySource {
   }
 }
 
-/// A stack whose random additions are half of their range.
+/// Returns a stack whose random additions are half of their range.
 func eventStack(
   _ transport: ScriptedTransport, clock: ManualClock = ManualClock(autoAdvance: true),
   interceptors: [any HTTPResourceInterceptor] = [], configure: (inout StackConfiguration) -> Void = { _ in }
@@ -321,7 +321,7 @@ func eventStack(
 }
 
 extension EventStream {
-  /// Its events until it ends, `count` of them at most, and stage and code of the error that it ends with.
+  /// Reads at most `count` events, and returns them with the error that ended the stream, if any.
   func read(_ count: Int = .max) async -> (events: [ServerSentEvent], error: HTTPFetchError<APIError>?) {
     var events: [ServerSentEvent] = []
     var iterator = makeAsyncIterator()
@@ -333,7 +333,7 @@ extension EventStream {
     return (events, nil)
   }
 
-  /// The data of its events, and stage and code of the error that it ends with.
+  /// Returns the data of the events, followed by the stage and code of the error that ended the stream, if any.
   func data(_ count: Int = .max) async -> [String] {
     let (events, error) = await read(count)
     return events.map(\.data) + (error.map { [$0.words] } ?? [])
@@ -341,7 +341,7 @@ extension EventStream {
 }
 
 extension AsyncSequence where Element: Sendable {
-  /// What it gives, and stage and code of the error that it ends with.
+  /// Returns the elements of the sequence, and the error that ended it, if any.
   func outcome<APIError>() async -> (elements: [Element], error: HTTPFetchError<APIError>?)
   where Failure == HTTPFetchError<APIError> {
     var elements: [Element] = []

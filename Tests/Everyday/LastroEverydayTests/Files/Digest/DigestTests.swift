@@ -80,11 +80,11 @@ struct DigestTests {
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 6_000)])
     let files = SimulatedFiles()
     _ = await Self.words { try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) } }
-    // Of the part, not of the whole (RFC 9530 §2).
+    // `Content-Digest` covers the part, not the whole (RFC 9530 §2).
     origin.add([.contentDigest: try Self.field(.sha256, of: origin.content)])
     for _ in 0..<2 {
       #expect(await Self.words { try await origin.download(to: "/d/file", in: files) } == "response/digest_mismatch")
-      // What broke its digest is not gone on with.
+      // A download whose digest does not match is deleted, not resumed.
       #expect(files.names.isEmpty)
       origin.add([.contentDigest: try Self.field(.sha256, of: Data("other".utf8))])
     }

@@ -30,7 +30,7 @@ struct DownloadKillTests {
       if let found = files.content("/d/file"), !isWhole, !(replaces && found == old) {
         return (kills, "seed \(seed): after \(kills) kills the file is wrong")
       }
-      // It had come to its end, and was killed before it said so.
+      // The download was complete, and the process was killed before it reported that.
       if isWhole, !files.names.contains("/d/file.part.json") { break runs }
       do {
         let file = try await origin.download(to: "/d/file", in: files) {
@@ -50,7 +50,7 @@ struct DownloadKillTests {
     guard files.content("/d/file") == origin.content else {
       return (kills, "seed \(seed): a loss of power took the file")
     }
-    // A process that ends between its last bytes and their sync costs these, and no more.
+    // A process that is killed costs only the bytes received since its last sync.
     let most = origin.content.count + kills * (Int(syncBytes) + 2 * chunk)
     guard origin.sent > most else { return (kills, nil) }
     return (kills, "seed \(seed): \(origin.sent) bytes came in \(kills) kills, \(most) are allowed")
@@ -94,7 +94,7 @@ struct DownloadKillTests {
     let plain = SimulatedFiles()
     try await origin.download(to: "/d/file", in: plain)
     for seed in 0..<20 as Range<UInt64> {
-      // The last operation removes the state, where it is done.
+      // The last operation removes the state. It may or may not be performed before the kill.
       let files = SimulatedFiles(seed: seed, killedAt: plain.operations)
       _ = try? await origin.download(to: "/d/file", in: files)
       files.restart(afterLossOfPower: false)

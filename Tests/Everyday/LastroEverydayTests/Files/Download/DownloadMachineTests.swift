@@ -23,7 +23,7 @@ struct DownloadMachineTests {
   static let asked = Machine.AskedRange(from: 60, validator: "\"v1\"")
   static let part = answer(206, [.contentRange: "bytes 60-99/100", .contentLength: "40"])
 
-  /// A machine in a phase, with 60 of 100 bytes.
+  /// Returns a machine in a phase, with 60 of 100 bytes.
   static func machine(in phase: Machine.Phase, _ rules: Machine.Rules = .init()) -> Machine {
     var machine = Machine(rules)
     if phase == .idle { return machine }
@@ -46,7 +46,7 @@ struct DownloadMachineTests {
     ("waited", .waited), ("placed", .placed),
   ]
 
-  /// The actions and the next phase for each event in each phase. Events that change nothing are left out.
+  /// The actions and the next phase for each event in each phase. Events that change nothing are omitted.
   static let table: [Machine.Phase: [String: (actions: [Machine.Action], phase: Machine.Phase)]] = [
     .idle: [
       "found": ([.forget, .cut(to: 0), .ask(nil)], .asking), "segments failed": ([.drop, .ask(nil)], .asking),
@@ -189,7 +189,7 @@ struct DownloadMachineTests {
     #expect(machine.restarts == 1)
     machine = Self.machine(in: .asking)
     #expect(machine.handle(.refused(Self.answer(416), asked: Self.asked)) == [.forget, .cut(to: 0), .ask(nil)])
-    // A probe of an empty file.
+    // The machine probes an empty file.
     machine = Machine(.init(probesRanges: true))
     #expect(machine.handle(.found(nil, synced: 0)).last == .ask(.init(from: 0)))
     let empty = Self.answer(416, [.contentRange: "bytes */0"])
@@ -306,7 +306,8 @@ protocol TransferMachine {
 extension DownloadMachine: TransferMachine {}
 extension UploadMachine: TransferMachine {}
 
-/// Compares what follows on each event with the rows of a phase; an event without a row changes nothing.
+/// Asserts that each event leads to the actions and the phase of its row, and that an event without a row changes
+/// nothing.
 func expectRows<Machine: TransferMachine>(
   _ rows: [String: (actions: [Machine.Action], phase: Machine.Phase)], of events: [(String, Machine.Event)],
   from first: Machine, in phase: Machine.Phase, sourceLocation: SourceLocation = #_sourceLocation

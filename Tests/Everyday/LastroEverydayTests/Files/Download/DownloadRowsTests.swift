@@ -13,7 +13,7 @@ import Testing
 
 @Suite("Downloads from servers that have changed, and that misbehave", .timeLimit(.minutes(5)))
 struct DownloadRowsTests {
-  /// A part of 6,000 of 10,000 bytes, as an earlier process left it.
+  /// Leaves a part of 6,000 of 10,000 bytes, as an earlier process would.
   static func begun(_ origin: RangeOrigin, _ files: SimulatedFiles) async throws {
     origin.script(.cut(after: 6_000))
     await #expect(throws: (any Error).self) {
@@ -84,7 +84,7 @@ struct DownloadRowsTests {
     let origin = RangeOrigin(bytes: 10_000)
     let files = SimulatedFiles()
     origin.script(
-      // Without its length, what was left cannot be divided: it is gone on with in one part.
+      // Without its length, the remainder cannot be divided, so it is downloaded in one part.
       .answer { request, origin in origin.serve(request, cut: 6_000) { $0.headerFields[.contentLength] = nil } })
     _ = await Self.words { try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) } }
     origin.script(

@@ -36,7 +36,7 @@ struct DownloadTests {
     let file = try await origin.download(to: "/d/file", in: files)
     #expect(files.content("/d/file") == origin.content)
     #expect(file.restarts == 0 && files.names == ["/d/file"])
-    // All bytes are there, and the end was not: the server says so itself.
+    // All bytes arrived, but not the end of the body: a second request asks the server whether the file is complete.
     #expect(file.requests == 2)
     let second = try #require(origin.requests.last).head.headerFields
     #expect(second[.range] == "bytes=\(count)-" && second[.ifRange] == "\"v1\"")
@@ -70,7 +70,7 @@ struct DownloadTests {
   @Test(
     "losses that bring no byte are followed by as many requests as the policy allows", arguments: [0, 1, 2], [1, 2])
   func fruitless(retries: Int, segments: Int) async throws {
-    // The rest of an earlier download: one segment has what is left.
+    // An earlier download leaves one segment to be downloaded.
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 9_000)])
     let files = SimulatedFiles()
     await #expect(throws: (any Error).self) {
@@ -86,7 +86,7 @@ struct DownloadTests {
     #expect(origin.requests.count == 1 + 1 + retries)
   }
 
-  /// The announced range without a byte of it, and a proper end.
+  /// A response that announces the requested range, contains no byte of it, and ends properly.
   private static let empty = RangeOrigin.Deed.answer { request, origin in
     let head = origin.serve(request) { $0.headerFields[.contentLength] = nil }.head
     return TransferResponse(head: head, body: ResponseBody(Data()))
@@ -112,11 +112,11 @@ struct DownloadTests {
   }
 }
 
-/// A server of one file, which serves ranges, and does as its script says.
+/// A server of one file that supports ranges and follows a script.
 final class RangeOrigin: Sendable {
   enum Deed: Sendable {
     case serve
-    /// The connection is lost after so many bytes of the body.
+    /// The connection is lost after this many bytes of the body.
     case cut(after: Int)
     case answer(@Sendable (TransferRequest, RangeOrigin) throws(TransportError) -> TransferResponse)
   }
@@ -125,7 +125,7 @@ final class RangeOrigin: Sendable {
     var content: Data
     var tag: String?
     var deeds: ArraySlice<Deed>
-    /// Answers each request with a `Range` once the script is used up.
+    /// The response to each request with a `Range` once the script is used up.
     var rangeDeed: Deed?
     var requests: [TransferRequest] = []
     var sent = 0
@@ -144,7 +144,7 @@ final class RangeOrigin: Sendable {
 
   var content: Data { state.withLock { $0.content } }
   var requests: [TransferRequest] { state.withLock { $0.requests } }
-  /// Bytes of bodies that were taken.
+  /// The number of body bytes that were read.
   var sent: Int { state.withLock { $0.sent } }
 
   func change(to content: Data, tag: String?) { state.withLock { ($0.content, $0.tag) = (content, tag) } }
@@ -172,7 +172,7 @@ final class RangeOrigin: Sendable {
     }
   }
 
-  /// As a proper server does (RFC 9110 §14.2): a range where it can be served, and the validator holds.
+  /// Serves a range if it can be satisfied and the validator matches, as a conforming server does (RFC 9110 §14.2).
   func serve(
     _ request: TransferRequest, cut: Int? = nil, hangs: Int? = nil, edit: (inout HTTPResponse) -> Void = { _ in },
     body editBody: (inout Data) -> Void = { _ in }
@@ -211,7 +211,7 @@ final class RangeOrigin: Sendable {
     return first..<max(first, min(length, Int(ends[1]).map { $0 + 1 } ?? length))
   }
 
-  /// Downloads by way of a stack on a clock that waits do not hold up.
+  /// Downloads through a stack whose clock advances automatically.
   @discardableResult
   func download(
     to path: String, in files: any FileLayer, url: String = "https://example.org/file?token=s3cr3t",
@@ -227,7 +227,7 @@ final class RangeOrigin: Sendable {
   }
 }
 
-/// A body that counts what is taken of it, and may be cut.
+/// A body that counts the bytes that are read, and may be truncated.
 private final class OriginBody: ResponseBodySource {
   private let rest: Lock<Data>
   private let origin: RangeOrigin

@@ -22,7 +22,7 @@ struct RangeAnswerTests {
       ),
       (["Last-Modified": "Wed, 25 Nov 2026 08:00:00 GMT", "Date": "Wed, 25 Nov 2026 08:00:00 GMT"], nil),
       (["Last-Modified": "yesterday", "Date": "Wed, 25 Nov 2026 08:00:00 GMT"], nil),
-      // A weak tag says that the date is no better.
+      // A weak tag means that the date is not a strong validator either.
       (
         [
           "ETag": "W/\"a\"", "Last-Modified": "Wed, 25 Nov 2026 07:00:00 GMT", "Date": "Wed, 25 Nov 2026 08:00:00 GMT",
@@ -43,7 +43,7 @@ struct RangeAnswerTests {
     let seconds = try #require(HTTPDate.seconds(modified, now: 0))
     let representation = Representation([.lastModified: modified], total: 10, receivedAt: seconds + age)
     #expect(representation.validator == (age < 60 ? nil : modified))
-    // A Date that is there counts, whatever our clock says.
+    // A `Date` in the response takes precedence over the local clock.
     let dated = Representation([.lastModified: modified, .date: modified], total: 10, receivedAt: seconds + age)
     #expect(dated.validator == nil)
   }

@@ -9,21 +9,21 @@ import Testing
 
 @testable import LastroEveryday
 
-/// A server's answer to every request with a `Range`, and what a download makes of it.
+/// A server's response to every request with a `Range`, and its effect on a download.
 struct RangeRow: CustomTestStringConvertible, Sendable {
   enum Outcome: Sendable {
     /// The rest is used.
     case resumes
     /// The file is requested as a whole.
     case startsOver
-    /// The call fails, and the part is kept: the refusal would concern any request.
+    /// The call fails and the part is kept, because the server would refuse any request.
     case fails(String)
   }
 
   var name: String
   var outcome: Outcome
   var deed: RangeOrigin.Deed
-  /// Whether segments use the part all the same: they need neither the bytes before it nor those behind it.
+  /// Whether segments use the part anyway: they need neither the bytes before it nor those after it.
   var segmentsResume = false
 
   var testDescription: String { name }
@@ -35,7 +35,7 @@ struct RangeRow: CustomTestStringConvertible, Sendable {
     (self.name, self.outcome, deed, self.segmentsResume) = (name, outcome, .answer(answer), segmentsResume)
   }
 
-  /// A proper part with other fields; `nil` removes one.
+  /// Creates a row whose response is a proper part with other fields; `nil` removes a field.
   init(_ name: String, _ outcome: Outcome, part fields: [String: String?]) {
     self.init(name, outcome) { request, origin in
       origin.serve(request) { head in
@@ -44,7 +44,7 @@ struct RangeRow: CustomTestStringConvertible, Sendable {
     }
   }
 
-  /// A status in place of the part.
+  /// Creates a row whose response has a status instead of the part.
   init(_ status: Int, _ outcome: Outcome, range: String? = nil) {
     self.init("\(status)\(range.map { " with \($0)" } ?? "")", outcome) { _, _ in
       .answer(status, fields: range.map { [.contentRange: $0] } ?? [:])
@@ -206,7 +206,7 @@ struct RangeRowsTests {
     try await DownloadRowsTests.begun(origin, files)
     origin.answerRanges(
       by: .answer { request, _ in
-        // Segments ask at the same time: none of them may have the answer that is meant for the whole.
+        // Segments are requested at the same time. None of them may receive the response that is meant for the whole.
         .answer(400)
       })
     let asked = origin.requests.count
@@ -293,7 +293,7 @@ extension TransferRequest {
     return request
   }
 
-  /// The request for a range that begins elsewhere.
+  /// Returns the request with a range that begins elsewhere.
   fileprivate func from(through end: String? = nil, _ begin: (Int) -> Int) -> TransferRequest {
     var request = self
     let range = head.headerFields[.range] ?? ""

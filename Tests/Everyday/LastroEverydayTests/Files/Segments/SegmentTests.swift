@@ -125,7 +125,7 @@ struct SegmentTests {
         let found = files.content("/d/file")
         #expect(found == nil || found == origin.content, "seed \(seed)")
         if found != nil { break }
-        // One segment goes on with what several left, and several with what one left.
+        // One segment resumes the parts that several segments left, and several segments resume the part that one left.
         _ = try? await origin.download(
           to: "/d/file", in: files, Self.segmented(Int.random(in: 1...4, using: &generator)))
       }
@@ -242,7 +242,7 @@ struct SegmentTests {
     }
   }
 
-  /// What several parts leave: the first 2,000 bytes, and those from 5,000 to 9,000.
+  /// Leaves the parts that several segments would: the first 2,000 bytes, and those from 5,000 to 9,000.
   private static func leaveGap(of origin: RangeOrigin, in files: SimulatedFiles) throws {
     let source = try DownloadSource(ResourceRequest(url: "https://example.org/"), RequestOptions(), identity: "f").hash
     let part = try PartFile("/d/file", source: source, replaces: false, in: files)
@@ -281,7 +281,7 @@ struct SegmentTests {
       let range = request.head.headerFields[.range] ?? ""
       asked.withLock { $0.append(range) }
       let from = Int64(range.dropFirst("bytes=".count).dropLast()) ?? 0
-      // Less than was asked for, so that there is a second part.
+      // The response covers less than the requested range, so that a second part is needed.
       let end = min(from + 2_000, total)
       let fields: HTTPFields = [.contentRange: "bytes \(from)-\(end - 1)/\(total)", .eTag: "\"v1\""]
       return .answer(206, fields: fields, body: String(repeating: "x", count: Int(end - from)))

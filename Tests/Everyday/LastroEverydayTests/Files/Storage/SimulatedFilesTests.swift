@@ -47,8 +47,8 @@ struct SimulatedFilesTests {
   }
 }
 
-/// Files in memory that forget what was not synced, as a disk does that loses power, and that end at any operation, as
-/// a process does that is killed.
+/// Files in memory that lose unsynced changes, as a disk does that loses power, and that fail from any operation on, as
+/// for a process that is killed.
 final class SimulatedFiles: FileLayer {
   enum Change {
     case write(Data, at: Int)
@@ -69,7 +69,7 @@ final class SimulatedFiles: FileLayer {
   enum NameChange {
     case link(String, Int)
     case unlink(String)
-    /// In one step, as journals have it.
+    /// A rename takes effect in one step, as in a journaling file system.
     case rename(String, String, Int)
 
     func apply(to names: inout [String: Int]) {
@@ -98,13 +98,13 @@ final class SimulatedFiles: FileLayer {
     var links: Set<String> = []
     var operations = 0
     var killedAt: Int?
-    /// Counts processes: what one opened, the next has not.
+    /// The number of the current process. Files that an earlier process opened are closed.
     var process = 0
     var isDead = false
     var capacity = Int.max
     var generator: SeededGenerator
     var log: [String] = []
-    /// Files that stay open, as by a thread that is about to let go of them.
+    /// Files that are kept open, as by a thread that is about to release them.
     var held: [SimulatedFile]?
 
     var used: Int { contents.values.reduce(0) { $0 + $1.now.count } }
@@ -133,9 +133,9 @@ final class SimulatedFiles: FileLayer {
     }
   }
 
-  /// Has all files that are opened stay open until told otherwise.
+  /// Starts or stops keeping all files open that are opened from now on.
   func holdOpened(_ holds: Bool) {
-    // Let go of outside the lock, which their end takes.
+    // The files are released outside the lock, because their deinitializers acquire it.
     let before = state.withLock { state in
       defer { state.held = holds ? [] : nil }
       return state.held
@@ -145,8 +145,8 @@ final class SimulatedFiles: FileLayer {
 
   var operations: Int { state.withLock { $0.operations } }
 
-  /// The process is gone, and another begins; after a loss of power, what was not synced is there or
-  /// not, piece by piece.
+  /// Ends the process and starts another. After a loss of power, each piece that was not synced may be present or
+  /// missing.
   func restart(afterLossOfPower: Bool, killedAt: Int? = nil) {
     state.withLock { state in
       state.process += 1
@@ -169,7 +169,8 @@ final class SimulatedFiles: FileLayer {
     }
   }
 
-  /// Runs an operation, unless the process is gone. The operation at which it is killed may have been done, or not.
+  /// Performs an operation, unless the process was killed. The operation at which it is killed may or may not take
+  /// effect.
   func perform<Value>(
     _ name: String, _ path: String, process: Int? = nil, _ body: (inout State) throws(FileFailure) -> Value
   ) throws(FileFailure) -> Value {
@@ -305,7 +306,7 @@ final class SimulatedFile: OpenFile {
       guard state.used + bytes.count <= state.capacity else {
         throw FileFailure(operation: "write to", path: path, code: ENOSPC)
       }
-      // Killed in the midst of it, or by a loss of power: block by block.
+      // Writes block by block, so that a kill or a loss of power can leave a part of the bytes.
       var rest = Data(bytes)
       var at = Int(offset)
       while !rest.isEmpty {
@@ -332,7 +333,7 @@ final class SimulatedFile: OpenFile {
       let before = state.contents[number]?.now.count ?? 0
       let free = state.capacity - state.used
       guard Int(length) - before <= free else {
-        // What was there to be had is taken, as by a system that makes room block by block.
+        // The available space is used up, as by a system that allocates block by block.
         change(.resize(before + max(0, free)), &state)
         throw FileFailure(operation: "make room in", path: path, code: ENOSPC)
       }

@@ -34,7 +34,7 @@ struct SystemFilesTests {
     try file.reserve(1 << 20)
     #expect(try file.status().length == 1 << 20)
     try files.syncFolder(of: folder.file("a"))
-    // Kept when it is opened again, and emptied when it is replaced.
+    // The contents are kept when the file is opened again, and removed when it is replaced.
     #expect(try files.open(folder.file("a"), .keeping).status().length == 1 << 20)
     #expect(try files.open(folder.file("a"), .replacing).status().length == 0)
   }
@@ -147,7 +147,7 @@ struct SystemFilesTests {
   }
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 final class TemporaryFolder: Sendable {
   let path: String
 

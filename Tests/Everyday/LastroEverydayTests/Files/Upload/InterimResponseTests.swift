@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// Servers of the IETF's draft that report the offset with 104 (Upload Resumption Supported) after each KiB.
+/// Uploads to servers of the IETF's draft that report the offset with 104 (Upload Resumption Supported) after each KiB.
 @Suite("Uploads whose progress a server reports", .timeLimit(.minutes(5)))
 struct InterimResponseTests {
   private static let pieceBytes = 1_024

@@ -16,7 +16,7 @@ struct UploadMachineTests {
 
   static let created = answer(201, [.location: "/u/1"])
 
-  /// A machine in a phase, with 40 of 100 bytes there.
+  /// Returns a machine in a phase, with 40 of 100 bytes uploaded.
   static func machine(in phase: Machine.Phase, _ rules: Machine.Rules = .init(length: 100)) -> Machine {
     var machine = Machine(rules)
     if phase == .idle { return machine }
@@ -173,7 +173,7 @@ struct UploadMachineTests {
     _ = machine.handle(.named)
     #expect(machine.handle(.lost(isFinal: false)) == [.wait(fruitless: 0)])
     #expect(machine.handle(.waited) == [.probe])
-    // A server that knows nothing of it took all.
+    // A server that does not support resumption has received everything.
     machine = Self.machine(in: .creating, rules)
     #expect(machine.handle(.answered(Self.answer(200, [:], .draft))) == [.done])
     machine = Self.machine(in: .creating, rules)

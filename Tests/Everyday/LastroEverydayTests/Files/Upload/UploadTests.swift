@@ -53,7 +53,7 @@ struct UploadTests {
     let origin = UploadOrigin(bytes: 3_000, dialect, Array(repeating: .cut(after: every), count: 9))
     _ = try await origin.upload()
     #expect(origin.received == origin.content)
-    // Never a HEAD while an append is under way, nor an append without one after a loss.
+    // No HEAD is sent while an append is under way, and no append is sent after a loss without a HEAD first.
     let methods = origin.requests.map(\.head.method.rawValue)
     let expected = "POST " + String(repeating: "PATCH HEAD ", count: 9) + "PATCH"
     #expect(methods.joined(separator: " ") == expected)
@@ -223,7 +223,7 @@ struct UploadTests {
     }
     let upload = try await origin.upload { $0.strategy = .optimistic }
     #expect(upload.url == "https://example.org/moved" && origin.received == origin.content)
-    // A redirect that the stack followed would have sent the content twice in a row.
+    // If the stack had followed the redirect, the content would have been sent twice in a row.
     #expect(origin.requests.map(\.head.method) == [.post, .head, .patch, .head, .patch])
     #expect(origin.requests.allSatisfy { $0.head.headerFields[.idempotencyKey] == nil })
     #expect(told.withLock { $0 } == 2)
@@ -309,16 +309,17 @@ extension HTTPField.Name {
   fileprivate static let xKey = HTTPField.Name("X-Key")!
 }
 
-/// A server of uploads in either protocol, which does as its script says.
+/// A server of uploads in either protocol that follows a script.
 final class UploadOrigin: Sendable {
-  /// What becomes of a request with content.
+  /// The server's handling of a request with content.
   enum Deed: Sendable {
     case serve
-    /// The connection is lost after so many bytes of the content.
+    /// The connection is lost after this many bytes of the content.
     case cut(after: Int)
-    /// The same, after an interim answer.
+    /// The connection is lost after this many bytes of the content, and after an interim response with the upload's
+    /// URL.
     case nameAndCut(after: Int)
-    /// So many bytes are kept, and that is answered.
+    /// The server keeps this many bytes, and reports the resulting offset.
     case keep(Int)
     case refuse(Int)
   }
@@ -327,7 +328,7 @@ final class UploadOrigin: Sendable {
     var received = Data()
     var requests: [TransferRequest] = []
     var deeds: ArraySlice<Deed>
-    /// What requests that make an upload are answered first.
+    /// Responses that are sent first to requests that create an upload.
     var redirects: [TransferResponse] = []
     var options = RequestOptions()
   }
@@ -405,7 +406,7 @@ final class UploadOrigin: Sendable {
     return TransportError(stage: .response, code: .connectionLost, message: "lost", requestSent: true)
   }
 
-  /// Takes some of the content, where its offset is the right one.
+  /// Receives at most `most` bytes of the content if the request's offset is the right one.
   private func take(_ request: TransferRequest, _ most: Int) async throws(TransportError) {
     let offset = request.head.headerFields[.uploadOffset].flatMap { Int($0) } ?? 0
     guard offset == received.count else { return }

@@ -18,7 +18,7 @@ struct FormBoundaryTests {
     return form
   }
 
-  /// The types that a call's attempts had, of forms that each attempt makes anew.
+  /// Returns the content types of a call's attempts, each of which creates a new form.
   private func types(_ statuses: [HTTPResponse.Status], waits: Bool, _ make: @escaping @Sendable () -> MultipartForm)
     async throws
     -> [String]

@@ -37,7 +37,7 @@ struct FormFileTests {
     }
     try FileManager.default.removeItem(atPath: path)
     #expect(await words { try await body.sent() } == "request/invalid_body")
-    // To open a pipe without a writer would wait for ever.
+    // Opening a pipe that has no writer would block forever.
     #expect(mkfifo(path, 0o600) == 0)
     #expect(await words { try await body.sent() } == "request/invalid_body")
     #expect(unlink(path) == 0)
@@ -72,7 +72,7 @@ struct FormFileTests {
     #expect(body.length == size + (try #require(try RequestBody.multipart(around).length)))
     guard case .stream(_, true, let open) = body.source else { throw TestFailure("the form is not streamed") }
     let next = open()
-    // To read all of it would fill the system's cache with zeros.
+    // Reading all of it would fill the system's cache with zeros.
     var count = 0
     while count < 1 << 30, let chunk = try await next() {
       count += chunk.count

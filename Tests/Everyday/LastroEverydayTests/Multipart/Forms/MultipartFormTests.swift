@@ -9,7 +9,7 @@ import Testing
 @testable import LastroEveryday
 
 extension RequestBody {
-  /// Opens the body once, and reads it to its end.
+  /// Opens the body once and reads it to its end.
   func sent() async throws -> Data {
     switch source {
     case .empty: return Data()
@@ -26,7 +26,7 @@ extension RequestBody {
   var isBytes: Bool { if case .bytes = source { true } else { false } }
 }
 
-/// Chunks that are there.
+/// A sequence of chunks that are available at once.
 struct Chunks: AsyncSequence, Sendable {
   var chunks: [Data]
 

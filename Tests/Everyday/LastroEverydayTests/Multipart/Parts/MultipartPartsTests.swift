@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Parts of answers", .timeLimit(.minutes(5)))
 struct MultipartPartsTests {
-  /// A body that tells whether it was given up, and how often it was asked.
+  /// A body that records whether it was cancelled, and how often it was read.
   private final class Source: ResponseBodySource {
     private let chunks: Lock<ArraySlice<Data>>
     private let failure: TransportError?
@@ -145,7 +145,7 @@ struct MultipartPartsTests {
     let part = try #require(try await iterator.next())
     #expect(
       await words { () throws(TransportError) in try await part.body.collect(upTo: 100) } == "response/receive_failed")
-    // It does not end well afterwards.
+    // The iterator does not end cleanly afterwards.
     #expect(await words { () throws(TransportError) in try await iterator.next()?.name } == "response/receive_failed")
     #expect(source.isCancelled.withLock { $0 })
   }
@@ -274,7 +274,7 @@ struct MultipartPartsTests {
   }
 }
 
-/// A body that waits, and then ends.
+/// A body that waits and then ends.
 private final class ScriptedBody: ResponseBodySource {
   let isAsked = Lock(false)
   private let wait: @Sendable () async -> Void
@@ -292,7 +292,7 @@ private final class ScriptedBody: ResponseBodySource {
   var finalFacts: TransferFacts? { nil }
 }
 
-/// A body that comes at once and ends only when it is cancelled.
+/// A body whose text arrives at once, and that ends only when it is cancelled.
 private final class OpenBody: ResponseBodySource {
   private let text: Lock<Data?>
   let isCancelled = Watched(false)

@@ -10,14 +10,14 @@ import Testing
 @testable import LastroEveryday
 
 extension TransferRequest {
-  /// The answer that is to be written to it.
+  /// An empty answer to the query that this request carries.
   fileprivate var draft: DNSAnswer {
     guard case .bytes(let bytes) = body.source else { return DNSAnswer(to: []) }
     return DNSAnswer(to: bytes)
   }
 }
 
-/// Never returns but by cancellation, and counts those.
+/// An operation that returns only by cancellation, and counts its calls and cancellations.
 private struct Hanging {
   let begun = Watched(0)
   let cancelled = Watched(0)
@@ -40,12 +40,12 @@ struct DoHResolverTests {
 
   init() throws { name = try HostName("far.test") }
 
-  /// A resolver whose servers are a closure, and what they are sent by.
+  /// Returns a resolver whose servers are a closure, and the transport that carries its queries.
   private func resolver(
     _ servers: [String] = ["https://dns.test/dns-query"], answer: @escaping Handler
   ) throws -> (resolver: DoHResolver, transport: ScriptedTransport) {
     var configuration = StackConfiguration()
-    // Another clock: what the stack limits is not what is tested.
+    // The stack has another clock, because its limits are not under test.
     configuration.timeSource = ManualClock().timeSource
     let transport = ScriptedTransport(time: configuration.timeSource, handler: answer)
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)
@@ -56,7 +56,7 @@ struct DoHResolverTests {
     try await resolver(answer: answer).resolver.resolve(name, port: 443)
   }
 
-  /// Why the name cannot be resolved.
+  /// Returns the error with which a look-up fails.
   private func failure(_ answer: @escaping Handler) async throws -> TransportError {
     try #require(await #expect(throws: TransportError.self) { try await resolve(answer) })
   }
@@ -180,7 +180,7 @@ struct DoHResolverTests {
     #expect(answer.addresses == ["192.0.2.1"] && answer.timeToLive == .seconds(300))
   }
 
-  /// What a server does that is broken, or lies.
+  /// A fault in a server's answer, by mistake or by intent.
   enum Lie: String, CaseIterable, Sendable {
     case serverFailure, refused, notImplemented, otherID, query, otherQuestion, otherFamily, otherName, loop, long
     case truncatedFlag, cut, trailing, empty, type, noType, status, redirect, noContent
@@ -352,10 +352,10 @@ struct DoHResolverTests {
   }
 }
 
-/// What a server writes to a query that it read, or what it should not.
+/// A server's answer to a query, correct or deliberately wrong.
 struct DNSAnswer: Sendable {
   var id: UInt16 = 0
-  /// Without an error.
+  /// The flags of a response without an error.
   var flags: UInt16 = 0x8180
   var question: [UInt8]
   var records: [[UInt8]] = []
@@ -363,7 +363,7 @@ struct DNSAnswer: Sendable {
   let isIPv6: Bool
   let name: String
 
-  /// The empty answer to a query.
+  /// Creates the empty answer to a query.
   init(to query: some Collection<UInt8>) {
     let query = Array(query)
     var labels: [String] = []
@@ -388,13 +388,13 @@ struct DNSAnswer: Sendable {
     text.split(separator: ".").flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) } + [0]
   }
 
-  /// A record of a name; of the one that was asked for by default.
+  /// Returns a record of a name; by default, of the name in the question.
   static func record(_ type: Int, of owner: String? = nil, ttl: UInt32 = 300, _ data: [UInt8]) -> [UInt8] {
     (owner.map(name) ?? [0xC0, 12]) + number(type) + number(1) + number(Int(ttl >> 16)) + number(Int(ttl & 0xFFFF))
       + number(data.count) + data
   }
 
-  /// The address of a number, in the family that was asked for: 192.0.2.1, or 2001:db8::1.
+  /// Returns a record with the address of a number, in the family of the question: 192.0.2.1 or 2001:db8::1.
   func address(_ last: UInt8, of owner: String? = nil, ttl: UInt32 = 300) -> [UInt8] {
     isIPv6
       ? Self.record(28, of: owner, ttl: ttl, [0x20, 1, 0xD, 0xB8] + [UInt8](repeating: 0, count: 11) + [last])
@@ -405,7 +405,7 @@ struct DNSAnswer: Sendable {
     record(6, of: zone, ttl: ttl, name("ns.test") + name("root.test") + [UInt8](repeating: 0xFF, count: 20))
   }
 
-  /// As HTTP has it.
+  /// Returns the answer as an HTTP response.
   func response(_ type: String? = "application/dns-message", _ fields: HTTPFields = [:]) -> TransferResponse {
     var fields = fields
     fields[.contentType] = type

@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-/// Asks another resolver, which is made later.
+/// A resolver that asks another resolver, which is created later.
 private final class Later: NameResolver {
   let resolver = Lock<(any NameResolver)?>(nil)
 
@@ -21,7 +21,7 @@ private final class Later: NameResolver {
 
 @Suite("DNS over HTTPS by the engine", .timeLimit(.minutes(5)))
 struct DoHServerTests {
-  /// A stack that no proxy of the environment stands in front of.
+  /// Returns a stack that ignores the proxies of the environment.
   private static func stack(_ edit: (inout ConnectionOptions) -> Void = { _ in }) throws -> CurlNetworkStack {
     var configuration = CurlConfiguration()
     configuration.connection.proxy = .none
@@ -29,7 +29,7 @@ struct DoHServerTests {
     return try CurlNetworkStack(configuration, configuration: .patient)
   }
 
-  /// One that waits for nothing but answers.
+  /// Returns a resolver whose clock does not advance, so that its time limit is never reached.
   private static func resolver(_ urls: [String], over stack: CurlNetworkStack) throws -> DoHResolver {
     try DoHResolver(urls, over: stack, timeout: .seconds(600), time: ManualClock().timeSource)
   }

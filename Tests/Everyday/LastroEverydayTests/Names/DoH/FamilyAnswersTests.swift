@@ -31,7 +31,7 @@ struct FamilyAnswersTests {
     }
   }
 
-  /// Of both, by what became of IPv4 and IPv6; which of them came first does not matter.
+  /// The result by the outcomes for IPv4 and then for IPv6. Their order of arrival does not matter.
   private static let whole: [Kind: [Kind: String]] = [
     .found: [
       .found: "2001:db8::1 10.0.0.1 for 100 s", .absent: "10.0.0.1 for 100 s", .failed: "10.0.0.1 for 60 s",
@@ -62,7 +62,7 @@ struct FamilyAnswersTests {
         let step = Self.word(answers.take(Self.outcome(kind, family), of: family))
         #expect(step == (kind == .found && family == .ipv4 ? "wait briefly" : "wait"), "\(kind), \(family)")
         guard step == "wait briefly" else { continue }
-        // The other family is asked for again soon.
+        // The lifetime is short, so that the other family is looked up again soon.
         #expect(Self.word(answers.stopWaiting()) == "10.0.0.1 for 60 s")
       }
     }

@@ -124,7 +124,8 @@ struct OperationTests {
     #expect(sent == [["return=minimal"], ["return=minimal", "respond-async"]])
   }
 
-  /// What is read of the scripted statuses: a number of the result, or how long to wait.
+  /// Waits for an operation with scripted responses, and returns its result. The body of a response is `running`,
+  /// `failed`, `unreadable`, the seconds to wait, or the result.
   private func wait(
     _ steps: [ScriptedTransport.Step], _ clock: ManualClock, options: OperationOptions = .init(),
     firstWait: Int64? = nil, acceptedAt: Duration? = nil

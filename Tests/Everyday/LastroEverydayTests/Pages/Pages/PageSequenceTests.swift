@@ -33,7 +33,7 @@ struct PageSequenceTests {
     TransportNetworkStack(transport).pages(Numbers.get(url, headers: headers), by: .link, options: options)
   }
 
-  /// The pages, and stage and code of what ended them.
+  /// Returns the pages, and the stage and code of the error that ended them, if any.
   private func all<Page, E>(_ pages: PageSequence<Page, E>) async -> (pages: [Page], end: String?) {
     var read: [Page] = []
     do throws(HTTPFetchError<E>) {

@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 @testable import LastroCurl
 
-/// Results of libcurl and OpenSSL, and the stage and code under which callers find them.
+/// The results of libcurl and OpenSSL, and the stage and code that callers see for them.
 @Suite("Codes of the engine")
 struct EngineCodesTests {
   private func words(

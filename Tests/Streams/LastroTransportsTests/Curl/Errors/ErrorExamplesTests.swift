@@ -20,8 +20,8 @@ import Testing
 @testable import LastroWebSocket
 @testable import LastroWire
 
-/// Whole texts of errors, a few of each family: what they interpolate, quote, count and mask. `.ci/texts.py` checks the
-/// form of all texts.
+/// Full texts of errors, a few of each family: the values that they interpolate, quote, count and mask. `.ci/texts.py`
+/// checks the form of all texts.
 @Suite("Error texts", .timeLimit(.minutes(5)))
 struct ErrorExamplesTests {
   @Test("Errors for hosts and URLs quote a bounded part of the input, and mask user information")
@@ -420,7 +420,7 @@ struct ErrorExamplesTests {
       ])
   }
 
-  /// Expects that each call throws an error that prints as the line in its place.
+  /// Expects each call to throw an error that prints as the line at the same position.
   private func expectTexts(
     _ texts: String, of calls: [() async throws -> Any], sourceLocation: SourceLocation = #_sourceLocation
   ) async {

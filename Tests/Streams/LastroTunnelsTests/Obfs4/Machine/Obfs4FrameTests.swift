@@ -89,7 +89,7 @@ struct Obfs4FrameTests {
         #expect(throws: Obfs4Failure.wrongFrame, "\(row.why), cut at \(cut)") {
           try reader.receive(bytes[..<cut], into: &output)
           try reader.receive(bytes[cut...], into: &output)
-          // A frame of another place waits for the length that it says by chance.
+          // If a frame is in the wrong place, the reader waits for the length that its bytes happen to encode.
           try reader.receive([UInt8](repeating: 0, count: 1446), into: &output)
         }
         #expect(output == [9], "\(row.why)")
@@ -140,7 +140,7 @@ struct Obfs4FrameTests {
       var reader = try clientReader()
       var output: [UInt8] = []
       try reader.receive(seed.frame.bytes + row.bytes.bytes, into: &output)
-      // What one of them carries comes before the x behind all of them.
+      // The payload of these frames comes before the x of the last frame.
       #expect(output.last == UInt8(ascii: "x"), "\(row.why)")
       let taken = reader.takeSeed()
       #expect(taken == seed.payload.bytes, "\(row.why)")
@@ -217,7 +217,7 @@ struct Obfs4FrameTests {
       var output: [UInt8] = []
       var isRefused = false
       do { try reader.receive(changed, into: &output) } catch { isRefused = true }
-      // A longer length waits for more.
+      // If a bit of a length changed, the reader may wait for more bytes.
       let waits = reader.isWithinFrame
       #expect(isRefused || waits, "bit \(bit)")
       #expect(expected.starts(with: output), "bit \(bit)")
@@ -234,7 +234,8 @@ struct Obfs4FrameTests {
     }
   }
 
-  /// The part of two frames of one byte each, or of an invalid length, that was read before the event.
+  /// The part of the input that was read before the event. The input is two frames of one byte each, or an invalid
+  /// length.
   fileprivate enum ReaderState: CaseIterable {
     case start, withinLength, behindLength, withinBox, nonsense, failed
   }

@@ -66,7 +66,7 @@ struct Obfs4HandshakeTests {
       var seen = Obfs4ReplayFilter()
       if verdict == "accepts" {
         let response = try server.receive(vectors.handshake.client_hello.bytes, seen: &seen)?.response
-        // Over the client's hour, whatever the server's clock says.
+        // The response covers the client's hour, whatever the server's clock says.
         #expect(response == vectors.handshake.server_response.bytes)
       } else {
         #expect(throws: Obfs4Failure.wrongMAC) { try response(of: &server, seen: &seen) }
@@ -177,7 +177,7 @@ struct Obfs4HandshakeTests {
             try expectNoSession(try client.receive(byte))
           }
         }
-        // And stays at it.
+        // Later bytes do not change the failure.
         #expect(throws: expected) { try expectNoSession(try client.receive(vectors.serverBytes)) }
       }
     }
@@ -197,7 +197,7 @@ struct Obfs4HandshakeTests {
       if let failure {
         #expect(throws: failure) { try expectNoSession(try client.receive(answer)) }
       } else {
-        // Without a mark, only the length decides.
+        // Without a mark, only the maximum length ends the handshake.
         try expectNoSession(try client.receive(answer))
         try expectNoSession(try client.receive([UInt8](repeating: 0, count: 8191 - answer.count)))
         #expect(throws: Obfs4Failure.noMark) { try expectNoSession(try client.receive([0])) }
@@ -272,7 +272,7 @@ struct Obfs4HandshakeTests {
     changed.replaceSubrange(70..<86, with: mark)
     var client = try vectors.client()
     #expect(throws: Obfs4Failure.wrongMAC) { try expectNoSession(try client.receive(changed)) }
-    // Before the 64th byte it is none: this one is signed at its end, and has a wrong AUTH.
+    // A mark before the 64th byte does not count. This response is signed at its end, and has a wrong AUTH.
     let identity = try vectors.identity
     var early = [UInt8](response.dropLast(16))
     early.replaceSubrange(40..<56, with: mark)
@@ -365,7 +365,7 @@ struct Obfs4HandshakeTests {
   }
 }
 
-// What is not copied is no value of an expectation.
+// An expectation cannot take a noncopyable value, so it checks only whether the answer is present.
 func expectAnswer(_ answer: consuming Obfs4ServerAnswer?) throws {
   let isThere = answer != nil
   try #require(isThere)

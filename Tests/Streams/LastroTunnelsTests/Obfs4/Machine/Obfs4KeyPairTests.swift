@@ -23,7 +23,7 @@ struct Obfs4KeyPairTests {
       representatives.insert(pair.representative)
       #expect(try Obfs4Primitives.point(ofRepresentative: pair.representative) == pair.publicKey)
     }
-    // About five standard deviations each.
+    // The ranges are about five standard deviations wide in each direction.
     #expect((650...850).contains(made))
     #expect(representatives.count == made)
     #expect(indices.allSatisfy { (45...145).contains($0) }, "\(indices)")
@@ -61,7 +61,7 @@ struct Obfs4KeyPairTests {
     var counts = [Int](repeating: 0, count: 7)
     for _ in 0..<7000 { counts[random.number(in: 10...16) - 10] += 1 }
     #expect(counts.allSatisfy { (850...1150).contains($0) })
-    // Less than 2^64 mod 7 = 2 is drawn again.
+    // A draw below 2^64 mod 7 = 2 is rejected and repeated.
     var scripted = Obfs4ScriptedRandom([[0], [1], [2]])
     #expect(scripted.number(in: 10...16) == 12)
   }

@@ -113,7 +113,7 @@ struct Obfs4PrimitivesTests {
     for row in vectors.elligator2_inverse {
       let found = try Obfs4Primitives.representative(of: row.public.bytes, tweak: row.tweak)
       #expect(found == row.representative?.bytes)
-      // u = A = 486662 is a point of the twist, which no key is: what it gives stands for another point.
+      // u = A = 486662 is a point of the twist, and no public key. Its representative maps to another point.
       if let found, !row.public.bytes.starts(with: [0x06, 0x6d, 0x07, 0]) {
         #expect(try Obfs4Primitives.point(ofRepresentative: found) == row.public.bytes)
       }
@@ -202,7 +202,7 @@ struct Obfs4PrimitivesTests {
     let zeros = [UInt8](repeating: 0, count: 32)
     #expect(throws: Obfs4Failure.zeroSharedSecret) { try Obfs4Primitives.agreement(of: zeros, with: zeros) }
     #expect(try Obfs4Primitives.representative(of: zeros, tweak: 0) == nil)
-    // u = 0 plus the point of order 2, which is u = 0 as well: nothing can be divided by their difference.
+    // Adding the point of order 2, which has u = 0 as well, would divide by the difference of the two, which is zero.
     #expect(throws: Obfs4Failure.cryptoUnavailable) { try Obfs4Primitives.sum(of: zeros, lowOrder: 4) }
     #expect(clastro_has_errors() == false)
   }

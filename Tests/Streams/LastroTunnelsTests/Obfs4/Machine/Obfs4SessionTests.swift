@@ -33,7 +33,7 @@ struct Obfs4SessionTests {
     }
   }
 
-  /// What a client's application reads; the seed is the later of two.
+  /// Returns the bytes that a client's application reads. The client's seed must be the later one of two.
   private func read(_ bytes: [UInt8], by template: Obfs4ClientHandshake, in ends: [Int]) throws -> [UInt8] {
     var client = template
     var output: [UInt8] = []
@@ -52,7 +52,7 @@ struct Obfs4SessionTests {
       #expect(!isWithinFrame)
       let seed = reader.takeSeed()
       #expect(seed == vectors.frames.server_to_client[3].payload.bytes)
-      // One session and no more: two writers would have one key.
+      // A client makes one session only: two writers would have one key.
       try expectNoSession(try client.receive(bytes))
       return output
     }
@@ -64,7 +64,7 @@ struct Obfs4SessionTests {
     let frames = vectors.frames.client_to_server.flatMap(\.frame.bytes)
     let expected = Array("hellox".utf8) + (try Obfs4Vectors.repeatable("full", 1427)) + Array("after".utf8)
     for cut in 0...frames.count {
-      // The handshake is dear, and the same each time.
+      // The handshake is expensive and always the same, so the reader starts after it.
       var reader = try Obfs4FrameReader(keys: vectors.kdf.client_to_server.bytes[...], lengthOfNonsense: 99)
       var output: [UInt8] = []
       try reader.receive(frames[..<cut], into: &output)
@@ -100,7 +100,7 @@ struct Obfs4SessionTests {
       var clientSide = client.reader
       var serverSide = server.reader
       var received: (up: [UInt8], down: [UInt8]) = ([], [])
-      // Parts of both directions in turn.
+      // Parts are sent in both directions in turn.
       for start in stride(from: 0, to: count, by: Obfs4Traffic.maximumPart) {
         let part = bytes[start..<min(count, start + Obfs4Traffic.maximumPart)]
         for piece in try up.burst(part) { try serverSide.receive(piece.bytes, into: &received.up) }
@@ -161,7 +161,7 @@ struct Obfs4SessionTests {
   struct Missing: Error {}
 }
 
-/// Both sides of a session.
+/// The two sides of a session.
 private struct Pair: ~Copyable {
   var client: Obfs4Session
   var server: Obfs4Session

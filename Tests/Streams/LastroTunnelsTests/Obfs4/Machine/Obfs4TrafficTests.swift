@@ -41,7 +41,7 @@ struct Obfs4TrafficTests {
     stream = numbers()
     let delay = stream.number(below: 60)
     #expect(delay == row.server_close_delay_intn_60)
-    // Almost every second draw is over 2^31 − 1 − 2^31 mod (2^30 + 1), and is drawn again.
+    // Almost every second draw exceeds 2^31 − 1 − 2^31 mod (2^30 + 1), and is repeated.
     let drawn = (0..<200).map { _ in stream.number(below: 1 << 30 + 1) }
     #expect(drawn.allSatisfy { (0...1 << 30).contains($0) })
     let beyond = [0, -1, .max].map { stream.number(below: $0) }
@@ -75,7 +75,7 @@ struct Obfs4TrafficTests {
     let sum = table.weights.reduce(0, +)
     for (value, weight) in zip(table.values, table.weights) {
       let expected = Double(draws) * weight / sum
-      // Five standard deviations, of a seed that is fixed.
+      // The tolerance is five standard deviations. The seed is fixed.
       #expect(abs(Double(counts[value] ?? 0) - expected) < 5 * expected.squareRoot() + 1)
     }
   }
@@ -142,7 +142,7 @@ struct Obfs4TrafficTests {
         for mode in Obfs4TimingMode.allCases {
           let plan = try plan(count, mode: mode, seed: seed)
           #expect(plan.allSatisfy { !$0.bytes.isEmpty }, "\(length)")
-          // Sixteen times what padding may overshoot by.
+          // This bound is well above the bytes that padding may add.
           #expect(plan.reduce(0) { $0 + $1.bytes.count } < count + 100 + 18 * 1500)
           try expectPayload(plan, count)
           if length == 0, mode == .lengths { #expect(plan.dropLast().allSatisfy { $0.bytes.count == 1448 }) }
@@ -151,7 +151,7 @@ struct Obfs4TrafficTests {
     }
   }
 
-  /// Seeds whose tables have one length: of 0, and of some others, found by counting.
+  /// Returns seeds whose tables have a single length: 0, and some other lengths, found by counting.
   private func singleTables() throws -> [Int: [UInt8]] {
     var found: [Int: [UInt8]] = [0: Self.seedOfZero, 5: Self.seedOfFive]
     for number in 0..<400 {
@@ -164,7 +164,7 @@ struct Obfs4TrafficTests {
     return found
   }
 
-  // Found by trying: about one seed of 145,000 gives a table of one given length.
+  // Both seeds were found by trial: about one seed in 145,000 gives a table of one given length.
   private static let seedOfZero: [UInt8] = [66, 5] + [UInt8](repeating: 0, count: 22)
   private static let seedOfFive: [UInt8] = [193, 125] + [UInt8](repeating: 0, count: 22)
 

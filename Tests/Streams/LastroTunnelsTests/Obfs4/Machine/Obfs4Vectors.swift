@@ -5,7 +5,7 @@ import FoundationEssentials
 import LastroTunnels
 import Testing
 
-/// Bytes that are written in hexadecimal digits.
+/// Bytes that are written as hexadecimal digits.
 struct Hex: Decodable, Sendable {
   let bytes: [UInt8]
 
@@ -19,7 +19,7 @@ struct Hex: Decodable, Sendable {
   }
 }
 
-/// `obfs4-vectors.json`, of which an obfs4proxy agreed to what is between two sides.
+/// The contents of `obfs4-vectors.json`. An obfs4proxy confirmed the values that two sides exchange.
 struct Obfs4Vectors: Decodable, Sendable {
   struct SipHash: Decodable, Sendable {
     let key: Hex
@@ -226,7 +226,7 @@ struct Obfs4Vectors: Decodable, Sendable {
 }
 
 extension Obfs4Vectors {
-  /// Bytes that the vectors give by a name and a count.
+  /// Returns bytes that the vectors describe by a name and a count.
   static func repeatable(_ name: String, _ count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     for block in 0... where bytes.count < count {
@@ -252,7 +252,7 @@ extension Obfs4Vectors {
     Obfs4KeyPair(secret: ntor.y.bytes, publicKey: ntor.Y.bytes, representative: ntor.Y_representative.bytes)
   }
 
-  /// The client whose hello the vectors have.
+  /// Returns the client whose hello is in the vectors.
   func client() throws -> Obfs4ClientHandshake {
     let padding = handshake.client_padding.bytes
     var random = Obfs4ScriptedRandom([drawing(padding.count, from: 77...8128), padding])
@@ -260,7 +260,7 @@ extension Obfs4Vectors {
       to: identity, keyPair: clientKeyPair, hour: handshake.epoch_hour, random: &random)
   }
 
-  /// The server whose response the vectors have.
+  /// Returns the server whose response is in the vectors.
   func server(hour: Int? = nil, faults: Obfs4ServerFaults = []) throws -> Obfs4ServerHandshake {
     let padding = handshake.server_padding.bytes
     var random = Obfs4ScriptedRandom([padding])
@@ -269,17 +269,17 @@ extension Obfs4Vectors {
       paddingLength: padding.count, faults: faults, random: &random)
   }
 
-  /// What the server of the vectors sends: the response and its frames.
+  /// The bytes that the server of the vectors sends: the response and its frames.
   var serverBytes: [UInt8] { handshake.server_response.bytes + frames.server_to_client.flatMap(\.frame.bytes) }
 }
 
-/// The eight bytes of which a number of a range is drawn.
+/// Returns eight random bytes from which a number of a range is drawn.
 func drawing(_ number: Int, from range: ClosedRange<Int>) -> [UInt8] {
   let word = UInt64(number - range.lowerBound + range.count)
   return (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
 }
 
-/// The names that an object in a file has.
+/// The names of the members of an object in a file.
 struct VectorNames: Decodable {
   private struct AnyKey: CodingKey {
     let stringValue: String
@@ -294,7 +294,7 @@ struct VectorNames: Decodable {
     all = Set(try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue))
   }
 
-  /// Those of a file that a value read from it has not.
+  /// Returns the names in a file that a value read from it does not have.
   static func unread(in path: String, by value: Any) throws -> Set<String> {
     let read = Set(Mirror(reflecting: value).children.compactMap(\.label))
     return try JSONDecoder().decode(Self.self, from: ConformanceData.file(path)).all.subtracting(read)
@@ -305,7 +305,7 @@ struct VectorNames: Decodable {
 struct Obfs4VectorFileTests {
   @Test("has no key that no test reads")
   func keys() throws {
-    // What the file tells of itself, and what the tests of servers' addresses read.
+    // `about` describes the file, and `arguments` is read by the tests of servers' addresses.
     #expect(try VectorNames.unread(in: Obfs4Vectors.path, by: Obfs4Vectors.read()) == ["about", "arguments"])
   }
 }

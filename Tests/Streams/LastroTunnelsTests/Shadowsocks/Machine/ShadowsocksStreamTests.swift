@@ -244,7 +244,7 @@ struct ShadowsocksStreamTests {
 
   // MARK: state × event
 
-  /// The part of a salt and two chunks of one byte each that was read before the event.
+  /// The part of the input that was read before the event. The input is a salt and two chunks of one byte each.
   fileprivate enum ReaderState: CaseIterable {
     case start, withinSalt, behindSalt, withinLength, behindLength, withinPayload, behindChunk, withinNextLength, failed
   }

@@ -5,7 +5,7 @@ import FoundationEssentials
 import LastroTunnels
 import Testing
 
-/// `shadowsocks-vectors.json`, of which a shadowsocks-libev agreed to what is between two sides.
+/// The contents of `shadowsocks-vectors.json`. A shadowsocks-libev confirmed the values that two sides exchange.
 struct ShadowsocksVectors: Decodable, Sendable {
   struct Password: Decodable, Sendable {
     let password_utf8, key16, key32: Hex
@@ -85,7 +85,7 @@ extension Hex {
 struct ShadowsocksVectorFileTests {
   @Test("has no key that no test reads")
   func keys() throws {
-    // What the file tells of itself, and what the tests of servers and addresses read.
+    // `about` describes the file, and `addresses` and `uris` are read by the tests of servers and addresses.
     #expect(
       try VectorNames.unread(in: ShadowsocksVectors.path, by: ShadowsocksVectors.read()) == [
         "about", "addresses", "uris",
