@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that relative links of Markdown files lead to files and headings that exist."""
+import pathlib
+import re
+import subprocess
+import sys
+
+BLOCK = re.compile(r"```.*?```", re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def anchors(page):
+    """The anchors that hosts make of a page's headings."""
+    headings = HEADING.findall(BLOCK.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def dead_links(page):
+    for link in LINK.findall(BLOCK.sub("", page.read_text(encoding="utf-8"))):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        # `doc:` and `https:` are for others to check.
+        if not re.match(r"[a-z]+:", link) and (
+                not target.exists() or anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            yield f"{page}: nothing is at {link}"
+
+
+def main():
+    names = subprocess.run(["git", "ls-files", "-z", "*.md"], check=True, capture_output=True, text=True).stdout.split("\0")
+    # The data of public suites has pages of its own.
+    pages = [pathlib.Path(name) for name in names if name and not name.startswith("Tests/Conformance/")]
+    dead = [line for page in pages if page.is_file() for line in dead_links(page)]
+    print("\n".join(dead), end="\n" if dead else "")
+    return 1 if dead else 0
+
+
+sys.exit(main())
