@@ -69,8 +69,8 @@ let package = Package(
     .library(name: "LastroStreamsTesting", targets: ["LastroStreamsTesting"]),
     .executable(name: "lastro", targets: ["LastroCommand"]),
   ],
-  // What brings packages that most programs do not use: `traits: []` where Lastro is depended on leaves them out.
-  // One trait for all: SwiftPM hands several to the compiler in any order, and another order builds everything anew.
+  // The trait covers the packages that most programs do not use. A program leaves them out with `traits: []`. There is
+  // a single trait, because SwiftPM passes several to the compiler in any order, and another order rebuilds everything.
   traits: [
     .trait(
       name: "Integrations",

@@ -17,11 +17,11 @@ extension HTTPBody {
       })
   }
 
-  /// The body of an answer, to be read once; `nil` where none may follow the head.
+  /// Creates the body of a response, which can be read once; `nil` if no body may follow the head.
   convenience init?(_ answer: Network.Value<ResponseBody, ResourceResponse>, to method: HTTPRequest.Method) {
     let head = answer.response.head
     guard method != .head, head.status.code != 204, head.status.code != 304 else { return nil }
-    // What is read of a coded body is longer than what was sent.
+    // A decoded body is longer than the bytes that were sent.
     let isCoded = head.headerFields[.contentEncoding] != nil
     let announced = isCoded ? nil : head.headerFields[.contentLength].flatMap { Int64($0) }
     self.init(

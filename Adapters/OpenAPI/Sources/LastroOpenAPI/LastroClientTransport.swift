@@ -5,15 +5,15 @@ public import HTTPTypes
 public import Lastro
 public import OpenAPIRuntime
 
-/// Sends what a client of swift-openapi-generator asks for by a Lastro stack.
+/// A transport for clients of swift-openapi-generator that sends their requests with a Lastro stack.
 ///
 /// ```swift
 /// let transport = LastroClientTransport { try await stack.exchange($0, streamed: $1) }
 /// ```
 ///
-/// Every status is a value, after the stack's interceptors, redirects and retries; bodies of answers are streamed.
+/// Every status is a value, after the stack's interceptors, redirects and retries. Bodies of responses are streamed.
 public struct LastroClientTransport: ClientTransport {
-  /// Sends a request, and gives the answer whatever its status: `exchange` of a stack.
+  /// A closure that sends a request and returns the response with any status: `exchange` of a stack.
   public typealias Exchange =
     @Sendable (_ request: ResourceRequest, _ streamed: Bool) async throws ->
     Network.Value<
@@ -23,28 +23,28 @@ public struct LastroClientTransport: ClientTransport {
   private let exchange: Exchange
   private let options: RequestOptions
 
-  /// Makes a transport over any stack that has an exchange.
+  /// Creates a transport over any stack with an exchange.
   ///
   /// - Parameters:
-  ///   - options: of every request; its operation is that of the API's description. Default: nothing set.
-  ///   - exchange: sends a request.
+  ///   - options: the options of every request. The operation is set from the API's description. Default: none.
+  ///   - exchange: the closure that sends a request.
   public init(options: RequestOptions = RequestOptions(), exchange: @escaping Exchange) {
     self.exchange = exchange
     self.options = options
   }
 
-  /// Makes a transport over a stack.
+  /// Creates a transport over a stack.
   ///
   /// - Parameters:
-  ///   - stack: sends the requests.
-  ///   - options: of every request; its operation is that of the API's description. Default: nothing set.
+  ///   - stack: the stack that sends the requests.
+  ///   - options: the options of every request. The operation is set from the API's description. Default: none.
   public init(_ stack: TransportNetworkStack, options: RequestOptions = RequestOptions()) {
     self.init(options: options) { try await stack.exchange($0, streamed: $1) }
   }
 
-  /// Sends a request of an operation.
+  /// Sends the request of an operation.
   ///
-  /// - Throws: `HTTPFetchError<any Error>` where there is no answer; `TransportError` with code `invalid_url` or
+  /// - Throws: `HTTPFetchError<any Error>` if there is no response; `TransportError` with code `invalid_url` or
   ///   `invalid_header` for a request that cannot be sent, such as one whose server URL has a query.
   public func send(
     _ request: HTTPRequest, body: HTTPBody?, baseURL: URL, operationID: String
@@ -58,7 +58,7 @@ public struct LastroClientTransport: ClientTransport {
     return (answer.response.head, HTTPBody(answer, to: request.method))
   }
 
-  /// As text: `URL` would encode again what is encoded.
+  /// Returns the URL as text, because `URL` would percent-encode it a second time.
   private static func url(_ base: URL, _ path: String?) throws(TransportError) -> String {
     var text = base.absoluteString
     guard !text.contains("?"), !text.contains("#") else {

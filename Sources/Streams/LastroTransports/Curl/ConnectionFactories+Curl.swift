@@ -6,9 +6,9 @@ internal import LastroCurl
 public import LastroTunnels
 
 extension ProxyConnectionFactory {
-  /// Makes a factory that reaches its proxy by the shared engine.
+  /// Creates a factory that dials its proxy with the shared engine.
   ///
-  /// - Throws: `ConfigurationError`, as the other forms do.
+  /// - Throws: `ConfigurationError`, as the other initializers do.
   public init(
     to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, credentials: ProxyServer.Credentials? = nil
   ) throws(ConfigurationError) {
@@ -17,35 +17,35 @@ extension ProxyConnectionFactory {
 }
 
 extension MeekConnectionFactory {
-  /// Makes a factory whose requests a stack of its own makes, of the default configuration.
+  /// Creates a factory that sends its requests with a stack of its own, in the default configuration.
   ///
-  /// - Throws: `ConfigurationError`, as the other forms do, and when there is no thread or descriptor left for the
-  ///   stack.
+  /// - Throws: `ConfigurationError`, as the other initializers do, and if there is no thread or descriptor left for
+  ///   the stack.
   public init(to: URL, serverURL: URL) throws(ConfigurationError) {
     try self.init(to: to, serverURL: serverURL, stack: CurlNetworkStack())
   }
 }
 
 extension WispConnectionFactory {
-  /// Makes a factory that reaches its server by the shared engine.
+  /// Creates a factory that dials its server with the shared engine.
   ///
-  /// - Throws: `ConfigurationError`, as the other forms do.
+  /// - Throws: `ConfigurationError`, as the other initializers do.
   public init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool) throws(ConfigurationError) {
     try self.init(serverAddress: serverAddress, cert: cert, iatMode: iatMode, dialer: CurlDialer.shared)
   }
 
-  /// Makes a factory that reaches its server by the shared engine, with any mode.
+  /// Creates a factory that dials its server with the shared engine, in any mode of the server.
   ///
-  /// - Throws: `ConfigurationError`, as the other forms do.
+  /// - Throws: `ConfigurationError`, as the other initializers do.
   public init(to server: WispServer) throws(ConfigurationError) {
     try self.init(to: server, dialer: CurlDialer.shared)
   }
 }
 
 extension ShadowsocksConnectionFactory {
-  /// Makes a factory that reaches its server by the shared engine.
+  /// Creates a factory that dials its server with the shared engine.
   ///
-  /// - Throws: `ConfigurationError`, as the other forms do.
+  /// - Throws: `ConfigurationError`, as the other initializers do.
   public init(
     to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, method: ShadowsocksServer.Method,
     password: Secret

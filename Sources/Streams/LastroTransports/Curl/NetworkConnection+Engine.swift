@@ -4,14 +4,15 @@ internal import Lastro
 internal import LastroCurl
 
 extension NetworkConnection {
-  /// Makes a connection over the shared engine (`CurlDialer.shared`), as `NWConnection(to:using:)` is over the
-  /// system's.
+  /// Creates a connection that the shared engine dials (`CurlDialer.shared`), as `NWConnection(to:using:)` uses the
+  /// system's network stack.
   ///
-  /// Its viability follows the system's network (``NetlinkPathMonitor``), unless the parameters have a monitor.
+  /// Its viability follows the kernel's reports of network changes (``NetlinkPathMonitor``), unless the parameters have
+  /// a monitor.
   ///
   /// - Parameters:
-  ///   - endpoint: where it leads.
-  ///   - parameters: stream or datagrams, TLS, framers; copied.
+  ///   - endpoint: the destination.
+  ///   - parameters: the transport protocol, TLS and framers. They are copied.
   public convenience init(to endpoint: ConnectionEndpoint, using parameters: ConnectionParameters) {
     self.init(to: endpoint, using: parameters.watched(), dialer: CurlDialer.shared)
   }

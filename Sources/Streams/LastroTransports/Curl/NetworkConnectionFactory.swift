@@ -3,16 +3,18 @@
 internal import Lastro
 internal import LastroCurl
 
-/// Connections to one endpoint over the shared engine: what a transport uses where it is given no factory.
+/// A factory of connections to one endpoint, which the shared engine dials. Pluggable transports use it if they are
+/// given no factory.
 public struct NetworkConnectionFactory: ConnectionFactory {
   private let endpoint: ConnectionEndpoint
 
-  /// Makes a factory.
+  /// Creates a factory.
   ///
-  /// - Parameter endpoint: where every connection leads.
+  /// - Parameter endpoint: the destination of every connection.
   public init(to endpoint: ConnectionEndpoint) { self.endpoint = endpoint }
 
-  /// Makes a connection; never `nil`. What the engine cannot do is told by state `failed`.
+  /// Creates a connection; never returns `nil`. Parameters that the engine does not support end the connection in state
+  /// `failed`.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     NetworkConnection(to: endpoint, using: parameters)
   }

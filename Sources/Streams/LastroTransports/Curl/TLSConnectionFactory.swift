@@ -3,20 +3,20 @@
 public import Lastro
 internal import LastroCurl
 
-/// TLS as a pluggable transport (`TLSDialer`), constructed as the Swift Transport API wants it (§1.2).
+/// TLS as a pluggable transport (`TLSDialer`), with the initializers that the Swift Transport API defines (§1.2).
 ///
-/// For parameters that ask for UDP, ``connect(using:)`` gives `nil`. What parameters ask for beyond, the innermost
-/// connection does.
+/// For parameters that ask for UDP, ``connect(using:)`` returns `nil`. The innermost connection applies all other
+/// parameters.
 public struct TLSConnectionFactory: ConnectionFactory {
   private let nested: NestedConnectionFactory
 
-  /// Makes a factory that connects to its server itself, by the shared engine.
+  /// Creates a factory that dials its server with the shared engine.
   ///
   /// - Parameters:
-  ///   - serverAddress: IPv4 address, IPv6 address or name, with a port: the host that the certificate has to be for,
-  ///     unless `tls` says otherwise.
-  ///   - tls: name, protocols, and how certificates are checked. Default: the standard.
-  ///   - options: roots, client certificate, judge and the rest of `tls`. Default: system roots, no judge.
+  ///   - serverAddress: an IPv4 address, an IPv6 address or a name, with a port. The certificate must be for this host,
+  ///     unless `tls` names another.
+  ///   - tls: the server's name, the protocols to offer, and the check of certificates. Default: the standard.
+  ///   - options: the roots, the client certificate, the judge and the other TLS options. Default: system roots, no judge.
   /// - Throws: `ConfigurationError` for any other kind of endpoint.
   public init(
     serverAddress: ConnectionEndpoint, tls: DialRequest.TLS = DialRequest.TLS(),
@@ -27,7 +27,7 @@ public struct TLSConnectionFactory: ConnectionFactory {
       factory: DialerConnectionFactory(to: serverAddress, dialer: PlainCarrier(below: CurlDialer.shared)))
   }
 
-  /// Makes a factory over the connections of another, one for each of its own.
+  /// Creates a factory over the connections of another factory. Each connection uses one of them.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
@@ -39,8 +39,8 @@ public struct TLSConnectionFactory: ConnectionFactory {
     }
   }
 
-  /// Makes a factory over one connection. Its loss is final: every connection but the first fails with code
-  /// `connection_lost`.
+  /// Creates a factory over a single connection, which cannot be replaced: every connection of the factory but the first
+  /// fails with code `connection_lost`.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
@@ -52,13 +52,13 @@ public struct TLSConnectionFactory: ConnectionFactory {
     }
   }
 
-  /// Makes a connection; `nil` for UDP, and for TLS in the parameters over one connection.
+  /// Creates a connection; returns `nil` for UDP, and over a single connection for parameters with TLS.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     nested.connect(using: parameters)
   }
 }
 
-/// The bytes of TLS go over it, so the server is not talked to in the clear.
+/// A stream that carries the bytes of TLS, so nothing is sent to the server in the clear.
 private struct PlainCarrier: Dialer {
   let below: any Dialer
 

@@ -5,22 +5,21 @@ public import LastroCurl
 public import LastroTunnels
 
 extension ViaChain {
-  /// Makes the dialer that goes this way from an engine, with its options and under its judges: pins hold through every
-  /// chain, and the proxies on the way are reached as the engine reaches hosts.
+  /// Returns the dialer of this chain over an engine, with the engine's options and judges: pins hold through every
+  /// chain, and the engine's proxies are used on the way to the first hop.
   ///
-  /// Without hops it is the engine's own dialer.
+  /// A chain without hops returns the engine's own dialer.
   ///
   /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
   public func dialer(on engine: CurlTransport) throws(ConfigurationError) -> any Dialer {
     try dialer(over: CurlDialer(transport: engine), connection: engine.connection)
   }
 
-  /// Makes the dialer that goes this way.
+  /// Returns the dialer of this chain.
   ///
   /// - Parameters:
-  ///   - base: reaches the first hop. It has to do TLS. Default: the shared engine.
-  ///   - connection: how TLS is spoken behind the first hop, unless a request says otherwise; its judge is asked
-  ///     always.
+  ///   - base: the dialer that reaches the first hop. It must support TLS. Default: the shared engine's.
+  ///   - connection: the TLS options behind the first hop, unless a request has its own. The judge is always asked.
   /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
   public func dialer(
     over base: any Dialer = CurlDialer.shared, connection: ConnectionOptions = ConnectionOptions()

@@ -6,7 +6,7 @@ internal import LastroHTTP
 public import LastroTunnels
 
 extension ViaChain {
-  /// Makes a stack whose fetches go this way, on an engine of its own.
+  /// Returns a stack whose fetches go through this chain, on an engine of its own.
   ///
   /// ```swift
   /// let pins = try PinningPolicy("api.example.com", pins: ["sha256/…", "sha256/…"])
@@ -15,29 +15,30 @@ extension ViaChain {
   /// ```
   ///
   /// - Parameters:
-  ///   - engine: pins, roots, limits; how the first hop is reached.
-  ///   - configuration: interceptors, time limits, redirects.
-  /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry, for a value that cannot work, or when
-  ///   threads or descriptors ran out.
+  ///   - engine: the pins, roots and limits, and the options for reaching the first hop.
+  ///   - configuration: the interceptors, timeouts and redirect policy.
+  /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry, for invalid values, or if
+  ///   no thread or descriptor is left.
   public func stack(
     _ engine: CurlConfiguration = CurlConfiguration(), configuration: StackConfiguration = StackConfiguration()
   ) throws(ConfigurationError) -> TransportNetworkStack {
     try stack(on: CurlTransport(engine), configuration: configuration)
   }
 
-  /// Makes a stack whose fetches go this way, on an engine that runs: under its pins, roots and limits.
+  /// Returns a stack whose fetches go through this chain, on a running engine, with that engine's pins, roots and limits.
   ///
-  /// HTTP is a `DialerTransport`'s over ``dialer(on:)``: HTTP/2 where the server picks it, with the engine's
-  /// `User-Agent` and content codings. Names go down the chain unresolved, whatever fixed name answers there are, so
-  /// nothing about a fetch's host is asked of the DNS here; a Unix socket in a host's place and a required OCSP staple
-  /// are refused. A proxy of the engine's options, or of the environment, is asked on the way to the first hop alone.
+  /// A `DialerTransport` over ``dialer(on:)`` speaks HTTP: HTTP/2 if the server selects it, with the engine's
+  /// `User-Agent` and content codings. Names are passed through the chain unresolved, even if the options have fixed
+  /// addresses for them, so this machine makes no DNS query for the host of a fetch. A Unix socket in place of a host and
+  /// a required OCSP staple are refused. A proxy of the engine's options or of the environment is used only on the way
+  /// to the first hop.
   ///
-  /// Every stack has connections of its own, which no other stack's fetch goes over: of another chain, of the same
-  /// chain, or of the engine. When it is dropped they close. Shutting the engine down ends its fetches.
+  /// Each stack has its own connections. They are not shared with stacks of the same chain, of another chain, or of the
+  /// engine, and they close when the stack is released. Shutting the engine down ends the stack's fetches.
   ///
   /// - Parameters:
-  ///   - engine: reaches the first hop.
-  ///   - configuration: interceptors, time limits, redirects.
+  ///   - engine: the engine that reaches the first hop.
+  ///   - configuration: the interceptors, timeouts and redirect policy.
   /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
   public func stack(
     on engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()
