@@ -12,11 +12,11 @@
 _Static_assert((int)CLASTRO_CURLE_TOO_LARGE == (int)CURLE_TOO_LARGE, "libcurl counts otherwise");
 #endif
 
-// Of the environment libcurl reads this variable while it is set up, and opens the file for appending.
+// During curl_global_init, libcurl reads this environment variable and opens the file that it names for appending.
 static char key_log_name[] = "SSLKEYLOGFILE=";
 
-// An entry is exchanged for another, and the variable neither removed nor set: both would move what other threads may
-// be reading.
+// Exchanges an entry of the environment for another. The variable is neither removed nor set, because both would move
+// memory that other threads may be reading.
 static void exchange_entry(const char *from, char *to) {
   for (char **entry = environ; entry && *entry; entry++) {
     if (*entry == from) __atomic_store_n(entry, to, __ATOMIC_RELEASE);
@@ -75,7 +75,8 @@ void clastro_install_socket_keeper(
 }
 
 int clastro_read_address(const struct curl_sockaddr *address, uint8_t *bytes, int *port) {
-  // libcurl's struct holds less than a `sockaddr_in6`; what is at its end is longer.
+  // The field `addr` is declared smaller than a `sockaddr_in6`, but it is the last field and libcurl allocates more
+  // room for it.
   const void *raw = &address->addr;
   if (address->family == AF_INET) {
     struct sockaddr_in four;

@@ -33,13 +33,13 @@ bool clastro_nested_context_set_ciphers(void *context, const char *legacy, const
 }
 
 bool clastro_nested_context_set_protocols(void *context, const uint8_t *protocols, size_t length) {
-  // Zero is success, for this function alone.
+  // Unlike the other functions here, this one returns 0 on success.
   bool good = length <= UINT_MAX && SSL_CTX_set_alpn_protos(context, protocols, (unsigned int)length) == 0;
   ERR_clear_error();
   return good;
 }
 
-// Without one, OpenSSL would ask on the terminal.
+// Returns the password of a PEM block. Without this callback OpenSSL would ask for the password on the terminal.
 static int give_password(char *buffer, int size, int is_writing, void *password) {
   (void)is_writing;
   size_t length = password ? strlen(password) : 0;
@@ -57,7 +57,7 @@ static bool use_chain(SSL_CTX *context, BIO *pem) {
     good = SSL_CTX_add0_chain_cert(context, issuer) == 1;
     if (!good) X509_free(issuer);
   }
-  // The end of the text is told as "no start line".
+  // OpenSSL reports the end of the text as "no start line".
   return good && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
 }
 
@@ -86,7 +86,7 @@ struct clastro_session {
   BIO *input, *output;
   bool input_ended;
   int fatal_alert;
-  // Asked for a client certificate that there is not.
+  // Whether the server asked for a client certificate and there was none.
   bool asked_in_vain;
   const char *failure;
 };
@@ -169,7 +169,7 @@ clastro_session_result clastro_session_write(clastro_session *session, const uin
 
 clastro_session_result clastro_session_close_notify(clastro_session *session) {
   ERR_clear_error();
-  // 0: sent, and the peer's is still to come.
+  // 0 means that close_notify was sent and the peer's has not been received yet.
   int value = SSL_shutdown(session->ssl);
   return value >= 0 ? CLASTRO_SESSION_DONE : result_of(session, value);
 }

@@ -22,7 +22,7 @@ typedef struct {
   int socket;
   SSL *ssl;
   bool is_counted;
-  // How much of the end of a request's head has come.
+  // The number of bytes of the blank line that ends a request's head that have matched so far.
   int matched;
 } peer;
 
@@ -31,7 +31,7 @@ struct clastro_check_server {
   BIO *root;
   int listener;
   struct sockaddr_in address;
-  // The clients' ends; libcurl may have closed them.
+  // The sockets of the clients. libcurl may have closed them.
   int clients[most_connections];
   int client_count;
   peer peers[most_connections];
@@ -51,7 +51,7 @@ static bool add_name(X509 *certificate, const char *host) {
          X509_set_issuer_name(certificate, subject) == 1;
 }
 
-// Valid for an hour each way.
+// Makes a certificate that is valid from one hour ago until one hour from now.
 static X509 *make_certificate(EVP_PKEY *key, const char *host) {
   X509 *certificate = X509_new();
   bool good = certificate && X509_set_version(certificate, X509_VERSION_3) == 1 &&
@@ -78,8 +78,8 @@ static bool set_up(clastro_check_server *server, const char *host) {
   return good;
 }
 
-// On a port of 127.0.0.1 that the kernel picks. Not a Unix socket: libcurl does not use a connection again that has no
-// address.
+// Listens on a port of 127.0.0.1 that the kernel chooses. A Unix socket would not do: libcurl does not reuse a
+// connection that has no address.
 static bool begin_listening(clastro_check_server *server) {
   socklen_t length = sizeof server->address;
   server->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -117,7 +117,8 @@ const char *clastro_check_server_root(const clastro_check_server *server, size_t
   return text;
 }
 
-// OpenSSL reads and writes memory: a write to a socket whose other end is closed would be a signal.
+// Makes a session that reads from and writes to memory. If OpenSSL wrote to a socket whose other end is closed, SIGPIPE
+// would be raised.
 static SSL *make_session(SSL_CTX *context) {
   SSL *ssl = SSL_new(context);
   BIO *input = BIO_new(BIO_s_mem()), *output = BIO_new(BIO_s_mem());
@@ -143,7 +144,7 @@ curl_socket_t clastro_check_server_open(clastro_check_server *server, struct cur
   return server->clients[server->client_count++] = client;
 }
 
-// Whether a connection is one of ours: anyone on this machine may connect.
+// Returns whether a connection comes from one of our clients. Anyone on this machine may connect.
 static bool is_ours(const clastro_check_server *server, const struct sockaddr_in *other) {
   for (int index = 0; index < server->client_count; index++) {
     struct sockaddr_in own = {0};
@@ -169,7 +170,7 @@ static void take_connections(clastro_check_server *server) {
   }
 }
 
-// The number of requests that end in these bytes.
+// Returns the number of requests whose heads end in these bytes.
 static int count_requests(peer *peer, const char *bytes, size_t count) {
   static const char end[] = "\r\n\r\n";
   int requests = 0;
@@ -212,7 +213,7 @@ void clastro_check_server_step(clastro_check_server *server) {
       BIO_write(SSL_get_rbio(peer->ssl), bytes, (int)count);
     }
     serve(server, peer);
-    // All of it is less than a socket takes at once.
+    // All of the output fits into the socket's send buffer at once.
     while ((count = BIO_read(SSL_get_wbio(peer->ssl), bytes, sizeof bytes)) > 0) {
       send(peer->socket, bytes, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clastro_socket.h"
 
-// <netinet/tcp.h> of glibc has a shorter `struct tcp_info`, and excludes this header.
+// glibc's <netinet/tcp.h> has a shorter `struct tcp_info` and cannot be included together with this header.
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@ bool clastro_read_delivery(int socket, clastro_delivery *delivery) {
   memset(&info, 0, sizeof info);
   socklen_t length = sizeof info;
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return true;
-  // Kernels before 4.6 fill in less.
+  // Kernels before 4.6 fill in fewer fields.
   if (length < offsetof(struct tcp_info, tcpi_notsent_bytes) + sizeof info.tcpi_notsent_bytes) return true;
   delivery->acknowledged = info.tcpi_bytes_acked;
   delivery->acknowledged_milliseconds_ago = info.tcpi_last_ack_recv;

@@ -29,7 +29,7 @@ void clastro_install_dial_callbacks(
 bool clastro_context_carry_stream(void *context, const uint8_t *alpn, size_t length) {
   SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   if (length > UINT_MAX) return false;
-  // Unlike the rest of OpenSSL it gives 0 for success.
+  // Unlike most OpenSSL functions, SSL_CTX_set_alpn_protos returns 0 on success.
   return length == 0 || SSL_CTX_set_alpn_protos(context, alpn, (unsigned)length) == 0;
 }
 
@@ -78,7 +78,8 @@ bool clastro_holds_input(CURL *easy) {
   return ssl && SSL_has_pending(ssl);
 }
 
-// What a session writes in `body`, kept from its socket: libcurl's own BIO works only within calls to libcurl.
+// Captures the bytes that a session writes during `body` and keeps them from its socket, because libcurl's own BIO
+// works only within calls to libcurl. Returns the number of bytes, or -1.
 static ssize_t written_by(
   SSL *ssl, bool (*body)(SSL *, const uint8_t *, size_t), const uint8_t *input, size_t length, uint8_t *bytes,
   size_t capacity) {
@@ -135,7 +136,7 @@ int clastro_resolve(const char *host, void *owner, void (*found)(void *owner, co
 
 const char *clastro_resolve_error(int code) { return gai_strerror(code); }
 
-// A numeric address with a port. False where the text is not one.
+// Parses a numeric address and adds a port. Returns false if the text is not a numeric address.
 static bool parse(const char *text, uint16_t port, struct sockaddr_storage *out, socklen_t *length) {
   char service[8];
   snprintf(service, sizeof service, "%u", port);

@@ -23,7 +23,8 @@ struct clastro_roots {
   X509_STORE *store;
 };
 
-// An encrypted block would otherwise have OpenSSL ask for its password on the terminal.
+// Refuses to give a password. Without this callback OpenSSL would ask for the password of an encrypted block on the
+// terminal.
 static int no_password(char *buffer, int size, int is_writing, void *context) {
   (void)buffer, (void)size, (void)is_writing, (void)context;
   return -1;
@@ -37,7 +38,7 @@ clastro_roots *clastro_roots_new(void) {
     free(roots);
     return NULL;
   }
-  // As libcurl does by default: a trusted intermediate is enough.
+  // Like libcurl by default, accept a chain that ends at a trusted intermediate.
   X509_STORE_set_flags(roots->store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
   return roots;
 }
@@ -52,7 +53,7 @@ int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length) {
     if (X509_STORE_add_cert(roots->store, certificate) == 1) count++;
     X509_free(certificate);
   }
-  // The end of the text is told as "no start line".
+  // OpenSSL reports the end of the text as "no start line".
   bool is_end = bio && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   BIO_free(bio);
   ERR_pop_to_mark();
@@ -67,11 +68,11 @@ void clastro_roots_free(clastro_roots *roots) {
 struct clastro_connection {
   atomic_int references;
   atomic_bool closed_cleanly;
-  // Asked for a client certificate that there is not.
+  // Whether the server asked for a client certificate and there was none.
   bool asked_in_vain;
-  // The session, as soon as its handshake has begun. Valid as long as the connection is libcurl's.
+  // The session, set when its handshake begins. It is valid as long as libcurl holds the connection.
   SSL *ssl;
-  // What was read in the turn of the loop in which it was last read.
+  // The loop's turn, the number of the turn in which the connection last read, and the bytes counted in that turn.
   const clastro_turn *turn;
   uint64_t read_turn;
   size_t read_bytes;
@@ -102,9 +103,10 @@ static clastro_connection *connection_of(const SSL *ssl) {
   return context ? SSL_CTX_get_ex_data(context, connection_index) : NULL;
 }
 
-// Around every call of libcurl's BIO, which reads the socket. When the turn's bytes are spent, OpenSSL has no whole
-// record left, and libcurl is told what it is told of an empty socket: epoll, which watches for levels, wakes the loop
-// again.
+// Limits the bytes that a connection reads in one turn of the loop. OpenSSL calls this function before and after every
+// operation of libcurl's BIO, which reads the socket. When the turn's bytes are used up, the function makes the read
+// fail like that of an empty socket. OpenSSL holds no whole record at that point, and level-triggered epoll wakes the
+// loop again.
 static long limit_input(
   BIO *bio, int operation, const char *buffer, size_t length, int command, long argument, int result, size_t *count) {
   (void)buffer, (void)length, (void)command, (void)argument;
@@ -169,7 +171,8 @@ static bool is_in(X509 *certificate, STACK_OF(X509) *chain) {
   return false;
 }
 
-// Hands the verified chain, and what else was sent, to the owner.
+// Passes the chain and the other certificates that the peer sent to the owner, and returns its verdict. With
+// `judges_presented` the chain is the one that was sent, otherwise the verified one.
 static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verification) {
   STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(verification);
   STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(verification);
@@ -194,9 +197,9 @@ static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verifica
   return good;
 }
 
-// What OpenSSL refuses stays refused: the owner is told, and not asked.
+// Reports a rejected chain to the owner. The owner cannot accept a chain that OpenSSL rejects.
 static void tell_refusal(clastro_connection *connection, X509_STORE_CTX *verification) {
-  // libcurl reads the oldest error of the queue, which has to be OpenSSL's own about this verdict.
+  // libcurl reads the oldest error in the queue, which must be OpenSSL's own error about this verdict.
   ERR_set_mark();
   X509 *faulty = X509_STORE_CTX_get_current_cert(verification);
   clastro_peer_certificate certificate = {0};
@@ -213,7 +216,7 @@ static int verify_chain(X509_STORE_CTX *verification, void *argument) {
   int verdict = connection->judges_presented ? connection->accept != NULL : X509_verify_cert(verification);
   if (verdict != 1) tell_refusal(connection, verification);
   if (verdict != 1 || !connection->accept) return verdict;
-  // libcurl reads the oldest error of the queue, which has to be OpenSSL's own about this verdict.
+  // libcurl reads the oldest error in the queue, which must be OpenSSL's own error about this verdict.
   ERR_set_mark();
   bool good = is_accepted(connection, verification);
   ERR_pop_to_mark();
@@ -230,7 +233,7 @@ CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepa
   return code ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, transfer);
 }
 
-// CURLSSLOPT_ALLOW_BEAST leaves this option set, which libcurl otherwise clears. It concerns CBC in TLS 1.0 alone.
+// An option that libcurl clears unless CURLSSLOPT_ALLOW_BEAST is set. It affects only CBC ciphers in TLS 1.0.
 static const uint64_t proxy_mark = SSL_OP_DONT_INSERT_EMPTY_FRAGMENTS;
 
 void clastro_mark_proxy_contexts(CURL *easy) {
@@ -273,7 +276,7 @@ static clastro_connection *make_connection(const clastro_connection_rules *rules
   return connection;
 }
 
-// The certificate must be for the host, by its subject alternative names alone (RFC 9525 §2).
+// Requires that the certificate match the host, by its subject alternative names only (RFC 9525 §2).
 static bool set_host(X509_VERIFY_PARAM *parameters, const clastro_connection_rules *rules) {
   if (rules->host_is_address) return X509_VERIFY_PARAM_set1_ip_asc(parameters, rules->host) == 1;
   X509_VERIFY_PARAM_set_hostflags(
@@ -295,7 +298,7 @@ bool clastro_context_apply(void *context, const clastro_connection_rules *rules)
   ERR_pop_to_mark();
   if (!good) return false;
   if (rules->is_strict) X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_X509_STRICT);
-  // Not the context's certificate store, which libcurl replaces once the handshake has begun.
+  // Set the verify store: libcurl replaces the context's certificate store once the handshake has begun.
   if (SSL_CTX_set1_verify_cert_store(context, rules->roots->store) != 1) return false;
   if (rules->shows_roots_to_curl) SSL_CTX_set1_cert_store(context, rules->roots->store);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);

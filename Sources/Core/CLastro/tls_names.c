@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenSSL's names and words: of alerts, verify results, ciphers, and itself.
+// OpenSSL's names and texts for alerts, verify results, ciphers and its own version.
 #include "CLastro.h"
 
 #include <openssl/crypto.h>
@@ -33,8 +33,8 @@ const char *clastro_verify_text(long result) { return X509_verify_cert_error_str
 bool clastro_knows_cipher(const char *name, bool is_tls13) {
   ERR_set_mark();
   SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-  // Names that are unknown, or stand for many, are no error here: what counts is whether the cipher is there
-  // afterwards.
+  // A name that is unknown, or that stands for several ciphers, is not an error here. The check is whether the cipher
+  // is in the list afterwards.
   if (context) is_tls13 ? SSL_CTX_set_ciphersuites(context, name) : SSL_CTX_set_cipher_list(context, name);
   STACK_OF(SSL_CIPHER) *ciphers = context ? SSL_CTX_get_ciphers(context) : NULL;
   bool knows = false;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the C files only.
+// Declarations shared by the C files of this target.
 #pragma once
 
 #include "CLastro.h"
 
 #include <openssl/ssl.h>
 
-// The TLS session that serves a transfer, that to the target where there are two; NULL for none.
+// Returns the TLS session of a transfer, or NULL if there is none. With TLS to a proxy and TLS to the target, it is the
+// session to the target.
 SSL *clastro_session_of(CURL *easy);
-// The session that was made of a context that clastro_context_apply has seen; NULL before its handshake.
+// Returns the session created from a context that clastro_context_apply has configured. NULL before its handshake
+// begins.
 SSL *clastro_session_of_context(void *context);
-// False when the certificate cannot be read. `out->der` is freed with OPENSSL_free in any case.
+// Fills `out` from a certificate. Returns false if the certificate cannot be read. In either case the caller frees
+// `out->der` with OPENSSL_free.
 bool clastro_describe(X509 *certificate, clastro_peer_certificate *out);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What one field adds to the size of a head (RFC 9113 §6.5.2).
+// The size of a head includes these bytes for each field (RFC 9113 §6.5.2).
 enum { FIELD_OVERHEAD = 32 };
-// Memory of a head that is kept for the next one.
+// The most memory of a head that is kept for the next one.
 enum { KEPT_BYTES = 4096, KEPT_FIELDS = 64 };
 
 static int outcome(bool goes_on) { return goes_on ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE; }
@@ -41,7 +41,7 @@ static bool reserve(clastro_http2 *http2, size_t length) {
   return true;
 }
 
-/// Counts a field of a head. False: the head is too large with it.
+/// Counts a field towards the limit of a head. If the head then exceeds its limit, reports that and returns false.
 static bool is_within_limit(clastro_http2 *http2, int32_t stream, size_t length) {
   http2->head_bytes += length + FIELD_OVERHEAD;
   if (http2->head_bytes <= http2->head_limit) return true;
@@ -73,9 +73,9 @@ static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *fram
   int32_t stream = frame->hd.stream_id;
   bool is_left_out = http2->events.field_invalid(
     http2->context, stream, clastro_http2_slot(http2, stream), name, name_length, value, value_length);
-  // nghttp2 resets the stream for this result, and leaves the field out for 0.
+  // For this result nghttp2 resets the stream; for 0 it leaves the field out.
   if (!is_left_out) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  // It counts for the head's limit as one that is kept does.
+  // A field that is left out counts towards the limit too.
   return is_within_limit(http2, stream, name_length + value_length) ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
@@ -151,7 +151,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
   (void)session;
   clastro_http2 *http2 = context;
   int32_t stream = frame->hd.stream_id;
-  // Later versions call this for bodies too, whose end says enough.
+  // Later versions of nghttp2 call this for DATA too, for which the end of the body is sufficient.
   if (frame->hd.type == NGHTTP2_DATA) return 0;
   http2->events.refused(http2->context, stream, clastro_http2_slot(http2, stream), nghttp2_strerror(error));
   return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Said before a compiler says only that a file is not found. Comes first in every file that needs it.
+// Reports a missing header with the package to install, before the compiler reports only that a file is not found.
+// Include it first in every file that needs this header.
 #pragma once
 
 #if !__has_include(<nghttp2/nghttp2.h>)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 enum { FRAME_HEAD = 9, FRAME_TYPE = 3, FRAME_FLAGS = 4 };
-// DATA frames are not made smaller than this to fill the room up.
+// The smallest payload of a DATA frame that is made to fill the remaining room, unless nothing has been written yet.
 enum { SMALLEST_PIECE = 1024 };
-// Heads with more fields take memory of their own while they are submitted.
+// Heads with more fields are copied to the heap when they are submitted.
 enum { USUAL_FIELDS = 64 };
 
 static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *context) {
@@ -45,7 +45,7 @@ ssize_t clastro_http2_read_body(nghttp2_session *session, int32_t stream, uint8_
   (void)session, (void)buffer;
   clastro_http2 *http2 = context;
   size_t room = http2->room - http2->written;
-  // One byte goes out in any case, so that no room is too small for ever.
+  // If nothing has been written, one byte of payload is enough. Otherwise a small room would block the body for ever.
   if (room < FRAME_HEAD + (http2->written > 0 ? SMALLEST_PIECE : 1)) return NGHTTP2_ERR_PAUSE;
   room -= FRAME_HEAD;
   clastro_http2_piece piece =
@@ -77,7 +77,7 @@ void clastro_http2_set_sending(nghttp2_session_callbacks *callbacks) {
   nghttp2_session_callbacks_set_send_data_callback(callbacks, send_data);
 }
 
-/// Copies what fits of the frame that is held.
+/// Copies as much of the held frame as fits.
 static void flush(clastro_http2 *http2) {
   size_t count = http2->room - http2->written;
   if (count > http2->held_count) count = http2->held_count;
@@ -96,7 +96,8 @@ static void hold(clastro_http2 *http2, const uint8_t *frame, size_t count) {
   http2->has_begun_held = false;
 }
 
-/// Collects the field block of a head whose first frame nghttp2 has given. NULL without memory.
+/// Collects the field block of a head, of which nghttp2 has returned the first frame. Returns NULL if there is no
+/// memory or nghttp2 fails.
 static uint8_t *field_block(clastro_http2 *http2, const uint8_t *frame, size_t count, size_t *length) {
   uint8_t *block = NULL;
   *length = 0;
@@ -116,8 +117,8 @@ static uint8_t *field_block(clastro_http2 *http2, const uint8_t *frame, size_t c
   return NULL;
 }
 
-/// Makes a head whose first frame is larger than a TLS record into frames that fit: a record holds a frame's head too,
-/// and nghttp2 fills frames up to 16,384 bytes without it.
+/// Splits a head whose first frame is larger than a TLS record into frames that fit into a record. A record must also
+/// hold the frame's header, but nghttp2 fills frames with up to 16,384 bytes besides it.
 static bool recut(clastro_http2 *http2, const uint8_t *frame, size_t count) {
   uint8_t head[FRAME_HEAD];
   memcpy(head, frame, sizeof head);
@@ -140,7 +141,7 @@ static bool recut(clastro_http2 *http2, const uint8_t *frame, size_t count) {
   return to;
 }
 
-/// Holds the next frame. The bytes it has, 0 for none, or -1.
+/// Holds the next frame. Returns its number of bytes, 0 if there is none, or -1 on failure.
 static ptrdiff_t next_frame(clastro_http2 *http2) {
   const uint8_t *frame = NULL;
   if (http2->recut_next == http2->recut_count) {
@@ -168,7 +169,7 @@ ptrdiff_t clastro_http2_send(clastro_http2 *http2, uint8_t *to, size_t room, boo
   http2->output = to;
   http2->written = 0;
   http2->room = room;
-  // nghttp2 keeps a frame's memory until it is asked for the next one.
+  // nghttp2 keeps the memory of a frame until the next frame is requested.
   flush(http2);
   while (http2->held_count == 0) {
     ptrdiff_t count = next_frame(http2);
@@ -179,7 +180,7 @@ ptrdiff_t clastro_http2_send(clastro_http2 *http2, uint8_t *to, size_t room, boo
   return (ptrdiff_t)http2->written;
 }
 
-/// The number that `submit` returns for nghttp2's form of the fields.
+/// Calls `submit` with the fields in nghttp2's form and returns its result.
 static int submit(clastro_http2 *http2, const uint8_t *bytes, const clastro_http2_field *fields, size_t count,
                   int (*submit)(clastro_http2 *, const nghttp2_nv *, size_t, void *), void *argument) {
   nghttp2_nv usual[USUAL_FIELDS];

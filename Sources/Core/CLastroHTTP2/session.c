@@ -4,17 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Since 1.61, and in Debian's 1.52. A library without it has no limit.
+// Available since nghttp2 1.61, and in Debian's 1.52. A library without it has no limit.
 extern void nghttp2_option_set_max_continuations(nghttp2_option *option, size_t count) __attribute__((weak));
-// In newer versions. It counts frames of closed streams, which RFC 9113 has us ignore: the guard bounds their bytes.
+// Available in newer versions. It counts frames of closed streams, which RFC 9113 requires us to ignore. Our own flood
+// guard limits their bytes.
 extern void nghttp2_option_set_glitch_rate_limit(nghttp2_option *option, uint64_t burst, uint64_t rate)
   __attribute__((weak));
 
-// Since 1.50. A library without it takes blanks at the ends of values anyway.
+// Available since nghttp2 1.50. A library without it accepts blanks at the ends of values anyway.
 extern void nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(nghttp2_option *option, int value)
   __attribute__((weak));
 
-// RFC 9218 §2.1.
+// SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218 §2.1).
 enum { NO_RFC7540_PRIORITIES = 9 };
 enum { HEADER_TABLE_BYTES = 4096, MAXIMUM_SETTINGS = 32, MAXIMUM_ACKNOWLEDGEMENTS = 1000 };
 
@@ -27,9 +28,9 @@ static nghttp2_option *make_option(const clastro_http2_settings *settings) {
   nghttp2_option_set_max_settings(option, MAXIMUM_SETTINGS);
   nghttp2_option_set_max_outbound_ack(option, MAXIMUM_ACKNOWLEDGEMENTS);
   nghttp2_option_set_no_closed_streams(option, 1);
-  // 64 KiB without it.
+  // The default is 64 KiB.
   nghttp2_option_set_max_send_header_block_length(option, settings->maximum_sent_head_bytes);
-  // Our side drops those blanks, as it does over HTTP/1.1.
+  // We remove those blanks ourselves, as over HTTP/1.1.
   if (nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation) {
     nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
   }
@@ -89,11 +90,11 @@ uintptr_t clastro_http2_slot(clastro_http2 *http2, int32_t stream) {
   void *data = nghttp2_session_get_stream_user_data(http2->session, stream);
   if (!data) return CLASTRO_HTTP2_NO_SLOT;
   http2->latest_stream = stream;
-  // One more than the slot was given to nghttp2, so that nothing is not slot 0.
+  // The user data of a stream is its slot plus one, so that NULL is not slot 0.
   return http2->latest_slot = (uintptr_t)data - 1;
 }
 
-/// Whether nghttp2 has given frames that have not gone out.
+/// Returns whether frames from nghttp2 were not written to the output yet.
 static bool has_frames(const clastro_http2 *http2) {
   return http2->held_count > 0 || http2->recut_next < http2->recut_count;
 }

@@ -31,7 +31,7 @@ clastro_aead *clastro_aead_new(clastro_aead_kind kind, const uint8_t *key, bool 
 
 void clastro_aead_free(clastro_aead *aead) {
   if (!aead) return;
-  // Cleanses what it has of the key.
+  // This also cleanses the context's copy of the key.
   EVP_CIPHER_CTX_free(aead->context);
   OPENSSL_free(aead);
 }
@@ -61,7 +61,7 @@ clastro_opening clastro_aead_open(
   bool works = EVP_DecryptInit_ex2(context, NULL, NULL, nonce, NULL) == 1
     && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, TAG, (void *)(sealed + count)) == 1
     && EVP_DecryptUpdate(context, out, &written, sealed, (int)count) == 1 && (size_t)written == count;
-  // It refuses a wrong tag, and nothing else once all is given.
+  // When everything is set, this call fails only for a wrong tag.
   bool is_right = works && EVP_DecryptFinal_ex(context, out + count, &rest) == 1;
   if (!is_right) OPENSSL_cleanse(out, count);
   ERR_pop_to_mark();

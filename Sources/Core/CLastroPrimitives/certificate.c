@@ -27,7 +27,7 @@ static X509 *parse(const uint8_t *der, size_t length) {
 static char *name_text(const X509_NAME *name) {
   BIO *bio = BIO_new(BIO_s_mem());
   char *text = NULL;
-  // RFC 2253 order would be the reverse of what certificates say.
+  // RFC 2253 would reverse the order of the certificate.
   unsigned long flags = (XN_FLAG_ONELINE | ASN1_STRFLGS_UTF8_CONVERT) & ~(unsigned long)(ASN1_STRFLGS_ESC_MSB | XN_FLAG_SPC_EQ);
   if (bio && X509_NAME_print_ex(bio, name, 0, flags) >= 0) {
     char *data = NULL;
@@ -104,7 +104,8 @@ bool clastro_certificate_pin(const uint8_t *der, size_t length, uint8_t *pin) {
   return good;
 }
 
-// OpenSSL would ask on the terminal for the password of a block that is encrypted.
+// Refuses to give a password. Without this callback OpenSSL would ask for the password of an encrypted block on the
+// terminal.
 static int no_password(char *buffer, int size, int writing, void *context) {
   (void)buffer, (void)size, (void)writing, (void)context;
   return -1;
@@ -125,7 +126,7 @@ static const char *end_of_line(const char *at, const char *end) {
   return at;
 }
 
-// Lines that are meant to begin a certificate, whether OpenSSL takes them for one or not.
+// Returns the number of lines that are meant to begin a certificate, whether or not OpenSSL recognizes them.
 static int certificate_markers(const char *pem, size_t length) {
   const char *end = pem + length;
   int count = 0;
@@ -144,7 +145,7 @@ static int certificate_markers(const char *pem, size_t length) {
   return count;
 }
 
-// Whether the first line that is meant to begin a block is one that OpenSSL takes for one.
+// Returns whether OpenSSL recognizes the first line that is meant to begin a block.
 static bool begins_well(const char *pem, size_t length) {
   const char *end = pem + length;
   const char *line = pem;
@@ -176,7 +177,7 @@ int clastro_pem_certificates(const char *pem, size_t length, void *context, clas
     OPENSSL_free(der);
     count++;
   }
-  // The end of the text is told as "no start line".
+  // OpenSSL reports the end of the text as "no start line".
   unsigned long error = ERR_peek_last_error();
   bool is_end = bio && ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
   BIO_free(bio);
@@ -185,7 +186,7 @@ int clastro_pem_certificates(const char *pem, size_t length, void *context, clas
   return certificate_markers(pem, length) == count ? count : CLASTRO_PEM_SKIPPED;
 }
 
-// Not by way of EVP_PKEY, which there is of the types only that OpenSSL knows.
+// Computes the pin of a certificate request. It avoids EVP_PKEY, which exists only for key types that OpenSSL knows.
 static bool request_pin(const unsigned char *der, long length, uint8_t *pin) {
   const unsigned char *cursor = der;
   X509_REQ *request = d2i_X509_REQ(NULL, &cursor, length);

@@ -41,7 +41,7 @@ bool clastro_certificate_is_for(const uint8_t *der, size_t length, const char *h
   const unsigned char *at = der;
   X509 *certificate = d2i_X509(NULL, &at, (long)length);
   unsigned flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
-  // OpenSSL looks at the common name unless there is an alternative name of the same kind.
+  // By default OpenSSL checks the common name unless there is an alternative name of the same kind.
   if (certificate != NULL && X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1) >= 0)
     flags |= X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
   bool good = certificate != NULL

@@ -27,7 +27,7 @@ clastro_agreement clastro_x25519(const uint8_t *secret, const uint8_t *point, ui
   EVP_PKEY *other = EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, NULL, point, SIZE);
   EVP_PKEY_CTX *context = own && other ? EVP_PKEY_CTX_new(own, NULL) : NULL;
   bool works = context && EVP_PKEY_derive_init(context) == 1 && EVP_PKEY_derive_set_peer(context, other) == 1;
-  // With everything set, libcrypto refuses an all-zero result, and nothing else but for want of memory.
+  // Once both keys are set, derivation fails only for an all-zero result or for lack of memory.
   bool agrees = works && EVP_PKEY_derive(context, out, &length) == 1 && length == SIZE;
   EVP_PKEY_CTX_free(context);
   EVP_PKEY_free(other);
@@ -36,15 +36,15 @@ clastro_agreement clastro_x25519(const uint8_t *secret, const uint8_t *point, ui
   return agrees ? CLASTRO_AGREED : works ? CLASTRO_ALL_ZERO : CLASTRO_AGREEMENT_FAILED;
 }
 
-// The field of 2^255 − 19, for public values only: nothing here takes constant time. `works` is false after the first
-// failure, and nothing is computed any more.
+// The field of integers modulo 2^255 − 19, for public values only: none of these functions takes constant time. After
+// the first failure `works` is false, and nothing more is computed.
 typedef struct {
   BN_CTX *context;
   BIGNUM *p, *a, *half;
   bool works;
 } field;
 
-// A value of its own until the field ends. Without memory it is p, lest anything is NULL.
+// Returns a new value, which is valid until field_end. Without memory it returns p, so that no pointer is NULL.
 static BIGNUM *value(field *f) {
   BIGNUM *new = BN_CTX_get(f->context);
   f->works = f->works && new;
@@ -94,26 +94,26 @@ static void negate(field *f, BIGNUM *x) {
   if (f->works && !BN_is_zero(x)) f->works = BN_sub(x, f->p, x);
 }
 
-// x to the power of 2^bits − less.
+// Sets `out` to x to the power of 2^bits − less.
 static void power(field *f, BIGNUM *out, const BIGNUM *x, int bits, BN_ULONG less) {
   BIGNUM *exponent = value(f);
   f->works = f->works && BN_set_word(exponent, 0) && BN_set_bit(exponent, bits) && BN_sub_word(exponent, less)
     && BN_mod_exp(out, x, exponent, f->p, f->context);
 }
 
-// Euler: the power (p − 1) / 2 of a square is 1.
+// Returns whether x is a square other than 0: its power (p − 1) / 2 is then 1 (Euler's criterion).
 static bool is_square(field *f, const BIGNUM *x) {
   BIGNUM *result = value(f);
   power(f, result, x, 254, 10);
   return f->works && BN_is_one(result);
 }
 
-// The one of x and −x that is in 0…(p − 1) / 2.
+// Negates x unless it is in 0…(p − 1) / 2.
 static void make_absolute(field *f, BIGNUM *x) {
   if (f->works && BN_cmp(x, f->half) > 0) negate(f, x);
 }
 
-// x is a square, and not `out`.
+// Sets `out` to the square root of x that is in 0…(p − 1) / 2. x must be a square, and `out` must be another object.
 static void square_root(field *f, BIGNUM *out, const BIGNUM *x) {
   BIGNUM *squared = value(f), *root_of_minus_one = value(f), *two = value(f);
   power(f, out, x, 252, 2);
@@ -126,7 +126,7 @@ static void square_root(field *f, BIGNUM *out, const BIGNUM *x) {
   make_absolute(f, out);
 }
 
-// u³ + Au² + u
+// Sets `out` to u³ + Au² + u.
 static void right_side(field *f, BIGNUM *out, const BIGNUM *u) {
   BIGNUM *sum = value(f);
   add(f, sum, u, f->a);
@@ -185,7 +185,8 @@ clastro_inversion clastro_elligator2_inverse(const uint8_t *point, uint8_t tweak
   return !field_end(&f) ? CLASTRO_INVERSION_FAILED : exists ? CLASTRO_REPRESENTED : CLASTRO_UNREPRESENTED;
 }
 
-// Points of order 8, 4, 8 and 2: the multiples 1 to 4 of the first one. Those behind are their negatives.
+// The points of order 8, 4, 8 and 2: the multiples 1 to 4 of the first point. The multiples 5 to 7 are the negatives of
+// 3 to 1.
 static const uint8_t low_order_u[4][SIZE] = {
   {0x5f, 0x9c, 0x95, 0xbc, 0xa3, 0x50, 0x8c, 0x24, 0xb1, 0xd0, 0xb1, 0x55, 0x9c, 0x83, 0xef, 0x5b,
    0x04, 0x44, 0x5c, 0xc4, 0x58, 0x1c, 0x8e, 0x86, 0xd8, 0x22, 0x4e, 0xdd, 0xd0, 0x9f, 0x11, 0x57},

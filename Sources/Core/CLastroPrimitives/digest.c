@@ -56,7 +56,7 @@ size_t clastro_hmac(
   size_t capacity) {
   size_t written = 0;
   ERR_set_mark();
-  // Without a pointer OpenSSL takes the key for missing, which an empty one is not.
+  // OpenSSL treats a NULL pointer as a missing key. An empty key is valid, so pass a pointer.
   unsigned char *mac = EVP_Q_mac(
     NULL, "HMAC", NULL, algorithm, NULL, key ? key : "", key_length, data, length, out, capacity, &written);
   ERR_pop_to_mark();

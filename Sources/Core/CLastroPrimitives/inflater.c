@@ -10,7 +10,7 @@ struct clastro_inflater {
   size_t held;
 };
 
-// The size stands in front of what zlib gets, which stays aligned for any type.
+// The size of an allocation, stored in front of the memory that zlib gets. That memory stays aligned for any type.
 typedef union {
   size_t size;
   max_align_t alignment;
@@ -55,7 +55,7 @@ void clastro_inflater_free(clastro_inflater *inflater) {
 
 size_t clastro_inflater_held(const clastro_inflater *inflater) { return inflater->held; }
 
-// zlib counts in unsigned int.
+// Limits a count to INT_MAX, because zlib counts in unsigned int.
 static uInt clamped(size_t count) { return count > INT_MAX ? INT_MAX : (uInt)count; }
 
 clastro_inflated clastro_inflater_run(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Said before a compiler says only that a file is not found. Comes first in every file that needs these.
+// Reports missing headers with the package to install, before the compiler reports only that a file is not found.
+// Include it first in every file that needs these headers.
 #pragma once
 
 #if !__has_include(<openssl/evp.h>)

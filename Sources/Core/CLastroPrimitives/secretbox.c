@@ -10,7 +10,7 @@
 
 enum { TAG = 16, KEY = 32, BLOCK = 64, LANES = 4, GROUP = BLOCK * LANES };
 
-// One word of four blocks: four of them cost what one does. No branch and no index depends on a secret.
+// The same word of four blocks, so that four blocks cost as much as one. No branch and no index depends on a secret.
 typedef uint32_t lanes __attribute__((vector_size(4 * LANES)));
 
 struct clastro_secretbox {
@@ -54,7 +54,7 @@ static void twenty_rounds(lanes x[16]) {
   }
 }
 
-// "expand 32-byte k", the key, and what stands in the words 6 to 9.
+// Sets the initial state: "expand 32-byte k", the key, and `input` as the words 6 to 9.
 static void fill(lanes x[16], const uint8_t *key, const uint8_t *input) {
   static const uint32_t constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
   for (int i = 0; i < 4; i++) {
@@ -74,7 +74,7 @@ void clastro_hsalsa20(const uint8_t *key, const uint8_t *input, uint8_t *out) {
   OPENSSL_cleanse(x, sizeof x);
 }
 
-// Four blocks of the stream, from the given one on.
+// Writes four blocks of the stream, beginning with `block`.
 static void stream_group(const uint8_t *key, const uint8_t *nonce, uint64_t block, uint8_t out[GROUP]) {
   uint8_t input[16] = {0};
   memcpy(input, nonce, 8);
@@ -105,7 +105,8 @@ static void exclusive_or(uint8_t *out, const uint8_t *in, const uint8_t *stream,
   for (; done < length; done++) out[done] = in[done] ^ stream[done];
 }
 
-// Adds the stream from its 33rd byte on; the first 32 are the key of the tag. `stream` has its first group.
+// Combines `in` with the stream, beginning with the stream's 33rd byte: the first 32 bytes are the key of the tag. On
+// entry `stream` holds the first group of blocks.
 static void add_stream(
   const uint8_t *key, const uint8_t *nonce, uint8_t stream[GROUP], const uint8_t *in, size_t length, uint8_t *out) {
   size_t offset = KEY, done = 0;

@@ -2,7 +2,7 @@
 #include "clastro_zlib.h"
 
 int clastro_deflate_init(z_stream *stream, int level, int window_bits) {
-  // zlib refuses a raw window of 256 bytes (windowBits 8): 9 is what it uses in its place elsewhere.
+  // zlib rejects a raw window of 256 bytes (windowBits 8). Use 9, which zlib itself substitutes for other formats.
   return deflateInit2(stream, level, Z_DEFLATED, window_bits == 8 ? -9 : -window_bits, 8, Z_DEFAULT_STRATEGY);
 }
 

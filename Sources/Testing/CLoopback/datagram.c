@@ -32,7 +32,8 @@ int cloopback_open_datagrams(uint16_t *port) {
   socklen_t length = sizeof address;
   getsockname(first, (struct sockaddr *)&address, &length);
   *port = ntohs(address.sin_port);
-  // A port that was asked for by number stays when a socket is disconnected; one the kernel chose does not.
+  // If a port was requested by number, the socket keeps it when it is disconnected. A port that the kernel chose is
+  // lost.
   int second = open_on(*port);
   close(first);
   return second;
@@ -55,7 +56,7 @@ bool cloopback_refuse_datagrams(int descriptor, bool refuses) {
   struct sockaddr_in address;
   socklen_t length = sizeof address;
   if (refuses) {
-    // A socket that receives only from itself: the kernel tells every other sender that the port is closed.
+    // Make the socket receive only from itself. The kernel then tells every other sender that the port is closed.
     return getsockname(descriptor, (struct sockaddr *)&address, &length) == 0 &&
            connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0;
   }

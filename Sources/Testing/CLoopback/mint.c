@@ -56,7 +56,7 @@ STACK_OF(X509) *cloopback_read_certificates(const char *pem) {
     sk_X509_push(all, one);
   }
   BIO_free(bio);
-  // The end of the text is reported as an error of the PEM reader.
+  // The PEM reader reports the end of the text as an error.
   ERR_clear_error();
   if (sk_X509_num(all) == 0) {
     sk_X509_free(all);
@@ -158,7 +158,7 @@ static bool add_name_constraints(X509 *certificate, const cloopback_certificate_
 }
 
 static bool add_unknown_critical(X509 *certificate) {
-  // Below the arc that is set aside for documentation.
+  // An object identifier below the arc that is reserved for documentation.
   ASN1_OBJECT *identifier = OBJ_txt2obj("2.999.1", 1);
   ASN1_OCTET_STRING *value = ASN1_OCTET_STRING_new();
   static const unsigned char null[] = {5, 0};

@@ -13,7 +13,7 @@
 static bool add_status(OCSP_BASICRESP *basic, OCSP_CERTID *id, const cloopback_ocsp_request *request) {
   ASN1_TIME *this_update = ASN1_TIME_adj(NULL, (time_t)request->this_update, 0, 0);
   ASN1_TIME *next_update = ASN1_TIME_adj(NULL, (time_t)request->next_update, 0, 0);
-  // Status codes are those of V_OCSP_CERTSTATUS_.
+  // The status codes have the values of V_OCSP_CERTSTATUS_.
   bool is_revoked = request->status == V_OCSP_CERTSTATUS_REVOKED;
   bool good = this_update && next_update
               && OCSP_basic_add1_status(basic, id, request->status, OCSP_REVOKED_STATUS_KEYCOMPROMISE,
@@ -42,7 +42,7 @@ bool cloopback_ocsp(const cloopback_ocsp_request *request, uint8_t **der, size_t
   X509 *signer = cloopback_read_certificate(request->signer_certificate_pem);
   EVP_PKEY *key = cloopback_read_key(request->signer_key_pem);
   OCSP_BASICRESP *basic = OCSP_BASICRESP_new();
-  // The digest only names the certificate, and SHA-1 is what all clients ask with (RFC 5019 §2.1.1).
+  // The digest only identifies the certificate, and all clients use SHA-1 in their requests (RFC 5019 §2.1.1).
   OCSP_CERTID *id = certificate && issuer ? OCSP_cert_to_id(EVP_sha1(), certificate, issuer) : NULL;
   bool good = id && signer && key && basic && add_status(basic, id, request)
               && OCSP_basic_sign(basic, signer, key, cloopback_digest_for(key), NULL, 0) == 1

@@ -7,7 +7,7 @@
 #include <openssl/x509.h>
 #include <stdbool.h>
 
-// Between the files of this target. The OpenSSL types stay out of the public header.
+// Declarations shared by the files of this target. They keep the OpenSSL types out of the public header.
 
 struct cloopback_tls {
   SSL *ssl;
@@ -15,12 +15,12 @@ struct cloopback_tls {
 
 void cloopback_explain(char *error, const char *what);
 BIO *cloopback_memory(const char *text);
-/// The first certificate of a PEM text; NULL when there is none.
+/// Reads the first certificate of a PEM text. Returns NULL if there is none.
 X509 *cloopback_read_certificate(const char *pem);
 EVP_PKEY *cloopback_read_key(const char *pem);
-/// All certificates of a PEM text, in order; NULL when there is none.
+/// Reads all certificates of a PEM text, in order. Returns NULL if there is none.
 STACK_OF(X509) *cloopback_read_certificates(const char *pem);
-/// What a key signs with; NULL for Ed25519, which brings its own digest.
+/// Returns the digest for signatures of a key; NULL for Ed25519, which has a digest of its own.
 const EVP_MD *cloopback_digest_for(EVP_PKEY *key);
-/// What a server, or a client, presents: exactly the certificates of the text.
+/// Sets the certificates that a server or client presents, exactly those of the text, and their key.
 bool cloopback_use_identity(SSL_CTX *context, const char *chain_pem, const char *key_pem);

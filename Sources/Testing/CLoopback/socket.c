@@ -17,7 +17,7 @@
 
 #include "CLoopback.h"
 
-// The kernel lowers it to net.core.somaxconn.
+// The length of the accept queue. The kernel lowers it to net.core.somaxconn.
 static const int backlog = 4096;
 
 static int listen_on(int descriptor, const struct sockaddr *address, socklen_t length) {
@@ -133,7 +133,7 @@ int cloopback_unacknowledged(int descriptor) {
 
 void cloopback_drain(int descriptor) {
   char scratch[4096];
-  // Bounded: a peer that never stops sending must not hold the closing thread.
+  // The loop is bounded, so that a peer that never stops sending cannot block the closing thread.
   for (int round = 0; round < 4096; round++) {
     if (recv(descriptor, scratch, sizeof scratch, MSG_DONTWAIT) <= 0) return;
   }

@@ -63,7 +63,8 @@ void cloopback_thread_detach(cloopback_thread *thread) {
   free(thread);
 }
 
-// A process must not end because a peer went away: on threads that are not ours the signal is held back, and taken.
+// The process must not be killed because a peer has closed its connection. On threads that we did not start, SIGPIPE is
+// blocked during a write, and a pending one is consumed.
 
 bool cloopback_hold_pipe_signal(void) {
   sigset_t pipe, before;

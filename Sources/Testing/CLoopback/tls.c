@@ -57,7 +57,7 @@ bool cloopback_use_identity(SSL_CTX *context, const char *chain_pem, const char 
   EVP_PKEY *key = cloopback_read_key(key_pem);
   bool good = chain && key;
   if (good) {
-    // Nothing is sent but what is in the chain, though the store may know more.
+    // Send only the certificates of the chain, even if the store could add others.
     SSL_CTX_set_mode(context, SSL_MODE_NO_AUTO_CHAIN);
     X509 *leaf = sk_X509_shift(chain);
     good = SSL_CTX_use_cert_and_key(context, leaf, key, chain, 1) == 1;
@@ -74,7 +74,7 @@ static int select_identity(SSL *ssl, void *argument) {
   for (size_t index = 0; name && index < context->identity_count; index++) {
     const struct identity *identity = &context->identities[index];
     if (strcasecmp(identity->name, name) == 0) {
-      // A key of another type would only be added, and the client choose.
+      // Without this, a key of another type would be added to the existing one, and the client would choose.
       SSL_certs_clear(ssl);
       return SSL_use_cert_and_key(ssl, identity->leaf, identity->key, identity->chain, 1);
     }
@@ -104,7 +104,7 @@ static int send_staple(SSL *ssl, void *argument) {
   const cloopback_tls_context *context = argument;
   unsigned char *copy = OPENSSL_memdup(context->staple, context->staple_length);
   if (!copy) return SSL_TLSEXT_ERR_ALERT_FATAL;
-  // The connection frees it.
+  // The connection frees the copy.
   SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)context->staple_length);
   return SSL_TLSEXT_ERR_OK;
 }
@@ -145,7 +145,7 @@ static bool copy_alpn(cloopback_tls_context *made, const cloopback_tls_options *
 
 static bool configure(cloopback_tls_context *made, const cloopback_tls_options *options) {
   SSL_CTX *context = made->context;
-  // Old protocols and weak keys are what some tests are about; the client decides what it accepts.
+  // Some tests need old protocols and weak keys. The client decides what it accepts.
   SSL_CTX_set_security_level(context, 0);
   static const unsigned char session_context[] = "loopback";
   bool good = SSL_CTX_set_min_proto_version(context, protocol_version(options->minimum_version))
@@ -172,7 +172,7 @@ cloopback_tls_context *cloopback_tls_context_new(const cloopback_tls_options *op
 }
 
 bool cloopback_tls_context_share_tickets(cloopback_tls_context *from, cloopback_tls_context *to) {
-  // The length that no keys ask for is the length they have.
+  // Without a buffer, OpenSSL returns the length of the keys.
   long length = SSL_CTX_get_tlsext_ticket_keys(from->context, NULL, 0);
   unsigned char keys[128];
   if (length <= 0 || (size_t)length > sizeof keys) return false;
@@ -242,7 +242,7 @@ bool cloopback_tls_send_message(cloopback_tls *tls, bool is_ticket) {
   bool held = cloopback_hold_pipe_signal();
   int queued = is_ticket ? SSL_new_session_ticket(tls->ssl) : SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED);
   bool good = queued == 1 && SSL_do_handshake(tls->ssl) == 1;
-  // OpenSSL takes it for success that a ticket did not reach a client which is gone.
+  // OpenSSL reports success even if the client is gone and the ticket did not reach it.
   good = good && send(SSL_get_fd(tls->ssl), "", 0, MSG_NOSIGNAL) == 0;
   cloopback_release_pipe_signal(held);
   ERR_clear_error();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Swift cannot import of libcurl (variadic calls, macros), of OpenSSL, and of the kernel's event interface.
-// Fixed-arity doors and facts only; every decision is taken in Swift.
+// The parts of libcurl (variadic calls, macros) and OpenSSL that Swift cannot import, and socket options of the kernel.
+// The functions have a fixed number of arguments and report facts; every decision is made in Swift.
 #pragma once
 
 #if !__has_include(<curl/curl.h>)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of libcurl and OpenSSL that Swift cannot import: macros, those of headers that Swift does not see, and
-// those that the oldest supported headers (libcurl 7.88) lack. The C files check them against the headers that there
-// are.
+// Constants of libcurl and OpenSSL that Swift cannot import: macros, constants from headers that Swift does not see,
+// and constants that are missing in the oldest supported headers (libcurl 7.88). The C files check the copied values
+// against the installed headers.
 #pragma once
 
 #include <curl/curl.h>
 
 enum {
-  // CURLcode, since libcurl 8.6.0.
+  // A CURLcode, since libcurl 8.6.0.
   CLASTRO_CURLE_TOO_LARGE = 100,
 
   CLASTRO_GLOBAL_ALL = CURL_GLOBAL_ALL,
@@ -37,7 +37,7 @@ enum {
   CLASTRO_VERIFY_OTHER_HOST = 62,
   CLASTRO_VERIFY_OTHER_ADDRESS = 64,
 
-  // Alerts of TLS (SSL_AD_…).
+  // TLS alerts (SSL_AD_…).
   CLASTRO_ALERT_HANDSHAKE_FAILURE = 40,
   CLASTRO_ALERT_CERTIFICATE_REQUIRED = 116,
   CLASTRO_ALERT_NO_APPLICATION_PROTOCOL = 120,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the self-check talks to: a TLS server in this process, at a port of 127.0.0.1. No decisions.
+// The TLS server of the self-check, which runs in this process on a port of 127.0.0.1. No policy is decided here.
 #pragma once
 
 #include <curl/curl.h>
@@ -10,33 +10,36 @@
 
 #pragma clang assume_nonnull begin
 
-// A server with a certificate and a key of its own, made anew. It answers every request of HTTP/1.1 with 204.
+// A TLS server with a newly made certificate and key. It responds to every HTTP/1.1 request with 204.
 typedef struct clastro_check_server clastro_check_server;
-// `host`: the name in its certificate. NULL when OpenSSL cannot make one.
+// Makes a server; `host` is the name in its certificate. Returns NULL if the socket, the key or the certificate cannot
+// be made.
 clastro_check_server *_Nullable clastro_check_server_new(const char *host);
 void clastro_check_server_free(clastro_check_server *server);
-// Its certificate as PEM, which is its own root.
+// Returns the server's certificate as PEM. It is self-signed, so it is also the root. The text is not NUL-terminated
+// and is valid as long as the server.
 const char *clastro_check_server_root(const clastro_check_server *server, size_t *length);
-// A socket to connect to it with, to be closed by the caller; -1 when there cannot be one. Changes the address that is
-// to be connected to.
+// Makes a socket for connecting to the server, and changes the address to connect to into the server's. The caller
+// closes the socket. Returns -1 if no socket can be made, or after 16 sockets.
 curl_socket_t clastro_check_server_open(clastro_check_server *server, struct curl_sockaddr *address);
-// Takes the connections of those sockets, reads what has come on all, and answers it. Never blocks.
+// Accepts connections from those sockets, reads the received bytes of all connections, and responds. Never blocks.
 void clastro_check_server_step(clastro_check_server *server);
 
 typedef struct {
-  // Handshakes that are over, and those among them that resumed a session.
+  // The number of completed handshakes, and how many of them resumed a session.
   int handshakes, resumptions;
-  // Bytes of requests, decrypted.
+  // The number of request bytes, after decryption.
   size_t request_bytes;
 } clastro_check_counts;
 clastro_check_counts clastro_check_server_counts(const clastro_check_server *server);
 
-// Sets a handle up for one exchange with the server; `open` gives it its socket.
+// Sets up a handle for one exchange with the server. `open` opens its socket.
 void clastro_check_install(
   CURL *easy, void *owner, clastro_open_callback open, clastro_prereq_callback _Nullable prereq,
   clastro_data_callback discard);
 
-// As a library would that puts its own verification in place of ours, and accepts everything. For tests of the check.
+// Replaces our verification by one that accepts every certificate, as another library might do. For tests of the
+// self-check.
 void clastro_check_defeat_verification(void *context);
 
 #pragma clang assume_nonnull end

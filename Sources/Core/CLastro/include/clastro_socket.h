@@ -6,9 +6,9 @@
 
 #pragma clang assume_nonnull begin
 
-// The most bytes that a TCP socket accepts while they cannot be sent yet. The kernel would otherwise buffer up to
-// 4 MiB: half a minute on a line of 150 KB/s, during which a PING waits in the buffer and a completed write says
-// nothing about the peer. 128 KiB outlast a turn of the loop at 10 Gbit/s, and bytes in flight are not limited.
+// The limit on bytes that a TCP socket accepts before they can be sent. Otherwise the kernel would buffer up to 4 MiB.
+// At 150 KB/s that takes half a minute, in which a PING waits in the buffer and a completed write says nothing about
+// the peer. 128 KiB last longer than a turn of the loop at 10 Gbit/s, and bytes in flight are not limited.
 #define CLASTRO_UNSENT_BYTES (128 * 1024)
 
 // Limits the unsent bytes of a TCP socket (TCP_NOTSENT_LOWAT).
@@ -16,19 +16,19 @@ void clastro_limit_unsent(int socket);
 
 // The state of a socket's outgoing bytes.
 typedef struct {
-  // The number of bytes that the peer's kernel has acknowledged since the connection was made. 0 where the socket is
-  // not TCP.
+  // The number of bytes that the peer's kernel has acknowledged since the connection was made. 0 if the socket is not
+  // TCP.
   uint64_t acknowledged;
-  // The number of bytes that were written and are not acknowledged.
+  // The number of bytes that were written and not yet acknowledged.
   uint32_t queued;
-  // Milliseconds since the last acknowledgement.
+  // The number of milliseconds since the last acknowledgement.
   uint32_t acknowledged_milliseconds_ago;
-  // Whether `acknowledged_milliseconds_ago` says nothing about the bytes: the peer's window is closed, and it
-  // acknowledges probes, or the socket is not TCP.
+  // Whether `acknowledged_milliseconds_ago` says nothing about the bytes, because the peer's window is closed and it
+  // acknowledges probes, or because the socket is not TCP.
   bool is_held;
 } clastro_delivery;
 
-// Asks the kernel. False where it does not know.
+// Reads the state from the kernel. Returns false if the kernel does not report it.
 bool clastro_read_delivery(int socket, clastro_delivery *delivery);
 
 #pragma clang assume_nonnull end

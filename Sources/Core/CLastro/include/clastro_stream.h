@@ -17,13 +17,13 @@
 void clastro_install_dial_callbacks(
   CURL *easy, void *owner, clastro_data_callback discard, clastro_prereq_callback prereq);
 
-// Has a context carry a stream of bytes: a write that is to be repeated may come from another place in memory, and the
-// protocols of `alpn` are offered (wire form of RFC 7301 §3.1; none where it is empty).
+// Prepares a context for a stream of bytes: a repeated write may use another buffer, and the protocols of `alpn` are
+// offered (wire form of RFC 7301 §3.1; none if it is empty). Returns false if the protocols cannot be set.
 bool clastro_context_carry_stream(void *context, const uint8_t *_Nullable alpn, size_t length);
 
-// What TLS agreed on: the length of `alpn`, the protocol that was picked, 0 for none; -1 where the connection of `easy`
-// has no TLS. The pointers are valid as long as the connection. For callbacks of the transfer, and after curl_easy_recv
-// or curl_easy_send was called for it.
+// Reports the negotiated TLS parameters. Returns the length of the selected protocol in `alpn`, 0 if none was selected,
+// or -1 if the connection of `easy` has no TLS. The pointers are valid as long as the connection. Call it in callbacks
+// of the transfer, or after curl_easy_recv or curl_easy_send was called for it.
 ssize_t clastro_read_tls_agreement(
   CURL *easy, const char *_Nullable *_Nonnull version, const char *_Nullable *_Nonnull cipher,
   const uint8_t *_Nullable *_Nonnull alpn);
@@ -31,33 +31,34 @@ ssize_t clastro_read_tls_agreement(
 void clastro_each_presented(
   CURL *easy, void *owner, void (*found)(void *owner, const clastro_peer_certificate *certificate));
 
-// The socket of a transfer that has connected; -1 where there is none (CURLINFO_ACTIVESOCKET).
+// Returns the socket of a connected transfer; -1 if there is none (CURLINFO_ACTIVESOCKET).
 curl_socket_t clastro_active_socket(CURL *easy);
-// CURLINFO_OS_ERRNO: the latest of the handle, which no success clears.
+// Returns the latest errno of the handle (CURLINFO_OS_ERRNO). A success does not clear it.
 int clastro_os_errno(CURL *easy);
 
-// Whether bytes pass through TLS, be it to a proxy only. As for clastro_read_tls_agreement.
+// Returns whether the connection uses TLS, even if only to a proxy. Call it where clastro_read_tls_agreement may be
+// called.
 bool clastro_has_tls(CURL *easy);
-// Has TLS read what the socket has rather than the head of a record, and then its rest: half as many calls. From then
-// on bytes may lie in it of which the socket tells nothing.
+// Makes TLS read as much as the socket has, instead of a record's header first and then the rest. This halves the
+// number of calls. From then on TLS may hold received bytes while the socket is not readable.
 void clastro_read_ahead(CURL *easy);
-// Whether TLS holds bytes of the connection that no read has taken: a record, or the beginning of one. As for
-// clastro_read_tls_agreement, or inside the prereq callback.
+// Returns whether TLS holds bytes of the connection that were not returned by a read: a record, or the beginning of
+// one. Call it where clastro_read_tls_agreement may be called, or in the prereq callback.
 bool clastro_holds_input(CURL *easy);
-// Ends our direction of TLS: the bytes that the socket has to carry to tell the peer (close_notify, RFC 8446 §6.1), in
-// `bytes`. Their number, or -1. Nothing may be half-written. `proxy_context` is the context of the connection to an
-// https proxy where TLS goes through one, else NULL.
+// Ends our direction of TLS. Writes the bytes that must be sent on the socket (close_notify, RFC 8446 §6.1) to `bytes`
+// and returns their number, or -1. No write may be incomplete when it is called. `proxy_context` is the context of the
+// connection to an https proxy if TLS goes through one, else NULL.
 ssize_t clastro_make_close_notify(
   CURL *easy, void *_Nullable proxy_context, uint8_t *bytes, size_t capacity);
 
-// The addresses of a host, as text, in the system's order; blocks. 0, or an EAI_ code.
+// Calls `found` with each address of a host, as text and in the system's order. Blocks. Returns 0 or an EAI_ code.
 int clastro_resolve(
   const char *host, void *owner, void (*found)(void *owner, const char *address));
 const char *clastro_resolve_error(int code);
-// A connected, non-blocking UDP socket to a numeric address, bound to a numeric local address or an interface's name
-// where one is given. -1 and errno.
+// Opens a non-blocking UDP socket that is connected to a numeric address. If `local` is not NULL, the socket is bound
+// to that numeric address or network interface. Returns -1 and sets errno on failure.
 int clastro_open_datagrams(const char *address, uint16_t port, const char *_Nullable local);
-// Both ends of a socket: the peer's port and our own; 0 where there is none.
+// Reads the peer's port and the local port of a socket; 0 if there is none.
 void clastro_read_ports(int socket, int *remote, int *local);
 
 #pragma clang assume_nonnull end

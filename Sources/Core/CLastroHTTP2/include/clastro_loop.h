@@ -10,10 +10,10 @@
 
 #pragma clang assume_nonnull begin
 
-/// Names the calling thread, with at most 15 bytes, for debuggers and `ps`.
+/// Sets the name of the calling thread, at most 15 bytes, for debuggers and `ps`.
 void clastro_name_thread(const char *name);
 
-/// Notes that the calling thread is that of an event loop.
+/// Marks the calling thread as the thread of an event loop.
 void clastro_mark_loop_thread(void);
 bool clastro_is_loop_thread(void);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doors to libcrypto and zlib: message digests, the reading of certificates, the ciphers and key exchange of obfs4
-// and Shadowsocks, raw deflate, and the inflating of content codings. No policy is decided here.
+// C shims for libcrypto and zlib: message digests, reading of certificates, the ciphers and key exchange of obfs4 and
+// Shadowsocks, raw deflate, and decompression of content codings. No policy is decided here.
 #pragma once
 
 #include "clastro_aead.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What became of bytes that were to be opened: the tag may be wrong, or libcrypto may fail.
+// The result of decryption: success, a wrong tag, or a failure of libcrypto.
 typedef enum { CLASTRO_OPENED, CLASTRO_FORGED, CLASTRO_OPEN_FAILED } clastro_opening;

@@ -9,44 +9,46 @@
 #include <stddef.h>
 #include <zlib.h>
 
-// `deflateInit2` and `inflateInit2` are macros, which Swift does not see.
+// Swift cannot import `deflateInit2` and `inflateInit2`, because they are macros.
 
-/// A raw deflate stream (RFC 1951), windowBits 8 to 15. Z_OK, or zlib's error.
+/// Initializes a stream for raw deflate (RFC 1951), with windowBits 8 to 15. Returns Z_OK or zlib's error.
 int clastro_deflate_init(z_stream *stream, int level, int window_bits);
 
-/// The way back.
+/// Initializes a stream for decompressing raw deflate. Returns Z_OK or zlib's error.
 int clastro_inflate_init(z_stream *stream, int window_bits);
 
 // Content codings (RFC 9110 §8.4.1).
 
-/// What is around deflate's data: RFC 1952, RFC 1950, or nothing (RFC 1951).
+/// The format around the deflate data: gzip (RFC 1952), zlib (RFC 1950), or none (RFC 1951).
 typedef enum { CLASTRO_GZIP, CLASTRO_ZLIB, CLASTRO_RAW } clastro_format;
 
-/// Decompresses, in counted memory.
+/// A decompressor with limited and counted memory.
 typedef struct clastro_inflater clastro_inflater;
 
-/// NULL without memory.
+/// Makes a decompressor. Returns NULL if there is no memory.
 clastro_inflater *clastro_inflater_make(clastro_format format);
 void clastro_inflater_free(clastro_inflater *inflater);
 
-/// Most bytes that zlib gets for one inflater: its window of 32 KiB and its tables take 40 KiB.
+/// The maximum number of bytes that zlib can allocate for one inflater. Its window of 32 KiB and its tables take 40
+/// KiB.
 #define CLASTRO_INFLATER_BYTES (128 * 1024)
 
-/// Bytes that zlib holds for it.
+/// Returns the number of bytes that zlib has allocated for the inflater.
 size_t clastro_inflater_held(const clastro_inflater *inflater);
 
-/// What one step did.
+/// The result of one step.
 typedef struct {
   size_t consumed, produced;
-  /// Z_OK or Z_BUF_ERROR to go on, Z_STREAM_END, or what is wrong.
+  /// Z_OK or Z_BUF_ERROR if decompression can continue, Z_STREAM_END at the end, or zlib's error.
   int status;
 } clastro_inflated;
 
-/// Goes on until the input is used up, the output is full, or the stream ends.
+/// Decompresses until the input is used up, the output is full, the stream ends or an error occurs. One call uses at
+/// most INT_MAX bytes of each buffer.
 clastro_inflated clastro_inflater_run(
   clastro_inflater *inflater, const void *input, size_t input_count, void *output, size_t output_count);
 
-/// Begins anew with the same format, for the next member of gzip. Z_OK, or zlib's error.
+/// Restarts with the same format, for the next member of gzip. Returns Z_OK or zlib's error.
 int clastro_inflater_restart(clastro_inflater *inflater);
 
 #endif

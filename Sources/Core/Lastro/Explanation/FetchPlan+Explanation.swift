@@ -3,8 +3,8 @@
 import HTTPTypes
 
 extension FetchPlan {
-  /// Returns an explanation of what a call would do. Of the application's code, it runs only the base request maker and
-  /// the explanations of interceptors.
+  /// Returns an explanation of what a call would do. The only code of the application that it runs is the base request
+  /// maker, the explanations of interceptors, and `explain` of a transport of its own.
   func explanation() async -> FetchExplanation {
     var request: ResourceRequest?
     var refusal: String?

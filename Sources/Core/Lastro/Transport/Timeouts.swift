@@ -38,7 +38,7 @@ public struct Timeouts: Sendable, Hashable {
   private static let standardConnect = Duration.seconds(10)
   private static let standardIdle = Duration.seconds(60)
 
-  /// Makes timeouts. Those left out are as in ``standard``.
+  /// Creates timeouts. A limit that is left out is as in ``standard``.
   ///
   /// - Parameters:
   ///   - connect: the time to connect. Default 10 s; none if `attempt` or `total` is shorter.

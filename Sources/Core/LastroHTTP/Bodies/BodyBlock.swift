@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import LastroSupport
 
-/// The memory of one large body. It goes back to its store with the last reference to the body.
+/// The memory of one large body. It returns to its store when the last reference to the body is released.
 final class BodyBlock {
   private let store: BodyBlockStore
   private(set) var memory: BodyBlockStore.Memory
@@ -16,24 +16,26 @@ final class BodyBlock {
 
   deinit { store.giveBack(memory) }
 
-  /// False when memory ran out. The kernel moves pages of large blocks, and copies none of them.
+  /// Resizes the memory; returns false if memory ran out. The kernel moves the pages of large blocks without copying
+  /// them.
   func resize(to capacity: Int) -> Bool {
     guard let base = realloc(memory.base, capacity) else { return false }
     memory = .init(base: base, capacity: capacity)
     return true
   }
 
-  /// The first bytes; from here on, only a sole owner writes to it.
+  /// Returns the first `count` bytes as `Data` that owns this memory. From here on, only a sole owner of that `Data`
+  /// writes to the memory.
   consuming func data(count: Int) -> Data {
     let block = Unmanaged.passRetained(self)
     return Data(bytesNoCopy: memory.base, count: count, deallocator: .custom { _, _ in block.release() })
   }
 }
 
-/// The memory of large bodies that is not in use: `malloc` would return it to the kernel, and fetch it again page by
+/// The memory of large bodies that is not in use. `malloc` would return it to the kernel, and fetch it again page by
 /// page.
 ///
-/// Blocks come back from any thread; the loop takes them, and says when there is nothing to keep them for.
+/// Blocks are returned from any thread. The loop takes them, and closes the store when there is no reason to keep them.
 final class BodyBlockStore: Sendable {
   struct Memory: @unchecked Sendable {
     // Sendable because no other code has an address of this memory.
@@ -47,7 +49,7 @@ final class BodyBlockStore: Sendable {
     var isOpen = false
   }
 
-  /// Kept at most.
+  /// The maximum number of bytes that are kept.
   private let maximum: Int
   private let state = Lock(State())
 
@@ -58,10 +60,11 @@ final class BodyBlockStore: Sendable {
   /// Whether blocks are kept.
   var isOpen: Bool { state.withLock { $0.isOpen } }
 
-  /// The bytes of the blocks that are kept.
+  /// The number of bytes of the blocks that are kept.
   var keptBytes: Int { state.withLock { $0.bytes } }
 
-  /// A block, up to twice as large as asked for; `nil` when memory ran out. From now on blocks are kept.
+  /// Returns a block, which may be up to twice as large as requested; `nil` if memory ran out. From here on, returned
+  /// blocks are kept.
   func take(_ capacity: Int) -> BodyBlock? {
     let kept: Memory? = state.withLock { state in
       state.isOpen = true
@@ -85,7 +88,7 @@ final class BodyBlockStore: Sendable {
     if !isKept { free(memory.base) }
   }
 
-  /// Keeps nothing until a block is taken again.
+  /// Frees all blocks, and keeps none until a block is taken again.
   func close() {
     let all = state.withLock { state in
       defer { state = State() }
@@ -95,11 +98,11 @@ final class BodyBlockStore: Sendable {
   }
 }
 
-/// The time at which the memory of large bodies is freed: a second after the last transfer.
+/// The time at which the unused memory of large bodies is freed: one second after the last transfer.
 struct BodyBlockExpiry {
   private static let nanoseconds: Int64 = 1_000_000_000
 
-  /// In monotonic nanoseconds; `.max` where there is nothing to give up.
+  /// The time in monotonic nanoseconds; `.max` while nothing is to be freed.
   private(set) var due = Int64.max
 
   mutating func look(at store: BodyBlockStore, isBusy: Bool, now: Int64) {

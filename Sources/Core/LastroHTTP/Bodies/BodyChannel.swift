@@ -4,24 +4,24 @@ package import FoundationEssentials
 package import Lastro
 internal import LastroSupport
 
-/// A bounded hand-over of body bytes from the loop thread to one asynchronous reader.
+/// A bounded queue of body bytes from the loop's thread to one asynchronous reader.
 ///
-/// The loop stops receiving when `capacity` bytes are unread, and resumes when the reader has taken half: memory
-/// per body stream is bounded however slow the reader is, and a fast one does not stop and start the loop for every
-/// piece.
+/// The loop stops receiving when `capacity` bytes are unread, and resumes when the reader has taken half of them. The
+/// memory of a body stream is therefore bounded however slow the reader is, and a fast reader does not stop and start
+/// the loop for every piece.
 package final class BodyChannel: Sendable {
   package typealias Chunk = Result<Data?, TransportError>
 
   private struct State {
-    /// The unread bytes, in order; no piece is empty. One buffer for all would be moved whenever it grows.
+    /// The unread bytes, in order. No piece is empty. A single buffer would be moved whenever it grows.
     var pieces: [BodyPiece] = []
     var count = 0
-    /// Bytes that came in all.
+    /// The number of bytes received so far.
     var total: Int64 = 0
-    /// The memory that the loop receives into.
+    /// The memory that the loop receives into next.
     var spare: BodyPiece?
     var isPaused = false
-    /// Whether the loop knows that it has something for the reader that waits.
+    /// Whether the loop knows that bytes are available for the waiting reader.
     var isAnnounced = false
     var end: Result<Void, TransportError>?
     var facts: TransferFacts?
@@ -30,7 +30,7 @@ package final class BodyChannel: Sendable {
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ store: BodyPieceStore) {
       count += bytes.count
       total += Int64(bytes.count)
-      // Not for a little, which would keep memory for much.
+      // Use the spare piece only for many bytes: for a few, it would keep much memory allocated.
       if bytes.count >= BodyPiece.maximumBytes / 4, let spare,
         spare.space.baseAddress == bytes.baseAddress.map({ UnsafeMutableRawPointer(mutating: $0) })
       {
@@ -39,8 +39,8 @@ package final class BodyChannel: Sendable {
         return pieces.append(spare)
       }
       if let last = pieces.last, last.append(bytes) { return }
-      // For a slow body stream not much more than came; for a fast one a whole piece. Each has twice the room of the
-      // one before it, so that a body in tiny chunks does not become as many pieces.
+      // A piece for a slow body has a little more room than was received; a piece for a fast body has its full size.
+      // Each has twice the size of the one before it, so that a body in tiny chunks does not become as many pieces.
       let room = min(BodyPiece.maximumBytes, max(4 * bytes.count, 2 * (pieces.last?.count ?? 0)))
       let piece = BodyPiece(capacity: max(bytes.count, room), store: store)
       _ = piece.append(bytes)
@@ -54,7 +54,7 @@ package final class BodyChannel: Sendable {
       return piece
     }
 
-    /// Returns whether the loop, which waits for room, must resume.
+    /// Returns whether the loop, which waits for room, must be resumed.
     mutating func mustResume(_ capacity: Int) -> Bool {
       guard isPaused, count <= capacity / 2 else { return false }
       isPaused = false
@@ -67,7 +67,7 @@ package final class BodyChannel: Sendable {
     }
   }
 
-  /// A large body that comes fast is handed over in parts of so much.
+  /// The number of bytes after which a large and fast body is handed over.
   private static let bulkBytes = 256 * 1024
   private let capacity: Int
   private let store: BodyPieceStore
@@ -80,7 +80,7 @@ package final class BodyChannel: Sendable {
 
   package var finalFacts: TransferFacts? { state.withLock { $0.facts } }
   package var isFinished: Bool { state.withLock { $0.end != nil } }
-  /// Bytes that lie here.
+  /// The number of unread bytes.
   var count: Int { state.withLock { $0.count } }
   /// Whether the loop has stopped receiving because of a slow reader.
   var isPaused: Bool { state.withLock { $0.isPaused } }
@@ -88,17 +88,19 @@ package final class BodyChannel: Sendable {
   /// The outcome of offering bytes.
   package enum Offer {
     case taken
-    /// For a reader that waits: to be followed by ``handOver(resume:)`` before the loop sleeps.
+    /// The bytes are for a waiting reader: ``handOver(resume:)`` must follow before the loop sleeps.
     case takenForReader
-    /// There was no room, but what bounds them bounds memory too: a resume follows when there is some.
+    /// The bytes were taken without room for them, because the sender's flow control bounds them. A resume follows when
+    /// there is room.
     case takenBeyond
-    /// The channel is full, and the same bytes must be offered again after a resume.
+    /// The channel is full. The same bytes must be offered again after a resume.
     case full
   }
 
-  /// Loop side.
+  /// Offers bytes for the reader. For the loop.
   ///
-  /// - Parameter isBounded: whether no more can come than the server was allowed to send.
+  /// - Parameter isBounded: whether flow control limits how many bytes the server may send, so that they are taken even
+  ///   without room.
   package func offer(_ bytes: UnsafeRawBufferPointer, isBounded: Bool = false) -> Offer {
     state.withLock { state in
       if state.end != nil { return .taken }  // cancelled: swallow, the loop is about to hear of it
@@ -118,7 +120,7 @@ package final class BodyChannel: Sendable {
     }
   }
 
-  /// Loop side. Whether bytes would be taken; if not, a resume follows when there is room.
+  /// Returns whether bytes would be taken. If not, a resume follows when there is room. For the loop.
   package func hasRoom() -> Bool {
     state.withLock { state in
       if state.end != nil || state.count < capacity { return true }
@@ -127,8 +129,8 @@ package final class BodyChannel: Sendable {
     }
   }
 
-  /// Loop side. Memory that bytes may be received into before they are offered; they are not copied then. `nil` where
-  /// there is no room.
+  /// Returns memory to receive bytes into before they are offered, so that they need not be copied; `nil` if there is
+  /// no room. For the loop.
   package func space() -> UnsafeMutableRawBufferPointer? {
     state.withLock { state in
       guard state.end == nil, state.count < capacity else { return nil }
@@ -138,7 +140,8 @@ package final class BodyChannel: Sendable {
     }
   }
 
-  /// Loop side. Whether more is likely to come at once, of a large body: its reader may wait for it a moment.
+  /// Whether more bytes of a large body are likely to arrive at once, so that its reader may wait for them a moment.
+  /// For the loop.
   package var isGathering: Bool {
     let enough = min(Self.bulkBytes, capacity / 2)
     return state.withLock {
@@ -146,8 +149,8 @@ package final class BodyChannel: Sendable {
     }
   }
 
-  /// Loop side. Gives the reader that waits what has come. `resume` is called when the loop waits for room, and there
-  /// is some.
+  /// Passes received bytes to the waiting reader. For the loop. `resume` is called if the loop waits for room, and
+  /// there is enough again.
   package func handOver(resume: () -> Void) {
     let delivery: (CheckedContinuation<Chunk, Never>, BodyPiece, Bool)? = state.withLock { state in
       state.isAnnounced = false
@@ -160,7 +163,8 @@ package final class BodyChannel: Sendable {
     reader.resume(returning: .success(piece.data()))
   }
 
-  /// Reader's side. `resume` is called when the loop waits for room, and there is some.
+  /// Returns the next bytes, waiting for them if necessary. For the reader. `resume` is called if the loop waits for
+  /// room, and there is enough again.
   package func take(resume: @Sendable () -> Void) async -> Chunk {
     if let chunk = takeNow(resume, nil) { return chunk }
     return await withCheckedContinuation { continuation in
@@ -168,7 +172,7 @@ package final class BodyChannel: Sendable {
     }
   }
 
-  /// Returns what has come; where nothing has, `reader` waits for it.
+  /// Returns the next bytes or the end; `nil` if there is neither, and `reader` is to wait.
   private func takeNow(_ resume: () -> Void, _ reader: CheckedContinuation<Chunk, Never>?) -> Chunk? {
     enum Now { case piece(BodyPiece, mustResume: Bool), chunk(Chunk), later }
     let now: Now = state.withLock { state in
@@ -194,7 +198,7 @@ package final class BodyChannel: Sendable {
     }
   }
 
-  /// Ends the body stream once; later calls only add facts.
+  /// Ends the body stream. Only the first call counts; later calls can only add the facts.
   package func finish(_ end: Result<Void, TransportError>, facts: TransferFacts? = nil) {
     let waiting: (CheckedContinuation<Chunk, Never>, BodyPiece?)? = state.withLock { state in
       if state.facts == nil { state.facts = facts }
@@ -209,8 +213,9 @@ package final class BodyChannel: Sendable {
     reader.resume(returning: piece.map { .success($0.data()) } ?? end.map { nil })
   }
 
-  /// Returns whether unread bytes are of no use: the reader has left, or its time is over. A cut-off body is read up
-  /// to the cut, and what came before it fell silent up to there: of a stream of events each one counts.
+  /// Returns whether unread bytes are dropped, because the reader has left or its time is over. The bytes of a body
+  /// that was cut off, or that stalled until the idle timeout, are still delivered: in an event stream, each event
+  /// counts.
   private static func drops(_ end: Result<Void, TransportError>) -> Bool {
     guard case .failure(let error) = end else { return false }
     return error.stage != .response && error.code != .idleTimeout

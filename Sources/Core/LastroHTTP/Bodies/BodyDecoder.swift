@@ -6,12 +6,12 @@ package import LastroWire
 
 /// The receiver of a body's decoded bytes.
 package protocol BodySink: AnyObject {
-  /// Whether a piece would be taken. If not, the exchange waits until the reader resumes it.
+  /// Returns whether a piece would be accepted. If not, the exchange waits until the reader resumes it.
   func hasRoom() -> Bool
 
   func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict
 
-  /// The time at which the bytes came, in nanoseconds, for rates; 0 where there is no clock.
+  /// The time at which the bytes arrived, in nanoseconds, for measuring rates; 0 if there is no clock.
   var receivedAt: UInt64 { get }
 }
 
@@ -22,41 +22,41 @@ extension BodySink {
 /// The outcome of delivering bytes of a body.
 package enum BodyVerdict {
   case taken
-  /// The reader is slow: the exchange keeps the bytes and passes them again, perhaps in other pieces.
+  /// The reader is slow. The exchange keeps the bytes and passes them again, perhaps in other pieces.
   case full
   /// The sink wants no more.
   case refused
 }
 
-/// Decodes the content codings of one body, between an exchange and the sink.
+/// Decodes the content codings of one body, between the exchange and the sink.
 ///
-/// Memory: what a ``ContentDecoder`` holds, and one piece of 32 KiB while it is called.
+/// Memory: that of a ``ContentDecoder``, and a piece of 32 KiB during each call.
 package struct BodyDecoder {
   private static let pieceBytes = 32 * 1024
 
-  /// Most bytes for each that came, and from where on; only body streams need it, as what is collected has its limit
-  /// anyway.
+  /// The maximum ratio of decoded to received bytes, and the number of decoded bytes from which on it applies; `nil`
+  /// unless the body goes to a stream. Collected bodies have a limit of their own.
   private let expansion: (ratio: Int, floor: Int64)?
   private let coding: ContentDecoder
   /// The number of bytes that the exchange will pass again and that were decoded already.
   private var used = 0
-  /// Whether the decoder may have more to give for what it has taken.
+  /// Whether the decoder may have more output from the bytes that it has consumed.
   private var hasPending = false
   private var coded: Int64 = 0
   private var decoded: Int64 = 0
 
-  /// Returns a decoder for a response; `nil` where its body has no coding that is to be decoded.
+  /// Returns a decoder for a response; `nil` if its body has no coding to decode.
   ///
   /// - Parameters:
   ///   - expands: whether we asked for content codings.
   ///   - isStream: whether the body goes to a stream, which has no limit of its own.
-  /// - Throws: `response/bad_content_encoding` for codings that are not undone.
+  /// - Throws: `response/bad_content_encoding` if the body has unknown codings, or more than `limits` allows.
   package static func make(
     _ head: ResponseHead, _ framing: ResponseFraming, to method: @autoclosure () -> HTTPRequest.Method,
     expands: @autoclosure () -> Bool, isStream: @autoclosure () -> Bool,
     limits: @autoclosure () -> DecodingLimits
   ) throws(TransportError) -> BodyDecoder? {
-    // First, since most bodies have no coding.
+    // This check comes first, because most bodies have no coding.
     guard framing.hasContentEncoding, framing.contentLength != 0 else { return nil }
     guard head.status != 204, head.status != 304, method() != .head, expands() else { return nil }
     let codings = ContentCoding.list(of: head)
@@ -64,7 +64,7 @@ package struct BodyDecoder {
     return BodyDecoder(codings, limits: limits(), isStream: isStream())
   }
 
-  /// Returns nil where there is nothing to decode.
+  /// Creates a decoder; returns `nil` if there is nothing to decode.
   package init?(_ codings: [ContentCoding], limits: DecodingLimits, isStream: Bool) {
     guard let coding = ContentDecoder.make(codings) else { return nil }
     self.coding = coding
@@ -78,7 +78,7 @@ package struct BodyDecoder {
     for case .other(let name) in codings { throw .unknownContentCoding(name) }
   }
 
-  /// Decodes bytes as they came, to `sink`. Bytes that were not taken are to be passed again.
+  /// Decodes received bytes, and delivers the result to `sink`. After `.full`, the same bytes must be passed again.
   package mutating func receive(
     _ bytes: UnsafeRawBufferPointer, for sink: some BodySink
   ) throws(TransportError) -> BodyVerdict {
@@ -94,7 +94,7 @@ package struct BodyDecoder {
     return verdict
   }
 
-  /// Checks that the coding is complete, once the body has ended.
+  /// Checks that the coded data is complete, once the body has ended.
   package func end() throws(TransportError) {
     do {
       try coding.end()
@@ -163,7 +163,7 @@ extension TransportError {
 }
 
 extension CodingViolation {
-  /// The response's fault, as the pipeline tells it.
+  /// The violation as the error that the pipeline reports, at the stage `response`.
   package var transportError: TransportError {
     let code: FailureCode =
       switch kind {

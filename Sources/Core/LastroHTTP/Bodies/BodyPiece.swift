@@ -5,10 +5,10 @@ internal import LastroSupport
 
 /// Bytes of a body on their way to its reader.
 ///
-/// Their memory goes back to the store of the body stream when the reader is done with them: a fast one would otherwise
-/// have `malloc` return it to the kernel, and fetch it again page by page.
+/// Their memory returns to the store of the body stream when the reader is done with them. For a fast body, `malloc`
+/// would otherwise return it to the kernel, and fetch it again page by page.
 final class BodyPiece {
-  /// The most bytes that a slow reader gets at once.
+  /// The maximum number of bytes that a slow reader gets at once.
   static let maximumBytes = 64 * 1024
 
   private let base: UnsafeMutableRawPointer
@@ -26,13 +26,13 @@ final class BodyPiece {
     if capacity == Self.maximumBytes { store.giveBack(base) } else { base.deallocate() }
   }
 
-  /// All its memory; for who fills it before it has bytes.
+  /// The whole memory, to be filled before the piece has bytes.
   var space: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: base, count: capacity) }
 
-  /// So many bytes lie at its beginning already.
+  /// Sets the number of bytes that were written to `space`.
   func fill(_ count: Int) { self.count = count }
 
-  /// False when there is no room for all of them.
+  /// Appends bytes; returns false if there is no room for all of them.
   func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard bytes.count <= capacity - count, let start = bytes.baseAddress else { return bytes.isEmpty }
     (base + count).copyMemory(from: start, byteCount: bytes.count)
@@ -40,14 +40,14 @@ final class BodyPiece {
     return true
   }
 
-  /// The same memory; nothing is appended from now on.
+  /// Returns the bytes as `Data` that owns this memory. Nothing is appended from here on.
   consuming func data() -> Data {
     let piece = Unmanaged.passRetained(self)
     return Data(bytesNoCopy: base, count: count, deallocator: .custom { _, _ in piece.release() })
   }
 }
 
-/// The memory of a body stream's pieces that are not in use.
+/// The unused memory of the pieces of a body stream.
 final class BodyPieceStore: Sendable {
   private struct Free: @unchecked Sendable {
     // Sendable because no other code has an address of this memory.
@@ -57,7 +57,8 @@ final class BodyPieceStore: Sendable {
   private let maximum: Int
   private let free = Lock(Free())
 
-  /// - Parameter bytes: what a reader may lag behind by. Over HTTP/2 a window comes on top of it.
+  /// - Parameter bytes: the number of bytes by which a reader may lag behind. Over HTTP/2, a stream window comes on top
+  ///   of it.
   init(bytes: Int) { maximum = 4 * bytes / BodyPiece.maximumBytes }
 
   deinit { free.withLock { for base in $0.bases { base.deallocate() } } }

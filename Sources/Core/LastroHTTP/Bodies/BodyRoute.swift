@@ -4,35 +4,35 @@ package import HTTPTypes
 package import Lastro
 package import LastroWire
 
-/// The destination of a response's body, as request and head decide it, and how much of the body is taken.
+/// The destination of a response body, as decided from the request and the head, and how much of the body is accepted.
 package struct BodyRoute {
   /// A destination of body bytes.
   package enum Sink {
     case undecided
-    /// Into memory. `cuts`: the rest is dropped instead of failing, for bodies of errors.
+    /// Into memory. `cuts`: whether an excess is dropped instead of failing, for the bodies of error responses.
     case collect(limit: Int, cuts: Bool)
     case stream(limit: Int?)
-    /// Read and forgotten: no caller wants the body.
+    /// The body is read and discarded, because no caller wants it.
     case drop
   }
 
-  /// The part of a piece that is taken.
+  /// The part of a piece that is accepted.
   package enum Share {
     case all
-    /// So many, and no more of the body.
+    /// The given number of bytes, and no more of the body.
     case part(Int)
-    /// None, because enough of the body was read for the sake of its connection.
+    /// No part: the limit for reading a body only to reuse its connection is reached.
     case cut
     case none(TransportError)
   }
 
-  /// Most bytes that are read of a body for the sake of its connection alone.
+  /// The maximum number of body bytes that are read only so that the connection can be reused.
   private static let drainedBytes: Int64 = 64 * 1024
-  /// Bytes that were read so.
+  /// The number of bytes that were read for that reason.
   private var dropped: Int64 = 0
 
   package private(set) var response: HTTPResponse?
-  /// The response's status; 0 until it has come.
+  /// The status of the response; 0 until it has arrived.
   package private(set) var status = 0
   package private(set) var framing = ResponseFraming()
   /// Whether a body may follow the head (RFC 9110 §6.4.1).
@@ -45,9 +45,9 @@ package struct BodyRoute {
 
   package init() {}
 
-  /// Notes the final head.
+  /// Records the final head.
   ///
-  /// - Parameter status: the status of the response, which is costly to read from it.
+  /// - Parameter status: the status of the response, passed because reading it from the response is slow.
   package mutating func note(
     _ response: HTTPResponse, status: Int, _ framing: ResponseFraming, toHead isHead: Bool
   ) {
@@ -57,9 +57,9 @@ package struct BodyRoute {
     self.framing = framing
   }
 
-  /// Decides by request and status.
+  /// Decides the destination from the request and the status.
   ///
-  /// - Throws: where the head announces more than is taken.
+  /// - Throws: an error if the head announces more than is accepted.
   package mutating func decide(_ request: TransferRequest, status: Int) throws(TransportError) {
     let isSuccess = (200..<300).contains(status)
     switch request.delivery {
@@ -76,7 +76,7 @@ package struct BodyRoute {
 
   private static func least(_ limit: Int, _ other: Int?) -> Int { min(limit, other ?? limit) }
 
-  /// The length of a coded body says nothing about what is taken of it.
+  /// Checks the announced length. It says nothing about a coded body, whose limit applies to the decoded bytes.
   private func checkLength() throws(TransportError) {
     guard let length, !framing.hasContentEncoding else { return }
     switch sink {
@@ -86,12 +86,12 @@ package struct BodyRoute {
     }
   }
 
-  /// Whether a body is announced of which not a byte is wanted, and whose absence is no failure.
+  /// Whether a body is announced of which no byte is wanted, and whose absence is not a failure.
   var wantsNothing: Bool {
     if case .collect(limit: 0, cuts: true) = sink { announcesBody } else { false }
   }
 
-  /// The body of a refusal took too long.
+  /// Cuts the body of an error response that took too long.
   mutating func cutLate() {
     wasCut = true
     cut = .late
@@ -104,28 +104,28 @@ package struct BodyRoute {
     if announcesBody { cut = .unread }
   }
 
-  // Inlinable, or its callers would copy the route to ask it.
+  // These properties are inlinable because their callers would otherwise copy the route to read them.
 
-  /// `Content-Length` of an answer that has a body.
+  /// The `Content-Length` of a response that has a body.
   @inlinable package var length: Int64? { mayHaveBody ? framing.contentLength : nil }
 
-  /// Whether a body of at least one byte follows the head, or may.
+  /// Whether the head is followed, or may be followed, by a body of at least one byte.
   var announcesBody: Bool { mayHaveBody && framing.contentLength != 0 }
 
-  /// Whether so little may follow the head that its connection is worth the reading. Chunks may be few; of a body that
-  /// the connection's end ends, nothing is worth it.
+  /// Whether the body is short enough to be read so that the connection can be reused. A chunked body may be short. A
+  /// body that ends with its connection is never worth reading.
   package var leavesLittle: Bool {
     length.map { $0 <= Self.drainedBytes } ?? (!announcesBody || framing.isChunked)
   }
 
   @inlinable package var isStream: Bool { if case .stream = sink { true } else { false } }
 
-  /// Whether a head outside 200–299 is there, whose body is collected.
+  /// Whether a head with a status outside 200–299 has arrived whose body is collected.
   @inlinable package var isErrorAnswer: Bool {
     if case .collect(_, cuts: true) = sink { response != nil } else { false }
   }
 
-  /// Returns which part of a piece is taken, after `taken` bytes.
+  /// Returns which part of a piece of `count` bytes is accepted, after `taken` bytes.
   package mutating func share(of count: Int, behind taken: Int64) -> Share {
     switch sink {
     case .undecided: return .none(.bodyBeforeHead)
@@ -144,7 +144,8 @@ package struct BodyRoute {
     }
   }
 
-  /// Bytes to have room for, before the first piece of several is collected. The server's word is worth a megabyte.
+  /// Returns the number of bytes to reserve before the first of several pieces is collected; `nil` for no reservation.
+  /// An announced length reserves at most 1 MiB.
   package func reservation(beyond count: Int) -> Int? {
     guard case .collect(let limit, _) = sink, let length = framing.contentLength, length > Int64(count),
       !framing.hasContentEncoding
@@ -152,8 +153,8 @@ package struct BodyRoute {
     return min(limit, Int(clamping: length), 1 << 20)
   }
 
-  /// Returns the failure to report: what matters of a response outside 200–299 is its status, which a cut body
-  /// must not hide.
+  /// Returns the failure to report. For a response outside 200–299 the status matters, so a cut body does not count as
+  /// a failure of it; the cut is recorded.
   package mutating func weigh(_ found: TransportError) -> TransportError? {
     guard isErrorAnswer, [.send, .response, .limit].contains(found.stage) else { return found }
     cut = BodyCut(found)

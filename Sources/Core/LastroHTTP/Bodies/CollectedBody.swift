@@ -3,9 +3,10 @@
 internal import FoundationEssentials
 internal import Lastro
 
-/// A body as it comes in, in memory. A large one has a block of its own, which goes round (``BodyBlockStore``).
+/// A body that is collected in memory. A large one has a block of its own, which is reused (``BodyBlockStore``).
 struct CollectedBody {
-  /// From here on, fetching pages from the kernel is dearer than what else a body costs.
+  /// The size from which on a body uses a block: fetching new pages from the kernel would cost more than everything
+  /// else about the body.
   static let blockBytes = 64 * 1024
 
   private let store: BodyBlockStore
@@ -17,7 +18,7 @@ struct CollectedBody {
 
   init(store: BodyBlockStore) { self.store = store }
 
-  /// Makes room for as many bytes as are announced. False when memory ran out.
+  /// Reserves memory for the given number of bytes; returns false if memory ran out.
   mutating func reserve(_ capacity: Int) -> Bool {
     guard capacity >= Self.blockBytes, block == nil else {
       if block == nil { small.reserveCapacity(capacity) }
@@ -30,7 +31,7 @@ struct CollectedBody {
     return true
   }
 
-  /// False when memory ran out.
+  /// Appends bytes; returns false if memory ran out.
   mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let total = count + bytes.count
     if block == nil, total < Self.blockBytes {
@@ -48,7 +49,7 @@ struct CollectedBody {
     return total <= block.memory.capacity || block.resize(to: max(total, 2 * block.memory.capacity))
   }
 
-  /// All of it. To be asked for once: its owner may change it in place.
+  /// Returns the whole body. It must be called only once, because the owner of the result may change it in place.
   mutating func take() -> Data {
     guard let block = block.take() else { return small }
     // A caller that keeps the body keeps no more than twice its size.

@@ -5,11 +5,11 @@ internal import LastroWire
 
 /// Limits for decoding the content codings of one body.
 package struct DecodingLimits: Sendable {
-  /// Most content codings, one upon the other. Default 1.
+  /// The maximum number of nested content codings. Default 1.
   package var codings: Int
-  /// A streamed body that expands to more than so many times its size is refused. Default 250.
+  /// The maximum ratio of decoded to received bytes of a streamed body. Default 250.
   package var ratio: Int
-  /// From so many bytes on. Default 32 MiB.
+  /// The number of decoded bytes from which on `ratio` applies. Default 32 MiB.
   package var floor: Int64
 
   package init(
@@ -22,7 +22,7 @@ package struct DecodingLimits: Sendable {
 }
 
 extension HTTPFields {
-  /// Whether we may ask for a coded body and decode it. A range is one of the representation that is asked for: of
-  /// a coded one it could not be decoded.
+  /// Whether we may ask for a coded body and decode it. A range refers to the representation as it is sent, and a part
+  /// of a coded one could not be decoded.
   var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
 }

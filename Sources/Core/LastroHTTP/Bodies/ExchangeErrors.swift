@@ -3,11 +3,11 @@
 package import Lastro
 internal import LastroWire
 
-/// Failures that are the same whatever carries a transfer.
+/// Failures that do not depend on the version of HTTP.
 extension TransportError {
   package static func bodyTooLarge(_ limit: Int) -> TransportError { HeadViolation.bodyTooLarge(limit).transportError }
 
-  /// - Parameter announced: its length, as the head tells it.
+  /// - Parameter announced: the length of the body that the head announces.
   package static func bodyTooLarge(_ limit: Int, announced: Int64) -> TransportError {
     HeadViolation.bodyTooLarge(limit, announced: announced).transportError
   }
@@ -41,7 +41,7 @@ extension TransportError {
     stage: .cancelled, code: .shutDown, message: "the application shut the stack down",
     hint: "make a new stack, or let this one live until its calls are done")
 
-  /// - Parameter request: what waited.
+  /// - Parameter request: the request that waited.
   package static func expiredInQueue(_ request: TransferRequest) -> TransportError {
     var error = deadlinePassed(
       request.deadlineCode, of: request.wholeTimeout ?? request.deadline, "while the request waited for a connection",
@@ -69,9 +69,9 @@ extension TransportError {
     return error
   }
 
-  /// No connection was ready in time.
+  /// Returns the error for a connection that was not ready in time.
   ///
-  /// - Parameter target: host and port.
+  /// - Parameter target: the host and port.
   package static func connectTimedOut(_ target: String, within limit: Duration?) -> TransportError {
     TransportError(
       stage: .timeout, code: .connectTimeout,
@@ -79,15 +79,15 @@ extension TransportError {
       hint: "raise the connect timeout, or check host, port and network")
   }
 
-  /// The same, for a request.
+  /// Returns the same error for a request.
   package static func connectTimedOut(_ request: TransferRequest) -> TransportError {
     connectTimedOut(request.head.authority ?? "the server", within: request.connectTimeout)
   }
 
   /// - Parameters:
-  ///   - isIdle: whether the wait for the next byte was too long, and not the whole.
+  ///   - isIdle: whether the idle timeout passed, and not the limit of the whole transfer.
   ///   - place: the stage that the transfer had reached.
-  ///   - request: what it was for.
+  ///   - request: the request of the transfer.
   package static func late(isIdle: Bool, _ place: ExchangeStage, of request: TransferRequest) -> TransportError {
     let words = place.words(with: request.head.authority)
     guard isIdle else {
@@ -106,7 +106,7 @@ extension TransportError {
       hint: "announce the true length, or none; a file must not change while it is sent")
   }
 
-  /// The same, of a request that was begun to be sent.
+  /// The same error for a request of which bytes were sent.
   var afterSending: TransportError {
     var error = self
     error.requestSent = true
@@ -130,14 +130,14 @@ extension TransportError {
     hint: cutHint)
 }
 
-/// The stage that an exchange had reached when its time was over.
+/// The stage that an exchange had reached when its time limit passed.
 package enum ExchangeStage: String, CaseIterable {
   case sourceOpen = "while the body's source did not end after the last byte announced"
   case body = "while receiving the body"
   case response = "while waiting for the response"
   case unsent = "before the request was sent"
 
-  /// Returns the text, with the server's name if the server was to act next.
+  /// Returns the text, with the server's name if the server was expected to act next.
   fileprivate func words(with authority: String?) -> String {
     guard let authority else { return rawValue }
     return switch self {
@@ -152,7 +152,7 @@ extension BodyCut {
   /// The cut of a response that is accepted without its body.
   package static let unread = Self(stage: .limit, code: .bodyTooLarge, message: "it was not read")
 
-  /// The cut of a refusal whose body takes too long.
+  /// The cut of an error response whose body takes too long.
   package static let late = Self(
     stage: .response, code: .truncatedBody, message: "it did not end in the time that is spent on a refusal")
 }

@@ -4,7 +4,7 @@ package import FoundationEssentials
 internal import Glibc
 package import Lastro
 
-/// Owns an open file; closes it with the object.
+/// An open file, which is closed when the object is released.
 package final class FileDescriptor {
   private let raw: Int32
   private let path: String
@@ -21,7 +21,7 @@ package final class FileDescriptor {
 
   deinit { if raw >= 0 { close(raw) } }
 
-  /// The next bytes, or `nil` at the end.
+  /// Reads the next bytes; returns `nil` at the end of the file.
   package func read(upTo count: Int) throws(TransportError) -> Data? {
     var data = Data(count: count)
     let taken = data.withUnsafeMutableBytes { buffer in Glibc.read(raw, buffer.baseAddress, count) }

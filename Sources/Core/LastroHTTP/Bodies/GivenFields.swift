@@ -2,15 +2,15 @@
 
 internal import HTTPTypes
 
-/// The fields of the caller's that matter to what is sent: found in one pass, because asking `HTTPFields`
-/// for a name has it build an index.
+/// The header fields set by the caller that affect how a request is sent. They are found in one pass, because a look-up
+/// by name makes `HTTPFields` build an index.
 struct GivenFields: OptionSet {
   let rawValue: UInt16
 
   static let host = Self(rawValue: 1)
   static let userAgent = Self(rawValue: 1 << 1)
   static let accept = Self(rawValue: 1 << 2)
-  /// `Accept-Encoding` or `Range`: bytes are wanted as they are.
+  /// `Accept-Encoding` or `Range`: the body must not be decoded.
   static let coding = Self(rawValue: 1 << 3)
   static let length = Self(rawValue: 1 << 4)
   static let expect = Self(rawValue: 1 << 5)
@@ -52,7 +52,7 @@ struct GivenFields: OptionSet {
 }
 
 extension HTTPRequest {
-  /// The host as it is sent: the authority, unless the request has a field of its own.
+  /// Returns the host to send: the `Host` field of the request if it has one, and otherwise the authority.
   func host(_ given: GivenFields) -> String {
     let own = given.contains(.host) ? headerFields.first { $0.name.canonicalName == "host" }?.value : nil
     return own ?? authority ?? ""

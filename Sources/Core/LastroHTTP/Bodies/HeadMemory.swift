@@ -4,19 +4,20 @@ internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// Puts checked heads into the shared vocabulary, and remembers the latest: a server's answers are much alike, and what
-/// was the same last time need not be made again.
+/// Converts checked heads to the shared types, and remembers the latest one. The responses of a server are much alike,
+/// so the parts that did not change are reused.
 struct HeadMemory {
-  /// The latest head, for the next to be compared with.
+  /// The latest head, which the next one is compared with.
   private(set) var latest: KnownHead?
-  /// The response that was made of it.
+  /// The response that was made from the latest head.
   private var response: HTTPResponse?
-  /// The time that the server keeps an idle HTTP/1.1 connection, by the latest head: `Keep-Alive: timeout=`.
+  /// The time for which the server keeps an idle HTTP/1.1 connection open, from the latest head: `Keep-Alive:
+  /// timeout=`.
   private(set) var keepAlive: Duration?
 
   init() {}
 
-  /// - Parameter known: what may be kept of `head`.
+  /// - Parameter known: the form of `head` that may be kept for comparison.
   mutating func response(_ head: ResponseHead, known: KnownHead?) throws(TransportError) -> HTTPResponse {
     if let known, known === latest, let response { return response }
     let response = try Self.make(head, resembling: response)
@@ -36,7 +37,7 @@ struct HeadMemory {
     return nil
   }
 
-  /// - Parameter known: an answer whose fields may be the same.
+  /// - Parameter known: a response whose fields may be the same.
   static func make(_ head: ResponseHead, resembling known: HTTPResponse?) throws(TransportError) -> HTTPResponse {
     let old = known?.headerFields ?? HTTPFields()
     var fields: [HTTPField] = []

@@ -2,9 +2,9 @@
 
 package import Lastro
 
-/// Decides which steps of a transfer are worth telling: one for every 64 KiB, and where less comes, one every 50 ms.
+/// Limits how often progress is reported: once for every 64 KiB, or every 50 ms if fewer bytes are transferred.
 package struct ProgressMeter {
-  /// The progress reported of one direction.
+  /// The last reported progress of one direction.
   private struct Pace {
     private static let bytes: Int64 = 64 << 10
     private static let nanoseconds: Int64 = 50_000_000
@@ -35,8 +35,8 @@ package struct ProgressMeter {
   }
 
   /// - Parameters:
-  ///   - decoded: bytes handed on, by which the pace is kept.
-  ///   - wire: bytes that came over the wire, read when they are reported.
+  ///   - decoded: the number of decoded bytes that were delivered. It determines when a report is due.
+  ///   - wire: returns the number of bytes received over the wire; called only for a report.
   package mutating func received(decoded: Int64, at time: Int64, wire: () -> Int64, of total: Int64?) {
     if receiving.isDue(decoded, at: time) { transfer.report(received: wire(), of: total) }
   }

@@ -5,15 +5,15 @@ package import Lastro
 package import LastroWire
 
 extension HTTPFields {
-  /// Trailers of a response, which a machine has checked, in the shared vocabulary.
+  /// Creates the trailers of a response, which were checked by a machine.
   package init(trailers: [ResponseHead.Field]) { self.init(trailers.compactMap { try? HTTPField($0) }) }
 }
 
 extension RequestBody {
-  /// The trailers to send, now that the last chunk was given. Calls the caller's closure.
+  /// Returns the trailers to send, after the last chunk was given. Calls the caller's closure.
   ///
-  /// - Throws: stage `request`, code `invalid_header`, for a field that cannot be sent, or that means something in a
-  ///   head only (RFC 9110 §6.5.1); what the closure throws.
+  /// - Throws: stage `request`, code `invalid_header`, for a field that cannot be sent, or that is allowed only in a
+  ///   head (RFC 9110 §6.5.1); any error of the closure.
   func trailerFields() async throws -> [ResponseHead.Field] {
     guard let fields = try await trailers?().checkedFields() else { return [] }
     return try fields.map { field in
@@ -33,7 +33,8 @@ extension TransportError {
 }
 
 extension TransferRequest {
-  /// Returns the call that reports an interim response; `nil` where no caller wants to know.
+  /// Returns a closure that reports an interim response; `nil` if the caller does not observe them, and for 100 and
+  /// 101.
   func interimTelling(_ head: ResponseHead) -> (() -> Void)? {
     guard let onInterimResponse, head.status != 100, head.status != 101, let response = try? HTTPResponse(head) else {
       return nil

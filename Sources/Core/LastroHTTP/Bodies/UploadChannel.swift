@@ -5,22 +5,22 @@ package import Lastro
 internal import LastroSupport
 package import LastroWire
 
-/// A bounded hand-over of upload bytes from a pump task to the loop thread.
+/// A bounded queue of upload bytes from a pump task to the loop's thread.
 package final class UploadChannel: Sendable {
   /// The outcome of a read by the loop.
   package enum Supply {
     case bytes(Int)
     case end
-    /// Nothing yet: pause, and expect a resume.
+    /// There are no bytes at the moment. A resume follows.
     case wait
     case failed(TransportError)
   }
 
   private struct State {
     var chunks: [Data] = []
-    /// Bytes of the first chunk that were taken already.
+    /// The number of bytes of the first chunk that were taken already.
     var taken = 0
-    /// Chunks taken whole.
+    /// The number of chunks at the start that were taken completely.
     var first = 0
     var count = 0
     var isEnded = false
@@ -32,10 +32,10 @@ package final class UploadChannel: Sendable {
     var pump: Task<Void, Never>?
     var writer: CheckedContinuation<Bool, Never>?
 
-    /// Whether nothing follows the chunks, which are the rest of a whole body.
+    /// Whether nothing follows the chunks, because the source has ended and was not stopped.
     var hasEnded: Bool { isEnded && !isStopped }
 
-    /// Moves as much as fits of the first chunk.
+    /// Copies as much of the first chunk as fits.
     mutating func copy(to buffer: UnsafeMutableRawBufferPointer) -> Int {
       let chunk = chunks[first]
       let length = min(buffer.count, chunk.count - taken)
@@ -58,7 +58,7 @@ package final class UploadChannel: Sendable {
       }
     }
 
-    /// Returns the rest of the first chunk, or so much of it, where that is not little.
+    /// Returns the rest of the first chunk, up to `most` bytes; `nil` if that is fewer than `least` bytes.
     mutating func chunk(from least: Int, upTo most: Int) -> Data? {
       guard failure == nil, count > 0 else { return nil }
       let chunk = chunks[first]
@@ -69,7 +69,8 @@ package final class UploadChannel: Sendable {
       return chunk[start..<start + length]
     }
 
-    /// The pump is not woken for every chunk: that costs more than copying one.
+    /// Returns the waiting pump once half of the capacity is free. Waking it for every chunk would cost more than
+    /// copying one.
     mutating func takeWriter() -> CheckedContinuation<Bool, Never>? {
       count <= UploadChannel.capacity / 2 ? writer.take() : nil
     }
@@ -80,7 +81,7 @@ package final class UploadChannel: Sendable {
   private let open: @Sendable () throws -> RequestBody.NextChunk
   private let state = Lock(State())
 
-  /// Returns `nil` when the body is in memory and needs no pump.
+  /// Creates a channel; returns `nil` if the body is in memory and needs no pump.
   package init?(body: RequestBody) {
     self.body = body
     switch body.source {
@@ -90,7 +91,8 @@ package final class UploadChannel: Sendable {
     }
   }
 
-  /// Starts the task that fills the channel; once. `resume` is called when the loop waits for bytes.
+  /// Starts the task that fills the channel; only the first call does. `resume` is called when the loop waits for bytes
+  /// or the end, and there are some.
   package func start(resume: @escaping @Sendable () -> Void) {
     let isStarted = state.withLock { state in
       defer { state.isStarted = true }
@@ -106,8 +108,8 @@ package final class UploadChannel: Sendable {
     if isStopped { task.cancel() }
   }
 
-  /// Ends the pump, whose bytes are not needed any more. The loop, which may ask before it hears why, waits from here
-  /// on: an end would make half a body pass for a whole one.
+  /// Stops the pump, whose bytes are not needed any more. A loop that reads before it learns the reason gets `.wait`
+  /// from here on: `.end` would make half a body pass for a whole one.
   package func stop() {
     let (task, writer) = state.withLock { state in
       state.isStopped = true
@@ -123,7 +125,7 @@ package final class UploadChannel: Sendable {
     writer?.resume(returning: false)
   }
 
-  /// Loop side: fills `buffer`.
+  /// Fills `buffer` with the next bytes. For the loop.
   package func read(into buffer: UnsafeMutableRawBufferPointer) -> Supply {
     let (supply, writer): (Supply, CheckedContinuation<Bool, Never>?) = state.withLock { state in
       if let failure = state.failure { return (.failed(failure), nil) }
@@ -142,8 +144,8 @@ package final class UploadChannel: Sendable {
     return supply
   }
 
-  /// Loop side: a chunk as the source gave it, so that it need not be copied. `nil` where there is none, or a small
-  /// one: ``read(into:)`` tells then, and puts small ones together.
+  /// Returns a chunk as the source gave it, without a copy; `nil` if there is none, or only a small one.
+  /// ``read(into:)`` reports which, and joins small chunks. For the loop.
   package func chunk(from least: Int, upTo most: Int) -> Data? {
     let (chunk, writer) = state.withLock { state in
       let chunk = state.chunk(from: least, upTo: most)
@@ -153,7 +155,7 @@ package final class UploadChannel: Sendable {
     return chunk
   }
 
-  /// Loop side: what ``read(into:)`` would find. Takes nothing.
+  /// Returns the result that ``read(into:)`` would have, without taking bytes. For the loop.
   package func peek() -> Supply {
     state.withLock { state in
       if let failure = state.failure { return .failed(failure) }
@@ -164,7 +166,7 @@ package final class UploadChannel: Sendable {
     }
   }
 
-  /// The trailers, once ``read(into:)`` has found the end.
+  /// The trailers, available once ``read(into:)`` has returned the end.
   package var trailers: [ResponseHead.Field] { state.withLock { $0.trailers } }
 
   private func pump(resume: @Sendable () -> Void) async {
@@ -183,7 +185,7 @@ package final class UploadChannel: Sendable {
     }
   }
 
-  /// False when the upload was stopped.
+  /// Queues a chunk, and waits for room; returns false if the upload was stopped.
   private func write(_ chunk: Data, resume: @Sendable () -> Void) async -> Bool {
     let mustWake: Bool? = state.withLock { state in
       guard !state.isStopped else { return nil }
@@ -207,7 +209,7 @@ package final class UploadChannel: Sendable {
 
   private func end(_ failure: TransportError?, _ trailers: [ResponseHead.Field], resume: @Sendable () -> Void) {
     let mustWake = state.withLock { state in
-      // Many a source whose task is cancelled ends as if that were all.
+      // Many sources end normally when their task is cancelled, although their body is incomplete.
       if state.isStopped { return false }
       state.isEnded = true
       state.trailers = trailers

@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// Opens links with any `Dialer`.
+/// A connector that opens links with any `Dialer`.
 final class DialerConnector: Connector {
   private struct Dial {
     let task: Task<Void, Never>
@@ -39,7 +39,7 @@ final class DialerConnector: Connector {
       do throws(TransportError) {
         outcome = .success(try await dialer.dial(wanted))
       } catch {
-        // Whatever the dialer sent to a proxy, the server has seen nothing of the request.
+        // The server has received nothing of the request, regardless of what the dialer sent to a proxy.
         let target = "\(wanted.host.bracketedHost):\(wanted.port)"
         outcome = .failure(error.beforeSending(to: target, within: wanted.connectTimeout))
       }
@@ -51,7 +51,7 @@ final class DialerConnector: Connector {
 
   fileprivate func ended(_ id: UInt64, _ origin: LinkOrigin, _ outcome: Result<any ByteStream, TransportError>) {
     guard let owner = dials.removeValue(forKey: id)?.owner else {
-      // The dial was cancelled. A dialer that did not react to that has opened a stream that is not wanted.
+      // The dial was cancelled. A dialer that did not react to the cancellation has opened a stream that is not needed.
       if case .success(let stream) = outcome { stream.close() }
       return
     }

@@ -2,29 +2,30 @@
 
 package import Lastro
 
-/// A dialer over another one.
+/// A dialer that dials through another one.
 package protocol LayeredDialer: Dialer {
-  /// `nil` where it has none.
+  /// The dialer below; `nil` if there is none.
   var dialerBelow: (any Dialer)? { get }
 }
 
 /// A dialer whose streams belong to an event loop.
 package protocol LoopDialer: Dialer {
-  /// The loop that HTTP over its streams runs on.
+  /// The loop that HTTP over its streams runs on; `nil` if it has none.
   var loop: EventLoop? { get }
 }
 
-/// A dialer whose trust rests on files, which may change.
+/// A dialer whose trust depends on files that may change.
 package protocol TLSFileDialer: Dialer {
-  /// Looks whether files have changed, once a second at most, so that `trustRevisions(for:)` need not wait for that on
-  /// the thread of an event loop. Blocks for a second at most.
+  /// Checks whether the files have changed, at most once a second, so that `trustRevisions(for:)` does not have to wait
+  /// for that on the thread of an event loop. Blocks for at most one second for each set of files: the roots and the
+  /// client certificates.
   ///
-  /// - Parameter options: those of a request; `nil` for the dialer's own.
+  /// - Parameter options: the options of a request; `nil` for the dialer's own.
   func lookAtFiles(for options: ConnectionOptions?)
 }
 
 extension Dialer {
-  /// The dialer and those below it.
+  /// The dialer and the dialers below it, from top to bottom.
   var layers: [any Dialer] {
     var layers: [any Dialer] = [self]
     while let below = (layers.last as? any LayeredDialer)?.dialerBelow { layers.append(below) }
@@ -33,9 +34,10 @@ extension Dialer {
 }
 
 extension EventLoop {
-  /// Returns the loop for HTTP over a dialer: that of the engine at its bottom, else one that all others share.
+  /// Returns the loop for HTTP over a dialer: the loop of the first layer that has one, from the top, or else one that
+  /// all other dialers share.
   ///
-  /// - Parameter time: measures limits. A test's clock gets a loop of its own.
+  /// - Parameter time: the clock that measures limits. A test clock gets a loop of its own.
   static func forHTTP(over dialer: any Dialer, time: LoopTime) throws(ConfigurationError) -> EventLoop {
     guard time.source == nil else { return try EventLoop(time: time) }
     for layer in dialer.layers {

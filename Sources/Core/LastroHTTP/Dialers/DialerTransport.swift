@@ -5,12 +5,13 @@ public import Lastro
 internal import LastroSupport
 internal import LastroWire
 
-/// HTTP/1.1 and HTTP/2 over the streams of any `Dialer`: through SOCKS, CONNECT, meek and chains of them, or in memory.
+/// A transport that speaks HTTP/1.1 and HTTP/2 over the streams of any `Dialer`: through SOCKS, CONNECT, meek and
+/// chains of them, or in memory.
 ///
-/// Lastro speaks HTTP itself here, by the machines that the engine uses. What the engine does for a fetch it does too:
-/// connections are pooled for each origin, HTTP/2 is spoken where the server picks it (ALPN), requests wait first come,
-/// first served, bodies stream with back-pressure both ways, and the same requests are sent again. Redirects,
-/// retries, interceptors and decoding are those of the `TransportNetworkStack` over it.
+/// Lastro implements HTTP itself here, with the engine that also serves `CurlTransport`, and with the same behavior:
+/// connections are pooled for each origin, HTTP/2 is used if the server selects it (ALPN), requests wait in the order
+/// of their arrival, bodies stream with back-pressure in both directions, and the same rules decide which requests are
+/// sent again. Redirects, retries, interceptors and decoding are the task of the `TransportNetworkStack` that uses it.
 ///
 /// ```swift
 /// let proxy = try ProxyServer(host: "127.0.0.1", port: 9050)
@@ -19,21 +20,21 @@ internal import LastroWire
 /// let page = try await stack.fetch(.raw(try ResourceRequest(url: "https://example.com/")))
 /// ```
 ///
-/// For `https` the dialer has to do TLS: `CurlDialer` and `TLSDialer` do, and tunnels by themselves do not. Proxies are
-/// what the dialer is made of, and names go down it unresolved: of `ConnectionOptions` only what the dialer reads has
-/// an effect, and the version of HTTP.
+/// For `https`, the dialer must provide TLS. `CurlDialer` and `TLSDialer` do; tunnels alone do not. The dialer
+/// determines the proxies, and names are passed to it unresolved. Of `ConnectionOptions`, only the options that the
+/// dialer reads and the version of HTTP have an effect.
 ///
-/// Who may be talked to is the dialer's to say, within the handshake; before each request on a pooled connection its
-/// rules are asked about again (`Dialer.trustRevisions(for:)`, `Dialer.checkPlaintext(_:)`), and a
-/// connection dialed under others carries nothing more.
+/// The dialer decides during the handshake which servers are trusted. Before each request on a pooled connection its
+/// rules are checked again (`Dialer.trustRevisions(for:)`, `Dialer.checkPlaintext(_:)`). A connection that was dialed
+/// under other rules carries no further requests.
 ///
-/// Any thread may call it. Cancelling the calling task ends the exchange at whatever stage it is, at once: over
-/// HTTP/1.1 the connection closes, over HTTP/2 one stream is reset. When the transport is dropped, its idle connections
-/// close.
+/// Any thread may call it. Cancelling the calling task ends the exchange at once, at any stage: over HTTP/1.1 the
+/// connection is closed, and over HTTP/2 one stream is reset. When the transport is released, its idle connections are
+/// closed.
 ///
-/// It runs on the event loop of the engine below its dialer, or on one that all such transports share, which starts
-/// with the first request. `Dialer.trustRevisions(for:)` and `Dialer.checkPlaintext(_:)` are called on that thread, and
-/// must not block.
+/// The transport runs on the event loop of the engine below its dialer, or else on a loop that all such transports
+/// share, which starts with the first request. `Dialer.trustRevisions(for:)` and `Dialer.checkPlaintext(_:)` are called
+/// on the loop's thread, and must not block.
 public final class DialerTransport: Transport {
   private enum State {
     /// The engine is opened with the first request.
@@ -50,11 +51,11 @@ public final class DialerTransport: Transport {
   private let fileLayers: [any TLSFileDialer]
   private let state = Lock(State.unused)
 
-  /// Makes a transport; nothing is dialed yet.
+  /// Creates a transport. Nothing is dialed yet.
   ///
   /// - Parameters:
   ///   - dialer: opens the streams.
-  ///   - configuration: limits, and what is sent beside the request. Default `Configuration()`.
+  ///   - configuration: limits, and the fields that are added to requests. Default `Configuration()`.
   /// - Throws: `ConfigurationError` for a value that cannot work.
   public convenience init(
     over dialer: any Dialer, configuration: Configuration = Configuration()
@@ -63,9 +64,11 @@ public final class DialerTransport: Transport {
     self.init(dialer, role: .server, configuration: configuration)
   }
 
+  /// Creates a transport.
+  ///
   /// - Parameters:
-  ///   - role: the role of the answering server: the target, or a proxy on the way.
-  ///   - configuration: is not checked.
+  ///   - role: the role of the server that responds: the target, or a proxy on the way.
+  ///   - configuration: the configuration, which is not checked.
   package init(_ dialer: any Dialer, role: ServerTrust.Role, configuration: Configuration) {
     self.dialer = dialer
     self.role = role
@@ -76,8 +79,9 @@ public final class DialerTransport: Transport {
 
   /// Performs one exchange.
   ///
-  /// - Throws: `TransportError`; what the dialer throws, as it is; stage `cancelled`, code `shut_down`, after
-  ///   ``shutDown(cancelling:)``; `limit/queue_full`; code `engine_failure` where there is no thread for the engine.
+  /// - Throws: `TransportError`; the dialer's errors, which report that the request was not sent, and with
+  ///   `connect_timeout` for an idle timeout; stage `cancelled`, code `shut_down`, after ``shutDown(cancelling:)``;
+  ///   `limit/queue_full`; code `engine_failure` if no thread or descriptor is available for the engine.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     guard Origin(request.head) != nil else {
       throw .refused(.unsupportedScheme, "the request has no URL with the scheme http or https", hint: "give one")
@@ -108,10 +112,10 @@ public final class DialerTransport: Transport {
     return try result.get()
   }
 
-  /// Takes no more requests, and returns when the running ones have ended and the idle connections are closed.
+  /// Stops accepting requests, and returns when the running ones have ended and the idle connections are closed.
   ///
-  /// - Parameter cancelling: whether running requests are cancelled (code `shut_down`) instead of awaited; they are,
-  ///   too, when the calling task is cancelled. Default false.
+  /// - Parameter cancelling: whether running requests are cancelled (code `shut_down`) instead of awaited. They are
+  ///   also cancelled when the calling task is cancelled. Default false.
   public func shutDown(cancelling: Bool = false) async {
     let port: EnginePort? = state.withLock { state in
       if case .open(let port) = state { return port }
@@ -123,7 +127,7 @@ public final class DialerTransport: Transport {
 }
 
 extension TransferRequest {
-  /// The rule by which the response ends.
+  /// The rule that determines where the response ends.
   var asks: ResponseReader.Request {
     if head.method == .head { return .head }
     return head.headerFields.contains(.upgrade) ? .upgrade : .ordinary
@@ -139,17 +143,18 @@ extension DialerTransport {
 }
 
 extension DialerTransport {
-  /// The limits and options of a ``DialerTransport``. Checked when it is made.
+  /// The limits and options of a ``DialerTransport``. They are checked when the transport is created.
   public struct Configuration: Sendable {
-    /// The options of dials, and the version of HTTP, unless a request has its own. Default `nil`: as
-    /// the dialer has it, and HTTP/2 over TLS where the server picks it.
+    /// The options of dials, and the version of HTTP, for requests without options of their own. Default `nil`: the
+    /// dialer's options, and HTTP/2 over TLS if the server selects it.
     public var connection: ConnectionOptions?
-    /// Most connections to one origin. More requests wait. Default 128, at least 1.
+    /// The maximum number of connections to one origin. Further requests wait. Default 128, at least 1.
     public var connectionsPerHost: Int {
       get { engine.connectionsPerHost }
       set { engine.connectionsPerHost = newValue }
     }
-    /// Most requests at a time on one connection of HTTP/2, fewer where the server says so. Default 100, at least 1.
+    /// The maximum number of concurrent requests on one HTTP/2 connection. The server may lower it. Default 100, at
+    /// least 1.
     public var http2StreamsPerConnection: Int {
       get { engine.http2StreamsPerConnection }
       set {
@@ -157,95 +162,97 @@ extension DialerTransport {
         engine.http2StreamsPerHost = max(engine.http2StreamsPerHost, newValue)
       }
     }
-    /// Most requests that wait for a connection; one more fails with `limit/queue_full`. Default 16,384; 0 or more.
+    /// The maximum number of requests that wait for a connection. One more fails with `limit/queue_full`. Default
+    /// 16,384; 0 or more.
     public var maximumQueuedRequests: Int {
       get { engine.queuedRequests }
       set { engine.queuedRequests = newValue }
     }
-    /// Most idle connections kept; the oldest is closed first. Default 256. With 0 a connection is closed as soon as it
-    /// carries no request, and never carries another.
+    /// The maximum number of idle connections. The one that has been idle longest is closed first. Default 256. With 0,
+    /// a connection is closed as soon as it carries no request, and is never reused.
     public var idleConnections: Int {
       get { engine.idleConnections }
       set { engine.idleConnections = newValue }
     }
-    /// Idle connections are closed after so long. Default 60 s, at least 1 s.
+    /// The time after which an idle connection is closed. Default 60 s, at least 1 s.
     public var idleLifetime: Duration {
       get { .nanoseconds(engine.idleLifetime) }
       set { engine.idleLifetime = newValue.nanoseconds }
     }
-    /// No connection takes a new request after so long. Default 5 minutes, at least 1 s.
+    /// The age beyond which a connection accepts no new request. Default 5 minutes, at least 1 s.
     public var connectionLifetime: Duration {
       get { .nanoseconds(engine.connectionLifetime) }
       set { engine.connectionLifetime = newValue.nanoseconds }
     }
-    /// The maximum size of a response head in bytes; interim heads count by themselves. Default 256 KiB, at least 1.
-    /// Over HTTP/2 a field may have 64 KiB, as it is coded, and one that has more costs the connection.
+    /// The maximum size of a response head in bytes. Each interim head counts separately. Default 256 KiB, at least 1.
+    /// Over HTTP/2, an encoded field may have at most 64 KiB, and a larger one closes the connection.
     public var maximumHeadBytes: Int {
       get { engine.messages.limits.headBytes }
       set { engine.messages.limits.headBytes = newValue }
     }
-    /// Most header fields of a response. Default 500, at least 1.
+    /// The maximum number of header fields of a response. Default 500, at least 1.
     public var maximumHeaderFields: Int {
       get { engine.messages.limits.fields }
       set { engine.messages.limits.fields = newValue }
     }
-    /// The number of interim (1xx) responses that a server may send at once without progress. A hundred a second are
-    /// free, and so is one for each 16 bytes of the request's body that are sent. Default 32; with 0 any of them is
-    /// refused (`limit/too_many_interim_responses`).
+    /// The number of interim (1xx) responses that a server may send at once without progress. A hundred per second are
+    /// free, and so is one for each 16 bytes of the request's body that are sent. Default 32. With 0, every interim
+    /// response is refused (`limit/too_many_interim_responses`).
     public var maximumInterimResponses: Int {
       get { engine.messages.limits.interimResponses }
       set { engine.messages.limits.interimResponses = newValue }
     }
-    /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are expanded, unless the request has the
-    /// field itself, or `Range`. Default true.
+    /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are decompressed, unless the request sets
+    /// that field or `Range`. Default true.
     public var decompresses: Bool {
       get { engine.messages.decompresses }
       set { engine.messages.decompresses = newValue }
     }
-    /// Most content codings of one body, one upon the other. Default 1, at most 8.
+    /// The maximum number of content codings that are applied to one body. Default 1, at most 8.
     public var maximumContentCodings: Int {
       get { engine.messages.decoding.codings }
       set { engine.messages.decoding.codings = newValue }
     }
-    /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default
-    /// 250, at least 1.
+    /// The maximum ratio of a streamed body's decompressed size to its compressed size. A body that exceeds it is
+    /// refused, after the first 32 MiB. Default 250, at least 1.
     public var maximumDecompressionRatio: Int {
       get { engine.messages.decoding.ratio }
       set { engine.messages.decoding.ratio = newValue }
     }
-    /// Bytes buffered for the reader of a streamed body before the server is held up. Default 1 MiB, at least 1. Over
-    /// HTTP/2 as much as the server may send ahead comes on top: 1 MiB, and up to 16 MiB for readers who keep up.
+    /// The number of bytes that are buffered for the reader of a streamed body before the server must wait. Default 1
+    /// MiB, at least 1. Over HTTP/2, the server may send further bytes ahead: 1 MiB, and up to 16 MiB for readers that
+    /// keep up.
     public var streamBufferBytes: Int {
       get { engine.messages.streamBufferBytes }
       set { engine.messages.streamBufferBytes = newValue }
     }
-    /// Sent as `User-Agent` where the request has none; `nil` sends none. A control character is refused. Default
-    /// `Lastro/` and the version.
+    /// The `User-Agent` of requests that have none; `nil` sends none. A control character is refused. Default `Lastro/`
+    /// and the version.
     public var userAgent: String? {
       get { engine.messages.userAgent }
       set { engine.messages.userAgent = newValue }
     }
-    /// Whether `Accept: */*` is sent where the request has no `Accept`. Default true.
+    /// Whether `Accept: */*` is sent if the request has no `Accept`. Default true.
     public var sendsAccept: Bool {
       get { engine.messages.sendsAccept }
       set { engine.messages.sendsAccept = newValue }
     }
-    /// Measures limits and lifetimes. Default: the system's clock. The dialer measures a dial; the
-    /// wait for it ends 50 ms after its limit by this clock.
+    /// The clock that measures limits and lifetimes. Default: the system's clock. The dialer measures its dials. The
+    /// wait for a dial ends 50 ms after its limit on this clock.
     public var timeSource = TimeSource.continuous
     /// The values of the properties above.
     package var engine = EngineSettings()
-    /// The dialer's name in explanations. Default its type.
+    /// The dialer's name in explanations. Default: its type.
     package var dialerName: String?
 
-    /// Makes a configuration; everything is a property, with a default.
+    /// Creates a configuration. Each property has a default.
     public init() {}
 
-    /// For protocols that are made of HTTP/1.1: nothing is added to requests.
+    /// Creates the configuration of protocols that are built on HTTP/1.1. Nothing is added to requests.
     ///
     /// - Parameters:
-    ///   - timeSource: measures limits.
-    ///   - idleConnections: kept at most. Default none.
+    ///   - timeSource: the clock that measures limits.
+    ///   - idleConnections: the maximum number of idle connections. Default 0.
     package static func bare(_ timeSource: TimeSource, idleConnections: Int = 0) -> Self {
       var configuration = Self()
       configuration.userAgent = nil

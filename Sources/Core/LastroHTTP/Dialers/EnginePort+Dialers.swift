@@ -6,9 +6,9 @@ extension EnginePort {
   /// Opens an engine over a dialer.
   ///
   /// - Parameters:
-  ///   - role: the role of the answering server: the target, or a proxy on the way.
-  ///   - options: of requests that bring none.
-  ///   - time: measures limits.
+  ///   - role: the role of the server that responds: the target, or a proxy on the way.
+  ///   - options: the options of requests that have none of their own.
+  ///   - time: the clock that measures limits.
   static func open(
     over dialer: any Dialer, role: ServerTrust.Role, settings: EngineSettings, options: SharedOptions,
     time: TimeSource
@@ -19,7 +19,7 @@ extension EnginePort {
 }
 
 extension TransportError {
-  /// Makes the error of an engine that could not be opened, for want of threads or descriptors.
+  /// Creates the error of an engine that could not be opened for lack of threads or descriptors.
   package init(_ error: ConfigurationError) {
     self.init(stage: .request, code: .engineFailure, message: error.message, hint: error.hint)
   }

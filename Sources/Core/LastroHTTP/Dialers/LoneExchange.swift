@@ -4,17 +4,17 @@ package import Lastro
 internal import LastroSupport
 package import LastroWire
 
-/// A single exchange of HTTP/1.1 over a given stream: a proxy's CONNECT.
+/// A single exchange of HTTP/1.1 over a given stream, such as a proxy's CONNECT.
 package enum LoneExchange {
-  /// Sends a request, and returns the response. Where it ended HTTP on the stream, that is the response's body
-  /// (`ResponseBody.upgraded`); in every other case the stream is closed with the exchange.
+  /// Sends a request, and returns the response. If the response ended HTTP on the stream, the stream becomes the
+  /// response's body (`ResponseBody.upgraded`). Otherwise the stream is closed when the exchange ends.
   ///
   /// - Parameters:
-  ///   - request: all that is sent: no field is added.
-  ///   - stream: nothing was read of it.
-  ///   - asking: decides where the response ends.
-  ///   - time: measures the limits of the request.
-  /// - Throws: `TransportError` of the stream, of a limit, or for a response that HTTP does not allow.
+  ///   - request: the complete request, to which no field is added.
+  ///   - stream: the stream, of which nothing was read yet.
+  ///   - asking: the rule that determines where the response ends.
+  ///   - time: the clock that measures the limits of the request.
+  /// - Throws: `TransportError` of the stream, of a limit, or for a response that violates HTTP.
   package static func run(
     _ request: TransferRequest, over stream: any ByteStream, asking: ResponseReader.Request,
     time: TimeSource = .continuous
@@ -43,7 +43,7 @@ package enum LoneExchange {
   }()
 }
 
-/// Gives one stream, once.
+/// A dialer that returns one given stream, once.
 private struct GivenStreamDialer: Dialer {
   private let stream: Lock<(any ByteStream)?>
 

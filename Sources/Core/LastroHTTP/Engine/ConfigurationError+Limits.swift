@@ -3,7 +3,7 @@
 package import Lastro
 
 extension ConfigurationError {
-  /// Checks what the configurations of all transports have, by the names of their properties.
+  /// Checks the limits that the configurations of all transports share. Errors use the given names of the properties.
   package static func checkLimits(
     positive: KeyValuePairs<String, Int>, notNegative: KeyValuePairs<String, Int>, contentCodings: Int,
     lifetimes: KeyValuePairs<String, Duration>, userAgent: String?

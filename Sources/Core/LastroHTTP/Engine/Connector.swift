@@ -2,16 +2,16 @@
 
 package import Lastro
 
-/// Decides where the requests of an ``HTTPEngine`` go, and opens links.
+/// The part of an ``HTTPEngine`` that decides where its requests go, and opens links.
 ///
 /// Owner: the engine, which cancels its dials before it releases the connector. Thread: the loop's. No function blocks.
 package protocol Connector: AnyObject {
-  /// The settings that decide the explanation of a request.
+  /// The settings that determine the explanation of a request.
   associatedtype Settings: Sendable
 
   /// Returns the route of requests for a host. It is called once for each host, and the engine keeps the route.
   ///
-  /// - Throws: the reason why there is none.
+  /// - Throws: the reason why there is no route.
   func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route
 
   /// Opens a link, and reports the outcome to the owner, possibly before this function returns.
@@ -20,21 +20,22 @@ package protocol Connector: AnyObject {
   ///   on the same route are not affected.
   func dial(_ dial: LinkDial, for owner: any DialOwner) throws(TransportError)
 
-  /// Cancels a dial whose outcome was not reported. Nothing more is reported to its owner.
+  /// Cancels a dial whose outcome was not reported yet. Its owner is not notified afterwards.
   func cancelDial(_ id: UInt64)
 
-  /// Returns the facts that `explain` shows about the route of a request. The first names what opens connections.
+  /// Returns the facts that `explain` shows about the route of a request. The first fact names the component that opens
+  /// connections.
   ///
-  /// Static, because any thread may ask, before there is an engine.
+  /// It is static, because any thread may call it before an engine exists.
   static func explain(
     _ request: TransferRequest, with options: ConnectionOptions, _ settings: Settings
   ) -> [FetchExplanation.Fact]
 }
 
-/// The owner of dials. The connector calls it in the midst of its own work, so it records the outcome and acts later,
-/// in the engine's turn.
+/// The owner of dials. The connector calls it while it is doing its own work, so the owner records the outcome and acts
+/// on it later, in the engine's turn.
 package protocol DialOwner: AnyObject {
-  /// Takes the link of a dial that succeeded.
+  /// Receives the link of a dial that succeeded.
   func linkOpened(_ id: UInt64, _ link: any Link)
 
   func dialFailed(_ id: UInt64, _ error: TransportError)
@@ -50,21 +51,21 @@ package protocol RouteState: AnyObject {
   /// Checks whether links are still current.
   ///
   /// - Parameters:
-  ///   - until: the time at which requests wait no longer.
+  ///   - until: the time at which requests stop waiting.
   ///   - proceed: called once, on the loop's thread.
   func check(until: Int64, _ proceed: @escaping () -> Void)
 }
 
 /// The route of requests for one host.
 ///
-/// A class, because each request hands it on.
+/// It is a class, because it is passed on with each request.
 package final class Route {
-  /// The name of what its connections are shared by: requests of other hosts on the same way use them too.
+  /// The key by which connections are shared: requests for other hosts that take the same route use them too.
   package let key: String
-  /// The scheme, host and port that connections are to, as observers see them.
+  /// The scheme, host and port that connections are made to, as reported to observers.
   package let origin: Origin?
-  /// The value of `Proxy-Authorization`, where there is one; requests go out with their whole URLs, to a proxy that
-  /// serves many hosts (RFC 9112 §3.2.2).
+  /// The proxy that requests are sent to with their whole URLs, because it serves many hosts (RFC 9112 §3.2.2); `nil`
+  /// if there is none.
   package let proxy: ForwardingProxy?
   /// The state that the connector keeps for the route; `nil` if links need no check before they are used.
   package let state: (any RouteState)?
@@ -79,15 +80,15 @@ package final class Route {
   }
 }
 
-/// A proxy that requests are given to with their whole URLs.
+/// A proxy that receives requests with their whole URLs.
 package struct ForwardingProxy {
-  /// The value of `Proxy-Authorization`, where the proxy wants one.
+  /// The value of `Proxy-Authorization`; `nil` if none is sent.
   package var authorization: String?
 
   package init(authorization: String?) { self.authorization = authorization }
 }
 
-/// A link that is wanted.
+/// The parameters of a dial that opens a link.
 package struct LinkDial {
   package let id: UInt64
   package let request: DialRequest
@@ -96,6 +97,6 @@ package struct LinkDial {
   package let protocols: [UInt8]
   package let options: SharedOptions
   package let route: Route
-  /// The limit of the request that it is begun for.
+  /// The time limit of the request that the dial is begun for.
   package let deadline: Duration?
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Times at which something is to be looked at, ordered by time and then by number.
+/// A priority queue of deadlines, ordered by time and then by number.
 ///
-/// An entry is not taken out when its time no longer matters: it is skipped when it is due, and ``keep(_:)`` drops such
-/// entries where they are the greater part.
+/// An entry is not removed when its time becomes irrelevant. It is skipped when it is due, and ``keep(_:)`` drops such
+/// entries when they are the majority.
 package struct DeadlineHeap {
   package struct Entry: Equatable {
     package let time: Int64
@@ -12,24 +12,24 @@ package struct DeadlineHeap {
     fileprivate func precedes(_ other: Entry) -> Bool { (time, number) < (other.time, other.number) }
   }
 
-  /// Each entry precedes those at `2i + 1` and `2i + 2`.
+  /// The entries. Each one precedes those at `2i + 1` and `2i + 2`.
   private var entries: [Entry] = []
 
   package init() {}
 
   package var count: Int { entries.count }
 
-  /// The earliest time; `Int64.max` where there is none.
+  /// The earliest time; `Int64.max` if there is no entry.
   package var next: Int64 { entries.first?.time ?? .max }
 
-  /// Adds an entry. One at `Int64.max` would never be due, and is not kept.
+  /// Adds an entry, unless its time is `Int64.max`, which would never be due.
   package mutating func add(_ time: Int64, _ number: UInt64) {
     guard time < .max else { return }
     entries.append(Entry(time: time, number: number))
     moveUp(from: entries.count - 1)
   }
 
-  /// Takes the earliest entry out, if it is due.
+  /// Removes and returns the earliest entry if it is due.
   package mutating func popDue(_ now: Int64) -> Entry? {
     guard let first = entries.first, first.time <= now else { return nil }
     let last = entries.removeLast()
@@ -40,7 +40,7 @@ package struct DeadlineHeap {
     return first
   }
 
-  /// Drops the entries that do not matter any more.
+  /// Drops the entries that no longer matter.
   package mutating func keep(_ matters: (Entry) -> Bool) {
     entries.removeAll { !matters($0) }
     for index in stride(from: entries.count / 2 - 1, through: 0, by: -1) { moveDown(from: index) }

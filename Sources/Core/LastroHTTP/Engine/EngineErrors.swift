@@ -2,7 +2,7 @@
 
 package import Lastro
 
-/// Failures of the engine itself.
+/// The errors of the engine itself.
 extension TransportError {
   package static let spokenFirst = TransportError(
     stage: .response, code: .malformedResponse,

@@ -3,14 +3,14 @@
 internal import LastroSupport
 internal import Synchronization
 
-/// The engines of one transport on several loops, with the limits that they count together: requests that wait for a
-/// connection, and idle connections.
+/// The engines of one transport on several loops, and the limits that they share: the number of requests that wait for
+/// a connection, and the number of idle connections.
 ///
-/// Engines report their own; any thread may.
+/// Each engine reports its own numbers. Any thread may call it.
 package final class EngineGroup: Sendable {
   private struct Member {
     let engine: EngineReference
-    /// Not the loop itself, which would live as long as the group.
+    /// The inbox, and not the loop itself, which the group would keep alive.
     let inbox: LoopInbox
   }
 
@@ -20,7 +20,7 @@ package final class EngineGroup: Sendable {
 
   package init() {}
 
-  /// The number of jobs that wait for another to end.
+  /// The number of jobs that wait for another job to end.
   var queued: Int { queuedJobs.load(ordering: .relaxed) }
   /// The number of idle connections.
   var idle: Int { idleConnections.load(ordering: .relaxed) }
@@ -34,10 +34,10 @@ package final class EngineGroup: Sendable {
 
   func leave(_ engine: EngineReference) { members.withLock { $0.removeAll { $0.engine === engine } } }
 
-  /// Has the engine with the oldest idle connection close those that are too many, if the oldest has been idle since
-  /// before `time`.
+  /// Tells the engine with the oldest idle connection to close surplus connections, if that connection has been idle
+  /// since before `time`.
   ///
-  /// - Returns: whether there is such an engine; it acts in its loop's next turn.
+  /// - Returns: whether there is such an engine. It acts in its loop's next turn.
   func trimIdle(before time: Int64) -> Bool {
     let oldest = members.withLock { members in members.min { $0.engine.idleSince < $1.engine.idleSince } }
     guard let oldest, oldest.engine.idleSince < time else { return false }
@@ -47,8 +47,8 @@ package final class EngineGroup: Sendable {
 }
 
 extension EngineSettings {
-  /// The limits per host, divided between a host's home and its second choice: a quarter, rounded down, is the second
-  /// choice's. `nil` where that leaves it nothing.
+  /// The limits per host, divided between a host's home loop and its second choice, which gets a quarter, rounded down.
+  /// `nil` if that leaves nothing for the second choice.
   package var sharedByHomes: (home: EngineSettings, second: EngineSettings)? {
     var home = self, second = self
     for limit in [\EngineSettings.connectionsPerHost, \.http2StreamsPerHost, \.dialsPerHost] {
@@ -61,10 +61,11 @@ extension EngineSettings {
 }
 
 extension HTTPEngine {
-  /// Closes the idle connections that are too many, the oldest first.
+  /// Closes the idle connections that exceed the limit, the oldest first.
   ///
-  /// If another engine of the group has the oldest one, that engine closes it in its loop's next turn. If more than an
-  /// eighth too many wait for that, and more than one, this engine closes its own oldest one.
+  /// If another engine of the group has the oldest connection, that engine closes it in its loop's next turn. If the
+  /// surplus is then more than one connection and more than an eighth of the limit, this engine closes its own oldest
+  /// one as well.
   func limitIdle() {
     let most = max(1, settings.idleConnections)
     guard let group = reference.group else {
@@ -73,7 +74,7 @@ extension HTTPEngine {
     }
     while group.idle > most {
       let oldest = oldestIdle()
-      // What is known elsewhere may be older: connections that are used again are not reported.
+      // The published time may be too early, because the reuse of a connection is not reported.
       reference.noteIdle(since: oldest?.idleSince)
       if group.trimIdle(before: oldest?.idleSince ?? .max), group.idle <= most + max(1, most / 8) { return }
       guard let oldest else { return }

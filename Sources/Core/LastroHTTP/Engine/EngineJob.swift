@@ -5,37 +5,38 @@ internal import LastroSupport
 internal import LastroWire
 internal import Synchronization
 
-/// An exchange as both sides see it: the request, the caller that waits for the response, and the buffers between
-/// them.
+/// An exchange as shared by the caller and the loop: the request, the caller that waits for the response, and the
+/// buffers between them.
 ///
-/// The caller's side awaits ``wait()``, takes the answer and then reads the body; the loop's side answers. The first of
-/// answer, failure and cancellation is what the caller gets (``OneAnswer``).
+/// The caller's side awaits ``wait()``, takes the answer and then reads the body. The loop's side provides the answer.
+/// The caller gets the first of a response, a failure and a cancellation (``OneAnswer``).
 final class EngineJob: Sendable {
   typealias Answer = Result<TransferResponse, TransportError>
 
   let request: TransferRequest
-  /// The rule by which the response ends; the request would be copied to be asked.
+  /// The rule that determines where the response ends. It is stored, because reading it from the request would copy the
+  /// request.
   let asks: ResponseReader.Request
   private let shared: SharedOptions
-  /// Whether `options` are the stack's own, whose partition needs no look-up.
+  /// Whether `options` are the engine's own, whose partition needs no lookup.
   let usesDefaultOptions: Bool
-  /// The loop's nanoseconds at which the exchange was asked for, and must have ended.
+  /// The times, on the loop's clock, at which the exchange was requested and must have ended. In nanoseconds.
   let enqueuedAt: Int64
   let expiresAt: Int64
-  /// The engine to talk to. Holding it keeps the loop alive while the body is read.
+  /// The engine that performs the exchange. The reference keeps the loop alive while the body is read.
   let port: EnginePort
-  /// The upload, when the request's body does not lie in memory.
+  /// The upload, if the request has a body.
   let upload: UploadChannel?
 
-  /// The number of its exchange in the engine.
-  // Unchecked because only the loop's thread touches it.
+  /// The number of the job's exchange in the engine.
+  // Unchecked because only the loop's thread accesses it.
   nonisolated(unsafe) var exchange: UInt64 = 0
 
   private let answer = OneAnswer<Answer>()
   private let cancelled = Atomic<Bool>(false)
-  /// Whether request bytes may have left; set by the loop, read by the thread that cancels.
+  /// Whether bytes of the request may have been sent. The loop sets it, and the thread that cancels reads it.
   private let wasSent = Atomic<Bool>(false)
-  /// The body, where it may be streamed.
+  /// The body, if it may be streamed.
   let body: BodyChannel?
 
   init(
@@ -55,14 +56,14 @@ final class EngineJob: Sendable {
   }
 
   private let sentAgain = Atomic<Int>(0)
-  /// The number of resends so far; set by the loop.
+  /// The number of resends so far. Set by the loop.
   var resends: Int {
     get { sentAgain.load(ordering: .relaxed) }
     set { sentAgain.store(newValue, ordering: .relaxed) }
   }
 
   private let refused = Atomic<Int>(0)
-  /// The number of resends that followed an attempt the server reported as not processed; set by the loop.
+  /// The number of resends after an attempt that the server reported as not processed. Set by the loop.
   var refusals: Int {
     get { refused.load(ordering: .relaxed) }
     set { refused.store(newValue, ordering: .relaxed) }
@@ -70,7 +71,7 @@ final class EngineJob: Sendable {
 
   private let restarts = Atomic<Int>(0)
 
-  /// Counts a restart, and tells their number.
+  /// Counts a restart, and returns the number of restarts.
   func noteRestart() -> Int { restarts.add(1, ordering: .relaxed).newValue }
 
   var engine: EngineReference { port.engine }
@@ -80,24 +81,23 @@ final class EngineJob: Sendable {
 
   private func post(_ command: LoopCommand) { _ = port.loop.post(command) }
 
-  /// Has the loop receive on: there is room for the body again.
+  /// Tells the loop to continue receiving, because there is room for more of the body.
   func resumeReceiving() { post(.resumeReceiving(self)) }
 
-  /// Has the loop send on: the upload has more, or has ended.
+  /// Tells the loop to continue sending, because the upload has more bytes or has ended.
   func resumeSending() { post(.resumeSending(self)) }
 
   func noteSent() { wasSent.store(true, ordering: .relaxed) }
 
   var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
 
-  /// Suspends until the job is answered. The answer does not come this way: it would be copied from frame to
-  /// frame.
+  /// Suspends until the job is answered. It does not return the answer, which would be copied from frame to frame.
   func wait() async { await answer.wait() }
 
-  /// Whether the answer can be taken, or was.
+  /// Whether the job is answered, even if the answer was taken.
   var isAnswered: Bool { answer.isGiven }
 
-  /// The answer, once, after ``wait()``.
+  /// Returns the answer after ``wait()``. A second call throws an error.
   func takeAnswer() throws(TransportError) -> TransferResponse {
     guard let answer = answer.take() else {
       throw TransportError.answerTaken
@@ -105,15 +105,15 @@ final class EngineJob: Sendable {
     return try answer.get()
   }
 
-  /// Answers, unless it is answered.
+  /// Answers the job, unless it is answered already.
   func answer(_ answer: consuming Answer) { self.answer.give(answer) }
 
-  /// Answers, unless it is answered, and leaves it to the caller to wake the task that waits.
+  /// Answers the job, unless it is answered already. The caller must wake the waiting task.
   func settle(_ answer: consuming Answer) -> (isFirst: Bool, waiter: OneAnswer<Answer>.Waiter?) {
     self.answer.settle(answer)
   }
 
-  /// Cancels from the caller's side: answers at once and tells the loop to let go.
+  /// Cancels the job from the caller's side: answers at once, and tells the loop to end the exchange.
   func cancel() {
     guard !cancelled.exchange(true, ordering: .acquiringAndReleasing) else { return }
     let error = TransportError.cancelled(requestSent: wasSent.load(ordering: .relaxed))
@@ -123,7 +123,7 @@ final class EngineJob: Sendable {
     post(.cancel(self))
   }
 
-  /// The end, from the loop's side. A failure reaches the task that waits: for the head, or for the body.
+  /// Ends the job from the loop's side. A failure is thrown to the task that waits for the head or reads the body.
   func finish(_ failure: TransportError?, facts: TransferFacts?) {
     var failure = failure
     if resends > refusals { failure?.requestSent = true }

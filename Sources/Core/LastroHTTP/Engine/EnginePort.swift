@@ -6,10 +6,11 @@ internal import LastroSupport
 package import LastroWire
 internal import Synchronization
 
-/// The face of an ``HTTPEngine``: any thread begins and ends jobs through it. When the last reference is gone, which
-/// running jobs have too, the engine's connections are closed.
+/// The handle of an ``HTTPEngine``, through which any thread begins and ends jobs. Running jobs hold a reference to it.
+/// When the last reference is released, the engine's connections are closed.
 package final class EnginePort: Sendable {
-  /// With more jobs under way the loop is awake anyway, and takes many at once.
+  /// The number of running jobs from which on other threads queue their jobs: the loop is awake anyway then, and takes
+  /// many at once.
   private static let few = 4
 
   package let loop: EventLoop
@@ -17,9 +18,9 @@ package final class EnginePort: Sendable {
   let engine: EngineReference
   private let options: SharedOptions
 
-  /// Makes a port, whose engine is opened on the loop: by ``open(on:_:)`` or by the loop's preparation.
+  /// Creates the handle of an engine that is opened on the loop, by ``open(on:_:)`` or by the loop's preparation.
   ///
-  /// - Parameter options: of requests that bring none.
+  /// - Parameter options: the options of requests that have none of their own.
   package init(on loop: EventLoop, _ settings: EngineSettings, options: SharedOptions, _ engine: EngineReference) {
     self.loop = loop
     self.settings = settings
@@ -29,9 +30,9 @@ package final class EnginePort: Sendable {
 
   deinit { _ = loop.post(.guest(EngineCommand.close(engine))) }
 
-  /// Opens an engine on a loop that runs.
+  /// Opens an engine on a running loop.
   ///
-  /// - Parameter makeConnector: called on the loop's thread.
+  /// - Parameter makeConnector: creates the connector. It is called on the loop's thread.
   package static func open(
     on loop: EventLoop, _ settings: EngineSettings, options: SharedOptions,
     _ makeConnector: @escaping @Sendable (LoopContext) -> any Connector
@@ -41,15 +42,15 @@ package final class EnginePort: Sendable {
     return EnginePort(on: loop, settings, options: options, engine)
   }
 
-  /// The jobs that were begun and have not ended.
+  /// The number of jobs that have begun and not ended.
   package var activeJobs: Int { engine.load.value }
 
-  /// The connections that the engine has opened so far.
+  /// The number of connections that the engine has opened so far.
   package var openedConnections: Int { engine.openedConnections }
 
-  /// Whether a connection is free for a request; false too while the loop is at work.
+  /// Returns whether a connection is free for a request. Returns false, too, while the loop is in a turn.
   ///
-  /// - Parameter own: the options that the request brings, where they are others than the engine's.
+  /// - Parameter own: the options of the request, if they differ from the engine's.
   package func hasFreeConnection(for head: HTTPRequest, _ own: SharedOptions?) -> Bool {
     loop.seat.turnIfFree { [engine] _ in engine.core?.hasFreeConnection(for: head, own) ?? false } ?? false
   }
@@ -57,8 +58,8 @@ package final class EnginePort: Sendable {
   /// Performs one exchange.
   ///
   /// - Parameters:
-  ///   - own: the options that the request brings, where they are others than the engine's.
-  ///   - asks: decides where the answer ends.
+  ///   - own: the options of the request, if they differ from the engine's.
+  ///   - asks: the rule that determines where the response ends.
   package func execute(
     _ request: TransferRequest, own: SharedOptions?, asks: ResponseReader.Request
   ) async throws(TransportError) -> TransferResponse {
@@ -71,8 +72,8 @@ package final class EnginePort: Sendable {
     return try job.takeAnswer()
   }
 
-  /// Begins the job of a request. Apart from ``execute(_:own:asks:)``, whose frame would hold whatever this needs for
-  /// as long as the request waits.
+  /// Begins the job of a request. It is separate from ``execute(_:own:asks:)``, whose frame would otherwise hold its
+  /// temporary values for as long as the request waits.
   private func begin(
     _ request: TransferRequest, _ own: SharedOptions?, _ asks: ResponseReader.Request
   ) throws(TransportError) -> EngineJob {
@@ -83,24 +84,24 @@ package final class EnginePort: Sendable {
     return job
   }
 
-  /// Begins a job, or queues it. False when the loop has ended.
+  /// Begins a job, or queues it. Returns false if the loop has ended.
   func start(_ job: EngineJob) -> Bool {
     let load = engine.load
     let isBegun = (loop.isCurrent || load.value < Self.few) && loop.seat.begin(job)
     guard isBegun || loop.post(.start(job)) else { return false }
-    // Not before: what is counted has come before a shutdown that follows. The job may have ended already.
+    // The job is counted last, so that a counted job precedes any later shutdown. The job may have ended already.
     load.begin()
     return true
   }
 
-  /// Takes no more jobs, and returns when the running ones have ended and the idle connections are closed.
+  /// Stops accepting jobs, and returns when the running ones have ended and the idle connections are closed.
   ///
-  /// - Parameter cancelling: whether running jobs are cancelled instead of awaited; so they are when the calling task
-  ///   is.
+  /// - Parameter cancelling: whether running jobs are cancelled instead of awaited. They are also cancelled when the
+  ///   calling task is cancelled.
   package func shutDown(cancelling: Bool) async {
     guard loop.post(.guest(EngineCommand.shutDown(engine, cancelling: cancelling))) else { return }
     await withTaskCancellationHandler {
-      // In a task of its own: the cancellation of the caller does not end the wait.
+      // This runs in a task of its own, so that cancelling the caller does not end the wait.
       await Task { [engine] in _ = await engine.isFinished.wait { $0 } }.value
     } onCancel: {
       _ = loop.post(.guest(EngineCommand.shutDown(engine, cancelling: true)))
@@ -108,26 +109,27 @@ package final class EnginePort: Sendable {
   }
 }
 
-/// An ``HTTPEngine`` as other threads know it.
+/// A reference to an ``HTTPEngine`` for other threads.
 package final class EngineReference: Sendable {
-  // Unchecked because only the loop's thread touches it.
+  // Unchecked because only the loop's thread accesses it.
   nonisolated(unsafe) var core: HTTPEngine?
-  /// Jobs begun and not yet ended; read by transports to spread jobs over loops.
+  /// The number of jobs that have begun and not ended. Transports read it to distribute jobs over loops.
   package let load: LoadCounter
-  /// The engines that it counts limits with; `nil` where it counts alone.
+  /// The engines that share limits with this one; `nil` if there are none.
   let group: EngineGroup?
-  /// Whether it was shut down, and all its jobs have ended.
+  /// Whether the engine was shut down and all its jobs have ended.
   let isFinished = Watched(false)
   private let opened = Atomic<Int>(0)
-  /// The time since which the oldest idle connection has been idle, or an earlier one; `.max` where there is none.
+  /// The time since which the oldest idle connection has been idle, or an earlier time; `.max` if no connection is
+  /// idle.
   private let oldestIdle = Atomic<Int64>(.max)
   private let isTrimming = Atomic<Bool>(false)
 
-  /// Makes a reference to an engine that is yet to be opened.
+  /// Creates a reference to an engine that is opened later.
   ///
   /// - Parameters:
-  ///   - load: counts its jobs. Default: a counter of its own.
-  ///   - group: the engines that it counts limits with. Default: none.
+  ///   - load: counts its jobs. Default: a new counter.
+  ///   - group: the engines that share limits with it. Default: none.
   package init(load: LoadCounter = LoadCounter(), in group: EngineGroup? = nil) {
     self.load = load
     self.group = group
@@ -140,23 +142,23 @@ package final class EngineReference: Sendable {
 
   func noteIdle(since time: Int64?) { oldestIdle.store(time ?? .max, ordering: .relaxed) }
 
-  /// Notes a connection that became idle.
+  /// Records that a connection became idle.
   ///
-  /// - Parameter count: the number of idle connections, with this one.
+  /// - Parameter count: the number of idle connections, including this one.
   func noteIdle(_ connection: HTTPConnection, count: Int) {
     guard let group else { return }
     if count == 1 { noteIdle(since: connection.idleSince) }
     group.noteIdle(1)
   }
 
-  /// Notes that a connection is no longer idle.
+  /// Records that a connection is no longer idle.
   func noteBusy(idleCount: Int) {
     guard let group else { return }
     if idleCount == 0 { noteIdle(since: nil) }
     group.noteIdle(-1)
   }
 
-  /// Whether a command to close idle connections must be posted: none is under way.
+  /// Returns whether a command to close idle connections must be posted, because none is pending.
   func mustTrimIdle() -> Bool { !isTrimming.exchange(true, ordering: .acquiringAndReleasing) }
 
   func trimIdle() {
@@ -164,7 +166,7 @@ package final class EngineReference: Sendable {
     core?.limitIdle()
   }
 
-  /// Ends the part of the engine in its group's limits.
+  /// Removes the engine and its numbers from its group.
   func leaveGroup(queued: Int, idle: Int) {
     group?.leave(self)
     group?.noteQueued(-queued)
@@ -178,7 +180,7 @@ enum EngineCommand: GuestCommand {
   case open(EngineReference, EngineSettings, @Sendable (LoopContext) -> any Connector)
   case shutDown(EngineReference, cancelling: Bool)
   case close(EngineReference)
-  /// Closes idle connections that are too many.
+  /// Closes the idle connections that exceed the limit.
   case trimIdle(EngineReference)
 
   func perform(on loop: LoopCore) {
@@ -194,7 +196,7 @@ enum EngineCommand: GuestCommand {
 }
 
 extension LoopCore {
-  /// Adds an engine. To be called on the loop's thread.
+  /// Adds an engine. Must be called on the loop's thread.
   package func open(_ reference: EngineReference, _ settings: EngineSettings, _ connector: any Connector) {
     add(HTTPEngine(settings, connector, reference, context))
   }

@@ -4,7 +4,7 @@ internal import HTTPTypes
 package import Lastro
 
 extension EngineSettings {
-  /// Returns the facts that `explain` shows about an exchange: those of the connector, and the engine's own behind the
+  /// Returns the facts that `explain` shows about an exchange: the connector's facts, with the engine's own after the
   /// first.
   package func explain<C: Connector>(
     _ request: TransferRequest, with options: ConnectionOptions, by connector: C.Type, _ settings: C.Settings

@@ -3,24 +3,26 @@
 package import Lastro
 package import LastroWire
 
-/// The limits of an ``HTTPEngine``, and what it adds to requests: the same for every transport.
+/// The limits of an ``HTTPEngine``, and the fields that it adds to requests. They are the same for every transport.
 package struct EngineSettings: Sendable {
   package var connectionsPerHost = 128
   package var http2StreamsPerHost = 1_000
   package var http2StreamsPerConnection = 100
   package var queuedRequests = 16_384
-  /// With 0 a connection is closed as soon as it carries no request, and never carries another.
+  /// The maximum number of idle connections. With 0, a connection is closed as soon as it carries no request, and is
+  /// never reused.
   package var idleConnections = 256
-  /// In nanoseconds, as the loop's clock counts: a duration is turned into them by two divisions of 128 bits.
+  /// The time after which an idle connection is closed. In nanoseconds, because converting a duration takes two
+  /// divisions of 128 bits.
   package var idleLifetime: Int64 = 60_000_000_000
   package var connectionLifetime: Int64 = 300_000_000_000
-  /// Dials to one host at a time.
+  /// The maximum number of concurrent dials to one host.
   package var dialsPerHost = 16
   /// Whether HTTP/2 is offered at all.
   var offersHTTP2 = true
   package var messages: MessageSettings = MessageSettings()
   package var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
-  /// Bytes that one exchange of HTTP/1.1 may send in a turn of the loop, before others have theirs.
+  /// The number of bytes that one HTTP/1.1 exchange may send in a turn of the loop, before others are served.
   package var sentBytesPerTurn = 512 * 1024
   package var http2Liveness = HTTP2Liveness.Limits()
 
@@ -29,7 +31,7 @@ package struct EngineSettings: Sendable {
   var keepsIdle: Bool { idleConnections > 0 }
 }
 
-/// The limits and additions of every exchange.
+/// The limits of every exchange, and the fields that are added to it.
 package struct MessageSettings: Sendable {
   package var limits = ExchangeLimits()
   package var decompresses = true
@@ -37,8 +39,8 @@ package struct MessageSettings: Sendable {
   package var streamBufferBytes = 1 << 20
   package var userAgent: String? = "Lastro/\(PackageVersion.text)"
   package var sendsAccept = true
-  /// Longest time spent on the body of an answer outside 200–299, whose status is what matters. Default `nil`: what
-  /// the request's own limits allow.
+  /// The longest time spent on the body of a response outside 200–299, because its status is enough. Default `nil`: the
+  /// request's own limits apply.
   package var errorBodyTime: Duration?
 
   package init() {}

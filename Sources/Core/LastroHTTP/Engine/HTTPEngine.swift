@@ -5,13 +5,13 @@ internal import Lastro
 internal import LastroSupport
 internal import LastroWire
 
-/// An HTTP client on an event loop: jobs that wait and run, hosts, connections, and their limits.
+/// An HTTP client on an event loop. It manages jobs, hosts, connections, and their limits.
 ///
-/// It speaks HTTP over links, which its ``Connector`` opens, and knows nothing else of them.
+/// It speaks HTTP over links, which its ``Connector`` opens, and does not depend on their implementation.
 ///
 /// Owner: ``LoopCore``. Thread: the loop's.
 final class HTTPEngine {
-  /// Beyond so many, times that no longer matter are dropped.
+  /// The number of deadlines, in addition to two for each exchange, beyond which outdated ones are dropped.
   private static let spareLooks = 64
 
   let settings: EngineSettings
@@ -21,33 +21,33 @@ final class HTTPEngine {
   private let clock: LoopClock
   private var load: LoadCounter { reference.load }
 
-  // Unchecked, as others below, because the loop has this engine alone, and looking up calls nothing that comes back.
+  // Unchecked, like others below, because only the loop accesses this engine, and a lookup does not reenter it.
   @exclusivity(unchecked) private var defaultPartition: HostPartition?
   private var partitions: [ConnectionOptions: HostPartition] = [:]
   private var partitionCleanup = CleanupRule(spare: 64)
-  /// The hosts of all partitions. Whatever is done to each of them is done in their order here.
+  /// The hosts of all partitions. An action on all hosts is performed in this order.
   private var hosts = NumberedTable<HostPool>()
   @exclusivity(unchecked) private var exchanges = NumberedTable<Exchange>()
-  /// Jobs that wait until it was checked whether connections are still current, with their turns.
+  /// Jobs that wait for the check whether connections are still current, with the order of their arrival.
   private var held: [ObjectIdentifier: (turn: UInt64, job: EngineJob)] = [:]
   private var latestHeldTurn: UInt64 = 0
   @exclusivity(unchecked) private(set) var connections = NumberedTable<HTTPConnection>()
-  // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
+  // Unchecked because only the loop's thread accesses it, and writing a head does not reenter the engine.
   @exclusivity(unchecked) private var writer = RequestWriter()
-  /// Jobs that wait for another to end.
+  /// The number of jobs that wait for another job to end.
   private var queuedCount = 0
   @exclusivity(unchecked) private(set) var idle = IdleQueue()
-  /// The times at which exchanges are looked at.
+  /// The times at which exchanges are checked.
   // Unchecked for the same reason.
   @exclusivity(unchecked) private var looks = DeadlineHeap()
   private var nextIdleEnd = Int64.max { didSet { context.noteDue(nextIdleEnd) } }
-  /// The time at which an HTTP/2 connection has something to do.
+  /// The time at which an HTTP/2 connection has work to do.
   private var nextTick = Int64.max { didSet { context.noteDue(nextTick) } }
-  /// Hosts at which something has come free, and HTTP/2 connections with something to send; seen to at the turn's end.
+  /// Hosts with free capacity, and HTTP/2 connections with bytes to send. Both are processed at the end of the turn.
   private var served: [HostPool] = []
   private var sending: [HTTP2Multiplexer] = []
   private var isSettling = false
-  /// Events that are processed in the next turn: results of dials, and reads to continue.
+  /// Events for the next turn: results of dials, and reads to continue.
   private var events: [() -> Void] = []
   private var isShutDown = false
 
@@ -65,7 +65,7 @@ final class HTTPEngine {
   /// Whether connections without a request are kept.
   var keepsIdle: Bool { settings.keepsIdle && !isShutDown }
   var isEmpty: Bool { exchanges.isEmpty && held.isEmpty }
-  /// The number of different options that it remembers hosts for.
+  /// The number of different options for which hosts are remembered.
   var knownOptions: Int { partitions.count }
 
   // MARK: Jobs
@@ -83,8 +83,8 @@ final class HTTPEngine {
     }
   }
 
-  /// Begins a job of the engine's own options where a connection is free for it: that takes no dial, and no time.
-  /// False: it was not begun.
+  /// Begins a job with the engine's own options if a connection is free for it, so that it neither dials nor waits.
+  /// Returns false if the job was not begun.
   func beginAtOnce(_ job: EngineJob) -> Bool {
     guard !isShutDown, job.upload == nil, job.usesDefaultOptions,
       let host = defaultPartition?.hosts[HostKey(job.request.head)], host.hasFreeConnection
@@ -95,24 +95,24 @@ final class HTTPEngine {
     return true
   }
 
-  /// Whether a connection is free for a request.
+  /// Returns whether a connection is free for a request.
   ///
-  /// - Parameter own: the options that it brings, where they are others than the engine's.
+  /// - Parameter own: the options of the request, if they differ from the engine's.
   func hasFreeConnection(for head: HTTPRequest, _ own: SharedOptions?) -> Bool {
     let partition = own.map { partitions[$0.options] } ?? defaultPartition
     guard let host = partition?.hosts[HostKey(head)] else { return false }
     return host.machine.mayServeAtOnce
   }
 
-  /// Has a job wait until it was looked up whether connections are current. False: that need not be, or the job is
-  /// over.
+  /// Holds a job until it has been checked whether connections are current. Returns false if no check is needed, or the
+  /// job's time has passed.
   private func holds(_ job: EngineJob, for host: HostPool) -> Bool {
-    // A look whose time has passed already would end in this turn, and begin again.
+    // A check whose time has passed already would end in this turn, and begin again.
     guard clock.now < job.expiresAt, let state = host.route.state, state.mustCheck(now: clock.now) else { return false }
     latestHeldTurn += 1
     held[ObjectIdentifier(job)] = (latestHeldTurn, job)
-    // The look may end after the engine, whose jobs were cancelled. A weak reference would make each count of the
-    // engine's references slow.
+    // The check may outlive the engine, whose jobs are cancelled then. A weak reference would make reference counting
+    // of the engine slower.
     state.check(until: job.expiresAt) { [reference] in
       guard let engine = reference.core, engine.held.removeValue(forKey: ObjectIdentifier(job)) != nil else { return }
       engine.begin(job)
@@ -188,7 +188,7 @@ final class HTTPEngine {
 
   func resumeSending(_ job: EngineJob) { exchanges[job.exchange]?.resumeSending() }
 
-  /// Takes no more jobs. Idle connections are closed, and others with their exchanges.
+  /// Stops accepting jobs. Idle connections are closed now, and the others when their exchanges end.
   func shutDown(cancelling: Bool) {
     isShutDown = true
     for host in hosts.all { host.stopKeeping() }
@@ -215,7 +215,9 @@ final class HTTPEngine {
     answer(exchange, error, facts: facts)
   }
 
-  /// - Parameter stream: the link as a stream, where the response ended HTTP on it.
+  /// Answers the job of an exchange that has ended.
+  ///
+  /// - Parameter stream: the link as a stream, if the response ended HTTP on it.
   func answer(
     _ exchange: Exchange, _ failure: TransportError?, facts: TransferFacts, upgraded stream: (any ByteStream)? = nil
   ) {
@@ -244,9 +246,9 @@ final class HTTPEngine {
 
   // MARK: The loop's turn
 
-  /// Processes the events that came up to now.
+  /// Processes the events that have been recorded so far.
   func turn() {
-    // What comes of it is for the next turn: others have theirs in between.
+    // Events that result are processed in the next turn, so that others are served in between.
     let current = events
     events = []
     for event in current { event() }
@@ -262,7 +264,7 @@ final class HTTPEngine {
     context.noteDue(min(looks.next, nextTick, nextIdleEnd))
   }
 
-  /// Looks at the exchanges whose time has come.
+  /// Checks the exchanges whose deadlines have passed.
   private func look(now: Int64) {
     var due: [DeadlineHeap.Entry] = []
     while let entry = looks.popDue(now) { due.append(entry) }
@@ -290,7 +292,7 @@ final class HTTPEngine {
 
   func oldestIdle() -> HTTPConnection? { idle.first { connections[$0]?.idleTurn }.flatMap { connections[$0] } }
 
-  /// Sees to what came free in this turn, and sends what HTTP/2 connections have to send: all of a turn at once.
+  /// Serves the hosts with free capacity, and sends the queued bytes of HTTP/2 connections, all of a turn at once.
   func settle() {
     isSettling = false
     while !(served.isEmpty && sending.isEmpty) {
@@ -306,7 +308,7 @@ final class HTTPEngine {
   func tearDown() {
     for host in hosts.all { host.tearDown() }
     for connection in connections.all { connection.close() }
-    // Hosts, connections and exchanges refer to the engine: forgetting them breaks the cycles.
+    // Hosts, connections and exchanges refer to the engine. Releasing them breaks the cycles.
     partitions = [:]
     defaultPartition = nil
     hosts = NumberedTable()
@@ -321,13 +323,13 @@ final class HTTPEngine {
 
   // MARK: Called by its hosts
 
-  /// Has an event processed in the next ``turn()``.
+  /// Records an event for the next ``turn()``.
   func noteEvent(_ event: @escaping () -> Void) {
     if events.isEmpty { context.mustTurn(self) }
     events.append(event)
   }
 
-  /// Has something seen to before the turn ends.
+  /// Requests a call of `settle` before the turn ends.
   private func mustSettle() {
     if isSettling { return }
     isSettling = true
@@ -351,7 +353,7 @@ final class HTTPEngine {
     reference.group?.noteQueued(change)
   }
 
-  /// Looks at an exchange when its next limit passes.
+  /// Schedules a check of an exchange for the time when its next limit passes.
   func noteExpiry(of exchange: Exchange) {
     let time = exchange.expiresAt
     guard time < exchange.lookDueAt else { return }
@@ -364,7 +366,7 @@ final class HTTPEngine {
 
   func noteTick(_ time: Int64) { if time < nextTick { nextTick = time } }
 
-  /// Something has come free at a host; once until its pool was seen to.
+  /// Records that a host has free capacity. A host is recorded once until it is served.
   func noteService(_ host: HostPool) {
     if host.isAwaitingService { return }
     host.isAwaitingService = true
@@ -372,13 +374,14 @@ final class HTTPEngine {
     mustSettle()
   }
 
-  /// An HTTP/2 connection has something to send; once until it was flushed.
+  /// Records that an HTTP/2 connection has bytes to send. The connection calls this once until it is flushed.
   func noteOutput(_ connection: HTTP2Multiplexer) {
     sending.append(connection)
     mustSettle()
   }
 
-  /// No request uses the connection from here on. Of too many the one goes that has been idle for longest.
+  /// Records that no request uses the connection any longer. If there are too many, the one that has been idle longest
+  /// is closed.
   func noteIdle(_ connection: HTTPConnection) {
     connection.noteIdle(turn: idle.append(connection.number), now: clock.now)
     if idle.count == 1 { nextIdleEnd = connection.idleSince.adding(nanoseconds: settings.idleLifetime) }
@@ -386,7 +389,7 @@ final class HTTPEngine {
     limitIdle()
   }
 
-  /// The connection is in use from here on, or closed. One that was not idle stays what it was.
+  /// Records that the connection is in use, or closed. Does nothing if it was not idle.
   func noteBusy(_ connection: HTTPConnection) {
     guard connection.noteBusy() else { return }
     idle.noteGone { connections[$0]?.idleTurn }

@@ -4,21 +4,21 @@ package import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// The event loops of one transport that carry the requests of a pool's key, chosen by rendezvous hashing.
+/// The event loops of one transport that carry the requests with one key, chosen by rendezvous hashing.
 ///
-/// Each loop has a score for each key. The loop with the highest score is the key's home, and the one with the next
-/// score is its second choice. Requests of a key therefore meet the connections of the requests before them, keys
-/// spread evenly, and with one loop less only the keys of that loop move. The scores are the same in every process.
+/// Each loop has a score for each key. The loop with the highest score is the key's home, and the loop with the next
+/// score is its second choice. As a result, requests with the same key find the connections of earlier requests, keys
+/// are spread evenly, and removing a loop moves only the keys of that loop. The scores are the same in every process.
 package struct HomeLoops: Hashable, Sendable {
   /// The number of the loop that carries the requests.
   package private(set) var home = 0
-  /// The number of the loop that helps out; `home` where there is one loop only.
+  /// The number of the loop that helps out; `home` if there is only one loop.
   package private(set) var second = 0
 
   /// Chooses the loops of a key.
   ///
   /// - Parameters:
-  ///   - key: a hash of what connections are shared by.
+  ///   - key: a hash of the properties by which connections are shared.
   ///   - count: the number of loops, at least 1.
   package init(of key: UInt64, among count: Int) {
     guard count > 1 else { return }
@@ -49,8 +49,8 @@ package struct HomeLoops: Hashable, Sendable {
 }
 
 extension HomeLoops {
-  /// Returns the key of a request that a server is asked directly, or through a tunnel: its scheme, host and port,
-  /// however its authority is written.
+  /// Returns the key of a request that is sent to a server directly, or through a tunnel. It depends on the scheme,
+  /// host and port, and not on the spelling of the authority.
   package static func key(ofOrigin head: HTTPRequest) -> UInt64 {
     let isTLS = head.scheme == "https", authority = head.authority ?? ""
     let defaultPort = isTLS ? 443 : 80
@@ -59,19 +59,19 @@ extension HomeLoops {
       return key(isTLS, UnsafeBufferPointer(rebasing: bytes[..<plain.hostLength]), plain.port ?? defaultPort)
     }
     if let plain = plain ?? nil { return plain }
-    // An authority that cannot be read is refused wherever it goes.
+    // An authority that cannot be parsed is refused on any loop.
     let target = TrustTarget(authority: authority, defaultPort: defaultPort)
     var host = target?.host.text ?? authority
     return host.withUTF8 { key(isTLS, $0, target?.port ?? 0) }
   }
 
-  /// Returns the key of requests that are given to a proxy with their whole URLs.
+  /// Returns the key of requests that are sent to a proxy with their whole URLs.
   package static func key(ofProxy url: String) -> UInt64 {
     var url = url
     return url.withUTF8 { key(false, $0, 0) }
   }
 
-  /// Hashes by FNV-1a. Letters of ASCII count as lower case.
+  /// Hashes with FNV-1a. ASCII letters are hashed in lower case.
   private static func key(_ isTLS: Bool, _ text: UnsafeBufferPointer<UInt8>, _ port: Int) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }

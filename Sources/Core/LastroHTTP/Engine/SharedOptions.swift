@@ -2,10 +2,10 @@
 
 package import Lastro
 
-/// Options that many jobs have in common: they are large, and a job lives as long as its request waits.
+/// Options that many jobs share, because they are large, and a job lives as long as its request waits.
 package final class SharedOptions: Sendable {
   package let options: ConnectionOptions
-  /// Whether they were given, and are not the defaults of what dials.
+  /// Whether the options were given, and are not the defaults of the dialer.
   let areGiven: Bool
 
   package init(_ options: ConnectionOptions) {
@@ -13,7 +13,9 @@ package final class SharedOptions: Sendable {
     areGiven = true
   }
 
-  /// - Parameter options: `nil`: as the dialer has it.
+  /// Creates the options.
+  ///
+  /// - Parameter options: the options; `nil` for the dialer's own.
   package init(given options: ConnectionOptions?) {
     self.options = options ?? ConnectionOptions()
     areGiven = options != nil

@@ -2,12 +2,12 @@
 
 internal import Lastro
 
-/// The limits in time of an exchange.
+/// The time limits of an exchange.
 extension Exchange {
-  /// The longest time that is spent on the rest of a body for the sake of its connection.
+  /// The maximum time for which the rest of a body is read so that its connection can be reused.
   private static let drainTime = Duration.seconds(1)
 
-  /// The time at which the loop must look at it again.
+  /// The time at which the loop must look at the exchange again.
   var expiresAt: Int64 {
     guard let runner else { return min(job.expiresAt, connectExpiresAt, idleDialEndsAt) }
     let look = runner.nextLook
@@ -21,25 +21,27 @@ extension Exchange {
     return min(end, deliveryWatch.nextLook(after: lastActivity, limit: idle.nanoseconds))
   }
 
-  /// The time at which the dial that it waits for must have ended.
+  /// The time at which the connect timeout of the exchange passes; `.max` while no dial will serve it.
   var dialEndsAt: Int64 {
     guard let dialBeganAt, let limit = job.request.connectTimeout else { return .max }
     return dialBeganAt.adding(limit)
   }
 
-  /// The end of the wait for a connection. The dial, which knows what it waited for, may end first.
+  /// The end of the wait for a connection. It comes 50 ms after the end of the dial, so that the dial, which knows what
+  /// it was waiting for, fails first.
   private var connectExpiresAt: Int64 { dialEndsAt.adding(.milliseconds(50)) }
 
-  /// A handshake in which nothing moves is idle, too.
+  /// The time at which the idle timeout ends the wait for a dial: a handshake without progress is idle, too.
   private var idleDialEndsAt: Int64 {
     guard let dialBeganAt, let idle = job.request.idleTimeout else { return .max }
     return dialBeganAt.adding(idle)
   }
 
-  /// Whether nothing moves because of our own side: a slow reader, or a slow source while no answer has come.
+  /// Whether nothing moves because of our own side: the reader is slow, or the source of the upload is slow while no
+  /// response has arrived.
   private var waitsForUs: Bool { receiver.isPaused || (sendingPaused && receiver.response == nil) }
 
-  /// Its time has come, of one kind or another.
+  /// Handles a limit or a scheduled look that is due.
   func expire(now: Int64) {
     if case .awaited = rest { return answerHead() }
     if let runner, runner.look(now: now) { return }
@@ -47,7 +49,7 @@ extension Exchange {
     if !isAlive(now: now) { timeOut(now: now) }
   }
 
-  /// Whether only the time of a look has come, and not the end of a limit.
+  /// Returns whether only a scheduled look is due, and no limit has passed.
   private func isAlive(now: Int64) -> Bool {
     guard let runner, case .part = rest, !waitsForUs, now < job.expiresAt,
       let limit = job.request.idleTimeout?.nanoseconds
@@ -65,7 +67,7 @@ extension Exchange {
     host.conclude(self, timeOutError(now: now))
   }
 
-  /// Returns the error of the limit that passed, and of the stage that was reached.
+  /// Returns the error for the limit that passed and the stage that the exchange had reached.
   private func timeOutError(now: Int64) -> TransportError {
     if now < job.expiresAt, !requestSent, now >= connectExpiresAt { return .connectTimedOut(job.request) }
     let isIdle = now < job.expiresAt
@@ -75,26 +77,26 @@ extension Exchange {
     return .late(isIdle: isIdle, place, of: job.request)
   }
 
-  // MARK: Bodies of refusals and redirects
+  // MARK: Bodies of error responses and redirects
 
-  /// Limits the time that is spent on the body of a refusal.
+  /// Limits the time that is spent on the body of an error response.
   func limitPatience() {
     guard receiver.isErrorAnswer, let limit = engine.settings.messages.errorBodyTime else { return }
-    // Half of the rest, so that the status is reported before the deadline passes.
+    // At most half of the remaining time is used, so that the status is reported before the deadline passes.
     let now = now
     let left = job.expiresAt == .max ? Int64.max : (job.expiresAt - now) / 2
     patienceEndsAt = now.adding(nanoseconds: min(limit.nanoseconds, left))
     engine.noteExpiry(of: self)
   }
 
-  /// Cuts a refusal's body that takes too long: what matters is its status.
+  /// Stops reading the body of an error response that takes too long, and finishes with its status.
   private func cutLate() {
     patienceEndsAt = .max
     receiver.route.cutLate()
     finish()
   }
 
-  /// Answers the job with the head alone, and reads the rest of the body behind the caller's back.
+  /// Answers the job with the head alone, and reads the rest of the body in the background.
   func answerHead() {
     treatRest(as: .drained(until: lastActivity.adding(Self.drainTime)))
     receiver.answerHead(facts())

@@ -4,12 +4,12 @@ internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// The head of the response.
+/// The handling of the response head.
 extension Exchange {
-  /// Decides by the final head what is done with its body.
+  /// Processes the final head, and decides how its body is handled.
   ///
-  /// - Returns: false where no more of the response is wanted.
-  /// - Throws: the reason why the response cannot be taken.
+  /// - Returns: false if nothing more of the response is wanted.
+  /// - Throws: the reason why the response cannot be accepted.
   func take(
     _ response: HTTPResponse, of head: ResponseHead, _ framing: ResponseFraming
   ) throws(TransportError) -> Bool {
@@ -23,13 +23,13 @@ extension Exchange {
     return true
   }
 
-  /// Decides what is done with a redirect's body. A short one is read, so that the connection can be used again: at
-  /// first before the job is answered, and then behind the caller's back. Of every other body nothing is read. Over
-  /// HTTP/2 that resets the stream only.
+  /// Decides how the body of a redirect is handled. A short body is read, so that the connection can be used again:
+  /// first before the job is answered, and after a while in the background. No other body is read; over HTTP/2, this
+  /// resets only the stream.
   ///
   /// - Returns: whether the exchange continues.
   private func dropBody() -> Bool {
-    // What of the request is still to be sent has no length that a server would wait for.
+    // A request body counts as sent only if its length was announced and all of it was handed over.
     let isRequestWhole = !job.request.hasBody || job.request.body.length == Int64(handedOver)
     guard receiver.dropBody(), isRequestWhole, let patience = runner?.redirectPatience else {
       receiver.cutRest()
@@ -48,7 +48,7 @@ extension Exchange {
 // MARK: - The body of the response
 
 extension Exchange: BodySink {
-  /// Takes a piece of the body as it came.
+  /// Receives a piece of the body as it was sent, before decoding.
   func take(body bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
     if receiver.isClosed { return .refused }
     return try receiver.isDecoded ? decode(bytes) : receiver.deliver(bytes)
@@ -64,9 +64,9 @@ extension Exchange: BodySink {
 
   var receivedAt: UInt64 { UInt64(clamping: now) }
 
-  /// Notes that the body has come whole.
+  /// Ends the body, all of which has arrived.
   ///
-  /// - Throws: if its content coding is incomplete.
+  /// - Throws: an error if its content coding is incomplete.
   func endBody() throws(TransportError) {
     if !receiver.wasCut { try decoder?.end() }
   }

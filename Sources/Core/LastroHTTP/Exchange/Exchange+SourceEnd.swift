@@ -2,22 +2,23 @@
 
 internal import Lastro
 
-/// The end of an upload whose length was announced. No byte beyond that length is sent, so that a source with more
-/// would be cut and pass for whole: it is asked once more, and the request succeeds when it says that this was all.
+/// The end of an upload whose length was announced. No byte beyond that length is sent, so a longer source would be cut
+/// and still pass for complete. The source is therefore asked once more after the last announced byte, and the request
+/// succeeds only when the source reports its end.
 extension Exchange {
-  /// Returns the part of a buffer that may be filled. Bytes after the announced length would be read as the next
+  /// Returns the part of a buffer that may be filled. A server would read bytes beyond the announced length as the next
   /// request.
   func announcedPart(of buffer: UnsafeMutableRawBufferPointer) -> UnsafeMutableRawBufferPointer {
     guard let length = job.request.body.length else { return buffer }
     return UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: length - Int64(uploadOffset))))
   }
 
-  /// Whether the source has neither ended nor given more than was announced; it wakes the loop when it does.
+  /// Whether the source, after all announced bytes, has neither ended nor given more. It wakes the loop when it does.
   var awaitsSourceEnd: Bool {
     if case .wait = supplyAtEnd { true } else { false }
   }
 
-  /// The reason why the request fails although all announced bytes were read.
+  /// The error with which the request fails although all announced bytes were read; `nil` if it does not fail.
   var failureOfSourceAtEnd: TransportError? {
     switch supplyAtEnd {
     case .bytes: .sourceTooLong(job.request.body.length ?? 0).afterSending
@@ -26,8 +27,8 @@ extension Exchange {
     }
   }
 
-  /// The source's state after the last byte that was announced; `nil` before, and where it does not matter: a response
-  /// outside 200–299 is the outcome, whatever was sent.
+  /// The state of the source after the last announced byte; `nil` before that byte, and where the state does not
+  /// matter: the outcome of an error response does not depend on the upload.
   private var supplyAtEnd: UploadChannel.Supply? {
     guard let upload = job.upload, let length = job.request.body.length, Int64(uploadOffset) == length,
       !receiver.isErrorAnswer, !receiver.wasCut

@@ -4,12 +4,13 @@ internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// A job of an engine, whichever version of HTTP carries it: it waits for a connection, and then runs on one.
+/// The execution of one job of an engine, over any version of HTTP: an exchange waits for a connection, and then runs
+/// on it.
 ///
-/// It knows the request's progress, its limits and the facts. Its ``ResponseReceiver`` has the response, and its
-/// ``ExchangeRunner`` speaks for it on the connection.
+/// It tracks the request's progress, the limits and the facts. Its ``ResponseReceiver`` handles the response, and its
+/// ``ExchangeRunner`` sends and receives on the connection.
 ///
-/// Owner: ``HTTPEngine``. Thread: the loop's; it is not `Sendable`, so the compiler keeps it there.
+/// Owner: ``HTTPEngine``. Thread: the loop's. The class is not `Sendable`, so the compiler keeps it on that thread.
 final class Exchange {
   enum State {
     case waiting
@@ -19,75 +20,76 @@ final class Exchange {
 
   enum Start {
     case running
-    /// The connection cannot carry it; another may.
+    /// The connection cannot carry the exchange, but another one may.
     case outdated
     case failed(TransportError)
   }
 
-  /// Its number in the engine.
+  /// The exchange's number in the engine.
   private(set) var number: UInt64 = 0
   let job: EngineJob
   let host: HostPool
-  // Unchecked because the loop has it alone, and delivering a body calls nothing that comes back here.
+  // Unchecked because only the loop uses it, and delivering a body does not call back into the exchange.
   @exclusivity(unchecked) var receiver: ResponseReceiver
   private(set) var state = State.waiting
-  /// `nil` while it waits, and once it is over.
+  /// The runner on the connection; `nil` while the exchange waits, and once it is over.
   private(set) var runner: (any ExchangeRunner)?
 
   // MARK: Waiting
 
-  /// The time at which the dial began that it waits for; `nil` while it waits for another request's end.
+  /// The time at which the wait for a dial began; `nil` while no dial will serve the exchange.
   var dialBeganAt: Int64?
-  /// Whether it waits for a connection that has served no request.
+  /// Whether the exchange needs a connection that has served no request.
   var wantsFresh = false
 
   // MARK: The request
 
-  /// Whether its connection served another request before.
+  /// Whether the connection has served another request before.
   private(set) var isOnReused = false
   private(set) var verdict: TrustVerdict?
-  /// Whether request bytes may have left.
+  /// Whether bytes of the request may have been sent.
   private(set) var requestSent = false
   private(set) var sentAt: Int64?
   var sentBytes: Int64 = 0
-  /// Bytes of the request's body that were handed to the engine.
+  /// The number of bytes of the request body that were handed to the runner.
   var uploadOffset = 0
-  /// Whether the source of the body has nothing at the moment.
+  /// Whether the source of the body has no bytes at the moment.
   var sendingPaused = false
 
   // MARK: The response
 
-  /// The version of HTTP that the response names.
+  /// The HTTP version of the response; `nil` until its head has arrived.
   var version: String?
   private(set) var firstByteAt: Int64?
-  /// Decodes the body on its way to the receiver, if it has a content coding.
-  // Unchecked because the decoder delivers to the receiver, and is not replaced meanwhile.
+  /// The decoder between the connection and the receiver, if the body has a content coding.
+  // Unchecked because the decoder delivers to the receiver, and is not replaced while it does.
   @exclusivity(unchecked) var decoder: BodyDecoder?
-  // Unchecked because the loop has it alone, and setting it calls nothing.
+  // Unchecked because only the loop uses them, and setting them calls nothing.
   @exclusivity(unchecked) private var trailers = HTTPFields()
-  /// The treatment of the rest of a redirect's body.
+  /// The handling of the rest of a redirect's body.
   private(set) var rest = Rest.part
-  /// Whether the response is complete, and only the end of the upload's source is waited for.
+  /// Whether the response is complete, and only the end of the upload's source is awaited.
   private var isDelivered = false
-  /// Until then the body of a refusal is read.
+  /// The time until which the body of an error response is read.
   var patienceEndsAt = Int64.max
 
   // MARK: Time
 
   let startedAt: Int64
   private(set) var lastActivity: Int64
-  /// The time at which the engine looks at it next, as it knows.
+  /// The time of the engine's next scheduled look at the exchange.
   var lookDueAt = Int64.max
-  // Unchecked for the same reason.
+  // Unchecked for the same reason as the trailers.
   @exclusivity(unchecked) var deliveryWatch = DeliveryWatch()
 
-  /// The rest of a response whose head is all that the caller wants.
+  /// The handling of the rest of a response, once the caller may want only its head.
   enum Rest {
-    /// It belongs to the response.
+    /// The rest is part of the response.
     case part
-    /// A redirect waits for it, at most until then, so that the next request finds the connection free.
+    /// The rest of a redirect's body is awaited before the job is answered, at most until the given time, so that the
+    /// next request finds the connection free.
     case awaited(until: Int64)
-    /// The job is answered, and the rest is read for the connection's sake, at most until then.
+    /// The job is answered, and the rest is read so that the connection can be reused, at most until the given time.
     case drained(until: Int64)
   }
 
@@ -100,13 +102,13 @@ final class Exchange {
     lastActivity = startedAt
   }
 
-  /// Belongs to the engine from here on.
+  /// Records the number under which the engine has registered the exchange.
   func register(as number: UInt64) {
     self.number = number
     job.exchange = number
   }
 
-  /// The exchange as its host's machine knows it.
+  /// The exchange's entry in the queue of its host.
   var entry: WaitingQueue.Entry {
     WaitingQueue.Entry(
       number, wantsFresh: wantsFresh, enteredAt: startedAt, dialLimit: job.request.connectTimeout)
@@ -116,12 +118,12 @@ final class Exchange {
   var now: Int64 { host.engine.now }
   var isRunning: Bool { state == .running }
 
-  /// The connection that it runs on.
+  /// The connection that the exchange runs on.
   var connection: HTTPConnection? { runner?.connection }
 
   // MARK: Changes of state
 
-  /// Runs from here on.
+  /// Puts the exchange into the running state, and starts its upload.
   func run(by runner: any ExchangeRunner, isOnReused: Bool) {
     state = .running
     self.runner = runner
@@ -129,7 +131,7 @@ final class Exchange {
     job.upload?.start { [weak job] in job?.resumeSending() }
   }
 
-  /// Waits for another connection, as if nothing had been sent.
+  /// Puts the exchange back into the waiting state, as if nothing had been sent.
   func rewind() {
     state = .waiting
     runner?.detach()
@@ -142,49 +144,49 @@ final class Exchange {
     dialBeganAt = nil
   }
 
-  /// It is over; it may still have its connection.
+  /// Puts the exchange into its final state. It may still have its connection.
   func noteOver() {
     state = .over
     uploadOffset = handedOver
   }
 
-  /// Leaves its connection, which serves others where it can.
+  /// Leaves the connection, which serves other exchanges if it can.
   func leaveConnection(_ failure: TransportError?) {
     let runner = runner
     self.runner = nil
     runner?.leave(failure)
   }
 
-  // MARK: What happens to it
+  // MARK: Events
 
-  /// The link admits its bytes.
+  /// Records the trust verdict with which the link admitted the request.
   func wasAdmitted(_ verdict: TrustVerdict) { self.verdict = verdict }
 
-  /// The head of the request goes out, or may from here on.
+  /// Records that the head of the request was sent, or may be sent from here on.
   func headWasSent() {
     sentAt = now
     job.noteSent()
   }
 
-  /// Bytes of the request have left.
+  /// Records that bytes of the request have been sent.
   func requestBytesLeft() { requestSent = true }
 
-  /// The server has processed nothing of the request.
+  /// Records that the server has processed nothing of the request.
   func nothingWasProcessed() { requestSent = false }
 
-  /// Something moved.
+  /// Records activity, which restarts the idle timeout.
   func wasActive() { lastActivity = now }
 
-  /// Something moved at a time that may lie before what is known.
+  /// Records activity at a time that may be before the last known activity.
   func wasActive(at time: Int64) { lastActivity = max(lastActivity, time) }
 
-  /// Bytes of the response came.
+  /// Records that bytes of the response have arrived.
   func receivedBytes() {
     lastActivity = now
     if firstByteAt == nil { firstByteAt = lastActivity }
   }
 
-  /// It moves again: while it waited for us, its idle limit did not run.
+  /// Restarts the idle timeout, which did not run while the exchange waited for our own side.
   func goesOn() {
     lastActivity = now
     engine.noteExpiry(of: self)
@@ -194,9 +196,9 @@ final class Exchange {
 
   func received(trailers fields: [ResponseHead.Field]) { trailers = HTTPFields(trailers: fields) }
 
-  // MARK: The end of its response
+  // MARK: The end of the response
 
-  /// The reader has taken what lay there.
+  /// Resumes receiving after the reader has taken the buffered bytes.
   func resumeReceiving() {
     guard isRunning, receiver.isPaused else { return }
     receiver.isPaused = false
@@ -204,7 +206,7 @@ final class Exchange {
     runner?.resumeReceiving()
   }
 
-  /// The source of the upload has more, or has ended.
+  /// Resumes sending after the upload's source has given more bytes or has ended.
   func resumeSending() {
     guard isRunning else { return }
     if isDelivered { return finish() }
@@ -215,54 +217,55 @@ final class Exchange {
     runner?.resumeSending()
   }
 
-  /// The response has come whole, or as far as it is wanted.
+  /// Finishes the exchange after its response has arrived, or as much of it as is wanted. A response that is complete
+  /// before the end of the upload's source waits for that end.
   func finish() {
     if let error = failureOfSourceAtEnd { return fail(error) }
     isDelivered = !receiver.wasCut && awaitsSourceEnd
     if !isDelivered { host.conclude(self, nil) }
   }
 
-  /// Whether the response has come whole, and is not reported yet.
+  /// Whether the response is complete but not reported yet, because the upload's source has not ended.
   var awaitsUpload: Bool { isDelivered }
 
-  /// Ends with an error, unless what there is of the response matters more.
+  /// Ends the exchange with an error, unless the response received so far matters more.
   func fail(_ error: TransportError) { host.conclude(self, receiver.weigh(error)) }
 
-  /// No more of the response is read: it ends with what there is, or with the reason.
+  /// Stops reading the response, and ends the exchange with the bytes received so far or with the reason.
   func stopReading() {
     if receiver.wasCut { finish() } else { fail(receiver.failure ?? .noMemoryForBody) }
   }
 
-  /// Changes what is done with the rest of a redirect's body.
+  /// Sets how the rest of a redirect's body is handled.
   func treatRest(as rest: Rest) { self.rest = rest }
 
   /// Answers the job.
   ///
-  /// - Parameter stream: the link as a stream, where the response ended HTTP on it.
+  /// - Parameter stream: the link as a stream, if the response ended HTTP on it.
   func report(_ failure: TransportError?, facts: TransferFacts, upgraded stream: (any ByteStream)? = nil) {
-    // A redirect that only waited for the rest of its body is followed all the same.
+    // A failure in the rest of a redirect's body does not keep the redirect from being followed.
     var isAwaited = false
     if case .awaited = rest { isAwaited = true }
     receiver.report(
       isAwaited ? nil : failure, facts: facts, sentBytes: Int64(handedOver), upgraded: stream)
   }
 
-  /// The bytes of the request's body that were sent, or are about to be.
+  /// The number of bytes of the request body that were sent, or are about to be.
   var handedOver: Int { runner?.handedOver ?? uploadOffset }
 
-  // MARK: What is known
+  // MARK: Facts
 
   /// Returns the facts of the exchange so far.
   func facts() -> TransferFacts {
     let now = now
-    // The link's facts are read one by one, because a copy of all costs more than the rest of this function.
+    // The link's facts are read one by one, because copying all of them costs more than the rest of this function.
     let connection = connection
     var timings = isOnReused ? TransferFacts.Timings() : connection?.facts.timings ?? TransferFacts.Timings()
     timings.requestStart = sentAt.map { .nanoseconds(max(1, $0 - startedAt)) }
     timings.firstByte = firstByteAt.map { .nanoseconds(max(1, $0 - startedAt)) }
     timings.total = .nanoseconds(max(0, now - startedAt))
     timings.queued = .nanoseconds(max(0, startedAt - job.enqueuedAt))
-    // In one initializer: each property that is set separately costs an allocation.
+    // All values go into one initializer call, because each property that is set separately costs an allocation.
     return TransferFacts(
       httpVersion: version, remoteAddress: connection?.facts.remoteAddress, remotePort: connection?.facts.remotePort,
       connectionID: connection?.facts.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,

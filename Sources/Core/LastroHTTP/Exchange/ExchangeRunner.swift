@@ -2,50 +2,50 @@
 
 internal import Lastro
 
-/// Runs an exchange on a connection: sends its request, and hands it the response.
+/// Runs an exchange on a connection: sends its request, and passes it the response.
 ///
-/// Over HTTP/1.1 the connection's session runs one exchange after the other (``HTTP1Session``); over HTTP/2 each has a
-/// stream of its own (``HTTP2Call``). Thread: the loop's.
+/// Over HTTP/1.1, the session of the connection runs one exchange after the other (``HTTP1Session``). Over HTTP/2, each
+/// exchange has a stream of its own (``HTTP2Call``). Thread: the loop's.
 protocol ExchangeRunner: AnyObject {
   var connection: HTTPConnection { get }
 
-  /// The bytes of the request's body that were sent, or are about to be.
+  /// The number of bytes of the request body that were sent, or are about to be.
   var handedOver: Int { get }
 
-  /// Whether no other exchange writes on the connection.
+  /// Whether no other exchange writes to the connection.
   var isAlone: Bool { get }
 
-  /// The time at which bytes were handed to the connection last, where ``Exchange/lastActivity`` does not include it.
+  /// The time at which bytes were last written to the connection; `.min` if ``Exchange/lastActivity`` includes it.
   var handedOutAt: Int64 { get }
 
-  /// The time that a redirect may wait for the rest of its body before the job is answered with its head; `nil` where
-  /// the connection cannot be used again, so that none of the body is read. Zero where other requests need not wait for
-  /// the connection.
+  /// The time that a redirect may wait for the rest of its body before the job is answered with its head. It is zero if
+  /// other requests need not wait for the connection, and `nil` if the connection cannot be reused, so that none of the
+  /// body is read.
   var redirectPatience: Duration? { get }
 
-  /// The time of its next look at the exchange, beside the limits of the exchange itself.
+  /// The time of the runner's next look at the exchange, apart from the limits of the exchange itself.
   var nextLook: Int64 { get }
 
-  /// Looks at the exchange, if it is time.
+  /// Handles the runner's own timers of the exchange, if they are due.
   ///
-  /// - Returns: false where the limits of the exchange are what has come.
+  /// - Returns: false if no timer was due, or if the deadline of the job has passed, too.
   func look(now: Int64) -> Bool
 
-  /// The exchange ends, for a limit has passed.
+  /// Reports that the exchange is about to end because a limit has passed.
   func limitPassed(now: Int64)
 
-  /// The reader takes the body again.
+  /// Resumes receiving after the reader has room again.
   func resumeReceiving()
 
-  /// The source of the request's body has more, or has ended.
+  /// Resumes sending after the source of the request body has given more bytes or has ended.
   func resumeSending()
 
-  /// The job is answered, and only the rest of the body is read.
+  /// Reports that the job is answered, and only the rest of the body is read.
   func answeredAtHead()
 
-  /// Leaves the connection, which serves others where it can.
+  /// Leaves the connection, which serves other exchanges if it can.
   func leave(_ failure: TransportError?)
 
-  /// Lets go of the exchange, which will run elsewhere, whatever becomes of the connection.
+  /// Releases the exchange, which will run on another connection, whatever happens to this one.
   func detach()
 }

@@ -5,10 +5,10 @@ internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// Takes the response to one job: decides by its head where the body goes, and delivers the decoded body to the
+/// Receives the response to one job: decides from its head where the body goes, and delivers the decoded body to the
 /// caller's memory or stream.
 ///
-/// A part of its ``Exchange``, which decodes the body, in the same allocation. Thread: the loop's.
+/// It is stored inline in its ``Exchange``, which decodes the body. Thread: the loop's.
 struct ResponseReceiver {
   private let job: EngineJob
   private let engine: HTTPEngine
@@ -16,21 +16,21 @@ struct ResponseReceiver {
   private var deliveries: Deliveries { engine.context.deliveries }
 
   var route = BodyRoute()
-  /// Whether the body has a content coding that is undone.
+  /// Whether the body has a content coding that is decoded here.
   private(set) var isDecoded = false
   private var collected: CollectedBody
-  /// Decoded bytes handed on.
+  /// The number of decoded bytes that were delivered.
   private var delivered: Int64 = 0
-  /// Bytes of the body as they came over the wire.
+  /// The number of bytes of the body as received over the wire.
   var wireBytes: Int64 = 0
   /// The reason why we ended the exchange.
   var failure: TransportError? { didSet { hasFailed = true } }
   private(set) var hasFailed = false
-  /// Whether the reader has to take the buffered bytes before more is received.
+  /// Whether the reader must take buffered bytes before more are received.
   var isPaused = false
-  /// Whether no more of a body comes than a reader that takes nothing may be left with.
+  /// Whether flow control limits how many bytes can arrive while the reader takes none, as over HTTP/2.
   var isBounded = false
-  /// Set where the caller wants to know.
+  /// The meter of the progress; `nil` if the caller does not observe it.
   private var progress: ProgressMeter?
 
   init(_ job: EngineJob, in engine: HTTPEngine) {
@@ -42,15 +42,15 @@ struct ResponseReceiver {
 
   // MARK: Head
 
-  /// Notes the final head.
+  /// Records the final head.
   mutating func note(_ response: HTTPResponse, status: Int, _ framing: ResponseFraming) {
     route.note(response, status: status, framing, toHead: job.isHead)
   }
 
-  /// Decides by the final head where its body goes.
+  /// Decides from the final head where the body goes.
   ///
-  /// - Returns: false where no more of the response is wanted.
-  /// - Throws: the reason why the response cannot be taken.
+  /// - Returns: false if nothing more of the response is wanted.
+  /// - Throws: the reason why the response cannot be accepted.
   mutating func prepare(for head: ResponseHead) throws(TransportError) -> Bool {
     if head.status == 101 || job.asks == .connect && head.status / 100 == 2 {
       route.sink = .collect(limit: 0, cuts: true)
@@ -64,7 +64,7 @@ struct ResponseReceiver {
     return true
   }
 
-  /// Returns the decoder of the body; `nil` if the body has no content coding that is undone.
+  /// Returns the decoder of the body; `nil` if the body has no content coding that is decoded here.
   mutating func makeDecoder(for head: ResponseHead) throws(TransportError) -> BodyDecoder? {
     let decoder = try BodyDecoder.make(
       head, framing, to: job.request.head.method, expands: expandsBody, isStream: goesToStream,
@@ -73,8 +73,8 @@ struct ResponseReceiver {
     return decoder
   }
 
-  /// Whether the request asks for content codings on the caller's behalf. A caller that names `Accept-Encoding` or
-  /// `Range` gets bytes as sent.
+  /// Whether we ask for content codings on the caller's behalf. A caller that sets `Accept-Encoding` or `Range`
+  /// receives the bytes as sent.
   private var expandsBody: Bool {
     engine.settings.messages.decompresses && job.request.head.headerFields.leaveCodingToUs
   }
@@ -93,15 +93,15 @@ struct ResponseReceiver {
       job, .success(TransferResponse(head: response, status: route.status, body: ResponseBody(Data()), facts: facts())))
   }
 
-  /// Has the body read and forgotten.
+  /// Has the body read and discarded.
   ///
-  /// - Returns: false where that is not worth it.
+  /// - Returns: false if the body is too long for that to be worthwhile.
   mutating func dropBody() -> Bool {
     route.sink = .drop
     return route.leavesLittle
   }
 
-  /// Wants nothing more of the body.
+  /// Marks the rest of the body as not wanted.
   mutating func cutRest() { route.wasCut = true }
 
   // MARK: Body
@@ -112,16 +112,16 @@ struct ResponseReceiver {
     return false
   }
 
-  /// Memory that the body may be received into, so that it need not be copied, where it goes to a stream as it comes.
+  /// The memory that the body may be received into without a copy, if it goes to a stream undecoded; `nil` otherwise.
   var streamSpace: UnsafeMutableRawBufferPointer? {
     guard route.isStream, !isDecoded, !hasFailed, !wasCut else { return nil }
     return job.body?.space()
   }
 
-  /// Whether no more of the body is taken.
+  /// Whether no more of the body is accepted.
   var isClosed: Bool { hasFailed || wasCut }
 
-  /// Takes a decoded piece of the body.
+  /// Delivers a decoded piece of the body.
   mutating func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
     switch route.share(of: bytes.count, behind: delivered) {
     case .none(let error):
@@ -165,21 +165,21 @@ struct ResponseReceiver {
 
   // MARK: Progress
 
-  /// Reports the upload's progress, when it is due.
+  /// Reports the progress of the upload, if a report is due.
   mutating func tellSent(_ count: @autoclosure () -> Int) {
     guard progress != nil else { return }
     let now = clock.now
     progress?.sent(Int64(count()), at: now)
   }
 
-  /// Reports the body's progress, when it is due.
+  /// Reports the progress of the response body, if a report is due.
   private mutating func tellReceived() {
     guard progress != nil else { return }
     let total = route.length, now = clock.now, wireBytes = wireBytes
     progress?.received(decoded: delivered, at: now, wire: { wireBytes }, of: total)
   }
 
-  /// Reports how far both came in the end.
+  /// Reports the final progress of the upload and of the response body.
   private func tellEnd(_ facts: TransferFacts, sentBytes: Int64) {
     guard let transfer = progress?.transfer else { return }
     if job.request.hasBody { transfer.report(sent: sentBytes) }
@@ -191,8 +191,8 @@ struct ResponseReceiver {
   /// Answers the job.
   ///
   /// - Parameters:
-  ///   - sentBytes: of the request's body.
-  ///   - stream: the link as a stream, where the response ended HTTP on it.
+  ///   - sentBytes: the number of bytes of the request body that were sent.
+  ///   - stream: the link as a stream, if the response ended HTTP on it.
   mutating func report(
     _ failure: TransportError?, facts: TransferFacts, sentBytes: @autoclosure () -> Int64,
     upgraded stream: (any ByteStream)? = nil
@@ -201,7 +201,7 @@ struct ResponseReceiver {
     if var failure {
       failure.facts = facts
       failure.head = response ?? failure.head
-      // What came before the failure is for the reader that waits, also when both came in one turn.
+      // Bytes that arrived before the failure go to the waiting reader first, even if both arrived in one turn.
       job.body?.handOver {}
       return job.finish(failure, facts: facts)
     }
@@ -211,7 +211,7 @@ struct ResponseReceiver {
         let body = stream.map(ResponseBody.init(upgraded:)) ?? ResponseBody(collected.take())
         let isTaken = deliveries.answer(
           job, .success(TransferResponse(head: response, status: route.status, body: body, facts: facts)))
-        // A caller that has given up must not leave a stream behind.
+        // If the caller has given up, the stream must be closed here.
         if !isTaken { stream?.close() }
       }
     case .undecided, .stream: break
@@ -222,7 +222,7 @@ struct ResponseReceiver {
 
 extension ResponseReceiver {
   var response: HTTPResponse? { route.response }
-  /// The response's.
+  /// The framing of the response.
   var framing: ResponseFraming { route.framing }
   var goesToStream: Bool { route.isStream }
   var isErrorAnswer: Bool { route.isErrorAnswer }
@@ -231,6 +231,6 @@ extension ResponseReceiver {
   /// The reason why the collected body is incomplete.
   var bodyCut: BodyCut? { route.cut }
 
-  /// Returns the failure to report, if any: see `BodyRoute.weigh(_:)`.
+  /// Returns the failure to report, if any; see `BodyRoute.weigh(_:)`.
   mutating func weigh(_ found: TransportError) -> TransportError? { route.weigh(found) }
 }

@@ -3,7 +3,7 @@
 internal import HTTPTypes
 internal import LastroWire
 
-/// The fields that a host's requests have in common, as the bytes that go out.
+/// The header fields that all requests to a host have in common, kept as the bytes to send.
 package struct CommonFields {
   private let agent: String?
   private let sendsAccept: Bool
@@ -12,16 +12,16 @@ package struct CommonFields {
   private var prepared = PreparedFields()
 
   /// - Parameters:
-  ///   - userAgent: `nil` for none.
-  ///   - sendsAccept: whether `Accept: */*` is one of them.
-  ///   - decompresses: whether content codings are asked for.
+  ///   - userAgent: the value of `User-Agent`; `nil` to send none.
+  ///   - sendsAccept: whether `Accept: */*` is sent.
+  ///   - decompresses: whether `Accept-Encoding` asks for content codings.
   package init(userAgent: String?, sendsAccept: Bool, decompresses: Bool) {
     agent = userAgent
     self.sendsAccept = sendsAccept
     self.decompresses = decompresses
   }
 
-  /// Writes those that the caller has not given.
+  /// Writes the common fields that the caller has not set.
   mutating func write(
     _ head: HTTPRequest, _ given: GivenFields, to writer: inout RequestWriter
   ) throws(RequestViolation) {

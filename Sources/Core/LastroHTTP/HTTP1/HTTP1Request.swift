@@ -7,21 +7,21 @@ package import LastroWire
 /// The framing and the expectations of a request over HTTP/1.1, once its head is written.
 package struct HTTP1Request {
   package let framing: RequestFraming
-  /// Whether `Expect: 100-continue` is sent, by our own choice or by the caller's.
+  /// Whether `Expect: 100-continue` is sent, by our own choice or because the caller set it.
   package let expectsContinue: Bool
-  /// Whether it is by our own choice.
+  /// Whether `Expect` is sent by our own choice.
   let addsExpect: Bool
   package let asksToClose: Bool
 
   /// Writes the head.
   ///
   /// - Parameters:
-  ///   - common: what the host's requests have in common.
-  ///   - target: of the request line. Default: the path.
-  ///   - proxyAuthorization: sent where the request has none of its own. Default none.
-  ///   - mayExpect: whether the server is asked first if it wants a large body.
-  ///   - writer: has the head afterwards.
-  /// - Throws: stage `request`, for what cannot be sent.
+  ///   - common: the fields that all requests to the host have in common.
+  ///   - target: the target of the request line. Default: the path.
+  ///   - proxyAuthorization: the value of `Proxy-Authorization` for a request that has none of its own. Default none.
+  ///   - mayExpect: whether `Expect: 100-continue` may be sent before a large body.
+  ///   - writer: receives the head.
+  /// - Throws: stage `request`, if the request cannot be sent.
   package init(
     _ request: TransferRequest, _ common: inout CommonFields, target: String? = nil,
     proxyAuthorization: String? = nil, mayExpect: Bool, with writer: inout RequestWriter
@@ -38,7 +38,7 @@ package struct HTTP1Request {
       if let proxyAuthorization, !given.contains(.proxyAuthorization) {
         try writer.add("Proxy-Authorization", proxyAuthorization)
       }
-      // HTTP/1.1 allows one Cookie field; swift-http-types keeps one for each cookie.
+      // HTTP/1.1 allows one Cookie field, but swift-http-types keeps a field for each cookie.
       try Self.write(given.contains(.cookie) ? head.headerFields.withOneCookieField : head.headerFields, to: &writer)
       if given.isDisjoint(with: .framing), let field = framing.field { try writer.add(field.name, field.value) }
       if addsExpect { try writer.add("Expect", "100-continue") }

@@ -3,24 +3,24 @@
 internal import Lastro
 internal import LastroWire
 
-/// The response on its way in.
+/// Receiving the response.
 extension HTTP1Session {
-  /// Reads before others have their turn: 512 KiB, as over HTTP/2.
+  /// The maximum number of reads before other connections get their turn: 512 KiB in all, as over HTTP/2.
   private static let turnReads = 8
 
   // MARK: Reading
 
-  /// Reads while there is more than was read: a fast body would otherwise take a turn of the loop, and wake its reader,
-  /// for each buffer.
+  /// Reads for as long as more bytes are likely to be available. A fast body would otherwise need a turn of the loop,
+  /// and wake its reader, for each buffer.
   func read() {
     connection.noteReading()
     for _ in 0..<Self.turnReads where !readOnce() { return }
     connection.readOn()
   }
 
-  /// Whether there may be more at once.
+  /// Reads once, and returns whether more bytes may be available at once.
   private func readOnce() -> Bool {
-    // An exchange may have ended, and another begun, meanwhile: bytes are for the one that has the connection.
+    // An exchange may have ended and another begun in the meantime: bytes belong to the current exchange.
     guard !connection.isClosed, let exchange, !exchange.receiver.isPaused, connection.held.isEmpty else {
       isBulk = false
       return false
@@ -37,9 +37,9 @@ extension HTTP1Session {
       noteEnd(step)
       return false
     }
-    // Amid a large body a record that is not full says nothing of those behind it.
+    // In a large body, a TLS record that is not full does not mean that no further records are available.
     isBulk = count + HTTPConnection.recordBytes > space.count || isBulk && !connection.facts.readsWhole
-    // Behind a record of TLS another may lie.
+    // With TLS, another record may follow the one that was read.
     connection.isReadEmpty = connection.facts.readsWhole && count < space.count
     receive(UnsafeRawBufferPointer(rebasing: space[..<count]), for: exchange)
     connection.isReadEmpty = false
@@ -54,7 +54,8 @@ extension HTTP1Session {
     }
   }
 
-  /// Memory of the reader's that what comes next may be received into: nothing but the body can come then.
+  /// Returns memory of the body stream to receive into, if the bytes that arrive next can only be body bytes; `nil`
+  /// otherwise.
   private func bodySpace(of exchange: Exchange) -> UnsafeMutableRawBufferPointer? {
     guard let length = exchange.receiver.framing.contentLength, let space = exchange.receiver.streamSpace,
       length - exchange.receiver.wireBytes >= Int64(space.count)
@@ -64,7 +65,7 @@ extension HTTP1Session {
 
   // MARK: Receiving
 
-  /// Bytes came. Those that cannot be taken now stay with the connection.
+  /// Processes received bytes. Bytes that cannot be delivered now stay with the connection.
   private func receive(_ bytes: UnsafeRawBufferPointer, for exchange: Exchange) {
     exchange.receivedBytes()
     do throws(HTTP1Failure) {
@@ -73,12 +74,12 @@ extension HTTP1Session {
       return fail(exchange, error)
     }
     guard self.exchange === exchange else { return }
-    // The response may have asked for the body, or refused it.
+    // The response may have asked for the body of the request, or refused it.
     if machine.writing == .body || machine.writing == .stopped { pump(exchange) } else { noteTimer(of: exchange) }
   }
 
-  /// Parses bytes of a response. The end of the response may begin the next exchange on this session, so the caller must
-  /// compare its exchange afterwards.
+  /// Parses bytes of a response. The end of the response may start the next exchange on this session, so the caller
+  /// must compare its exchange afterwards.
   private func take(_ bytes: UnsafeRawBufferPointer, for exchange: Exchange) throws(HTTP1Failure) {
     var position = 0
     let now = UInt64(clamping: exchange.lastActivity)
@@ -106,7 +107,7 @@ extension HTTP1Session {
     }
   }
 
-  /// The final head. False: nothing more of the response is wanted.
+  /// Processes the final head; returns false if nothing more of the response is wanted.
   private func take(_ head: ResponseHead, for exchange: Exchange) -> Bool {
     let host = exchange.host
     exchange.version = head.version.minor == 0 ? "1.0" : "1.1"
@@ -131,7 +132,7 @@ extension HTTP1Session {
     }
   }
 
-  /// Keeps bytes until the reader has room.
+  /// Keeps bytes until the reader has room, and stops watching the link for reading.
   private func hold(_ bytes: UnsafeRawBufferPointer) {
     connection.held = Array(bytes)
     connection.watch(read: false, write: wantsToWrite)
@@ -144,7 +145,7 @@ extension HTTP1Session {
     held.withUnsafeBytes { if !$0.isEmpty { receive($0, for: exchange) } }
     guard self.exchange === exchange, !exchange.receiver.isPaused else { return }
     connection.watch(read: true, write: wantsToWrite)
-    // What TLS has read, or the end that was found, makes no descriptor ready.
+    // The descriptor does not become ready for bytes that TLS has already read, or for an end that was already found.
     connection.read()
   }
 

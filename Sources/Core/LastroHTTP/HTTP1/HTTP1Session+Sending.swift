@@ -4,18 +4,18 @@ internal import FoundationEssentials
 internal import Lastro
 internal import LastroWire
 
-/// The request on its way out.
+/// Sending the request.
 extension HTTP1Session {
-  /// A body in memory that goes out with the head, in one call.
+  /// The maximum size of a body in memory that is sent together with the head, in one write.
   private static let joinedBytes = 16 * 1024
   private static let pieceBytes = 64 * 1024
-  /// The most bytes that are sent from the caller's own memory at once.
+  /// The maximum number of bytes that are sent from the caller's own memory at once.
   private static let partBytes = 128 * 1024
 
-  /// The bytes of the request's body that went out, or lie in ``outgoing``.
+  /// The number of bytes of the request body that were sent, or are waiting in ``outgoing``.
   var handedOver: Int { (exchange?.uploadOffset ?? 0) - part.count }
 
-  /// A small body goes out with the head.
+  /// Queues a small body, so that it is sent together with the head.
   func joinBody(of exchange: Exchange) {
     guard machine.writing == .body, case .bytes(let data) = exchange.job.request.body.source,
       data.count <= Self.joinedBytes
@@ -23,11 +23,11 @@ extension HTTP1Session {
     fill(exchange, budget: Self.joinedBytes)
   }
 
-  /// The link takes bytes again.
+  /// Continues to send, because the link accepts bytes again.
   func writable() {
     guard let exchange else { return }
     if isTunnel { return handOver(exchange) }
-    // Rules may have changed since the exchange began.
+    // The trust rules may have changed since the exchange began.
     if hasSent || isAdmitted(exchange) { pump(exchange) }
   }
 
@@ -35,7 +35,8 @@ extension HTTP1Session {
     if let exchange { pump(exchange) }
   }
 
-  /// Sends what there is to send, until the peer or the source has to be waited for.
+  /// Sends the queued bytes and the body, until it must wait for the peer or for the source, or until its share of the
+  /// turn is used up.
   func pump(_ exchange: Exchange) {
     var budget = exchange.engine.settings.sentBytesPerTurn
     wantsToWrite = false
@@ -58,7 +59,8 @@ extension HTTP1Session {
     noteTimer(of: exchange)
     if let failure = exchange.receiver.failure { return exchange.host.conclude(exchange, failure) }
     if machine.connection != .inUse, machine.reading == .complete {
-      // The source may not have ended, and be waited for: a socket that takes bytes would wake the loop all the while.
+      // The source may still be open and awaited. A socket that accepts bytes would wake the loop continuously in the
+      // meantime.
       wantsToWrite = false
       connection.watch(read: !exchange.receiver.isPaused, write: false)
       return exchange.finish()
@@ -66,7 +68,7 @@ extension HTTP1Session {
     connection.watch(read: !exchange.receiver.isPaused, write: wantsToWrite)
   }
 
-  /// Asks once more whether the request may go out, where the link took nothing when the exchange began.
+  /// Checks again whether the request may be sent, because the link accepted no bytes when the exchange began.
   private func isAdmitted(_ exchange: Exchange) -> Bool {
     switch connection.admit(exchange.job) {
     case .admitted(let verdict):
@@ -108,7 +110,7 @@ extension HTTP1Session {
     exchange.wasActive()
   }
 
-  /// Queues the next piece of the body. False: there is none at the moment, or none is wanted.
+  /// Queues the next piece of the body; returns false if there is none at the moment, or if none is wanted.
   @discardableResult
   private func fill(_ exchange: Exchange, budget: Int) -> Bool {
     defer { exchange.receiver.tellSent(handedOver) }
@@ -159,7 +161,7 @@ extension HTTP1Session {
     }
   }
 
-  /// Queues bytes of the caller's: a large piece that has no chunks around it without a copy.
+  /// Queues bytes of the caller. A large piece of a body without chunk framing is not copied.
   private func queue(_ data: Data, of exchange: Exchange) throws(HTTP1Failure) {
     guard data.count > Self.joinedBytes, exchange.job.request.body.length != nil else {
       return try data.withUnsafeBytes { bytes in
@@ -188,7 +190,7 @@ extension HTTP1Session {
     return true
   }
 
-  /// A source that ends early would leave the server waiting for the announced rest.
+  /// Ends the body, or fails if the source ended early: the server would wait for the rest that was announced.
   private func endOfSource(_ exchange: Exchange) throws(HTTP1Failure) -> Bool {
     let offset = Int64(exchange.uploadOffset)
     guard let length = exchange.job.request.body.length, offset < length else {
@@ -198,7 +200,7 @@ extension HTTP1Session {
     return false
   }
 
-  /// Forgets what the server does not want any more.
+  /// Drops queued bytes that the server does not want any more, or that cannot be sent any more.
   private func dropUnwanted(of exchange: Exchange) {
     guard machine.writing == .stopped || machine.writing == .broken else { return }
     outgoing.removeAll(keepingCapacity: true)

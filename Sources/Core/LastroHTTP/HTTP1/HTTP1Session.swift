@@ -5,51 +5,52 @@ internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// HTTP/1.1 on one connection, which runs one exchange after the other: an ``HTTP1Exchange`` decides, and this moves
-/// the bytes.
+/// HTTP/1.1 on one connection, which runs one exchange after the other. An ``HTTP1Exchange`` makes the decisions, and
+/// the session moves the bytes.
 ///
 /// Owner: its ``HTTPConnection``. Thread: the loop's.
 final class HTTP1Session: ExchangeRunner, ConnectionSession {
-  /// The most memory that a free connection keeps for the next head.
+  /// The maximum memory that a free connection keeps for the next head.
   private static let keptBytes = 4 * 1024
 
   let connection: HTTPConnection
-  /// `nil` while the connection is free.
+  /// The current exchange; `nil` while the connection is free.
   private(set) var exchange: Exchange?
-  // Unchecked because the loop's thread alone touches it and the machine calls nothing of ours; what is checked is
-  // copied, too, wherever a part of it is looked at.
+  // Unchecked because only the loop's thread uses the machine, and the machine does not call back into the session. A
+  // checked property would also be copied whenever a part of it is read.
   @exclusivity(unchecked) var machine = HTTP1Exchange(.none)
-  /// The bytes to send next, from ``written`` on.
-  // Unchecked because sending and filling call nothing that comes back here.
+  /// The bytes to send next, starting at ``written``.
+  // Unchecked because sending and filling do not call back into the session.
   @exclusivity(unchecked) var outgoing: [UInt8] = []
   var written = 0
-  /// Whether bytes of the request have gone out.
+  /// Whether bytes of the request have been sent.
   var hasSent = false
-  /// Bytes of the body that go out behind that, as they are.
+  /// The bytes of the body that are sent after `outgoing`, without a copy.
   // Unchecked for the same reason.
   @exclusivity(unchecked) var part = Data()
   var hasOutgoing: Bool { written < outgoing.count || !part.isEmpty }
-  /// Whether it continues when the link takes bytes: some are left, or its share of the turn was used up.
+  /// Whether sending continues when the link accepts bytes: some are left, or the session's share of the turn was used
+  /// up.
   var wantsToWrite = false
-  /// Whether `Expect` was our own idea.
+  /// Whether `Expect` is sent by our own choice.
   private(set) var addsExpect = false
-  /// Whether nothing more is read from the connection.
+  /// Whether the peer has ended the connection, so that nothing more is read.
   private(set) var hasEnded = false
-  /// Whether the last read brought as much as there was room for.
+  /// Whether the last reads filled their memory, or nearly so, as in a large body.
   var isBulk = false
-  /// Bytes behind a head that ended HTTP.
+  /// The bytes after a head that ended HTTP; `nil` while HTTP is spoken.
   private(set) var early: [UInt8]?
-  /// The time at which the machine's timer fires.
+  /// The machine's running timer. `timerAt` is the time at which it fires.
   var timer: HTTP1Exchange.Timer?
   var timerAt = Int64.max
-  /// Bytes that the peer had not acknowledged when the rest of the request was looked at last.
+  /// The number of bytes that the peer had not acknowledged at the last look at the rest of the request.
   var restUnacknowledged = 0
 
   init(_ connection: HTTPConnection) { self.connection = connection }
 
-  // MARK: Beginning
+  // MARK: Start
 
-  /// Sends the request of an exchange, if that may be.
+  /// Starts an exchange and sends its request, if the link admits it.
   func start(_ exchange: Exchange) -> Exchange.Start {
     exchange.wasActive()
     switch connection.admit(exchange.job) {
@@ -68,7 +69,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     return .running
   }
 
-  /// Writes the head, and begins with a machine for the request.
+  /// Writes the head, and creates the machine for the request.
   private func write(_ exchange: Exchange) throws(TransportError) {
     reset()
     let host = exchange.host, job = exchange.job
@@ -97,17 +98,17 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     if readable { read() }
   }
 
-  /// Something came while no exchange has the connection, be it its end.
+  /// Handles readiness without an exchange: closes the connection if unrequested bytes, or its end, have arrived.
   private func stirred() {
     if connection.hasUnsolicitedInput(isHeard: false) { connection.host.closeIdle(connection) }
   }
 
   func retireIdle() { connection.host.closeIdle(connection) }
 
-  /// Whether the connection, which was idle until now, may carry a request.
+  /// Whether the connection, which was idle until now, can carry a request.
   ///
-  /// Admission refuses an outdated link too, but that costs the request one of its restarts: a host with many outdated
-  /// idle connections would use them up.
+  /// Admission refuses an outdated link, too, but that costs the request one of its restarts. A host with many outdated
+  /// idle connections would use up all of them.
   var isFit: Bool {
     let engine = connection.host.engine
     return !engine.isTooOld(connection) && engine.now < connection.fitUntil && connection.link.isCurrent
@@ -118,7 +119,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
 
   // MARK: The end
 
-  /// The peer has ended its direction.
+  /// Handles the end of the peer's direction.
   func connectionEnded(cleanly: Bool) {
     guard let exchange else { return }
     do throws(HTTP1Failure) {
@@ -129,14 +130,15 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     if machine.reading == .complete { endedWhole(exchange) }
   }
 
-  /// The connection has ended behind a whole response: it carries no other, and there is nothing more to hear of it.
+  /// Handles the end of the connection after a complete response: it carries no other exchange, and nothing more will
+  /// arrive.
   private func endedWhole(_ exchange: Exchange) {
     hasEnded = true
     connection.watch(read: false, write: false)
     if !exchange.awaitsUpload { endResponse(of: exchange) }
   }
 
-  /// Reading has failed.
+  /// Handles a failed read.
   func receivingFailed(_ error: TransportError) {
     guard let exchange else { return }
     if machine.reading == .waiting, exchange.host.sendAgain(exchange) { return }
@@ -151,9 +153,9 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     }
   }
 
-  /// The response is complete.
+  /// Handles the end of the response.
   func endResponse(of exchange: Exchange) {
-    // The machine would be copied to be asked.
+    // The first condition comes first because asking the machine for its trailers copies it.
     if exchange.receiver.framing.isChunked, !machine.trailers.isEmpty { exchange.received(trailers: machine.trailers) }
     do throws(TransportError) {
       try exchange.endBody()
@@ -185,12 +187,12 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
 
   // MARK: The end of HTTP
 
-  /// Whether the response ended HTTP on the connection: what comes is the caller's.
+  /// Whether the response ended HTTP on the connection: all further bytes belong to the caller.
   var isTunnel: Bool { early != nil }
 
-  /// HTTP has ended on the connection (101, or 2xx to CONNECT).
+  /// Handles the end of HTTP on the connection (101, or 2xx to CONNECT).
   ///
-  /// - Parameter bytes: what came behind the head.
+  /// - Parameter bytes: the bytes that arrived after the head.
   func becomeTunnel(_ exchange: Exchange, with bytes: UnsafeRawBufferPointer) {
     let asks = exchange.job.asks
     if asks != .upgrade, asks != .connect { return exchange.host.conclude(exchange, .unexpectedTunnel) }
@@ -199,7 +201,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     handOver(exchange)
   }
 
-  /// Gives the link to the caller, as soon as no write is under way on it.
+  /// Hands the link over to the caller, as soon as no write is in progress on it.
   func handOver(_ exchange: Exchange) {
     guard let early, let stream = connection.handOver(early: early) else { return }
     exchange.host.handedOver(exchange, stream)
@@ -207,9 +209,9 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
 }
 
 extension HTTP1Session {
-  /// Returns a failure of the machine as the caller sees it.
+  /// Converts a failure of the machine to the error that the caller sees.
   ///
-  /// - Parameter isReset: whether the connection was reset, instead of ended.
+  /// - Parameter isReset: whether the connection was reset rather than closed.
   func transportError(_ failure: HTTP1Failure, of exchange: Exchange, isReset: Bool = false) -> TransportError {
     var error: TransportError
     switch failure.kind {
@@ -234,7 +236,7 @@ extension HTTP1Session {
     return timerAt
   }
 
-  /// The machine's timer. The machine is asked only in states that may have one, because asking copies it.
+  /// The machine's current timer. The machine is asked only in states that can have one, because asking copies it.
   private var runningTimer: HTTP1Exchange.Timer? {
     switch machine.writing {
     case .head, .sent, .stopped: nil
@@ -270,8 +272,9 @@ extension HTTP1Session {
     return true
   }
 
-  /// Returns when to look again at the rest of a request whose response is complete; `nil` once the server has taken
-  /// nothing of it for a second. On a slow line the socket may take nothing for longer while the server does.
+  /// Returns the time of the next look at the rest of a request whose response is complete; `nil` once the server has
+  /// accepted nothing of it for one second. On a slow line, the socket may accept nothing for longer although the
+  /// server is still reading, so acknowledgements count, too.
   private func restGoesOn(_ exchange: Exchange, _ now: Int64) -> Int64? {
     let grace = HTTP1Exchange.Timer.grace.duration(within: exchange.job.request.deadline)
     if exchange.sendingPaused, !hasOutgoing { return now.adding(grace) }

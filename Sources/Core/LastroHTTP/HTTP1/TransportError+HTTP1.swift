@@ -4,9 +4,9 @@ package import Lastro
 package import LastroWire
 
 extension HTTP1Failure {
-  /// The failure as the pipeline tells it.
+  /// Returns the failure as the error that the pipeline reports.
   ///
-  /// - Parameter source: what the source of the body threw.
+  /// - Parameter source: the error that the source of the body threw. Default none.
   package func transportError(source: TransportError? = nil) -> TransportError {
     var error =
       switch kind {

@@ -8,26 +8,27 @@ internal import LastroWire
 ///
 /// Owner: its ``HTTP2Multiplexer`` while the stream is open, and the exchange. Thread: the loop's.
 final class HTTP2Call: ExchangeRunner {
-  /// The longest time for which a server may take nothing of a request whose response is complete.
+  /// The time between looks at the rest of a request whose response is complete. The exchange ends if the server has
+  /// accepted nothing of the rest since the last look, unless sent bytes are still unacknowledged.
   private static let restTime = Duration.seconds(1)
   private static let mostRestLooks = 5
 
   let exchange: Exchange
   let multiplexer: HTTP2Multiplexer
-  /// `nil` once it is over: what is left is handed on without it.
+  /// The stream; `nil` once it has ended. Bytes that are left are delivered without it.
   private(set) var stream: HTTP2Stream?
   private let headBytes: Int64
-  /// The bytes of a coded body that a slow reader has not taken; at most the stream's window.
+  /// The received bytes of a body with a content coding that a slow reader has not taken; at most the stream's window.
   private var held: [UInt8] = []
-  /// Bytes that lie with the reader, and that the server may not send again before they are read.
+  /// The number of delivered bytes for which the server was given no new credit, because the reader has not taken them.
   private var unread = 0
-  /// Whether the response is whole, but for what is held.
+  /// Whether the response is complete, apart from the held bytes.
   private var isWhole = false
-  /// The time at which the rest of the request is looked at, once the response is complete; `.max` before.
+  /// The time of the next look at the rest of the request, once the response is complete; `.max` before.
   private var restDueAt = Int64.max
-  /// Bytes of the body that had gone out when the rest was looked at last.
+  /// The number of bytes of the body that had been sent at the last look with progress.
   private var restSentBytes: Int64 = 0
-  /// The number of looks since then. On a slow line the bytes that have gone out may take a while to arrive.
+  /// The number of looks without progress since then. On a slow line, bytes that were sent may take a while to arrive.
   private var restLooks = 0
 
   init(_ exchange: Exchange, on multiplexer: HTTP2Multiplexer, _ stream: HTTP2Stream, headBytes: Int64) {
@@ -41,9 +42,9 @@ final class HTTP2Call: ExchangeRunner {
   var connection: HTTPConnection { multiplexer.connection }
   private var session: HTTP2Session { multiplexer.session }
 
-  /// Notes whether the head has gone out.
+  /// Records that the head was sent, if it has been by now.
   ///
-  /// - Returns: whether nothing more is to be noted.
+  /// - Returns: whether no further check is needed: the head was sent, or the stream has ended.
   func noteSentHead() -> Bool {
     guard let stream, session.requestPhase(of: stream) != .queued else { return stream == nil }
     exchange.requestBytesLeft()
@@ -60,7 +61,7 @@ final class HTTP2Call: ExchangeRunner {
     exchange.received(interim: head)
   }
 
-  /// The final head came.
+  /// Handles the final head.
   func received(_ head: ResponseHead) {
     exchange.receivedBytes()
     exchange.version = "2"
@@ -72,13 +73,13 @@ final class HTTP2Call: ExchangeRunner {
     }
   }
 
-  /// A piece of the body came.
+  /// Handles a piece of the body.
   func received(_ bytes: UnsafeRawBufferPointer) {
     exchange.receivedBytes()
     if !held.isEmpty || exchange.receiver.isPaused && exchange.receiver.isDecoded || !hand(bytes) { held += bytes }
   }
 
-  /// False: the reader is slow, and the bytes are handed over again.
+  /// Delivers bytes; returns false if the reader is slow, and the same bytes must be delivered again.
   private func hand(_ bytes: UnsafeRawBufferPointer) -> Bool {
     do throws(TransportError) {
       switch try exchange.take(body: bytes) {
@@ -95,7 +96,7 @@ final class HTTP2Call: ExchangeRunner {
     return true
   }
 
-  /// The server may send again as much as the reader took.
+  /// Gives the server credit for as many bytes as the reader has taken.
   private func giveCredit() {
     if let stream { session.consumed(unread, on: stream) }
     unread = 0
@@ -114,8 +115,8 @@ final class HTTP2Call: ExchangeRunner {
 
   // MARK: The end
 
-  /// The response is complete, and the request is not. The rest of it goes out, as over HTTP/1.1, until the server
-  /// resets the stream (RFC 9113 §8.1) or takes no more of it.
+  /// Handles a response that is complete before the request is. The rest of the request is sent, as over HTTP/1.1,
+  /// until the server resets the stream (RFC 9113 §8.1) or stops accepting it.
   func answered() {
     guard let stream else { return }
     restSentBytes = session.sentBytes(on: stream) ?? 0
@@ -127,7 +128,8 @@ final class HTTP2Call: ExchangeRunner {
     exchange.engine.noteExpiry(of: exchange)
   }
 
-  /// Ends the exchange if the server has taken nothing of the rest since the last look, though there was something.
+  /// Ends the exchange if the server has accepted nothing of the rest since the last look, although bytes were
+  /// available. While sent bytes are unacknowledged, it takes five such looks.
   private func lookAtRest() {
     guard let stream else { return }
     let sent = session.sentBytes(on: stream) ?? 0
@@ -144,7 +146,7 @@ final class HTTP2Call: ExchangeRunner {
     becameWhole()
   }
 
-  /// The stream is over.
+  /// Handles the end of the stream.
   func closed(_ ending: HTTP2Ending) {
     exchange.sentBytes = headBytes + Int64(exchange.uploadOffset)
     stream = nil
@@ -169,7 +171,7 @@ final class HTTP2Call: ExchangeRunner {
 
   private func unprocessed(_ reason: HTTP2Unprocessed, _ ending: HTTP2Ending) {
     let host = exchange.host
-    // Of a source, some may have been read although nothing was sent.
+    // A source may have been read from although nothing was sent.
     if reason == .unsent, exchange.job.upload == nil || exchange.uploadOffset == 0 {
       exchange.rewind()
       return host.restart(exchange, orFail: TransportError(reason))
@@ -217,7 +219,7 @@ final class HTTP2Call: ExchangeRunner {
     multiplexer.doubt(isSilent: isSilent(now: now))
   }
 
-  /// Whether nothing came of the server, as far as this exchange can tell.
+  /// Returns whether the server sent nothing, as far as this exchange can tell.
   private func isSilent(now: Int64) -> Bool {
     if exchange.receiver.response == nil { return true }
     guard let limit = exchange.job.request.idleTimeout else { return false }
@@ -225,9 +227,9 @@ final class HTTP2Call: ExchangeRunner {
   }
 }
 
-/// The request's body on its way to the session, which asks for it as the server takes it.
+/// Sending the request body: the session asks for it as the server accepts it.
 extension HTTP2Call {
-  /// Gives the session as much as it has room for.
+  /// Provides the session with as many bytes of the body as it has room for.
   func fill() {
     guard let stream, exchange.isRunning else { return }
     let session = multiplexer.session
@@ -271,11 +273,11 @@ extension HTTP2Call {
       case .failed(let error): return exchange.host.conclude(exchange, error.afterSending)
       }
     }
-    // Where the last byte took the last room, the loop has not seen that it was the last.
+    // If the last byte filled the last room, the loop ended without noticing that the body is complete.
     if Int64(exchange.uploadOffset) == exchange.job.request.body.length { session.endBody(stream) }
   }
 
-  /// A source that ends early would leave the server waiting for the announced rest.
+  /// Ends the body, or fails if the source ended early: the server would wait for the rest that was announced.
   private func endOfSource(_ stream: HTTP2Stream, _ session: HTTP2Session) {
     if let length = exchange.job.request.body.length, Int64(exchange.uploadOffset) < length {
       return exchange.host.conclude(exchange, .sourceTooShort(Int64(exchange.uploadOffset), of: length))
@@ -287,10 +289,10 @@ extension HTTP2Call {
     }
   }
 
-  /// The server wants no more of the body.
+  /// Stops sending the body, because the server wants no more of it.
   func stopBody() {
     exchange.sendingPaused = false
-    // One that has given all is still asked whether that was the end.
+    // A source that has given all announced bytes is still asked whether that was its end.
     if exchange.job.request.body.length != Int64(exchange.uploadOffset) { exchange.job.upload?.stop() }
   }
 
@@ -298,7 +300,7 @@ extension HTTP2Call {
 }
 
 extension HTTP2Call {
-  /// Returns the error of a stream that ended without a whole response.
+  /// Returns the error for a stream that ended without a complete response.
   func transportError(_ ending: HTTP2Ending) -> TransportError {
     ending.transportError(hasResponse: exchange.receiver.response != nil, requestSent: exchange.requestSent) {
       lostConnection()

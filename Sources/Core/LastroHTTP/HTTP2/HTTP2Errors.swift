@@ -26,7 +26,7 @@ extension TransportError {
       hint: code.hint)
   }
 
-  /// Fields that are more than a session sends.
+  /// The error for fields that are larger than a session may send.
   package static func fieldsTooLarge(_ fields: String) -> TransportError {
     .refused(
       .invalidHeader, "the request's \(fields) may have no more than \(HTTP2Fields.maximumBytes) bytes over HTTP/2",
@@ -76,18 +76,18 @@ extension TransportError {
 }
 
 extension HTTP2Ending {
-  /// Returns the error of an end without a whole response.
+  /// Returns the error for a stream that ended without a complete response.
   ///
   /// - Parameters:
-  ///   - hasResponse: whether the answer had begun.
-  ///   - lostConnection: what it is where HTTP/2 gave no reason.
+  ///   - hasResponse: whether the response had begun.
+  ///   - lostConnection: returns the error to use if HTTP/2 gave no reason for the end.
   package func transportError(
     hasResponse: Bool, requestSent: Bool, _ lostConnection: () -> TransportError
   ) -> TransportError {
     var error: TransportError =
       switch self {
       case .whole, .lost(.closed(nil)): lostConnection()
-      // A server that says NO_ERROR, or that it processed nothing of what it has begun to answer, leaves half of it.
+      // After a response has begun, NO_ERROR and REFUSED_STREAM mean that its body was cut.
       case .reset(let code):
         hasResponse && (code == .noError || code == .refusedStream) ? .cutByReset(code) : .resetStream(code)
       case .unprocessed(let reason): TransportError(reason)

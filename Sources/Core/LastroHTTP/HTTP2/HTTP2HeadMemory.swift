@@ -4,8 +4,8 @@ internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
 
-/// Puts heads that came over HTTP/2 into the shared vocabulary, and remembers the latest: a session gives the same head
-/// for one that is the same.
+/// Converts heads that arrived over HTTP/2 to the shared types, and remembers the latest one: for a head that did not
+/// change, the session returns the same array.
 struct HTTP2HeadMemory {
   private var head: ResponseHead?
   private var latest: (response: HTTPResponse, framing: ResponseFraming)?
@@ -26,7 +26,7 @@ struct HTTP2HeadMemory {
 }
 
 extension [ResponseHead.Field] {
-  /// Whether both arrays are one: equal without being looked at.
+  /// Returns whether both arrays share their memory, so that they are equal without a comparison of their elements.
   fileprivate func isSameMemory(as other: Self) -> Bool {
     count == other.count
       && withUnsafeBufferPointer { mine in other.withUnsafeBufferPointer { mine.baseAddress == $0.baseAddress } }

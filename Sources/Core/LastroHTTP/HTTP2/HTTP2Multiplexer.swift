@@ -4,44 +4,46 @@ internal import FoundationEssentials
 internal import Lastro
 internal import LastroWire
 
-/// An ``HTTP2Session`` over a connection: moves its bytes, and tells each ``HTTP2Call`` what concerns it.
+/// An ``HTTP2Session`` over a connection. It moves the session's bytes, and passes the session's events to the
+/// ``HTTP2Call`` that they concern.
 ///
-/// What is to be sent is gathered until the turn of the loop ends, and goes out at once: ``HTTPEngine/settle()``.
-/// Owner: ``HostPool``, and the connection. Thread: the loop's.
+/// Output is gathered until the turn of the loop ends, and then sent at once by ``HTTPEngine/settle()``. Owner:
+/// ``HostPool``, and the connection. Thread: the loop's.
 final class HTTP2Multiplexer: ConnectionSession {
-  /// Bytes that are read, or written, for one connection before others have their turn.
+  /// The maximum number of bytes that are read, or written, on one connection before others get their turn.
   private static let turnBytes = 512 * 1024
 
   let connection: HTTPConnection
   let session: HTTP2Session
   private let host: HostPool
-  /// By the slot of their HTTP/2 stream.
-  // Unchecked, as ``unsent``, because the loop has it alone, and changing it calls nothing that comes back here.
+  /// The open calls, by the slots of their streams.
+  // Unchecked, as ``unsent``, because only the loop uses them, and changing them does not call back into the
+  // multiplexer.
   @exclusivity(unchecked) private var calls: [HTTP2Call?] = []
   private var openCount = 0
-  /// Calls whose heads were not sent yet.
+  /// The calls whose heads were not sent yet.
   @exclusivity(unchecked) private var unsent: [HTTP2Call] = []
-  /// Bytes that the socket did not accept, from ``written`` on.
+  /// The bytes that the socket did not accept, starting at ``written``.
   private var outgoing: [UInt8] = []
   private var written = 0
-  /// Whether heads are among it.
+  /// Whether `outgoing` may contain request heads.
   private var owesHeads = false
-  /// Whether it is to be flushed in this turn, or is being flushed.
+  /// Whether a flush is scheduled for this turn, or in progress.
   private var isSending = false
-  /// Whether there may be output that the session was not asked for.
+  /// Whether the session may have output that was not gathered yet.
   private var hasNews = false
-  /// The bytes that it may still write in the turn that began at ``budgetedAt``.
+  /// The number of bytes that may still be written in the turn that began at ``budgetedAt``.
   private var budget = 0
   private var budgetedAt = Int64.min
   private var hasServed = false
   var heads = HTTP2HeadMemory()
   /// The time at which bytes were last received.
   private(set) var heardAt: Int64
-  /// The state of outgoing bytes when the kernel was asked last, while a PING is unanswered.
+  /// The delivery state of the sent bytes at the last look, while a PING is unanswered.
   private var delivery: LinkDelivery?
-  /// Whether it is doubtful that the server is there: until something comes, it gets no more requests.
+  /// Whether the server may be unreachable. It gets no more requests until bytes arrive from it.
   private var isSuspect = false
-  /// The reason why it ended, if more is known than HTTP/2 reports.
+  /// The reason why the connection ended, if more is known than HTTP/2 reports.
   private(set) var failure: TransportError?
 
   init(_ connection: HTTPConnection, of host: HostPool) throws(HTTP2Violation) {
@@ -61,9 +63,9 @@ final class HTTP2Multiplexer: ConnectionSession {
   private var engine: HTTPEngine { host.engine }
   private var now: UInt64 { UInt64(clamping: engine.now) }
   var isIdle: Bool { openCount == 0 }
-  /// Whether one exchange at most uses it.
+  /// Whether at most one exchange uses the connection.
   var isAlone: Bool { openCount <= 1 }
-  /// The requests that it takes.
+  /// The capacity for further requests.
   var room: HostMachine.Room {
     HostMachine.Room(
       free: isSuspect || connection.isClosed ? 0 : session.freeStreams, allowed: session.allowedStreams,
@@ -72,7 +74,7 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   private func tellRoom() { host.tell(.room(connection.number, room)) }
 
-  /// Takes up what came with the handshake.
+  /// Starts the session, and processes the bytes that arrived with the handshake.
   func begin() {
     let held = connection.held
     connection.held = []
@@ -82,7 +84,8 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   // MARK: Streams
 
-  /// Opens a stream for an exchange, whose head goes out at the end of the turn, if that may be.
+  /// Opens a stream for an exchange, if that is possible. Its head is sent at the end of the turn, if the link admits
+  /// it.
   func start(_ exchange: Exchange) -> Exchange.Start {
     exchange.wasActive()
     let request: HTTP2Request
@@ -107,14 +110,14 @@ final class HTTP2Multiplexer: ConnectionSession {
     return .running
   }
 
-  /// Ends a stream, unless it is over.
+  /// Resets a stream, unless it has ended.
   func close(_ stream: HTTP2Stream, _ code: LastroHTTP.HTTP2ErrorCode) {
     session.reset(stream, code)
     forget(stream)
     noteOutput()
   }
 
-  /// The stream's call hears no more of it.
+  /// Detaches a stream from its call, and reports its end to the host.
   private func forget(_ stream: HTTP2Stream) {
     guard stream.slot < calls.count, let call = calls[stream.slot].take() else { return }
     openCount -= 1
@@ -122,7 +125,10 @@ final class HTTP2Multiplexer: ConnectionSession {
     host.tell(.streamClosed(connection.number, room))
   }
 
-  /// Asks a server that was late if it is there, and sends it no other request until something comes.
+  /// Sends a PING to a server that was late.
+  ///
+  /// - Parameter isSilent: whether the server sent nothing at all. It gets no more requests then until bytes arrive
+  ///   from it.
   func doubt(isSilent: Bool) {
     if isSilent {
       isSuspect = true
@@ -143,7 +149,8 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   private func retire() { host.tell(.retired(connection.number)) }
 
-  /// Whether the connection may carry a request, as far as is known. Its server may have closed it while it was idle.
+  /// Whether the connection can carry a request, as far as is known. It is read first if it is idle, because its server
+  /// may have closed it, and retired if it is too old.
   var isFit: Bool {
     if engine.isTooOld(connection) { retire() } else { readIfIdle() }
     return room.free > 0 && !engine.isTooOld(connection)
@@ -151,10 +158,10 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   func end() { close() }
 
-  /// Reads what there is, where no stream is open: the server may have ended it, or be about to.
+  /// Reads the bytes that have arrived if no stream is open: the server may have closed the connection, or be about to.
   func readIfIdle() {
     guard isIdle else { return }
-    // Behind what came in this turn more may lie: not all is read at once.
+    // After a read in this turn, more bytes may be available: not all of them are read at once.
     let isHeard = connection.isHeard && heardAt < engine.now && !connection.link.hidesInput
     if !isHeard, connection.link.hasInput { read() }
   }
@@ -164,7 +171,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     engine.context.withScratch { scratch in read(into: scratch, isLast: false) }
   }
 
-  /// - Parameter isLast: whether it is not read again.
+  /// - Parameter isLast: whether the connection is not read again afterwards.
   private func read(into space: UnsafeMutableRawBufferPointer, isLast: Bool) {
     var budget = Self.turnBytes
     var isBulk = false
@@ -173,11 +180,12 @@ final class HTTP2Multiplexer: ConnectionSession {
       case .moved(let count):
         isBulk = isBulk || count + HTTPConnection.recordBytes > space.count
         take(UnsafeRawBufferPointer(rebasing: space[..<count]))
-        // A read costs a call, however little comes: records of a byte each must not hold the turn.
+        // Each read costs a system call: many one-byte records must not keep the turn busy.
         budget -= max(count, HTTPConnection.recordBytes)
-        // What is left, if anything, makes the descriptor ready again. But where more answers are waited for, more may
-        // lie here, each a record of its own: read one a turn, they would be answered, and asked for, one by one. Nor
-        // does a small record end a large body: a server that writes 64 KiB at a time makes one behind four full ones.
+        // Bytes that are left make the descriptor ready again, so a short read can be the last of the turn. But if
+        // several responses are awaited, more may be available, each in a record of its own: with one read per turn,
+        // they would be processed, and the next requests sent, one at a time. Nor does a short record end a large body:
+        // a server that writes 64 KiB at a time sends one after four full ones.
         if !isLast, count < HTTPConnection.partBytes, openCount < 2, !isBulk, !connection.link.hidesInput { return }
       case .wait: return
       case .end: return end(nil)
@@ -199,7 +207,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     noteOutput()
   }
 
-  /// The connection ended, or broke.
+  /// Handles the end or the failure of the connection.
   private func end(_ error: TransportError?) {
     guard !connection.isClosed else { return }
     failure = error
@@ -215,7 +223,7 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   // MARK: Events
 
-  /// - Parameter bytes: the bytes received last, of which bodies are ranges.
+  /// - Parameter bytes: the bytes received last; body events refer to ranges of them.
   private func perform(_ bytes: UnsafeRawBufferPointer?) {
     while let event = session.next() {
       switch event {
@@ -246,7 +254,7 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   // MARK: Sending
 
-  /// There may be something to send.
+  /// Schedules a flush at the end of the turn, because there may be output.
   func noteOutput() {
     hasNews = true
     if isSending || connection.isClosed { return }
@@ -254,32 +262,34 @@ final class HTTP2Multiplexer: ConnectionSession {
     engine.noteOutput(self)
   }
 
-  /// Sends what there is, in as few calls as there can be.
+  /// Sends the output, in as few system calls as possible.
   func flush() {
-    // Until the end: what exchanges give meanwhile goes out with the rest, and within the same budget.
+    // The flag stays set until the end, so that output that exchanges provide in the meantime is sent in the same loop,
+    // within the same budget.
     isSending = true
     defer { isSending = false }
     guard !connection.isClosed else { return }
     defer {
       noteDeadline()
-      // Streams that were reset are free once that has gone out.
+      // A stream that was reset becomes free once its reset has been sent.
       if !connection.isClosed { tellRoom() }
     }
     if written < outgoing.count, !flushRest() { return }
-    // By the turn, and not by the call: what has come free in a turn is seen to in it, and flushes once more.
+    // The budget is for a turn and not for a call: requests that are served at the end of a turn flush once more in the
+    // same turn.
     if budgetedAt != engine.now { refill() }
     var goesOn = true
     while goesOn, budget > 0, !connection.isClosed, connection.link.acceptsWrites, admitUnsent() {
       goesOn = engine.context.withSendingSpace { space in
         let count = gather(into: space)
-        // A read costs a call, however little comes: records of a byte each must not hold the turn.
+        // Each write costs a system call: many small ones must not keep the turn busy.
         budget -= max(count, 1024)
         return count > 0 && !connection.isClosed && send(UnsafeRawBufferPointer(rebasing: space[..<count]))
       }
     }
     if connection.isClosed { return }
     if session.wantsClose, written == outgoing.count { return drop() }
-    // Where more is left than a turn's, its descriptor brings the next turn.
+    // If output is left for the next turn, the writable descriptor starts that turn.
     connection.watch(read: true, write: written < outgoing.count || budget <= 0 || !connection.link.acceptsWrites)
   }
 
@@ -294,7 +304,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     engine.noteTick(Int64(clamping: deadline))
   }
 
-  /// Asks the kernel what has become of the bytes that were written, an unanswered PING among them.
+  /// Asks the kernel how far the written bytes, which include an unanswered PING, have been delivered.
   private func lookAtOutput() -> HTTP2Liveness.Output {
     guard let earlier = delivery, let found = connection.delivery(now: engine.now) else { return .stuck }
     delivery = found
@@ -302,7 +312,8 @@ final class HTTP2Multiplexer: ConnectionSession {
     return found.hasMoved(since: earlier) ? .moving : .stuck
   }
 
-  /// Gathers frames until there are no more, or no more room. What goes out makes exchanges ask their sources.
+  /// Gathers frames until there are no more, or until the space is full. As output leaves, exchanges are asked for more
+  /// of their bodies.
   private func gather(into space: UnsafeMutableRawBufferPointer) -> Int {
     hasNews = false
     return session.fill(space, inRecords: connection.facts.hasTLS, now: now) {
@@ -312,7 +323,8 @@ final class HTTP2Multiplexer: ConnectionSession {
     }
   }
 
-  /// False: the peer takes no more now, or nothing more at all.
+  /// Sends gathered bytes, and keeps what the link does not accept; returns false if it accepted only a part, or if the
+  /// write failed.
   private func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var sent = 0
     while sent < bytes.count {
@@ -334,9 +346,9 @@ final class HTTP2Multiplexer: ConnectionSession {
     return true
   }
 
-  /// Sends the rest of what was gathered before. False: not all of it.
+  /// Sends the rest of the bytes that were gathered before; returns false if some are left.
   private func flushRest() -> Bool {
-    // Heads may be among it: none goes out once nothing more may be sent.
+    // The rest may contain heads, none of which may be sent once the trust rules have changed.
     if owesHeads, !connection.link.isCurrent {
       end(nil)
       return false
@@ -359,23 +371,25 @@ final class HTTP2Multiplexer: ConnectionSession {
     return true
   }
 
-  /// A write failed. What the server said before it went is read first: there may be answers.
+  /// Ends the connection after a failed write. Bytes that the server sent before are read first, because they may
+  /// contain responses.
   private func breakOff() {
     let error = connection.link.failure
-    // Memory of its own: another connection's bytes may be under way in the loop's.
+    // The memory is allocated here because the loop's memory may be in use for the bytes of another connection.
     let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 * HTTPConnection.recordBytes, alignment: 16)
     defer { space.deallocate() }
     read(into: space, isLast: true)
     end(error)
   }
 
-  /// Heads have gone out.
+  /// Records which heads have been sent.
   private func noteSent() {
     guard !unsent.isEmpty else { return }
     unsent.removeAll { $0.noteSentHead() }
   }
 
-  /// Asks whether heads may go out. False: the connection sends nothing more now.
+  /// Checks whether the unsent heads may be sent, and otherwise restarts or fails their exchanges. It always returns
+  /// true: other frames may be sent all the same.
   private func admitUnsent() -> Bool {
     guard !unsent.isEmpty else { return true }
     switch connection.admit() {
@@ -404,7 +418,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     noteOutput()
   }
 
-  /// Ends it in order, once it has no streams.
+  /// Closes the connection with GOAWAY. It must have no open streams.
   func close() {
     guard !connection.isClosed else { return }
     session.close()

@@ -4,17 +4,17 @@ internal import HTTPTypes
 package import Lastro
 package import LastroWire
 
-/// The head of a request as HTTP/2 has it, and whether a body follows.
+/// The head of a request in HTTP/2 form, and whether a body follows.
 package struct HTTP2Request {
   package let fields: HTTP2Fields
   package let body: HTTP2RequestBody
 
   /// - Parameters:
-  ///   - request: what is asked.
-  ///   - userAgent: sent where the request has none.
-  ///   - sendsAccept: whether `Accept: */*` is sent where the request has none.
-  ///   - decompresses: whether content codings are asked for, unless the request says otherwise.
-  /// - Throws: stage `request`, for what cannot be sent.
+  ///   - request: the request to convert.
+  ///   - userAgent: the value of `User-Agent` for a request that has none; `nil` to send none.
+  ///   - sendsAccept: whether `Accept: */*` is sent with a request that has no `Accept`.
+  ///   - decompresses: whether content codings are asked for, unless the request sets `Accept-Encoding` or `Range`.
+  /// - Throws: stage `request`, if the request cannot be sent.
   package init(
     _ request: TransferRequest, userAgent: String?, sendsAccept: Bool, decompresses: Bool
   ) throws(TransportError) {
@@ -53,14 +53,16 @@ package struct HTTP2Request {
     return fields
   }
 
-  /// Returns the length to announce: 0 only where the method gives content a meaning (RFC 9110 §8.6).
+  /// Returns the length to announce; `nil` for none. A length of 0 is announced only if the method gives content a
+  /// meaning (RFC 9110 §8.6).
   private static func announcedLength(_ request: TransferRequest) -> Int64? {
     guard !request.hasBody else { return request.body.length }
     guard case .length(let length) = RequestFraming.known(0, method: request.head.method.rawValue) else { return nil }
     return length
   }
 
-  /// Fields that are of a connection of HTTP/1.1 (RFC 9113 §8.2.2), and `host`, whose place is `:authority`.
+  /// Returns whether a field is specific to an HTTP/1.1 connection (RFC 9113 §8.2.2), or is `host`, which HTTP/2 sends
+  /// as `:authority`.
   private static func isOfConnection(_ name: String) -> Bool {
     switch name {
     case "connection", "keep-alive", "proxy-connection", "upgrade", "transfer-encoding", "host": true
@@ -70,7 +72,7 @@ package struct HTTP2Request {
 }
 
 extension HTTP2Fields {
-  /// Trailers of a request, whose names were checked.
+  /// Creates the trailers of a request, whose names were checked.
   package init(trailers: [ResponseHead.Field]) throws(TransportError) {
     self.init()
     do throws(RequestViolation) {

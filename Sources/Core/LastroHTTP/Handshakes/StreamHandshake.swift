@@ -5,10 +5,10 @@ package import Lastro
 package import LastroSupport
 
 extension Countdown {
-  /// Returns the time that is left for a dial, over all its layers.
+  /// Returns the remaining time of a dial, which all its layers share; `nil` if there is no limit.
   ///
-  /// - Parameter target: host and port, for the error; `nil` where a caller names the proxy.
-  /// - Throws: stage `timeout`, code `connect_timeout`, when nothing is left.
+  /// - Parameter target: host and port, for the error; `nil` if a caller adds the name of the proxy.
+  /// - Throws: stage `timeout`, code `connect_timeout`, if no time is left.
   package func remaining(to target: String? = nil) throws(TransportError) -> Duration? {
     let left = left
     guard left != .zero else { throw .dialTimedOut(to: target, within: limit) }
@@ -16,14 +16,14 @@ extension Countdown {
   }
 }
 
-/// The talk with a proxy or a server before a stream carries anybody's bytes. Whatever fails here, nothing of the
-/// application has been sent.
+/// A handshake with a proxy or a server, before a stream carries application data. If it fails, no application data has
+/// been sent.
 package struct StreamHandshake: Sendable {
   package let stream: any ByteStream
   package let countdown: Countdown
   private let target: String?
 
-  /// - Parameter target: host and port, for errors; `nil` where the caller names the proxy.
+  /// - Parameter target: host and port, for errors; `nil` if the caller adds the name of the proxy.
   package init(over stream: any ByteStream, to target: String? = nil, within countdown: Countdown) {
     self.stream = stream
     self.target = target
@@ -38,7 +38,7 @@ package struct StreamHandshake: Sendable {
     }
   }
 
-  /// The next bytes; `nil` at the end.
+  /// Receives the next bytes; `nil` at the end.
   package func receive(upTo maximum: Int) async throws(TransportError) -> Data? {
     do throws(TransportError) {
       return try await stream.read(upTo: maximum, within: try countdown.remaining(to: target))
@@ -47,7 +47,7 @@ package struct StreamHandshake: Sendable {
     }
   }
 
-  /// Exactly so many bytes, and none of those behind them; `nil` when the end comes first.
+  /// Receives exactly `count` bytes, and none after them. Returns `nil` if the stream ends first.
   package func receive(exactly count: Int) async throws(TransportError) -> [UInt8]? {
     var bytes: [UInt8] = []
     while bytes.count < count {
@@ -59,9 +59,9 @@ package struct StreamHandshake: Sendable {
 }
 
 extension TransportError {
-  /// Stage `timeout`, code `connect_timeout`.
+  /// Creates the error of a dial that took too long: stage `timeout`, code `connect_timeout`.
   ///
-  /// - Parameter target: host and port; `nil` where the caller names the proxy.
+  /// - Parameter target: host and port; `nil` if the caller adds the name of the proxy.
   package static func dialTimedOut(to target: String? = nil, within limit: Duration?) -> Self {
     let what = target.map { "connecting to \($0)" } ?? "connecting"
     return Self(
@@ -70,12 +70,12 @@ extension TransportError {
       hint: "raise the connect timeout, or check host, port and network")
   }
 
-  /// The error as a failure of dialing: a stream's own timeout is the dial's, and what was sent was not the
-  /// application's.
+  /// Returns the error as a failure of dialing. A stream's own timeout becomes the dial's. No application data counts
+  /// as sent.
   package func beforeSending(to target: String? = nil, within limit: Duration?) -> Self {
     if code == .idleTimeout {
       var timeout = Self.dialTimedOut(to: target, within: limit)
-      // What a tunnel knows of its silence is worth more than to wait longer.
+      // A tunnel's own hint about its silence is more useful than the advice to raise the timeout.
       if hint != Self.idleStream(within: nil).hint { timeout.hint = hint ?? timeout.hint }
       return timeout
     }
@@ -84,7 +84,7 @@ extension TransportError {
     return error
   }
 
-  /// A refusal to do TLS in a dialer that does none.
+  /// Creates the error of a dialer that does not support TLS and is asked for it.
   package static func noTLS(_ name: String) -> Self {
     .refused(
       .unsupported, "\(name) does no TLS itself", hint: "dial through a TLSDialer over it; chains do so by themselves")

@@ -4,7 +4,7 @@ package import FoundationEssentials
 package import Lastro
 internal import LastroSupport
 
-/// A stream behind a handshake: it yields what was read beyond the handshake first, then the rest.
+/// A stream after a handshake. It returns the bytes that were read beyond the handshake first, and then the rest.
 package final class TunnelStream: LoopStream {
   private struct State {
     var early: Data
@@ -17,17 +17,17 @@ package final class TunnelStream: LoopStream {
   private let state: Lock<State>
 
   /// - Parameters:
-  ///   - below: is read and written from now on by this stream alone.
-  ///   - early: what was read beyond the handshake.
+  ///   - below: the stream below, which only this stream reads and writes from now on.
+  ///   - early: the bytes that were read beyond the handshake.
   package init(_ below: any ByteStream, early: Data = Data()) {
     self.below = below
-    // What the way to a proxy was secured by says nothing about the host behind it.
+    // The TLS facts are left out: the security of the connection to a proxy says nothing about the host behind it.
     facts = StreamFacts(
       remoteAddress: below.facts.remoteAddress, remotePort: below.facts.remotePort, localPort: below.facts.localPort)
     state = Lock(State(early: early))
   }
 
-  /// Makes a stream to the same host, which speaks another protocol from here on.
+  /// Creates a stream to the same host, which uses another protocol from now on.
   init(upgraded below: any ByteStream, early: Data) {
     self.below = below
     facts = below.facts

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds out whether the peer's kernel still acknowledges bytes of a call that does not move otherwise.
+/// Detects whether the peer's kernel still acknowledges bytes of a call that makes no other progress.
 ///
-/// A write completes when the kernel has buffered the bytes, long before a slow line has carried them. So before a call
-/// fails for its idle limit, the kernel is asked: first when a quarter of the limit has passed, and then after each
-/// further quarter until all bytes that the call may have written are acknowledged. A call that moves costs nothing.
+/// A write completes when the kernel has buffered the bytes, long before a slow line has carried them. Therefore the
+/// kernel is queried before a call fails for its idle limit: first when a quarter of the limit has passed, and then
+/// after each further quarter until all bytes that the call may have written are acknowledged. A call that makes
+/// progress costs nothing.
 struct DeliveryWatch {
-  /// The activity after which it looks. A later one starts it over.
+  /// The time of the call's last activity at the latest check. Later activity restarts the checks.
   private var activity = Int64.min
   private var next = Int64.max
   private var latest: LinkDelivery?
-  /// The position behind the last byte of the call, at most.
+  /// The position behind the last byte that the call may have written.
   private var end: UInt64 = 0
 
-  /// Returns the time of the next look at a call that was active last at `activity`, or of the end of its limit.
+  /// Returns the time of the next check of a call that was last active at `activity`, or the end of its limit if that
+  /// is earlier.
   func nextLook(after activity: Int64, limit: Int64) -> Int64 {
     let end = activity.adding(nanoseconds: limit)
     return self.activity == activity ? min(next, end) : min(activity.adding(nanoseconds: limit / 4), end)
   }
 
-  /// Looks, if that is due.
+  /// Checks the call's progress, if a check is due.
   ///
   /// - Parameters:
-  ///   - delivery: asks the kernel; `nil` where its answer says nothing about the peer.
-  ///   - isAlone: whether no other call writes on the connection.
+  ///   - delivery: queries the kernel; `nil` if its state says nothing about the peer.
+  ///   - isAlone: whether no other call writes to the connection.
   /// - Returns: the time of the call's latest activity.
   mutating func look(
     at delivery: @autoclosure () -> LinkDelivery?, after activity: Int64, limit: Int64, now: Int64, isAlone: Bool

@@ -2,69 +2,70 @@
 
 package import Lastro
 
-/// An open way to a server: an ``HTTPConnection`` reads and writes over it.
+/// An open connection to a server, over which an ``HTTPConnection`` reads and writes.
 ///
-/// Thread: the loop's. No function blocks. What comes of readiness is reported to the ``LinkUser``, never from within a
-/// call of its own.
+/// Thread: the loop's. No function blocks. Readiness is reported to the ``LinkUser``, but never from within a call that
+/// the user makes.
 package protocol Link: AnyObject {
   /// The facts of the dial.
   var facts: LinkFacts { get }
 
-  /// Whether the rules in force are those that it was dialed under.
+  /// Whether the trust rules in force are still those that the link was dialed under.
   var isCurrent: Bool { get }
 
-  /// Decides whether bytes for a target may go out on it. Asked before every request.
+  /// Decides whether bytes for a target may be sent on the link. Called before every request.
   func admit(_ target: TrustTarget) -> LinkAdmission
 
-  /// Sets the user, which closes the link before it goes. From here on the peer's end is reported, and bytes that no
-  /// request asked for.
+  /// Sets the user, which must close the link before the user is released. From now on, the end of the peer's direction
+  /// is reported, and so are bytes that no request asked for.
   func attach(_ user: any LinkUser)
 
-  /// Reads the bytes that have come, once.
+  /// Reads the bytes that have arrived, once.
   func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep
 
-  /// Whether a write would be accepted, as far as is known. Until then nothing is gathered for it: what may be sent is
-  /// decided when it is.
+  /// Whether a write would be accepted, as far as is known. While it is false, no bytes are collected for the next
+  /// write, because the decision whether they may be sent is made when they are collected.
   var acceptsWrites: Bool { get }
 
-  /// Writes as much as is accepted now.
+  /// Writes as many bytes as are accepted now.
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep
 
-  /// The reason of the latest ``LinkStep/failed``.
+  /// The error of the latest ``LinkStep/failed``.
   var failure: TransportError? { get }
 
-  /// Sets which kinds of readiness are reported.
+  /// Sets the kinds of readiness that are reported.
   func watch(read: Bool, write: Bool)
 
-  /// Whether there may be something to read of which no readiness is reported.
+  /// Whether there may be input, or the end, for which no readiness is reported.
   var hidesInput: Bool { get }
 
-  /// Whether there may be something to read, be it the end.
+  /// Whether there may be input, or the end.
   var hasInput: Bool { get }
 
-  /// Whether the latest read may have left something that no readiness is reported of.
+  /// Whether the latest read may have left input for which no readiness is reported.
   var mayHaveMore: Bool { get }
 
-  /// Whether something has come that no request asked for, be it the end.
+  /// Returns whether input that no request asked for has arrived, or the end.
   ///
   /// - Parameters:
   ///   - scratch: memory to read into.
   ///   - isHeard: whether readiness would have been reported by now.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool
 
-  /// Returns how far bytes have come that were sent; `nil` where that is not known.
+  /// Returns the progress of the bytes that were sent; `nil` if it is not known.
   func delivery(now: Int64) -> LinkDelivery?
 
   /// Ends HTTP on the link, which becomes a stream.
   ///
-  /// - Parameter early: bytes that came behind the last response.
-  /// - Returns: `nil` while a write is under way, whose end is reported as readiness, or where the link cannot.
+  /// - Parameter early: bytes that arrived after the last response.
+  /// - Returns: the stream; `nil` while a read or a write is in progress, whose end is reported as readiness, or if the
+  ///   link cannot become a stream.
   func handOver(early: [UInt8]) -> (any ByteStream)?
 
   func close()
 }
 
-/// The user of a ``Link``, which hears of its readiness.
+/// The user of a ``Link``, which is notified of its readiness.
 package protocol LinkUser: AnyObject {
   func ready(readable: Bool, writable: Bool)
 }
@@ -72,18 +73,18 @@ package protocol LinkUser: AnyObject {
 /// The outcome of a read or a write.
 package enum LinkStep {
   case moved(Int)
-  /// Nothing at the moment; readiness is reported.
+  /// No byte can be moved now. Readiness is reported.
   case wait
-  /// The peer's direction has ended: by close_notify, where there is TLS, or not.
+  /// The peer has ended its direction. `isClean` is false if the stream was cut off, such as TLS without close_notify.
   case end(isClean: Bool)
-  /// See ``Link/failure``.
+  /// The read or write failed with ``Link/failure``.
   case failed
 }
 
-/// Whether something may be sent on a ``Link``.
+/// The decision whether bytes may be sent on a ``Link``.
 package enum LinkAdmission {
   case admitted(TrustVerdict)
-  /// Rules have changed since it was dialed: nothing more goes out on it.
+  /// The trust rules have changed since the link was dialed, so nothing more may be sent on it.
   case outdated
   case refused(TransportError)
 }
@@ -97,15 +98,16 @@ package struct LinkFacts {
   package var applicationProtocol: String?
   /// The durations of the dial.
   package var timings = TransferFacts.Timings()
-  /// Whether bytes pass through TLS, be it to a proxy only.
+  /// Whether bytes pass through TLS, even if only to a proxy.
   package var hasTLS = false
-  /// Whether a read that does not fill its memory has taken all that had come.
+  /// Whether a read that does not fill its memory has taken all bytes that had arrived.
   package var readsWhole = false
-  /// Whether the peer that acknowledges bytes is a proxy, which does so whatever has become of the server.
+  /// Whether the peer that acknowledges bytes is a proxy. Its acknowledgements say nothing about the state of the
+  /// server.
   package var isProxied = false
-  /// Bytes that came before anything was sent.
+  /// Bytes that arrived before anything was sent.
   package var early: [UInt8] = []
-  /// The reason why it carries nothing although it is open.
+  /// The reason why the link cannot be used although it was opened; `nil` if it can.
   package var earlyEnd: TransportError?
 
   package init() {}

@@ -2,11 +2,11 @@
 
 internal import Lastro
 
-/// The dial of a stream and its trust rules, which are checked again before every request.
+/// The dialer and the request of a stream, and its trust rules, which are checked again before every request.
 struct LinkOrigin: Sendable {
   private let dialer: any Dialer
   private let request: DialRequest
-  /// Taken before the dial, so that a change meanwhile is not missed.
+  /// The revisions of the trust rules. They are read before the dial, so that a change during the dial is detected.
   private let revisions: [UInt64]
 
   init(_ dialer: any Dialer, _ request: DialRequest) {
@@ -15,12 +15,12 @@ struct LinkOrigin: Sendable {
     revisions = dialer.trustRevisions(for: request)
   }
 
-  /// Whether the dialer's rules are those that the stream was dialed under.
+  /// Whether the dialer's trust rules are still those that the stream was dialed under.
   var isCurrent: Bool { dialer.trustRevisions(for: request) == revisions }
 
-  /// Decides whether a request may go out on the stream.
+  /// Decides whether a request may be sent on the stream.
   ///
-  /// - Parameter verdict: that of the dial.
+  /// - Parameter verdict: the trust verdict of the dial.
   func admit(_ verdict: TrustVerdict) -> LinkAdmission {
     guard isCurrent else { return .outdated }
     guard request.tls == nil else { return .admitted(verdict) }

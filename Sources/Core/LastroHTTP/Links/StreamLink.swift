@@ -4,15 +4,15 @@ internal import FoundationEssentials
 internal import Lastro
 internal import Synchronization
 
-/// A link over any `ByteStream`. It is pulled, not filled.
+/// A link over any `ByteStream`, which reads and writes on demand.
 ///
-/// The next bytes are taken from the connection when the stream has accepted those before, which is the moment at which
-/// they count as sent. At most one read is under way, for no more bytes than are free, and none while the connection
-/// does not want to read.
+/// Bytes count as sent when the link accepts them. The link accepts the next bytes only after the stream has completed
+/// the previous write. At most one read, of up to 64 KiB, is in progress. No read begins while received bytes are
+/// unread, or while the connection does not want to read.
 final class StreamLink: Link {
   private static let readBytes = 64 * 1024
   private static let writeBytes = 64 * 1024
-  /// The size of a write where they take long: one that completes is the sign that the peer is there.
+  /// The size of a write while writes are slow. Each completed write shows that the peer is alive.
   private static let slowWriteBytes = 16 * 1024
   private static let slowTime: Int64 = 1_000_000_000
 
@@ -21,20 +21,21 @@ final class StreamLink: Link {
   private let origin: LinkOrigin
   private let context: LoopContext
   private let reference = StreamLinkReference()
-  /// The executor of its reads and writes.
+  /// The executor of the stream's reads and writes.
   private let executor: (any TaskExecutor)?
-  /// Whether they may begin on the loop's thread.
+  /// Whether reads and writes may begin on the loop's thread.
   private let runsOnLoops: Bool
-  // Not weak, which would make each count of the user's references slow: a user closes its link before it goes.
+  // Unowned, because a weak reference makes reference counting of the user slower. The user closes its link before it
+  // is released.
   private unowned var user: (any LinkUser)?
 
   private var wants = (read: false, write: false)
-  /// Whether readiness is being reported, so that the next read begins afterwards.
+  /// Whether readiness is being reported, in which case the next read begins afterwards.
   private var isReporting = false
   private var isReading = false
   private var isWriting = false
   private var isClosed = false
-  /// Bytes that came, from ``taken`` on.
+  /// Bytes that have arrived. The unread ones begin at ``taken``.
   private var incoming = Data()
   private var taken = 0
   private var end: LinkStep?
@@ -94,7 +95,7 @@ final class StreamLink: Link {
   var hasInput: Bool { hidesInput }
   var mayHaveMore: Bool { hidesInput }
 
-  /// The read of an idle link may have ended, and its event not be processed yet.
+  /// Also returns true if a read has ended whose event is not processed yet.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
     hidesInput || reference.wasRead.load(ordering: .acquiring)
   }
@@ -205,15 +206,15 @@ final class StreamLink: Link {
   }
 }
 
-/// A link as its reads and writes know it.
+/// A reference to a link, for its reads and writes.
 private final class StreamLinkReference: Sendable {
-  // Unchecked because only the loop's thread follows it once others have the reference.
+  // Unchecked because after the reference is shared, only the loop's thread dereferences it.
   nonisolated(unsafe) weak var target: StreamLink?
-  /// Whether a read has ended, and the link has not processed its outcome.
+  /// Whether a read has ended whose outcome the link has not processed.
   let wasRead = Atomic<Bool>(false)
 }
 
-/// The outcome of a read or a write of a ``StreamLink``.
+/// The outcome of a read or a write of a ``StreamLink``, or its readiness for the next write.
 private struct StreamLinkEvent: GuestCommand {
   enum Kind: Sendable {
     case read(Result<Data?, TransportError>)
@@ -234,7 +235,7 @@ private struct StreamLinkEvent: GuestCommand {
 }
 
 extension ByteStream {
-  /// Begins a read or a write, whose outcome goes to the loop of a link.
+  /// Begins a read or a write, and posts its outcome to the loop of a link.
   fileprivate func pump(
     on executor: (any TaskExecutor)?, startsHere: Bool, _ link: StreamLinkReference, _ inbox: LoopInbox,
     _ body: @escaping @Sendable (Self) async -> StreamLinkEvent.Kind
@@ -244,7 +245,8 @@ extension ByteStream {
       if case .read = kind { link.wasRead.store(true, ordering: .releasing) }
       _ = inbox.post(StreamLinkEvent(link: link, kind: kind))
     }
-    // Bytes that lie there are found at once, so that they are not taken for the response to a request that follows.
+    // Bytes that have already arrived are found at once, so that they are not mistaken for the response to a later
+    // request.
     if startsHere { return Task.immediate(executorPreference: executor) { await pump() } }
     return Task(executorPreference: executor) { await pump() }
   }
@@ -262,7 +264,7 @@ extension ByteStream {
 }
 
 extension LinkFacts {
-  /// The facts of a stream.
+  /// Creates the facts of a stream.
   init(_ facts: StreamFacts) {
     self.init()
     remoteAddress = facts.remoteAddress

@@ -19,6 +19,6 @@ package struct TrustTarget: Hashable {
     port = authority.port ?? defaultPort
   }
 
-  /// `a.example:443`.
+  /// The host and port, such as `a.example:443`.
   package var name: String { "\(host.text.bracketedHost):\(port)" }
 }

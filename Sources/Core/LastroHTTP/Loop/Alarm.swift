@@ -3,7 +3,8 @@
 internal import Lastro
 internal import LastroSupport
 
-/// Calls its owner when a time has come that moves: later without cost, earlier with another task.
+/// A timer that calls its owner when its time has come. The owner returns the time of the next call. Setting a later
+/// time costs nothing, and setting an earlier one starts another task.
 final class Alarm: Sendable {
   private struct State {
     var due: Duration?
@@ -13,7 +14,7 @@ final class Alarm: Sendable {
   }
 
   private let time: TimeSource
-  /// Gives the time of the next call.
+  /// Calls the owner with the current time, and returns the time of the next call; `nil` for none.
   private let fire: @Sendable (Duration) -> Duration?
   private let state = Lock(State())
 
@@ -22,9 +23,10 @@ final class Alarm: Sendable {
     self.fire = fire
   }
 
-  /// Has the owner called at `due`, or earlier where an earlier time was set.
+  /// Sets the time of the next call, unless an earlier time is set. `nil` changes nothing.
   ///
-  /// - Parameter length: the limit that ends then, where it begins now: clocks of tests know limits by their length.
+  /// - Parameter length: the length of the limit that ends at `due`, if it begins now. Test clocks identify limits by
+  ///   their length.
   func set(_ due: Duration?, in length: Duration? = nil) {
     guard let due else { return }
     let old: Task<Void, Never>? = state.withLock { state in
@@ -39,7 +41,7 @@ final class Alarm: Sendable {
     old?.cancel()
   }
 
-  /// No call follows but one that has begun.
+  /// Cancels the timer. A call that has begun completes, and no other follows.
   func cancel() {
     let task = state.withLock { state in
       state.isOver = true
@@ -59,7 +61,7 @@ final class Alarm: Sendable {
         do { try await time.limit(left.countable) } catch { return }
       }
       guard begin(generation) else { return }
-      // A test's clock may let a limit pass without moving.
+      // A test clock may let a limit pass without advancing.
       let next = fire(max(time.now(), due))
       let isNext = state.withLock { state in
         guard state.generation == generation, !state.isOver, state.due == nil || next != nil else { return false }
@@ -72,7 +74,7 @@ final class Alarm: Sendable {
     }
   }
 
-  /// A time that is set while the owner is called starts another task.
+  /// Returns whether the owner must be called now. A time that is set while the owner is called starts another task.
   private func begin(_ generation: Int) -> Bool {
     state.withLock { state in
       guard state.generation == generation, !state.isOver else { return false }

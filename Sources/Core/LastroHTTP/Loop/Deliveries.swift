@@ -2,23 +2,24 @@
 
 internal import LastroSupport
 
-/// Tasks to be woken at the end of a turn of the loop, because an answer or a part of a body is there for them.
+/// The tasks to wake at the end of a turn of the loop, because a response or a part of a body has arrived for them.
 ///
-/// Waking a task costs a call to the kernel, and on a busy machine the loop's processor: many are woken together.
-/// A body comes in pieces of 16 KiB, and waking its reader for each would cost more than receiving it.
+/// Waking a task costs a system call and, on a busy machine, the loop's processor, so many tasks are woken together. A
+/// body arrives in pieces of 16 KiB. Waking its reader for each piece would cost more than receiving the piece.
 final class Deliveries {
-  /// More are not kept waiting for the end of a turn: other processors have nothing to do meanwhile.
+  /// The number of waiting tasks at which they are woken before the turn ends, because other processors are idle
+  /// meanwhile.
   private static let most = 16
-  /// For so long the reader of a large body waits for more of it.
+  /// The time, in nanoseconds, for which the reader of a large body waits for more of it.
   private static let patience: Int64 = 1_000_000
 
-  // Unchecked because the loop has it alone, and no task that is woken runs within.
+  // Unchecked because only the loop accesses it, and a task that is woken does not run within the access.
   @exclusivity(unchecked) private var waiters: [OneAnswer<EngineJob.Answer>.Waiter] = []
   private var readers: [EngineJob] = []
-  /// The time at which readers that wait for more are woken.
+  /// The time at which readers that wait for more bytes are woken.
   private(set) var due = Int64.max
 
-  /// Answers a job. False: its caller has given up.
+  /// Answers a job. Returns false if the job has an answer already, because its caller cancelled it.
   @discardableResult
   func answer(_ job: EngineJob, _ answer: consuming EngineJob.Answer) -> Bool {
     let (isFirst, waiter) = job.settle(answer)
@@ -28,7 +29,7 @@ final class Deliveries {
     return true
   }
 
-  /// Notes that there is something for the reader of a job's body.
+  /// Records that bytes of a job's body have arrived for its reader.
   func noteBody(of job: EngineJob) { readers.append(job) }
 
   func handOver(now: Int64) {

@@ -3,21 +3,22 @@
 internal import Glibc
 internal import LastroSupport
 
-/// The file descriptors of libdispatch, on which Swift runs tasks and timers. It opens them at its first use, and ends
-/// the process if there are none left by then.
+/// The file descriptors of libdispatch, which runs Swift's tasks and timers. libdispatch opens them on first use, and
+/// ends the process if no descriptors are left by then.
 enum DispatchDescriptors {
-  /// An epoll instance, an eventfd, and a timer for each of three clocks.
+  /// The number of descriptors: an epoll instance, an eventfd, and a timer for each of three clocks.
   private static let count = 5
   private static let areOpen = Lock(false)
 
-  /// Has libdispatch open its descriptors, once in a process.
+  /// Makes libdispatch open its descriptors, once per process.
   ///
-  /// It does nothing if the process has too few left: libdispatch may have opened its own long before.
+  /// If the process has too few descriptors left, it does nothing, because libdispatch may have opened its own long
+  /// before.
   static func open() {
     areOpen.withLock { areOpen in
       guard !areOpen, canOpen() else { return }
       areOpen = true
-      // A wait that has passed when it begins would arm no timer.
+      // A wait of zero length would not arm a timer.
       Task.detached {
         try? await Task.sleep(for: .milliseconds(1), clock: .continuous)
         try? await Task.sleep(for: .milliseconds(1), clock: .suspending)
@@ -30,7 +31,7 @@ enum DispatchDescriptors {
     defer { for descriptor in opened { close(descriptor) } }
     for _ in 0..<count {
       let descriptor = systemOpen("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-      // A root that may not be read says nothing about descriptors.
+      // Another error in opening the root folder says nothing about the number of descriptors.
       guard descriptor >= 0 else { return errno != EMFILE && errno != ENFILE }
       opened.append(descriptor)
     }

@@ -4,9 +4,9 @@ internal import Glibc
 package import Lastro
 internal import LastroSupport
 
-/// The face of an event loop, which any thread may use. A driver turns the loop: a thread of its own (``LoopThread``),
-/// or the caller of a ``ManualLoop``. The loop ends when the last reference to this object is gone and its exchanges
-/// are, so nothing has to be shut down.
+/// The handle of an event loop, which any thread may use. A driver turns the loop: a thread of its own
+/// (``LoopThread``), or the caller of a ``ManualLoop``. The loop ends when the last reference to this object is
+/// released and its exchanges have ended, so no shutdown is needed.
 package final class EventLoop: Sendable {
   package let inbox: LoopInbox
   package let seat: LoopSeat
@@ -17,8 +17,8 @@ package final class EventLoop: Sendable {
   /// Starts a loop on a thread of its own.
   ///
   /// - Parameters:
-  ///   - time: measures limits. Default: the system's clock.
-  ///   - prepare: adds guests, on the loop's thread, before the first turn. Default: none.
+  ///   - time: the clock that measures limits. Default: the system's clock.
+  ///   - prepare: adds guests, on the loop's thread, before the first turn. Default: adds none.
   package convenience init(
     time: LoopTime = .monotonic, _ prepare: @escaping @Sendable (LoopCore, Poller) -> Void = { _, _ in }
   ) throws(ConfigurationError) {
@@ -32,7 +32,7 @@ package final class EventLoop: Sendable {
     DispatchDescriptors.open()
   }
 
-  /// Makes the face of a loop that a driver turns.
+  /// Creates the handle of a loop that a driver turns.
   init(_ inbox: LoopInbox, _ seat: LoopSeat, _ thread: ThreadIdentity, _ time: LoopTime, _ finished: Watched<Bool>) {
     self.inbox = inbox
     self.seat = seat
@@ -43,16 +43,16 @@ package final class EventLoop: Sendable {
 
   deinit { _ = inbox.post(.shutDown(cancelling: true)) }
 
-  /// The time by which the loop measures limits.
+  /// The time on the clock that measures the loop's limits.
   package var now: Int64 { time.now }
 
-  /// False when the loop has ended.
+  /// Posts a command. Returns false if the loop has ended.
   func post(_ command: LoopCommand) -> Bool { inbox.post(command) }
 
-  /// Hands a command for a part of the loop over. False when the loop has ended.
+  /// Posts a command for a part of the loop. Returns false if the loop has ended.
   package func post(_ command: any GuestCommand) -> Bool { inbox.post(.guest(command)) }
 
-  /// Takes no more jobs: the loop ends when none is left.
+  /// Stops accepting jobs. The loop ends when no job is left.
   ///
   /// - Parameter cancelling: whether running jobs are cancelled (code `shut_down`) instead of awaited.
   package func shutDown(cancelling: Bool) { _ = inbox.post(.shutDown(cancelling: cancelling)) }
@@ -60,7 +60,7 @@ package final class EventLoop: Sendable {
   /// Whether the calling thread is the one that turns the loop.
   package var isCurrent: Bool { thread.isCurrent }
 
-  /// Suspends until the loop has ended. In a task of its own: the cancellation of the caller does not end the wait.
+  /// Suspends until the loop has ended. It waits in a task of its own, so cancelling the caller does not end the wait.
   package func waitUntilFinished() async { _ = await Task { [finished] in await finished.wait { $0 } }.value }
 }
 
@@ -71,7 +71,8 @@ extension EventLoop {
 
   private static let latest = Lock(Reference())
 
-  /// Returns the loop of transports that have none below them: started with its first user, ended with its last.
+  /// Returns the loop that is shared by transports without a loop below them. It starts with its first user and ends
+  /// with its last one.
   static func shared() throws(ConfigurationError) -> EventLoop {
     let result: Result<EventLoop, ConfigurationError> = latest.withLock { latest in
       if let loop = latest.loop { return .success(loop) }

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// A count of jobs. Below 0 for a moment, where one ends before it is counted.
+/// A counter of running jobs. It may be negative for a moment, because a job may end before it is counted.
 package final class LoadCounter: Sendable {
   private let jobs = Atomic<Int>(0)
 

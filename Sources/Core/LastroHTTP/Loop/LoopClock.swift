@@ -4,13 +4,13 @@ package import Lastro
 internal import LastroSupport
 internal import Synchronization
 
-/// The source of a loop's time: the system's monotonic clock, or a `TimeSource`, such as a test's clock.
+/// The source of a loop's time: the system's monotonic clock, or a `TimeSource`, such as a test clock.
 ///
-/// Any thread may ask.
+/// Any thread may read it.
 package struct LoopTime: Sendable {
-  /// `nil`: the system's clock.
+  /// The source; `nil` for the system's clock.
   let source: TimeSource?
-  /// The latest time at which a limit of the source has passed: a test's clock may let one pass without moving.
+  /// The latest time at which a limit of the source has passed. A test clock may let a limit pass without advancing.
   private let passed = Passed()
 
   private final class Passed: Sendable {
@@ -34,11 +34,12 @@ package struct LoopTime: Sendable {
   }
 }
 
-/// The time of a turn of the loop: when it woke. Reading the clock is not free, and callbacks come by the dozen.
+/// The loop's time, which is read when a turn begins, and when a job begins between turns. Reading the system's clock
+/// has a cost, and a turn has dozens of callbacks.
 package final class LoopClock {
   private let time: LoopTime
-  /// Nanoseconds, as ``LoopTime/now`` returns them.
-  // Unchecked because the loop's thread alone touches it, and reading a clock calls nothing that comes back here.
+  /// The time in nanoseconds, as ``LoopTime/now`` returns it.
+  // Unchecked because only the loop's thread accesses it, and reading a clock does not reenter this object.
   @exclusivity(unchecked) package private(set) var now: Int64
 
   init(_ time: LoopTime) {

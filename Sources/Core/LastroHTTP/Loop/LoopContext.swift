@@ -10,23 +10,23 @@ package final class LoopContext {
   package let clock: LoopClock
   let deliveries = Deliveries()
   let bodies = BodyBlockStore()
-  /// The executor of reads and writes of our own streams.
+  /// The executor of the reads and writes of streams that Lastro implements.
   let executor: LoopExecutor
   private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
   private let sendingSpace = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
-  /// Memory for a piece of a body on its way to an HTTP/2 connection, which sends out of the other.
+  /// Memory for a piece of a request body that an HTTP/2 connection reads while `sendingSpace` is in use.
   private lazy var bodySpace = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.scratchBytes, alignment: 16)
   private var hasBodySpace = false
-  /// Whether the poller was asked, and all that it reported was processed, since the job was made that begins now: then
-  /// no unread byte of an idle connection came before the job.
+  /// Whether, since the job that is about to begin was created, the poller was queried and all its events were
+  /// processed. If so, no unread byte of an idle connection arrived before the job was created.
   var hasLooked = false
-  /// The exchanges of all engines.
+  /// The number of running exchanges of all engines.
   var exchanges = 0
-  /// The time at which an engine's limits are looked at next.
+  /// The time at which the limits of engines are checked next.
   var enginesDue = Int64.max
   /// Engines with events to process in the next ``HTTPEngine/turn()``.
   private var turning: [HTTPEngine] = []
-  /// Engines with something to see to before the turn ends.
+  /// Engines with work to do before the turn ends.
   private var settling: [HTTPEngine] = []
 
   init(inbox: LoopInbox, time: LoopTime, executor: LoopExecutor) {
@@ -41,17 +41,17 @@ package final class LoopContext {
     if hasBodySpace { bodySpace.deallocate() }
   }
 
-  /// Lends memory for incoming bytes. Not for two at once.
+  /// Lends memory for received bytes to one caller at a time.
   package func withScratch<Result, Failure>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result { try body(scratch) }
 
-  /// Lends memory for outgoing bytes: an answer that is read may ask for it.
+  /// Lends memory for bytes to send. It may be lent while the memory for received bytes is in use.
   func withSendingSpace<Result, Failure>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result { try body(sendingSpace) }
 
-  /// Lends memory for a piece of a body that is read while something is sent.
+  /// Lends memory for a piece of a request body that is read while bytes are being sent.
   func withBodySpace<Result, Failure>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -69,7 +69,7 @@ package final class LoopContext {
 
   var isTurnWanted: Bool { !turning.isEmpty }
 
-  /// Has engines process events; those that come of it are for the next turn.
+  /// Lets engines process their events. New events that result are processed in the next turn.
   func turn() {
     if turning.isEmpty { return }
     let engines = turning
@@ -77,7 +77,7 @@ package final class LoopContext {
     for engine in engines { engine.turn() }
   }
 
-  /// Has engines send what they have, all of a turn at once.
+  /// Lets engines send everything that was queued in this turn.
   func settle() {
     while !settling.isEmpty {
       let engines = settling

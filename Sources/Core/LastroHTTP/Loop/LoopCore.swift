@@ -2,26 +2,27 @@
 
 internal import Lastro
 
-/// An event loop: its engines and guests are called from here, by one thread at a time (``LoopSeat``).
+/// An event loop. It calls its engines and guests, on one thread at a time (``LoopSeat``).
 ///
-/// A turn: wait for descriptors, the timer or a command; let the guests and the engines act; take commands; expire what
-/// is late; wake the tasks that have an answer.
+/// The driver waits for descriptors, the timer or a command. A turn then processes ready descriptors, performs
+/// commands, lets the guests and engines act, enforces limits that have passed, sends queued bytes, and wakes the tasks
+/// whose answers have arrived.
 package final class LoopCore {
   package let context: LoopContext
   private let time: LoopTime
   private let inbox: LoopInbox
   private let reactor: any Reactor
   private let clock: LoopClock
-  // Unchecked because the loop has them alone, and they are added before the first turn.
+  // Unchecked because only the loop accesses it, and guests are added before the first turn.
   @exclusivity(unchecked) private var guests: [any LoopGuest] = []
   private var engines: [HTTPEngine] = []
   private var bodiesExpiry = BodyBlockExpiry()
   private var commands: [LoopCommand] = []
   private var isShuttingDown = false
-  /// Until when the loop's thread waits for descriptors, unless it is woken.
+  /// The time until which the loop's thread waits for descriptors, unless it is woken.
   private var waitsUntil: Int64 = 0
   private var sleeps = false
-  /// The number of commands in the inbox that certainly came before the reactor was last asked.
+  /// The number of commands in the inbox that were certainly posted before the reactor was last queried.
   private var earlyCommands = 0
 
   init(_ context: LoopContext, _ reactor: any Reactor, time: LoopTime) {
@@ -34,7 +35,7 @@ package final class LoopCore {
 
   package func add(_ guest: any LoopGuest) { guests.append(guest) }
 
-  /// Returns the guest of a type.
+  /// Returns the first guest of a type.
   package func guest<Guest: LoopGuest>(_ type: Guest.Type) -> Guest? {
     for guest in guests { if let guest = guest as? Guest { return guest } }
     return nil
@@ -47,7 +48,7 @@ package final class LoopCore {
     engine.tearDown()
   }
 
-  /// Returns how long the loop's driver may wait for readiness; `nil`: the loop has ended.
+  /// Returns how long the loop's driver may wait for readiness; `nil` if the loop has ended.
   func nextWait() -> LoopWait? {
     if isShuttingDown, engines.allSatisfy(\.isEmpty), guests.allSatisfy(\.isEmpty) { return nil }
     sleeps = false
@@ -102,7 +103,8 @@ package final class LoopCore {
     context.deliveries.handOver(now: now)
   }
 
-  /// Begins a job on another thread than the loop's, which waits for descriptors. False: it is one for the loop's.
+  /// Begins a job on another thread while the loop's thread waits for descriptors. Returns false if the job must begin
+  /// on the loop's thread.
   func beginAside(_ job: EngineJob) -> Bool {
     guard !isShuttingDown, job.engine.core?.beginAtOnce(job) == true else { return false }
     context.settle()
@@ -148,7 +150,7 @@ package final class LoopCore {
     }
   }
 
-  /// Ends a job that no engine has seen.
+  /// Ends a job that was not passed to an engine.
   private func refuse(_ job: EngineJob) {
     job.engine.load.end()
     job.finish(.shutDown, facts: nil)

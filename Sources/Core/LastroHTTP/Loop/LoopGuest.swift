@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A part of a system below HTTP that an event loop hosts, such as libcurl's dialing: it works on the loop's thread, in
-/// the loop's turns, and the loop knows nothing else of it.
+/// A part of the system below HTTP that an event loop hosts, such as libcurl's dialing. It runs on the loop's thread,
+/// in the loop's turns. The loop uses it only through this protocol.
 ///
 /// A guest registers descriptors with the loop's ``Poller``, under ``owners``, and returns its timers' earliest time
 /// from ``due``. Other threads reach it by posting ``LoopCommand/guest(_:)``. All its members are called on the loop's
-/// thread, and none may block; what takes longer than a share of the turn is continued in the next.
+/// thread, and none may block. Work that takes longer than its share of the turn continues in the next turn.
 package protocol LoopGuest: AnyObject {
-  /// The owners of the guest's descriptors in the poller. No other guest has any of them.
+  /// The owners of the guest's descriptors in the poller. Each owner belongs to one guest only.
   static var owners: ClosedRange<UInt32> { get }
 
-  /// Whether nothing is under way, so that a loop that is shut down may end.
+  /// Whether no work is in progress, so that a loop that is being shut down may end.
   var isEmpty: Bool { get }
 
-  /// Monotonic nanoseconds at which ``turn(now:)`` has something to do; `.max` for never.
+  /// The time at which ``turn(now:)`` must be called, in monotonic nanoseconds; `.max` for never.
   var due: Int64 { get }
 
-  /// Notes that a turn begins, before descriptors are processed.
+  /// Prepares for a turn, before descriptors are processed.
   func beginTurn()
 
   /// Processes a descriptor that is ready.
@@ -25,22 +25,23 @@ package protocol LoopGuest: AnyObject {
   /// Processes timers. Called once in each turn of the loop, after descriptors and commands.
   func turn(now: Int64)
 
-  /// Ends what callers have from the guest. What serves running exchanges ends with them.
+  /// Ends all dials and streams that callers have opened through the guest. Dials and streams that serve running
+  /// exchanges end with the exchanges.
   func shutDown()
 
-  /// Releases what needs the poller, which is about to go. Nothing is called afterwards.
+  /// Releases all resources that need the poller, which is about to be destroyed. No member is called afterwards.
   func tearDown()
 }
 
-/// A command of another thread for what a loop hosts, performed on the loop's thread: also after a shutdown, and while
-/// the loop ends.
+/// A command from another thread for a guest or an engine, performed on the loop's thread. It is performed after a
+/// shutdown, too, and while the loop ends.
 package protocol GuestCommand: Sendable {
   func perform(on loop: LoopCore)
 }
 
-/// A reference that any thread may carry to the loop's thread, which alone follows it.
+/// A weak reference that any thread may hold, and only the loop's thread may dereference.
 final class LoopReference<Target: AnyObject>: Sendable {
-  // Unchecked because only the loop's thread reads or writes it once others have the reference.
+  // Unchecked because after the reference is shared, only the loop's thread reads or writes it.
   nonisolated(unsafe) weak var target: Target?
 
   init(_ target: Target? = nil) { self.target = target }

@@ -5,58 +5,59 @@ internal import Glibc
 internal import Lastro
 internal import LastroSupport
 
-/// A command of another thread for the loop thread.
+/// A command from another thread for the loop's thread.
 enum LoopCommand: Sendable {
-  /// Begin the job, or queue it.
+  /// Begins the job, or queues it.
   case start(EngineJob)
-  /// End it at any stage. Its caller has the result already.
+  /// Ends the job at any stage. Its caller already has the result.
   case cancel(EngineJob)
-  /// The reader took the buffered bytes: continue receiving.
+  /// Continues receiving, because the reader has taken buffered bytes.
   case resumeReceiving(EngineJob)
-  /// The writer has more bytes: continue sending.
+  /// Continues sending, because the writer has more bytes.
   case resumeSending(EngineJob)
   /// A command for a part of the loop.
   case guest(any GuestCommand)
-  /// Take no more jobs; end when none is left, or at once.
+  /// Stops accepting jobs. The loop ends when no job is left; with `cancelling`, running jobs are cancelled.
   case shutDown(cancelling: Bool)
 }
 
-/// The queue in front of the loop thread: a lock, an array, and an eventfd written only when the loop sleeps.
+/// The queue of commands for the loop's thread: a lock, arrays, and an eventfd that is written only when the loop
+/// sleeps.
 ///
-/// The loop notes under the lock that it is going to sleep, and only if the queue is empty; a thread that posts
-/// afterwards sees it under the same lock, and wakes it. The eventfd is never read: the poller watches its edges, and
-/// every write is one.
+/// The loop records under the lock that it is about to sleep, and only if the queue is empty. A thread that posts
+/// afterwards finds that record under the same lock and wakes the loop. The eventfd is never read: the poller is
+/// edge-triggered on it, and every write causes an event.
 package final class LoopInbox: Sendable {
   private struct State {
     var commands: [LoopCommand] = []
-    /// Parts of tasks to run on the loop's thread.
+    /// Parts of tasks that run on the loop's thread.
     var tasks: [LoopTask] = []
     var isClosed = false
-    /// The loop waits for descriptors, or is about to, and no thread has written the eventfd since.
+    /// Whether the loop waits for descriptors, or is about to, and no thread has written the eventfd since.
     var isSleeping = false
     /// Whether the first queued command ended that wait.
     var wakes = false
   }
 
   private let state = Lock(State())
-  /// The eventfd; negative where the loop's driver never sleeps.
+  /// The eventfd; negative if the loop's driver never sleeps.
   let wakeDescriptor: Int32
 
-  /// Makes the inbox of a loop that sleeps; `nil`, with the reason in `errno`, where there is no descriptor for it.
+  /// Creates the inbox of a loop that sleeps. Returns `nil`, with the reason in `errno`, if no descriptor is available.
   convenience init?() {
     let descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
     guard descriptor >= 0 else { return nil }
     self.init(waking: descriptor)
   }
 
-  /// Makes the inbox of a loop that its caller turns: there is no thread to wake.
+  /// Creates the inbox of a loop that its caller turns, which has no thread to wake.
   static func ofCaller() -> LoopInbox { LoopInbox(waking: -1) }
 
   private init(waking descriptor: Int32) { wakeDescriptor = descriptor }
 
   deinit { if wakeDescriptor >= 0 { close(wakeDescriptor) } }
 
-  /// Hands a command over. False when the loop has ended, and will not act on it.
+  /// Posts a command. Returns false if the loop has ended and will not perform it.
   func post(_ command: LoopCommand) -> Bool {
     post { state in
       state.commands.append(command)
@@ -64,10 +65,10 @@ package final class LoopInbox: Sendable {
     }
   }
 
-  /// Hands a command for a part of the loop over, as ``post(_:)-(LoopCommand)``.
+  /// Posts a command for a part of the loop, as ``post(_:)-(LoopCommand)`` does.
   package func post(_ command: any GuestCommand) -> Bool { post(.guest(command)) }
 
-  /// The same for a part of a task.
+  /// Posts a part of a task. Returns false if the loop has ended and will not run it.
   func post(_ task: LoopTask) -> Bool {
     post { $0.tasks.append(task) }
   }
@@ -83,8 +84,8 @@ package final class LoopInbox: Sendable {
     return accepted
   }
 
-  /// Returns `nil` where the queue is empty: the loop may wait, and a thread that posts from now on wakes it.
-  /// Otherwise the number of commands in it. Loop thread only.
+  /// Returns `nil` if the queue is empty: the loop may then wait, and a thread that posts from now on wakes it.
+  /// Otherwise returns the number of queued commands. Loop thread only.
   func prepareToSleep() -> Int? {
     state.withLock { state in
       state.wakes = false
@@ -93,7 +94,8 @@ package final class LoopInbox: Sendable {
     }
   }
 
-  /// Notes that the loop is awake. Returns whether the first queued command has written the eventfd. Loop thread only.
+  /// Records that the loop is awake. Returns whether the first queued command has written the eventfd. Loop thread
+  /// only.
   func noteAwake() -> Bool {
     state.withLock { state in
       state.isSleeping = false
@@ -101,7 +103,7 @@ package final class LoopInbox: Sendable {
     }
   }
 
-  /// Takes everything, leaving `spare`'s storage for the next batch. Loop thread only.
+  /// Takes all commands, and leaves `spare`'s storage for the next batch. Loop thread only.
   func take(into spare: inout [LoopCommand]) {
     spare.removeAll(keepingCapacity: true)
     state.withLock { swap(&$0.commands, &spare) }
@@ -113,7 +115,7 @@ package final class LoopInbox: Sendable {
     state.withLock { swap(&$0.tasks, &spare) }
   }
 
-  /// Refuses commands from now on and gives back those it has not taken. Loop thread only.
+  /// Refuses commands from now on, and returns the commands that were not taken. Loop thread only.
   func close() -> [LoopCommand] {
     state.withLock { state in
       state.isClosed = true
@@ -124,7 +126,7 @@ package final class LoopInbox: Sendable {
 
   private func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
 
-  /// Ends the loop's wait for descriptors, without a command. Any thread.
+  /// Ends the loop's wait for descriptors without a command. Any thread may call it.
   func endSleep() {
     let mustWake = state.withLock { state in
       defer { state.isSleeping = false }

@@ -2,25 +2,27 @@
 
 internal import LastroSupport
 
-/// The core of a loop, and who works with it: the loop's thread in its turns; while that waits for descriptors, another
-/// may begin a job of its own. "The loop's thread" in a comment means the one that has the seat.
+/// A lock around the core of a loop. The loop's thread holds it during its turns. While that thread waits for
+/// descriptors, another thread may take the lock and begin a job of its own. In comments, "the loop's thread" means the
+/// thread that holds this lock.
 ///
-/// That spares a caller who is alone the way over another thread: waking one costs more than sending a request.
+/// A single caller thus avoids a switch to another thread: waking a thread costs more than sending a request.
 package final class LoopSeat: Sendable {
   private let core = Lock<LoopCore?>(nil)
 
-  /// The loop's thread has made its core.
+  /// Stores the core, which the loop's thread has created.
   func take(_ core: LoopCore) { self.core.withLock { $0 = core } }
 
-  /// Runs a turn of the loop's thread with the core; `nil` once the core is gone.
+  /// Runs a turn of the loop's thread with the core. Returns `nil` if the core has been removed.
   package func turn<Result>(_ body: (LoopCore) -> Result) -> Result? { core.withLock { $0.map(body) } }
 
-  /// Calls a closure with the core, unless the loop is at work: then, and once the core is gone, returns `nil`.
+  /// Calls a closure with the core. Returns `nil` if the loop is in a turn, or the core has been removed.
   func turnIfFree<Result>(_ body: (LoopCore) -> Result) -> Result? { core.withLockIfFree { $0.map(body) } ?? nil }
 
-  /// Begins a job on the thread that calls. False: the loop is at work, or the job is one for its own thread.
+  /// Begins a job on the calling thread. Returns false if the loop is in a turn, or the job must begin on the loop's
+  /// thread.
   func begin(_ job: EngineJob) -> Bool { core.withLockIfFree { $0?.beginAside(job) ?? false } ?? false }
 
-  /// The end. No other thread has the core any more.
+  /// Removes the core at the end of the loop. No thread can use it afterwards.
   func leave() { core.withLock { $0 = nil } }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Runs tasks between the turns of the loop. Such a task begins a request, and continues after its response, without a
-/// word to another thread.
+/// Runs tasks between the turns of the loop. Such a task begins a request, and resumes after the response, without a
+/// switch to another thread.
 extension EventLoop: TaskExecutor {
   package func enqueue(_ job: consuming ExecutorJob) {
     let task = LoopTask(job: UnownedJob(job), executor: UnownedTaskExecutor(ordinary: self))
@@ -9,7 +9,7 @@ extension EventLoop: TaskExecutor {
   }
 }
 
-/// The same for tasks of the loop's own, which do not keep it alive.
+/// The executor of the loop's own tasks, which do not keep the loop alive.
 final class LoopExecutor: TaskExecutor {
   private let inbox: LoopInbox
 
@@ -21,20 +21,21 @@ final class LoopExecutor: TaskExecutor {
   }
 }
 
-/// A part of a task, up to where it waits.
+/// A part of a task, up to its next suspension.
 struct LoopTask: Sendable {
   let job: UnownedJob
   let executor: UnownedTaskExecutor
 
-  /// The loop has ended: the task must not.
+  /// Runs the part on the global executor, because the task must complete although the loop has ended.
   func runElsewhere() { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
 }
 
-/// The tasks of one turn. Thread: the loop's.
+/// The parts of tasks that run after a turn. Thread: the loop's.
 struct LoopTasks {
   private var tasks: [LoopTask] = []
 
-  /// Runs those that lie in the inbox now. What they add is for the next turn: connections have theirs in between.
+  /// Runs the parts that are in the inbox now. Parts that they add run after the next turn, so that connections are
+  /// served in between.
   mutating func run(from inbox: LoopInbox) {
     inbox.takeTasks(into: &tasks)
     if tasks.isEmpty { return }
@@ -42,7 +43,7 @@ struct LoopTasks {
     tasks.removeAll(keepingCapacity: true)
   }
 
-  /// Runs the rest of a closed inbox elsewhere.
+  /// Runs the remaining parts of a closed inbox on the global executor.
   mutating func leave(_ inbox: LoopInbox) {
     inbox.takeTasks(into: &tasks)
     for task in tasks { task.runElsewhere() }

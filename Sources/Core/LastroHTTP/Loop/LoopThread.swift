@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// The driver of loops in production: a thread that waits for descriptors and turns the loop until it ends.
 ///
-/// It holds the inbox and not the ``EventLoop``, whose end stops the thread.
+/// It references the inbox and not the ``EventLoop``, whose release ends the loop and this thread.
 final class LoopThread {
   private var reactor: SystemReactor?
   private let time: LoopTime
@@ -32,13 +32,13 @@ final class LoopThread {
 
   /// Starts the thread of a loop.
   ///
-  /// - Returns: false, with the reason in `errno`, where the system has no descriptor or no thread for it.
+  /// - Returns: false, with the reason in `errno`, if the system has no descriptor or no thread for the loop.
   static func start(
     _ time: LoopTime, _ inbox: LoopInbox, _ seat: LoopSeat, _ identity: ThreadIdentity, _ finished: Watched<Bool>,
     _ prepare: @escaping @Sendable (LoopCore, Poller) -> Void
   ) -> Bool {
     guard let reactor = SystemReactor(inbox, time) else { return false }
-    // The reactor goes to the new thread here, and this side keeps no reference to it.
+    // The new thread takes over the reactor, and this function keeps no reference to it.
     let driver = LoopThread(reactor, time, inbox, seat, identity, finished, prepare)
     let code = DetachedThread.start {
       nameThread("lastro-loop")
@@ -56,7 +56,7 @@ final class LoopThread {
     clastro_mark_loop_thread()
     if let reactor { turn(over: reactor) }
     reactor = nil
-    // Last: a caller that waits for it may count descriptors next.
+    // This is last, because a caller that waits for it may count open descriptors next.
     finished.change { $0 = true }
   }
 
@@ -73,7 +73,7 @@ final class LoopThread {
 final class ThreadIdentity: Sendable {
   private let id = Atomic<UInt>(0)
 
-  /// The calling thread turns the loop from here on.
+  /// Records that the calling thread turns the loop from now on.
   func begin() { id.store(UInt(pthread_self()), ordering: .relaxed) }
 
   var isCurrent: Bool { id.load(ordering: .relaxed) == UInt(pthread_self()) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An event loop as its driver has it: a core, the reactor where the driver waits, and the tasks between two turns. It
-/// has no thread of its own.
+/// The parts of an event loop that its driver operates: a core, the reactor that the driver waits on, and the tasks
+/// that run between turns. It has no thread of its own.
 ///
 /// Owner: a driver, which is ``LoopThread`` in production and the caller's thread under a ``ManualLoop``.
 final class LoopTurner {
@@ -24,25 +24,25 @@ final class LoopTurner {
     seat.take(core)
   }
 
-  /// The time until which the driver may wait; `nil`: the loop has ended.
+  /// Returns how long the driver may wait; `nil` if the loop has ended.
   func nextWait() -> LoopWait? { seat.turn { $0.nextWait() } ?? nil }
 
-  /// Performs a turn, and runs the tasks that lie in the inbox.
+  /// Performs a turn, and then runs the parts of tasks that are in the inbox.
   ///
-  /// - Parameter readyCount: the result of the reactor's wait, during which other threads may have had the seat.
+  /// - Parameter readyCount: the result of the reactor's wait, during which other threads may have used the core.
   func turn(_ readyCount: Int) {
     seat.turn { $0.turn(readyCount) }
     tasks.run(from: inbox)
   }
 
-  /// Waits and performs a turn. False: the loop has ended.
+  /// Waits, and performs a turn. Returns false if the loop has ended.
   func turn() -> Bool {
     guard let wait = nextWait() else { return false }
     turn(reactor.wait(wait))
     return true
   }
 
-  /// Releases what the loop has. No function is called afterwards.
+  /// Releases the resources of the loop. No function is called afterwards.
   func end() {
     seat.leave()
     core.close()

@@ -3,22 +3,22 @@
 package import Lastro
 internal import LastroSupport
 
-/// An event loop that its caller turns, under a clock of the caller's: for tests and simulations.
+/// An event loop that its caller turns, with a clock that the caller provides, for tests and simulations.
 ///
 /// It starts no thread, opens no descriptor and never waits. One thread at a time may use it.
 package final class ManualLoop {
   package let loop: EventLoop
-  /// The readiness of links in memory.
+  /// The reactor that reports the readiness of links in memory.
   package let reactor = SimulatedReactor()
   private let identity = ThreadIdentity()
   private let finished = Watched(false)
   private let turner: LoopTurner
   private var hasEnded = false
 
-  /// Makes a loop.
+  /// Creates a loop.
   ///
   /// - Parameters:
-  ///   - time: measures limits.
+  ///   - time: the clock that measures limits.
   ///   - prepare: adds guests and engines before the first turn.
   package init(time: TimeSource, _ prepare: (LoopCore) -> Void = { _ in }) {
     let inbox = LoopInbox.ofCaller(), seat = LoopSeat(), time = LoopTime(time)
@@ -28,14 +28,14 @@ package final class ManualLoop {
 
   deinit { end() }
 
-  /// The time at which the loop has something to do, as its clock counts: 0 for now, `.max` for never; `nil` once it
+  /// The time at which the loop must be turned next, on its own clock: 0 for now, `.max` for never; `nil` if the loop
   /// has ended.
   package var due: Int64? {
     guard !hasEnded, let wait = turner.nextWait() else { return nil }
     return reactor.wait(wait) > 0 || wait.left == 0 ? 0 : wait.due
   }
 
-  /// Performs a single turn. False: the loop has ended.
+  /// Performs a single turn. Returns false if the loop has ended.
   @discardableResult
   func turnOnce() -> Bool {
     guard !hasEnded else { return false }
@@ -46,8 +46,9 @@ package final class ManualLoop {
 
   /// Turns the loop until nothing is ready and no limit has passed.
   ///
-  /// - Parameter turns: the most turns. Default 10,000.
-  /// - Returns: false where something is ready after that many turns: the loop is busy without progress.
+  /// - Parameter turns: the maximum number of turns. Default 10,000.
+  /// - Returns: false if descriptors are still ready after that many turns, which means that the loop is busy without
+  ///   progress.
   package func settle(turns: Int = 10_000) -> Bool {
     identity.begin()
     for _ in 0..<turns where !hasEnded {

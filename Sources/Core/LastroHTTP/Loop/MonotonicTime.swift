@@ -2,7 +2,8 @@
 
 internal import Glibc
 
-/// Nanoseconds of the monotonic clock. `Int64` and not `ContinuousClock.Instant`: it is read several times a turn.
+/// Returns the time of the monotonic clock in nanoseconds. It is an `Int64` and not a `ContinuousClock.Instant`,
+/// because it is read several times a turn.
 package func monotonicNow() -> Int64 {
   var time = timespec()
   clock_gettime(CLOCK_MONOTONIC, &time)
@@ -10,18 +11,18 @@ package func monotonicNow() -> Int64 {
 }
 
 extension Duration {
-  /// Whole nanoseconds, saturating.
+  /// The number of whole nanoseconds, clamped to the range of `Int64`.
   package var nanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 }
 
 extension Int64 {
-  /// This point in time and so many nanoseconds later, at most the end of time.
+  /// Returns this point in time plus a number of nanoseconds, or `.max` on overflow.
   package func adding(nanoseconds: Int64) -> Int64 {
     let (sum, overflow) = addingReportingOverflow(nanoseconds)
     return overflow ? .max : sum
   }
 
-  /// This point in time and a positive duration later, at most the end of time.
+  /// Returns this point in time plus a positive duration, or `.max` on overflow.
   package func adding(_ duration: Duration) -> Int64 {
     let (sum, overflow) = addingReportingOverflow(duration.nanoseconds)
     return overflow ? .max : sum

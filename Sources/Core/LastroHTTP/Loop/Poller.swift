@@ -3,7 +3,7 @@
 internal import CLastroHTTP2
 internal import Glibc
 
-/// The system's event queue: the one room that knows epoll. Used by the loop thread alone.
+/// The system's event queue. No other type uses epoll. Used by the loop's thread alone.
 package final class Poller {
   package typealias Ready = Readiness
 
@@ -12,20 +12,20 @@ package final class Poller {
     var owner: UInt32 = 0
     /// The events registered with epoll, if any.
     var events: UInt32?
-    /// Whether its owner wants to hear of it.
+    /// Whether its owner wants its events.
     var isWanted = false
-    /// Whether its end is reported (``noteClosing(_:)``).
+    /// Whether ``noteClosing(_:)`` is called before the descriptor is closed.
     var isKept = false
   }
 
-  /// After so long, what is ready and was not looked at waits for the next turn: others than descriptors have a right
-  /// too.
+  /// The maximum time that a turn spends on ready descriptors. The remaining ones wait for the next turn, so that
+  /// commands and timers get their share.
   private static let turnNanoseconds: Int64 = 10_000_000
 
   private let epoll: Int32
   private let events: UnsafeMutableBufferPointer<epoll_event>
   /// The range of `events` that is still to be processed.
-  // Unchecked, as `watches`, because the loop has it alone, and no access spans the call that reports an event.
+  // Unchecked, like `watches`, because only the loop accesses it, and no access spans the call that reports an event.
   @exclusivity(unchecked) private var left = 0..<0
   @exclusivity(unchecked) private var watches: [Watch] = []
 
@@ -41,10 +41,10 @@ package final class Poller {
     close(epoll)
   }
 
-  /// Whether something is ready that the last turn did not come to.
+  /// Whether there are events that the last turn did not process.
   var hasLeft: Bool { !left.isEmpty }
 
-  /// Watches a descriptor, or changes what is watched.
+  /// Watches a descriptor, or changes the events that are watched.
   package func watch(_ descriptor: Int32, owner: UInt32, read: Bool, write: Bool) {
     guard let index = index(of: descriptor) else { return }
     let old = watches[index]
@@ -58,30 +58,31 @@ package final class Poller {
     event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: descriptor))
     let isNew = old.events == nil
     if epoll_ctl(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) == 0 { return }
-    // The number was closed and given out again behind our back, or the other way round: try the other verb once.
+    // The number was closed and reused without our knowledge, or the other way round. Try the other operation once.
     watches[index].isKept = false
     if epoll_ctl(epoll, isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event) != 0 { watches[index].events = nil }
   }
 
-  /// Watches a descriptor no longer.
+  /// Stops watching a descriptor.
   ///
-  /// epoll keeps a socket whose end is reported: a pooled connection is mostly watched again, in the same way, before
-  /// anything happens on it. If something does, it is taken out then.
+  /// A socket whose closing is reported (``noteClosing(_:)``) stays registered with epoll, because a pooled connection
+  /// is usually watched again, for the same events, before an event occurs. If an event occurs first, the socket is
+  /// removed then.
   package func unwatch(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     watches[index].isWanted = false
-    // The end of one that does not connect is not reported (libcurl before 8.2, curl/curl#11439): it is watched for
-    // writing.
+    // libcurl before 8.2 does not report the closing of a socket that failed to connect (curl/curl#11439). Such a
+    // socket is watched for writing, and must be removed here.
     if !watches[index].isKept || watches[index].events != EPOLLIN.rawValue { drop(descriptor, at: index) }
   }
 
-  /// A socket was made; from now on ``noteClosing(_:)`` is called before it is closed.
+  /// Notes a new socket, for which ``noteClosing(_:)`` will be called before it is closed.
   package func noteOpened(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     watches[index] = Watch(isKept: true)
   }
 
-  /// Forgets a socket that is about to be closed: the next with its number is another.
+  /// Forgets a socket that is about to be closed, because the next socket may have the same number.
   package func noteClosing(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     drop(descriptor, at: index)
@@ -103,7 +104,8 @@ package final class Poller {
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
   }
 
-  /// The system gives out the lowest free number, so there are not many more places than open descriptors.
+  /// Returns the index of a descriptor in ``watches``, which grows as needed. The system assigns the lowest free
+  /// number, so the array is not much longer than the number of open descriptors.
   private func index(of descriptor: Int32) -> Int? {
     guard descriptor >= 0 else { return nil }
     let index = Int(descriptor)
@@ -111,7 +113,7 @@ package final class Poller {
     return index
   }
 
-  /// Watches for the moments at which a descriptor becomes readable. Not to be mixed with
+  /// Watches for the moments at which a descriptor becomes readable. Do not combine it with
   /// ``watch(_:owner:read:write:)``.
   func watchEdges(of descriptor: Int32, owner: UInt32) {
     if let index = index(of: descriptor) { watches[index].isWanted = true }
@@ -121,20 +123,22 @@ package final class Poller {
     _ = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
   }
 
-  /// Waits for at most `timeout` milliseconds (negative: for ever). Gives how many are ready, for ``handOver(_:to:)``.
+  /// Waits for at most `timeout` milliseconds (negative: forever). Returns the number of events for
+  /// ``handOver(_:to:)``.
   ///
-  /// Other threads may watch and unwatch meanwhile. Not while something is left (``hasLeft``).
+  /// Other threads may watch and unwatch descriptors meanwhile. It must not be called while events are left
+  /// (``hasLeft``).
   func wait(timeout: Int32) -> Int {
     guard let base = events.baseAddress else { return 0 }
     return max(0, Int(epoll_wait(epoll, base, Int32(events.count), timeout)))
   }
 
-  /// Whether that may be all that was ready.
+  /// Returns whether a wait that returned `count` events has reported all that were ready.
   func isAll(_ count: Int) -> Bool { count < events.count }
 
-  /// Hands over what is ready. What takes too long is left for the next call.
+  /// Reports events for a limited time, but at least one. The remaining events are left for the next call.
   ///
-  /// - Parameter count: what ``wait(timeout:)`` gave; 0 where something is left.
+  /// - Parameter count: the result of ``wait(timeout:)``; 0 if events are left from an earlier call.
   func handOver(_ count: Int, to body: (Ready) -> Void) {
     if left.isEmpty { left = 0..<count }
     if left.isEmpty { return }
@@ -159,7 +163,7 @@ package final class Poller {
         failed: flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0))
   }
 
-  /// Discards events of a closed socket: the next socket may have its number.
+  /// Discards the events of a closed socket, because the next socket may have the same number.
   private func forgetLeft(of descriptor: Int32) {
     for index in left where UInt32(truncatingIfNeeded: events[index].data.u64) == UInt32(bitPattern: descriptor) {
       events[index].events = 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A reactor without descriptors, for tests and simulations: it reports the readiness that links in memory set, as
-/// epoll reports that of sockets, and never waits.
+/// A reactor without descriptors, for tests and simulations. It reports the readiness that links in memory set, as
+/// epoll reports the readiness of sockets, and never waits.
 ///
 /// Events are reported in the order in which their descriptors were opened, so that equal histories have equal
 /// outcomes.
@@ -11,7 +11,7 @@ package final class SimulatedReactor: Reactor {
     var isWatched = (read: false, write: false)
     var isReady = (read: false, write: false)
 
-    /// The readiness of each descriptor. The state is reported and not its changes, as by epoll without `EPOLLET`.
+    /// The readiness to report. It is the current state and not its changes, as with epoll without `EPOLLET`.
     var readiness: (read: Bool, write: Bool) {
       (isWatched.read && isReady.read, isWatched.write && isReady.write)
     }
@@ -26,7 +26,7 @@ package final class SimulatedReactor: Reactor {
   /// The number of open descriptors.
   package var openCount: Int { entries.count }
 
-  /// Opens a descriptor, whose number no other has or had.
+  /// Opens a descriptor, with a number that was never used before.
   package func open(owner: UInt32) -> Int32 {
     latest += 1
     entries[latest] = Entry(owner: owner)
@@ -40,12 +40,12 @@ package final class SimulatedReactor: Reactor {
     entries[descriptor]?.isWatched = (read, write)
   }
 
-  /// Sets for what a descriptor is ready.
+  /// Sets the readiness of a descriptor.
   package func set(_ descriptor: Int32, readable: Bool, writable: Bool) {
     entries[descriptor]?.isReady = (readable, writable)
   }
 
-  /// All that is ready is reported in each turn.
+  /// Always false, because each turn processes all events.
   package var hasLeft: Bool { false }
 
   package func wait(_ wait: LoopWait) -> Int {
@@ -60,7 +60,7 @@ package final class SimulatedReactor: Reactor {
 
   package func handOver(_ count: Int, to body: (Readiness) -> Void) -> Bool {
     for descriptor in ready.prefix(count) {
-      // An event before it may have closed it, or taken its bytes.
+      // An earlier event may have closed this descriptor, or consumed its bytes.
       guard isReady(descriptor), let entry = entries[descriptor] else { continue }
       let (readable, writable) = entry.readiness
       body(

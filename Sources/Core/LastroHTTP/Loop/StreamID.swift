@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// Numbers streams in this process.
+/// A source of stream numbers that are unique within the process.
 package enum StreamID {
   private static let latest = Atomic<UInt64>(0)
 

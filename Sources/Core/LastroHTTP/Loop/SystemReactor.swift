@@ -2,13 +2,13 @@
 
 internal import Lastro
 
-/// The reactor of loops in production: epoll, and where the loop's time is a `TimeSource`, an alarm of that source.
+/// The reactor of loops in production: epoll and, if the loop's time is a `TimeSource`, an alarm of that source.
 final class SystemReactor: Reactor {
   /// The owner of the descriptor that wakes the loop.
   static let wakeOwner = UInt32.max
 
   let poller: Poller
-  /// Wakes the loop where its time is a `TimeSource`'s, of which epoll knows nothing.
+  /// Wakes the loop if its time is a `TimeSource`, whose time epoll cannot wait for.
   private let alarm: Alarm?
 
   init?(_ inbox: LoopInbox, _ time: LoopTime) {
@@ -42,6 +42,6 @@ final class SystemReactor: Reactor {
     return !poller.hasLeft && poller.isAll(count)
   }
 
-  /// No alarm wakes the loop from here on.
+  /// Cancels the alarm, so that it no longer wakes the loop.
   func end() { alarm?.cancel() }
 }

@@ -2,8 +2,8 @@
 
 internal import CLastroHTTP2
 
-/// Names the calling thread, with at most 15 bytes, for debuggers and `ps`.
+/// Sets the name of the calling thread for debuggers and `ps`. The name must have at most 15 bytes.
 package func nameThread(_ name: String) { clastro_name_thread(name) }
 
-/// Whether the calling thread is that of an event loop, which must not block.
+/// Whether the calling thread belongs to an event loop and must not block.
 package var isLoopThread: Bool { clastro_is_loop_thread() }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when the unused entries of a table are forgotten: once the table has more than a number of entries to spare,
-/// and then not before it has twice the entries that were in use.
+/// Decides when a table drops its unused entries: once it holds more than `spare` entries, and also more than twice the
+/// entries that were in use at the last cleanup.
 struct CleanupRule: Hashable {
   private let spare: Int
   private var most: Int
 
-  /// - Parameter spare: the number of entries that are never too many.
+  /// - Parameter spare: the number of entries that a table may hold without a cleanup.
   init(spare: Int) {
     self.spare = spare
     most = spare
   }
 
-  /// Returns whether unused entries must be forgotten before another entry is added.
+  /// Returns whether unused entries must be dropped before another entry is added.
   func isDue(count: Int) -> Bool { count > most }
 
-  /// Notes the number of entries that were in use.
+  /// Records the number of entries that a cleanup kept because they were in use.
   mutating func noteKept(_ count: Int) { most = max(spare, 2 * count) }
 }

@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// Tells an observer what becomes of one connection. Thread: the loop's.
+/// Reports the state changes of one connection to an observer. Thread: the loop's.
 final class ConnectionTeller {
   private let observer: @Sendable (Network.ConnectionChange) -> Void
   private let origin: Origin
@@ -10,7 +10,7 @@ final class ConnectionTeller {
   private var latest: Int64
   private var state: Network.ConnectionChange.State?
 
-  /// `nil` where no observer wants to know.
+  /// Reports the connection as active; returns `nil` if there is no observer, or if the route has no origin.
   init?(_ observer: (@Sendable (Network.ConnectionChange) -> Void)?, of host: HostPool, now: Int64) {
     guard let observer, let origin = host.route.origin else { return nil }
     (self.observer, self.origin) = (observer, origin)
@@ -21,7 +21,7 @@ final class ConnectionTeller {
 
   deinit { tell(nil, now: latest) }
 
-  /// Reports the next state, unless it is the present one.
+  /// Reports a change to `next`; does nothing if that is the current state.
   func tell(_ next: Network.ConnectionChange.State?, now: Int64) {
     guard next != state else { return }
     latest = now

@@ -2,39 +2,41 @@
 
 internal import Lastro
 
-/// A connection over a ``Link`` that exchanges use: one after the other, or where it speaks HTTP/2 many at a time.
+/// A connection over a ``Link`` that carries exchanges: one at a time over HTTP/1.1, and many at a time over HTTP/2.
 ///
-/// Owner: ``HTTPEngine``, until it is closed. Thread: the loop's. Its link is watched for reading until it closes, so
-/// that a request costs no call for it. An idle connection ends when bytes arrive on it.
+/// Owner: ``HTTPEngine``, until the connection is closed. Thread: the loop's. The link is watched for reading until it
+/// closes, so that a request costs no system call for that. An idle HTTP/1.1 connection is closed when bytes arrive on
+/// it.
 final class HTTPConnection: LinkUser {
-  /// Maximum plaintext of one TLS record.
+  /// The maximum plaintext of one TLS record.
   static let recordBytes = 16 * 1024
-  /// A read that brings fewer is likely to have brought all there is. Servers fill records to anything above it.
+  /// A read that returns fewer bytes has probably emptied the socket. Servers fill TLS records with any number of bytes
+  /// above this.
   static let partBytes = 4 * 1024
 
   let link: any Link
-  /// The link's; kept, because a property of a protocol is copied whole to read a part.
+  /// The facts of the link, stored because reading one of them through the protocol would copy them all.
   let facts: LinkFacts
   private let isProxied: Bool
   let host: HostPool
-  /// Its number in the engine.
+  /// The connection's number in the engine.
   private(set) var number: UInt64 = 0
-  /// HTTP in the version that its server picked; `nil` once it is closed.
+  /// The session of the HTTP version that the server chose; `nil` once the connection is closed.
   var session: (any ConnectionSession)?
   private(set) var exchanges = 0
   let bornAt: Int64
   private(set) var idleSince: Int64
-  /// Its place among those that are idle; `nil` while it is not.
+  /// The connection's turn in the queue of idle connections; `nil` while it is not idle.
   private(set) var idleTurn: UInt64?
-  /// The time that the server keeps it open without a request, if it says so (`Keep-Alive: timeout=`).
+  /// The time for which the server keeps an idle connection open, if it announces that (`Keep-Alive: timeout=`).
   var keepAlive: Duration?
-  /// From then on it may be closed when a request arrives.
+  /// The time from which on the server may have closed the connection before a request arrives.
   private(set) var fitUntil = Int64.max
-  /// Whether an exchange is receiving all bytes that had come, so that none is unread.
+  /// Whether an exchange is processing all the bytes that had arrived, so that the link has no unread ones.
   var isReadEmpty = false
-  /// Bytes that came and that no exchange has taken: the reader is slow.
+  /// Received bytes that no exchange has taken yet, because the reader is slow.
   var held: [UInt8] = []
-  /// The time of the last read, and whether reading continues.
+  /// The time of the last read. `readsOn`: whether another read is scheduled for the next turn.
   var readAt: Int64 = 0
   var readsOn = false
   private var watches = (read: true, write: false)
@@ -58,45 +60,47 @@ final class HTTPConnection: LinkUser {
 
   var isReused: Bool { exchanges > 1 }
 
-  /// An exchange has it.
+  /// Records that an exchange has begun on the connection.
   func beganExchange() {
     exchanges += 1
     noteActive()
   }
 
-  /// It has served an exchange. A request takes a while to arrive, so that the server's last second does not count; of
-  /// a short time, half.
+  /// Records that the connection is free, and until when it may be reused: until one second before the server's
+  /// keep-alive timeout, because a request takes time to arrive, or for half of a timeout below two seconds.
   func noteFree(now: Int64) {
     guard let keepAlive else { return fitUntil = .max }
     fitUntil = now.adding(max(keepAlive - .seconds(1), keepAlive / 2))
   }
 
-  /// A request uses it.
+  /// Tells the observer that a request uses the connection.
   func noteActive() { teller?.tell(.active, now: host.engine.now) }
 
-  /// No request uses it from here on.
+  /// Records that the connection is idle from here on.
   func noteIdle(turn: UInt64, now: Int64) {
     teller?.tell(.idle, now: now)
     idleTurn = turn
     idleSince = now
   }
 
-  /// Whether it was idle until now.
+  /// Records that the connection is no longer idle, and returns whether it was.
   func noteBusy() -> Bool { idleTurn.take() != nil }
 
-  /// Its time is over: it is to be closed as one that no request uses.
+  /// Has the session close the connection, which no request uses.
   func retireIdle() { session?.retireIdle() }
 
-  /// Closes it, in order where that takes words.
+  /// Closes the connection. Over HTTP/2, the session first ends it in order.
   func end() {
     if let session { session.end() } else { close() }
   }
 
   // MARK: Trust
 
-  /// Decides whether a request may go out on it: the one place that every request passes before its first byte is sent.
+  /// Decides whether a request may be sent on the connection. Every request passes this check before its first byte is
+  /// sent.
   ///
-  /// - Parameter job: whose request it is, where it alone knows its host: to a proxy requests for many go.
+  /// - Parameter job: the job whose target is checked; `nil` for the target of the host. A job is needed on a
+  ///   connection to a proxy, which carries requests for many hosts.
   func admit(_ job: EngineJob? = nil) -> LinkAdmission {
     guard let target = job.map(host.target) ?? host.target else { return .refused(.unreadableHost) }
     return link.admit(target)
@@ -104,34 +108,36 @@ final class HTTPConnection: LinkUser {
 
   // MARK: Bytes
 
-  /// Reads what there is, once.
+  /// Reads the bytes that have arrived, once.
   func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep { link.receive(into: space) }
 
-  /// Writes as much as the peer takes now.
+  /// Writes as many bytes as the link accepts now. A closed connection returns `.wait`.
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep { isClosed ? .wait : link.send(bytes) }
 
-  /// Returns whether bytes have come that no exchange asked for, or the end.
+  /// Returns whether unrequested bytes, or the end of the connection, have arrived.
   ///
-  /// - Parameter isHeard: whether readiness would have been reported by now.
+  /// - Parameter isHeard: whether the loop would have reported readiness by now.
   func hasUnsolicitedInput(isHeard: Bool) -> Bool {
     !held.isEmpty || host.engine.context.withScratch { link.hasUnsolicitedInput($0, isHeard: isHeard) }
   }
 
-  /// Whether readiness would have been reported if something had come since it fell idle (``LoopContext/hasLooked``).
-  /// What was read empty in this very turn may have its end behind the bytes.
+  /// Whether the loop would have reported readiness for bytes that arrived since the connection became idle
+  /// (``LoopContext/hasLooked``). A connection that was emptied in this same turn may already have its end waiting
+  /// behind the bytes.
   var isHeard: Bool { idleSince < host.engine.now && host.engine.context.hasLooked }
 
   // MARK: Delivery
 
-  /// Returns how far bytes have come; `nil` where that is not known.
+  /// Returns how far the sent bytes have been delivered; `nil` if that is not known.
   func delivery(now: Int64) -> LinkDelivery? { isClosed ? nil : link.delivery(now: now) }
 
-  /// The same where that is a sign of life of the peer: a proxy acknowledges bytes whatever has become of the server.
+  /// Returns the delivery as a sign of life of the server; `nil` through a proxy, which acknowledges bytes even if the
+  /// server is gone.
   func peerDelivery(now: Int64) -> LinkDelivery? {
     isProxied ? nil : delivery(now: now)
   }
 
-  /// The number of sent bytes that the peer has not acknowledged; 0 where that is not known.
+  /// The number of sent bytes that the peer has not acknowledged; 0 if that is not known.
   var unacknowledgedBytes: Int { Int(clamping: delivery(now: host.engine.now)?.queued ?? 0) }
 
   // MARK: Readiness
@@ -142,7 +148,7 @@ final class HTTPConnection: LinkUser {
 
   func noteReading() { readAt = host.engine.now }
 
-  /// Continues to read in the next turn, where no readiness may be reported of unread bytes.
+  /// Reads again in the next turn, if the link may hold unread bytes for which no readiness is reported.
   func readOn() {
     guard !isClosed, link.hidesInput, !readsOn else { return }
     readsOn = true
@@ -154,7 +160,7 @@ final class HTTPConnection: LinkUser {
     }
   }
 
-  /// Hears of the link for reading, or for writing, or both.
+  /// Sets which kinds of readiness the link reports.
   func watch(read: Bool, write: Bool) {
     guard !isClosed, watches != (read, write) else { return }
     watches = (read, write)
@@ -167,7 +173,8 @@ final class HTTPConnection: LinkUser {
     link.close()
   }
 
-  /// Ends HTTP on it; `nil` while its link is not ready for that.
+  /// Ends HTTP on the connection, and returns its link as a stream; `nil` if the connection is closed, or if the link
+  /// cannot be handed over yet.
   func handOver(early: [UInt8]) -> (any ByteStream)? {
     guard !isClosed, let stream = link.handOver(early: early) else { return nil }
     noteClosed()
@@ -182,17 +189,17 @@ final class HTTPConnection: LinkUser {
   }
 }
 
-/// HTTP on a connection.
+/// An HTTP session on a connection.
 protocol ConnectionSession: AnyObject {
-  /// The link is ready.
+  /// Handles readiness of the link.
   func ready(readable: Bool, writable: Bool)
 
-  /// Reads what there is, within the connection's share of a turn.
+  /// Reads the bytes that have arrived, within the connection's share of a turn.
   func read()
 
-  /// Reports that the connection, which no request uses, is to end.
+  /// Has the host close the connection, which no request uses.
   func retireIdle()
 
-  /// Closes the connection, in order where that takes words.
+  /// Closes the connection, in the way that the protocol prescribes.
   func end()
 }

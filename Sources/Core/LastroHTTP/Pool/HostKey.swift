@@ -2,7 +2,7 @@
 
 package import HTTPTypes
 
-/// The scheme, host and port that a request is for.
+/// The scheme and authority (host and port) of the server that a request is for.
 package struct HostKey: Hashable {
   package var isTLS: Bool
   package var authority: String

@@ -2,123 +2,123 @@
 
 internal import Lastro
 
-/// Decides which connection of a host serves which request, and what is dialed, kept and closed.
+/// Decides which connection of a host serves which request, and which connections are dialed, kept and closed.
 ///
-/// A request is not bound to a dial: the first connection that is free serves the first request that waits. Where
-/// HTTP/2 may be spoken, all that wait share one dial until it is known what is.
+/// A request is not bound to a dial: the first connection that becomes free serves the first request in the queue.
+/// While HTTP/2 is possible, all queued requests share one dial until the protocol of the new connection is known.
 ///
-/// A pure value: it knows requests, dials and connections by numbers, and time as a parameter. Its owner reports what
-/// happened (``Event``) and performs the steps that are appended (``Step``), in their order. A step may fail, which is
-/// an event like another. So each decision can be tested without a socket.
+/// The machine is a pure value: requests, dials and connections are numbers, and time is a parameter. Its owner reports
+/// events (``Event``) and performs the steps that the machine appends (``Step``), in order. A step that fails is
+/// reported as an event like any other. Each decision can therefore be tested without a socket.
 struct HostMachine: Hashable {
   struct Limits: Hashable {
-    /// Connections, dials included.
+    /// The maximum number of connections, dials included.
     var connections: Int
-    /// Dials at a time.
+    /// The maximum number of concurrent dials.
     var dials: Int
-    /// Streams of HTTP/2 at a time, on all connections.
+    /// The maximum number of concurrent HTTP/2 streams on all connections together.
     var streams: Int
     var streamsPerConnection: Int
-    /// Whether connections that no request uses are kept.
+    /// Whether idle connections are kept.
     var keepsIdle: Bool
   }
 
   enum Event {
     // Requests.
-    /// A request came, or came back because its connection turned out to be unfit: it is served at once if that is
-    /// possible.
+    /// A request arrived, or returned because its connection turned out to be unfit. It is served at once if possible.
     case arrived(WaitingQueue.Entry, isFront: Bool = false)
-    /// A request came back that may be sent again. It waits in front, and is served with the next ``serviceDue``.
+    /// A request came back and may be sent again. It is queued in front, and served at the next ``serviceDue``.
     case returned(WaitingQueue.Entry)
-    /// A request ended that may have been waiting.
+    /// A request ended while it may still have been in the queue.
     case left(UInt64)
-    /// A request is answered, and only the rest of its response is read: its connection is given up where another
-    /// request wants one.
+    /// A request is answered, and only the rest of its response is still being read. Its connection may be closed if
+    /// another request needs one.
     case drains(UInt64)
     case drainEnded(UInt64)
 
     // Dials.
-    /// A link of HTTP/1.1 is open. It is reported as free next.
+    /// An HTTP/1.1 link has opened. The owner reports its connection as free next.
     case opened(dial: UInt64)
-    /// A link of HTTP/2 is open, and takes so many requests.
+    /// An HTTP/2 link has opened, with the given capacity.
     case openedMultiplexed(dial: UInt64, connection: UInt64, room: Room)
-    /// A link is open, and its server breaks the protocol or is gone: the first request that waits hears of it.
+    /// A link has opened, but its server violates the protocol or has already closed it. The first queued request fails
+    /// with the error.
     case wasted(dial: UInt64)
     case failed(dial: UInt64, isLate: Bool)
-    /// The dial was never begun: its request was refused.
+    /// The dial was not started, because its request was refused or had ended.
     case dropped(dial: UInt64)
 
-    // Connections of HTTP/1.1.
-    /// Nothing uses the connection any more, or it is new.
+    // HTTP/1.1 connections.
+    /// The connection is new, or its last request has ended.
     case free(UInt64, Fitness)
-    /// The connection closed while a request had it.
+    /// The connection was closed while a request was using it.
     case lost(UInt64)
-    /// The connection closed while no request had it, or is closed now.
+    /// An idle connection was closed by its server, or must be closed now.
     case idleClosed(UInt64)
 
-    // Connections of HTTP/2.
-    /// The number of requests that the connection takes has changed.
+    // HTTP/2 connections.
+    /// The number of requests that the connection accepts has changed.
     case room(UInt64, Room)
     case streamClosed(UInt64, Room)
-    /// A stream was not opened: the connection has no room.
+    /// A stream could not be opened, because the connection cannot accept the request.
     case notOpened(UInt64, Room)
-    /// The connection takes no more requests, and ends with its last stream.
+    /// The connection accepts no more requests, and closes with its last stream.
     case retired(UInt64)
     case ended(UInt64)
-    /// The server wants HTTP/1.1.
+    /// The server requires HTTP/1.1.
     case requiresHTTP1
 
-    /// Something came free in this turn.
+    /// Capacity may have become free in this turn of the loop.
     case serviceDue
   }
 
-  /// The requests that a connection of HTTP/2 takes.
+  /// The capacity of an HTTP/2 connection.
   struct Room: Hashable {
-    /// The number of further requests.
+    /// The number of further requests that the connection accepts now.
     var free: Int
-    /// The number of requests that its server allows at a time.
+    /// The number of concurrent requests that its server allows.
     var allowed: Int
-    /// Whether it is doubtful that the server is there.
+    /// Whether the server may be unreachable.
     var isSuspect = false
   }
 
-  /// The uses that a free connection of HTTP/1.1 is fit for.
+  /// The uses that a free HTTP/1.1 connection is fit for.
   struct Fitness: Hashable {
-    /// Whether it has served no request.
+    /// Whether the connection has served no request yet.
     var isFresh: Bool
-    /// Whether it may serve another request.
+    /// Whether the connection may serve another request.
     var mayServe: Bool
-    /// Whether it may be kept without a request.
+    /// Whether the connection may be kept while it is idle.
     var mayIdle: Bool
   }
 
   enum Step: Equatable {
-    /// Run a request on a connection of HTTP/1.1. If that fails, ``Event/lost(_:)`` or ``Event/free(_:_:)`` reports the
-    /// connection, and another event the request.
+    /// Run a request on an HTTP/1.1 connection. On failure, the owner reports the connection with ``Event/lost(_:)`` or
+    /// ``Event/free(_:_:)``, and the request with another event.
     ///
-    /// `wasIdle`: no request used the connection until now, and its server may have closed it.
+    /// `wasIdle`: whether the connection was idle until now, so that its server may have closed it.
     case start(request: UInt64, connection: UInt64, wasIdle: Bool)
-    /// Run a request on a stream of a connection. If that fails, ``Event/notOpened(_:_:)`` reports the connection, and
-    /// another event the request.
+    /// Run a request on a new stream of a connection. On failure, the owner reports the connection with
+    /// ``Event/notOpened(_:_:)``, and the request with another event.
     case open(request: UInt64, connection: UInt64)
     case dial(UInt64, request: UInt64)
     case cancelDial(UInt64)
-    /// The limit of a request's wait for a dial begins.
+    /// Start the connect timeout of a request that waits for a dial.
     case limitWait(request: UInt64)
-    /// End a request with the error of the dial.
+    /// Fail a request with the error of the dial.
     case fail(request: UInt64)
-    /// End a request that is answered, for another one needs its connection.
+    /// End an answered request that is still reading its response, because another request needs its connection.
     case endDrain(request: UInt64)
-    /// No request uses the connection from here on.
+    /// Record that the connection is idle from here on.
     case becameIdle(UInt64)
-    /// A request uses the connection, or it ends.
+    /// Record that the connection is no longer idle: a request uses it, it accepts no more requests, or it is closing.
     case becameBusy(UInt64)
     case close(UInt64)
     /// Report ``Event/serviceDue`` before the turn ends.
     case wantService
   }
 
-  /// A connection of HTTP/2.
+  /// An HTTP/2 connection.
   private struct Session: Hashable {
     let id: UInt64
     /// The number of open streams.
@@ -129,24 +129,26 @@ struct HostMachine: Hashable {
   private var limits: Limits
   private var versions: HostVersions
   private var waiting = WaitingQueue()
-  /// The latest used last: it is taken first, and the oldest come to their end.
+  /// The idle HTTP/1.1 connections, the most recently used last. Requests reuse from the end; the oldest are closed
+  /// first.
   private var idle: [UInt64] = []
-  /// Connections of HTTP/1.1 that a request has, or a new one until it is free.
+  /// The number of HTTP/1.1 connections that are in use, or new and not yet reported as free.
   private var running = 0
   private var draining: [UInt64] = []
-  /// The oldest first.
+  /// The current dials, the oldest first.
   private var dials: [UInt64] = []
   private var latestDial: UInt64 = 0
   private var dialBeganAt: Int64 = 0
-  /// The connections of HTTP/2 that take requests, the oldest first.
+  /// The HTTP/2 connections that accept requests, the oldest first.
   private var sessions: [Session] = []
-  /// The connections of HTTP/2 that take no more requests, and end with their last stream.
+  /// The HTTP/2 connections that accept no more requests, and close with their last stream.
   private var retired: [Session] = []
-  /// HTTP/2 streams that are open, on all of them.
+  /// The number of open HTTP/2 streams on all connections.
   private var streams = 0
-  /// The number of streams that its server allows at a time, by the latest connection that said so.
+  /// The number of concurrent streams that the server allows, from the latest change that a connection reported.
   private(set) var allowedStreams: Int?
-  /// The number of waiting requests that no dial will serve. Stored, because the machine would be copied to count them.
+  /// The number of queued requests that no current dial will serve. It is stored because counting would copy the
+  /// machine.
   private(set) var queuedCount = 0
 
   init(_ limits: Limits, _ versions: HostVersions) {
@@ -154,7 +156,7 @@ struct HostMachine: Hashable {
     self.versions = versions
   }
 
-  // MARK: What its owner asks
+  // MARK: Queries
 
   var isUnused: Bool {
     waiting.isEmpty && idle.isEmpty && running == 0 && dials.isEmpty && sessions.isEmpty && retired.isEmpty
@@ -162,29 +164,29 @@ struct HostMachine: Hashable {
 
   var hasWaiting: Bool { !waiting.isEmpty }
 
-  /// Whether a request waits for a connection.
+  /// Returns whether a request is in the queue.
   func isWaiting(_ request: UInt64) -> Bool { waiting.contains(request) }
 
-  /// Whether requests that come now are most likely carried by HTTP/2.
+  /// Returns whether new requests will most likely use HTTP/2.
   func expectsHTTP2(now: Int64) -> Bool { versions.sharesDials(now: now) }
 
-  /// The protocols to offer with a dial.
+  /// Returns the protocols to offer in the handshake of a dial.
   func offer(now: Int64) -> (names: [String], wire: [UInt8]) { versions.offer(now: now) }
 
-  /// Learns from a new link, and returns whether it speaks HTTP/2.
+  /// Records the protocol of a new link, and returns whether it is HTTP/2.
   mutating func learn(_ choice: String?) -> Bool { versions.learn(choice) }
 
-  /// Whether a request that comes now most likely goes out at once, and not with others: over HTTP/2 one call sends
-  /// what is asked in a turn.
+  /// Whether a new request will most likely be sent at once and alone. Over HTTP/2, one write sends all requests of a
+  /// turn.
   var hasFreeConnection: Bool { waiting.isEmpty && (!idle.isEmpty || streams == 0 && hasRoom) }
 
-  /// Whether a connection serves a request that comes now.
+  /// Whether an open connection can serve a new request at once.
   var mayServeAtOnce: Bool { waiting.isEmpty && (!idle.isEmpty || hasRoom) }
 
-  /// Whether one more would have to wait for another to end.
+  /// Returns whether a new request would have to wait until another one ends.
   func isFull(now: Int64) -> Bool { idle.isEmpty && !hasRoom && (waiting.count > served(now: now) || !mayDial) }
 
-  /// The number of requests that the current dials will serve.
+  /// Returns the number of requests that the current dials will serve.
   private func served(now: Int64) -> Int {
     guard !dials.isEmpty, expectsHTTP2(now: now) else { return dials.count }
     return max(1, min(limits.streams - streams, limits.streamsPerConnection, allowedStreams ?? .max))
@@ -194,20 +196,20 @@ struct HostMachine: Hashable {
 
   private var hasRoom: Bool { streams < limits.streams && sessions.contains { $0.room.free > 0 } }
 
-  /// Whether one more connection of HTTP/2 would help those that wait. A server that allows no request would allow none
-  /// on another connection.
+  /// Whether another HTTP/2 connection would help the queued requests. A server that allows no request on one
+  /// connection would allow none on another either.
   private var mayGrow: Bool {
     streams < limits.streams && !sessions.contains { $0.room.free > 0 || $0.open == 0 && !$0.room.isSuspect }
   }
 
-  /// Keeps no connection from here on that no request uses.
+  /// Stops keeping idle connections.
   mutating func stopKeeping() { limits.keepsIdle = false }
 
   // MARK: Events
 
-  /// Decides.
+  /// Handles an event.
   ///
-  /// - Parameter steps: are appended to.
+  /// - Parameter steps: receives the steps to perform, appended in order.
   mutating func handle(_ event: Event, now: Int64, _ steps: inout [Step]) {
     decide(event, now: now, &steps)
     if !limits.keepsIdle { closeUnwanted(&steps) }
@@ -259,7 +261,7 @@ struct HostMachine: Hashable {
 extension HostMachine {
   private mutating func arrived(_ entry: WaitingQueue.Entry, isFront: Bool, now: Int64, _ steps: inout [Step]) {
     if waiting.isEmpty, startMultiplexed(entry.request, &steps) { return }
-    // Beside idle connections wait none but those that want a fresh one.
+    // While a connection is idle, only requests that need a fresh one wait.
     if !entry.wantsFresh, let connection = idle.popLast() {
       return start(entry.request, onIdle: connection, &steps)
     }
@@ -277,7 +279,8 @@ extension HostMachine {
     }
   }
 
-  /// Takes a request out of the queue. Dials that no request wants are given up; the latest is the least far.
+  /// Removes a request from the queue, and cancels dials that no request needs any more, the latest first, because it
+  /// has made the least progress.
   private mutating func left(_ request: UInt64, now: Int64, _ steps: inout [Step]) {
     guard waiting.remove(request) else { return }
     while dials.count > waiting.count, let latest = dials.popLast() { steps.append(.cancelDial(latest)) }
@@ -289,7 +292,7 @@ extension HostMachine {
     steps.append(.start(request: request, connection: connection, wasIdle: true))
   }
 
-  /// Starts a request on the first connection of HTTP/2 that takes it. False: none does.
+  /// Starts a request on the first HTTP/2 connection that accepts it; returns false if none does.
   private mutating func startMultiplexed(_ request: UInt64, _ steps: inout [Step]) -> Bool {
     guard streams < limits.streams, let index = sessions.firstIndex(where: { $0.room.free > 0 }) else { return false }
     streams += 1
@@ -300,7 +303,7 @@ extension HostMachine {
     return true
   }
 
-  /// Serves requests that wait with what is free, and dials for the rest.
+  /// Serves queued requests with free connections, and dials for the rest.
   private mutating func serve(now: Int64, _ steps: inout [Step]) {
     while hasRoom, let request = waiting.popFirst() { _ = startMultiplexed(request, &steps) }
     while !idle.isEmpty, let request = waiting.popFirst(isFresh: false) {
@@ -313,7 +316,7 @@ extension HostMachine {
 // MARK: - Dials
 
 extension HostMachine {
-  /// Begins as many dials as there are requests that wait for none.
+  /// Starts dials for the queued requests that no dial will serve yet, within the limits.
   private mutating func dialForWaiting(now: Int64, _ steps: inout [Step]) {
     guard !waiting.isEmpty else { return }
     if expectsHTTP2(now: now) {
@@ -327,7 +330,7 @@ extension HostMachine {
         steps.append(.close(oldest))
       }
       if !mayDial {
-        // Its connection closes, which is reported.
+        // This closes the connection of the request, which is reported as an event.
         if !draining.isEmpty { steps.append(.endDrain(request: draining.removeFirst())) }
         return
       }
@@ -335,7 +338,7 @@ extension HostMachine {
     }
   }
 
-  /// Begins a dial, for the first that waits for none.
+  /// Starts a dial for the first queued request that no dial will serve yet.
   private mutating func dial(now: Int64, _ steps: inout [Step]) {
     guard let entry = waiting.entry(behind: dials.count) else { return }
     latestDial += 1
@@ -345,15 +348,15 @@ extension HostMachine {
     limitWaits(now: now, &steps)
   }
 
-  /// Limits the wait of requests that the dials under way will serve to their limit for a connection, whichever of them
-  /// a dial was begun for.
+  /// Starts the connect timeouts of the requests that the current dials will serve, whichever request each dial was
+  /// started for.
   private mutating func limitWaits(now: Int64, _ steps: inout [Step]) {
     guard !dials.isEmpty else { return }
     let count = expectsHTTP2(now: now) ? Int.max : dials.count
     for request in waiting.beginWaits(ofFirst: count, now: now) { steps.append(.limitWait(request: request)) }
   }
 
-  /// Takes a dial out. False: it was given up in the meantime.
+  /// Removes a dial; returns false if it was cancelled in the meantime.
   private mutating func take(_ dial: UInt64) -> Bool {
     guard let index = dials.firstIndex(of: dial) else { return false }
     dials.remove(at: index)
@@ -364,7 +367,7 @@ extension HostMachine {
     let isShared = expectsHTTP2(now: now)
     var failed: [UInt64] = []
     if isLate {
-      // Each that waits has a limit of its own, and the dial may have been another's.
+      // Each queued request has a timeout of its own, and the dial may have been started for another request.
       let late = waiting.waiting.filter { $0.isLate(now: now) }.map(\.request)
       failed = isShared ? late : Array(late.prefix(1))
     } else if isShared {
@@ -386,7 +389,7 @@ extension HostMachine {
     if fitness.mayServe, let request = waiting.popFirst(isFresh: fitness.isFresh) {
       steps.append(.start(request: request, connection: connection, wasIdle: false))
       limitWaits(now: now, &steps)
-      // A new connection may have shown that requests do not share one.
+      // The new connection may have shown that requests cannot share one.
       return dialForWaiting(now: now, &steps)
     }
     running -= 1
@@ -396,7 +399,7 @@ extension HostMachine {
     } else {
       steps.append(.close(connection))
     }
-    // Those that wait want a fresh one.
+    // The remaining queued requests need a fresh connection.
     dialForWaiting(now: now, &steps)
   }
 
@@ -447,8 +450,8 @@ extension HostMachine {
     if session.open == 0 { steps.append(.close(connection)) } else { retired.append(session) }
   }
 
-  /// Closes connections that no request uses or waits for, such as one that opens after its request was served on
-  /// another.
+  /// Retires HTTP/2 connections without streams if no request waits, such as one that opens after its request was
+  /// served on another connection.
   private mutating func closeUnwanted(_ steps: inout [Step]) {
     guard waiting.isEmpty else { return }
     for session in sessions where session.open == 0 { retire(session.id, &steps) }

@@ -6,13 +6,13 @@
 final class HostPartition {
   let options: SharedOptions
   let isDefault: Bool
-  // Unchecked because the loop has the partition alone, and a look-up calls nothing that comes back.
+  // Unchecked because only the loop's thread uses the partition, and no look-up calls back into it.
   @exclusivity(unchecked) private(set) var hosts: [HostKey: HostPool] = [:]
-  /// The hosts by their targets, which requests may spell in several ways.
+  /// The hosts by their targets: requests may spell the same target in several ways.
   private var targets: [Target: HostPool] = [:]
-  /// The proxies that requests of many hosts share, by the keys of their routes.
+  /// The proxies, which requests of many hosts share, by the keys of their routes.
   private(set) var proxies: [String: HostPool] = [:]
-  /// A crawler meets thousands of hosts.
+  /// The rule for dropping unused hosts. It spares many, because a crawler connects to thousands of hosts.
   private(set) var cleanup = CleanupRule(spare: 1_024)
 
   private struct Target: Hashable {
@@ -27,7 +27,7 @@ final class HostPartition {
 
   var isUnused: Bool { hosts.values.allSatisfy(\.isUnused) }
 
-  /// Returns the host of a key if it is known by another key.
+  /// Returns the host of a target that is known by another spelling, and adds the key for it; `nil` if there is none.
   func host(spelled key: HostKey, _ target: TrustTarget) -> HostPool? {
     let host = targets[Target(isTLS: key.isTLS, host: target)]
     if let host { hosts[key] = host }
@@ -40,7 +40,7 @@ final class HostPartition {
     if host.route.proxy != nil { proxies[host.route.key] = host }
   }
 
-  /// Forgets the hosts that nothing uses.
+  /// Drops the hosts that nothing uses.
   func forgetUnused() {
     hosts = hosts.filter { !$0.value.isUnused }
     targets = targets.filter { !$0.value.isUnused }

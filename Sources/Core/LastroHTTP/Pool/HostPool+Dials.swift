@@ -2,15 +2,15 @@
 
 internal import Lastro
 
-/// The connections that are on their way.
+/// Dials of new connections.
 extension HostPool {
-  /// A dial that was begun.
+  /// A dial that was started.
   struct Dial {
     /// The number of the dial in the machine.
     let number: UInt64
     /// The number of the dial in the connector.
     let id: UInt64
-    /// The link that has opened, until the engine's next turn.
+    /// The link, from the time it opens until the engine's next turn.
     var link: (any Link)?
   }
 
@@ -49,7 +49,7 @@ extension HostPool {
     if let link = dial.link { link.close() } else { engine.connector.cancelDial(dial.id) }
   }
 
-  /// Cancels all dials, because no request is left for them.
+  /// Cancels all dials. No request needs them any more.
   func cancelDials() {
     let cancelled = dials
     dials = []
@@ -65,7 +65,7 @@ extension HostPool {
   func dialFailed(_ id: UInt64, _ error: TransportError) { engine.noteEvent { [self] in failed(id, error) } }
 
   private func opened(_ id: UInt64) {
-    // If the dial was cancelled meanwhile, its link is closed.
+    // If the dial was cancelled in the meantime, its link is closed already.
     guard let index = dials.firstIndex(where: { $0.id == id }), let link = dials[index].link else { return }
     let number = dials.remove(at: index).number
     let connection = HTTPConnection(link, host: self, now: engine.now)
@@ -88,7 +88,8 @@ extension HostPool {
     release(connection)
   }
 
-  /// A server that speaks before it is asked, or that is gone already.
+  /// Closes the connection to a server that sent bytes before any request, or that has closed the connection already,
+  /// and reports its dial as wasted.
   private func speaksFirst(_ connection: HTTPConnection, _ number: UInt64, _ error: TransportError) {
     connection.close()
     report(error) { tell(.wasted(dial: number)) }

@@ -3,30 +3,31 @@
 internal import Lastro
 internal import LastroWire
 
-/// Requests that go out once again: where nothing was sent of them, or where that does no harm.
+/// Requests that are sent again, because nothing of them was sent or because sending them twice does no harm.
 extension HostPool {
-  /// The most times that a request is sent again after the server said that it had not processed it. A server that
-  /// restarts, or lowers its limit of streams, refuses some requests more than once. The stack's retries, which wait,
-  /// come after that.
+  /// The maximum number of times that a request is sent again after its server said that it had not processed it. A
+  /// server that restarts, or lowers its stream limit, may refuse a request more than once. The retries of the stack,
+  /// which wait between attempts, come after that.
   private static let mostRefusals = 3
 
-  /// Sends a request again, whose connection ended before a byte of an answer came: where it has served before, its
-  /// server may have closed it without having seen this one (RFC 9112 §9.3.1).
+  /// Sends a request again if its reused connection ended before the first byte of a response: the server may have
+  /// closed that connection without having seen the request (RFC 9112 §9.3.1).
   ///
-  /// - Returns: false where that may not be, or could do harm.
+  /// - Returns: false if the connection was new, or if the request may not be sent again.
   func sendAgain(_ exchange: Exchange) -> Bool {
     guard let connection = exchange.connection, connection.isReused, mayResend(exchange) else { return false }
     exchange.rewind()
-    // What closed one idle connection may be about to close the others.
+    // The other idle connections may be about to close for the same reason.
     exchange.wantsFresh = true
     lose(connection)
     enter(exchange, isFront: true)
     return true
   }
 
-  /// The same for a request whose HTTP/2 stream is over.
+  /// Sends a request again after its HTTP/2 stream ended.
   ///
-  /// - Parameter isUnprocessed: whether the server said that it did nothing with it: any method may be sent again.
+  /// - Parameter isUnprocessed: whether the server said that it has not processed the request. A request of any method
+  ///   may be sent again then.
   func sendAgain(_ exchange: Exchange, isUnprocessed: Bool) -> Bool {
     guard isUnprocessed || exchange.isOnReused, mayResend(exchange, isUnprocessed: isUnprocessed) else { return false }
     exchange.rewind()
@@ -34,7 +35,8 @@ extension HostPool {
     return true
   }
 
-  /// Sends a request again whose `Expect` the server did not want (RFC 9110 §10.1.1): nothing of its body has gone out.
+  /// Sends a request again without `Expect: 100-continue`, which the server refused (RFC 9110 §10.1.1), if nothing of
+  /// its body was sent.
   func sendWithoutExpect(_ exchange: Exchange) -> Bool {
     guard exchange.job.resends == 0, exchange.uploadOffset == 0, let connection = exchange.connection else {
       return false
@@ -48,7 +50,7 @@ extension HostPool {
   }
 
   private func mayResend(_ exchange: Exchange, isUnprocessed: Bool = false) -> Bool {
-    // A source that was read from cannot begin again.
+    // A source that was read from cannot start over.
     let job = exchange.job
     guard job.resends < (isUnprocessed ? Self.mostRefusals : 1), job.upload == nil || exchange.uploadOffset == 0 else {
       return false

@@ -6,41 +6,41 @@ internal import LastroWire
 
 /// The exchanges and connections of an engine for one host (scheme, name, port) under one set of options.
 ///
-/// A ``HostMachine`` decides. The pool performs its steps and reports their results to it. Owner: ``HTTPEngine``, which
-/// forgets the pool at its own end. Thread: the loop's.
+/// A ``HostMachine`` makes the decisions. The pool performs its steps and reports their results to it. Owner:
+/// ``HTTPEngine``, which drops the pool when the engine ends. Thread: the loop's.
 final class HostPool: DialOwner {
-  /// The number of times that a request is restarted because its trust rules had changed. Rules do not change so often
-  /// on purpose.
+  /// The maximum number of times that a request is restarted before anything of it was sent, because the trust rules
+  /// had changed or its HTTP/2 connection had ended. Rules do not change this often on purpose.
   static let mostRestarts = 16
 
-  /// Its number in the engine.
+  /// The pool's number in the engine.
   var number: UInt64 = 0
   let key: HostKey
   let target: TrustTarget
   let engine: HTTPEngine
   let options: SharedOptions
   let route: Route
-  /// Its latest answer's head.
-  // Unchecked because the loop's thread alone touches it, and making a head calls nothing that comes back here.
+  /// The memory of the latest response head, which the next one is compared with.
+  // Unchecked because only the loop's thread uses it, and converting a head does not call back into the pool.
   @exclusivity(unchecked) var heads = HeadMemory()
-  /// Whether the server may be asked first if it wants a large body: one that did not answer once is not asked again.
+  /// Whether `Expect: 100-continue` may be sent before a large body: not once the server has ignored or refused it.
   var mayExpect = true
-  // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
+  // Unchecked because only the loop's thread uses it, and writing a head does not call back into the pool.
   @exclusivity(unchecked) var common: CommonFields
 
-  // Unchecked because the loop's thread alone touches it, and the machine calls nothing of ours.
+  // Unchecked because only the loop's thread uses it, and the machine does not call back into the pool.
   @exclusivity(unchecked) private(set) var machine: HostMachine
-  /// Steps that are to be performed, in their order.
+  /// The steps to perform, in order.
   // Unchecked for the same reason.
   @exclusivity(unchecked) private var steps: [HostMachine.Step] = []
   private var isPerforming = false
-  /// The number of waiting requests without a dial, as the engine counts them.
+  /// The number of queued requests that no dial will serve, as last reported to the engine.
   private var queued = 0
-  /// The dials that were begun, the oldest first.
+  /// The current dials, the oldest first.
   var dials: [Dial] = []
-  /// The error of the dial that is being reported.
+  /// The error of the dial whose failure is being reported.
   var dialError: TransportError?
-  /// The connections of HTTP/2, those included that take no more requests.
+  /// The HTTP/2 connections, including those that accept no more requests.
   private var multiplexers: [HTTP2Multiplexer] = []
   /// Whether the engine will report ``HostMachine/Event/serviceDue`` in this turn.
   var isAwaitingService = false
@@ -54,7 +54,7 @@ final class HostPool: DialOwner {
     let settings = engine.settings, messages = settings.messages
     common = CommonFields(
       userAgent: messages.userAgent, sendsAccept: messages.sendsAccept, decompresses: messages.decompresses)
-    // No proxy is known beforehand to speak HTTP/2.
+    // It is not known beforehand whether a proxy speaks HTTP/2.
     let mayBeHTTP2 = route.proxy == nil && settings.offersHTTP2
     machine = HostMachine(
       .init(
@@ -74,8 +74,8 @@ final class HostPool: DialOwner {
 
   // MARK: Events and steps
 
-  /// Reports what happened, and performs the steps that follow. Where it is called from within a step, they are
-  /// performed after that.
+  /// Reports an event to the machine, and performs the steps that follow. When called from within a step, it performs
+  /// them after that step.
   func tell(_ event: HostMachine.Event) {
     machine.handle(event, now: engine.now, &steps)
     countQueued()
@@ -120,13 +120,13 @@ final class HostPool: DialOwner {
 
   // MARK: Requests
 
-  /// Runs a request, or has it wait.
+  /// Passes a request to the machine, which runs or queues it.
   func enter(_ exchange: Exchange, isFront: Bool = false) {
     tell(.arrived(exchange.entry, isFront: isFront))
     if exchange.state == .waiting { engine.noteExpiry(of: exchange) }
   }
 
-  /// Returns an exchange that waits, unless it has ended since the machine decided.
+  /// Returns an exchange that is waiting; `nil` if it has ended since the machine decided.
   private func waiting(_ request: UInt64) -> Exchange? {
     engine.exchange(request).flatMap { $0.state == .waiting ? $0 : nil }
   }
@@ -134,7 +134,7 @@ final class HostPool: DialOwner {
   private func start(_ request: UInt64, _ number: UInt64, wasIdle: Bool) {
     let exchange = waiting(request)
     guard let connection = engine.connection(number), let session = connection.session as? HTTP1Session else {
-      // It closed since the machine decided.
+      // The connection was closed after the machine decided.
       tell(.lost(number))
       if let exchange { enter(exchange, isFront: true) }
       return
@@ -157,7 +157,7 @@ final class HostPool: DialOwner {
 
   private func open(_ request: UInt64, _ number: UInt64) {
     let exchange = waiting(request)
-    // Where it closed since the machine decided, that was reported.
+    // If the connection was closed after the machine decided, that was reported already.
     guard let multiplexer = multiplexers.first(where: { $0.connection.number == number }) else {
       if let exchange { waitAgain(exchange) }
       return
@@ -179,28 +179,28 @@ final class HostPool: DialOwner {
     }
   }
 
-  /// Has a request begin on another connection, of which nothing was sent on this one.
+  /// Closes the connection of a request of which nothing was sent, and restarts the request on another one.
   func restartElsewhere(_ exchange: Exchange) {
     exchange.connection.map(lose)
     exchange.rewind()
     restart(exchange, orFail: .unsteadyTrust)
   }
 
-  /// Has a request wait again of which nothing was sent.
+  /// Requeues a request of which nothing was sent.
   ///
-  /// - Parameter error: the reason for which it fails where that was so again and again.
+  /// - Parameter error: the error to fail with after too many restarts.
   func restart(_ exchange: Exchange, orFail error: TransportError) {
     guard exchange.job.noteRestart() <= Self.mostRestarts else { return engine.end(exchange, error) }
     waitAgain(exchange)
   }
 
-  /// Has a request wait again, in front of the others.
+  /// Requeues a request, in front of the others.
   func waitAgain(_ exchange: Exchange) {
     tell(.returned(exchange.entry))
     engine.noteExpiry(of: exchange)
   }
 
-  /// The link of an exchange is the caller's from here on.
+  /// Answers an exchange with its link as a stream, which the caller owns from here on.
   func handedOver(_ exchange: Exchange, _ stream: any ByteStream) {
     let facts = exchange.facts()
     exchange.noteOver()
@@ -210,8 +210,8 @@ final class HostPool: DialOwner {
 
   /// Ends an exchange, frees its connection, and answers its job.
   ///
-  /// The connection may begin its next exchange before this returns. The answer comes last, because the caller wakes at
-  /// the end of the turn only, and what it sends next then finds the connection free.
+  /// The connection may begin its next exchange before this function returns. The answer comes last, because the caller
+  /// wakes only at the end of the turn, and its next request then finds the connection free.
   func conclude(_ exchange: Exchange, _ failure: TransportError?) {
     let wasWaiting = exchange.state == .waiting
     let facts = exchange.facts()
@@ -222,7 +222,7 @@ final class HostPool: DialOwner {
     engine.answer(exchange, failure, facts: facts)
   }
 
-  /// Serves requests that wait: something came free in this turn.
+  /// Serves queued requests after capacity may have become free in this turn.
   func serve() {
     isAwaitingService = false
     tell(.serviceDue)
@@ -230,12 +230,12 @@ final class HostPool: DialOwner {
 
   // MARK: Connections of HTTP/1.1
 
-  /// Nothing uses a connection any more.
+  /// Reports a connection as free: it is new, or its last request has ended.
   func release(_ connection: HTTPConnection) {
     let now = engine.now
     connection.noteFree(now: now)
     var isFit = !connection.isClosed && now < connection.fitUntil && !engine.isTooOld(connection)
-    // What came behind the answer is no answer to the next request.
+    // Bytes after the response cannot be the response to the next request, so the connection is not reused.
     if isFit, !connection.isReadEmpty, machine.hasWaiting, connection.hasUnsolicitedInput(isHeard: false) {
       isFit = false
     }
@@ -248,21 +248,23 @@ final class HostPool: DialOwner {
           mayIdle: isFit && engine.keepsIdle)))
   }
 
-  /// Closes a connection that a request had, and that can carry no other.
+  /// Closes a connection that was in use, and that cannot carry another request.
   func lose(_ connection: HTTPConnection) {
     connection.close()
     tell(.lost(connection.number))
   }
 
-  /// Closes a connection that no request uses.
+  /// Closes an idle connection.
   func closeIdle(_ connection: HTTPConnection) { tell(.idleClosed(connection.number)) }
 
   // MARK: Connections of HTTP/2
 
-  /// Learns from a new link, and returns whether it speaks HTTP/2.
+  /// Records the protocol of a new link, and returns whether it is HTTP/2.
   func speaksHTTP2(_ facts: LinkFacts) -> Bool { machine.learn(facts.applicationProtocol) }
 
-  /// - Throws: the reason why the server is asked for nothing.
+  /// Creates and starts the HTTP/2 session of a new connection.
+  ///
+  /// - Throws: the reason why the connection cannot carry requests. It is closed then.
   func addMultiplexer(over connection: HTTPConnection) throws(TransportError) -> HTTP2Multiplexer {
     let multiplexer: HTTP2Multiplexer
     do throws(HTTP2Violation) {
@@ -283,13 +285,13 @@ final class HostPool: DialOwner {
     throw error
   }
 
-  /// A connection of HTTP/2 is over, and its streams with it.
+  /// Removes an HTTP/2 connection that has ended with all its streams.
   func ended(_ multiplexer: HTTP2Multiplexer) {
     multiplexers.removeAll { $0 === multiplexer }
     tell(.ended(multiplexer.connection.number))
   }
 
-  /// Whether it has connections of HTTP/2, which have limits in time of their own.
+  /// Whether the pool has HTTP/2 connections, which have time limits of their own.
   var hasHTTP2: Bool { !multiplexers.isEmpty }
 
   func tick(now: Int64) {
@@ -298,7 +300,7 @@ final class HostPool: DialOwner {
 
   // MARK: The end
 
-  /// Keeps no connection from here on that no request uses.
+  /// Stops keeping idle connections.
   func stopKeeping() { machine.stopKeeping() }
 
   func tearDown() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The connections that no request uses, of all hosts, in the order in which they fell idle: the one that has been so
-/// for longest is found without a look at the others. One that was taken meanwhile is not searched for: it is passed
-/// over when its turn comes, or let go when such are the greater part.
+/// The idle connections of all hosts, in the order in which they became idle, so that the one idle longest is found
+/// without a search. A connection that was taken in the meantime leaves a stale entry. Such entries are skipped when
+/// their turn comes, and removed when they outnumber the others.
 struct IdleQueue {
   private static let leastToTidy = 64
 
-  /// By their numbers, so that nothing is kept alive. A connection falls idle again and again, and has a turn for each
-  /// time.
+  /// An entry refers to a connection by number, so that it does not keep it alive. A connection gets a new turn each
+  /// time it becomes idle.
   private struct Entry {
     let number: UInt64
     let turn: UInt64
@@ -19,10 +19,10 @@ struct IdleQueue {
   /// The number of idle connections.
   private(set) var count = 0
 
-  /// Entries kept, useless ones too.
+  /// The number of stored entries, including stale ones.
   var stored: Int { entries.count }
 
-  /// A connection has fallen idle. Gives its turn.
+  /// Appends a connection that became idle, and returns its turn.
   mutating func append(_ number: UInt64) -> UInt64 {
     count += 1
     lastTurn += 1
@@ -32,21 +32,21 @@ struct IdleQueue {
 
   /// Notes that a connection is no longer idle.
   ///
-  /// - Parameter turn: which turn a connection has by now; `nil` where it is not idle.
+  /// - Parameter turn: returns the current turn of a connection; `nil` if it is not idle.
   mutating func noteGone(_ turn: (UInt64) -> UInt64?) {
     count -= 1
     if count == 0 {
       entries.removeAll(keepingCapacity: entries.count <= Self.leastToTidy)
       next = 0
     } else if entries.count > 2 * count + Self.leastToTidy {
-      // Tidied in place, because this happens often.
+      // Stale entries are removed in place, because this happens often.
       entries.removeSubrange(..<next)
       entries.removeAll { turn($0.number) != $0.turn }
       next = 0
     }
   }
 
-  /// The number of the one that has been idle for longest.
+  /// Returns the number of the connection that has been idle longest; `nil` if there is none.
   mutating func first(_ turn: (UInt64) -> UInt64?) -> UInt64? {
     while next < entries.count {
       let entry = entries[next]

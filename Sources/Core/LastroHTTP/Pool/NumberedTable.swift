@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Objects by numbers, of which none is given out twice. A look-up costs no hash.
+/// A table of objects by number. No number is given out twice, and a look-up needs no hashing.
 struct NumberedTable<Element: AnyObject> {
-  /// The lower part of a number is the place of its object, and places are given out again.
+  /// The number of low bits of a number that hold the object's index in the table. Indexes are reused.
   private static var placeBits: UInt64 { 24 }
 
   private var numbers: [UInt64] = []
@@ -13,7 +13,7 @@ struct NumberedTable<Element: AnyObject> {
   var count: Int { elements.count - free.count }
   var isEmpty: Bool { count == 0 }
 
-  /// The objects in the order of their places.
+  /// The objects in the order of their indexes.
   var all: [Element] { elements.compactMap(\.self) }
 
   subscript(number: UInt64) -> Element? {
@@ -36,7 +36,7 @@ struct NumberedTable<Element: AnyObject> {
     return number
   }
 
-  /// Takes an object out, and returns it.
+  /// Removes an object, and returns it; `nil` if the number is unknown.
   @discardableResult
   mutating func remove(_ number: UInt64) -> Element? {
     guard let element = self[number] else { return nil }

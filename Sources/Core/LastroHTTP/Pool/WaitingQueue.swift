@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Requests that wait for a connection, in the order in which they will be served.
+/// The requests that wait for a connection, in the order in which they will be served.
 struct WaitingQueue: Hashable {
   struct Entry: Hashable {
     let request: UInt64
-    /// Whether a connection that has served another request will not do.
+    /// Whether the request needs a connection that has served no other request.
     let wantsFresh: Bool
     let enteredAt: Int64
-    /// The longest time for which it waits for a dial; `nil` for no limit.
+    /// The maximum time that the request waits for a dial; `nil` for no limit.
     let dialLimit: Duration?
-    /// The time at which the dial began that it waits for; `nil` while it waits for another request's end.
+    /// The time at which the wait for a dial began; `nil` while no dial will serve the request.
     fileprivate(set) var dialBeganAt: Int64?
 
     init(_ request: UInt64, wantsFresh: Bool = false, enteredAt: Int64, dialLimit: Duration? = nil) {
@@ -19,7 +19,7 @@ struct WaitingQueue: Hashable {
       self.dialLimit = dialLimit
     }
 
-    /// Whether its wait for a dial is over.
+    /// Returns whether the maximum wait for a dial has passed.
     func isLate(now: Int64) -> Bool {
       guard let dialBeganAt, let dialLimit else { return false }
       return now >= dialBeganAt.adding(dialLimit)
@@ -28,17 +28,17 @@ struct WaitingQueue: Hashable {
 
   private static let leastToTidy = 64
 
-  /// Requests that are gone leave a hole.
+  /// The entries; a removed request leaves `nil` behind.
   private var entries: [Entry?] = []
   private var next = 0
-  /// The position of the first entry; positions do not change while entries lie in front.
+  /// The position of the first element. Positions change only when the entries are compacted.
   private var base = 0
   private var positions: [UInt64: Int] = [:]
 
   var count: Int { positions.count }
   var isEmpty: Bool { positions.isEmpty }
 
-  /// Whether a request waits.
+  /// Returns whether a request is in the queue.
   func contains(_ request: UInt64) -> Bool { positions[request] != nil }
 
   mutating func append(_ entry: Entry) {
@@ -57,9 +57,9 @@ struct WaitingQueue: Hashable {
     positions[entry.request] = base + next
   }
 
-  /// Takes a request out, at whichever place it waits.
+  /// Removes a request from anywhere in the queue.
   ///
-  /// - Returns: false where it does not wait.
+  /// - Returns: false if the request is not in the queue.
   mutating func remove(_ request: UInt64) -> Bool {
     guard let position = positions.removeValue(forKey: request) else { return false }
     entries[position - base] = nil
@@ -67,11 +67,11 @@ struct WaitingQueue: Hashable {
     return true
   }
 
-  /// Takes the first out that a connection may serve.
+  /// Removes and returns the first request that a connection may serve; `nil` if there is none.
   ///
-  /// - Parameter isFresh: whether the connection has served none yet.
+  /// - Parameter isFresh: whether the connection has served no request yet.
   mutating func popFirst(isFresh: Bool = true) -> UInt64? {
-    // Few want a fresh one, and they are in front.
+    // This is a short search: few requests need a fresh connection, and they are in front.
     for index in entries.indices[next...] {
       guard let entry = entries[index], isFresh || !entry.wantsFresh else { continue }
       _ = remove(entry.request)
@@ -80,13 +80,13 @@ struct WaitingQueue: Hashable {
     return nil
   }
 
-  /// Returns the entry behind as many that wait as these.
+  /// Returns the first entry after `skipped` others.
   func entry(behind skipped: Int) -> Entry? { waiting.dropFirst(skipped).first { _ in true } }
 
-  /// The entries in their order.
+  /// The queued entries, in order.
   var waiting: some Sequence<Entry> { entries[next...].lazy.compactMap { $0 } }
 
-  /// Notes that the dial began which the first of them wait for, and returns those that did not wait for one before.
+  /// Starts the wait for a dial of the first `limit` requests, and returns those that had not waited for one before.
   mutating func beginWaits(ofFirst limit: Int, now: Int64) -> [UInt64] {
     var begun: [UInt64] = []
     var left = limit
@@ -100,7 +100,8 @@ struct WaitingQueue: Hashable {
     return begun
   }
 
-  /// Notes that a request waits for the dial under way. False: it did before.
+  /// Starts the wait of a request for the current dial; returns false if the request is not queued or already waits for
+  /// one.
   mutating func beginWait(of request: UInt64, now: Int64) -> Bool {
     guard let position = positions[request], entries[position - base]?.dialBeganAt == nil else { return false }
     entries[position - base]?.dialBeganAt = now

@@ -74,7 +74,7 @@ package struct GeminiHeaderMachine: Sendable {
 
   /// Consumes bytes up to the end of the header.
   ///
-  /// - Parameter bytes: the received bytes. Those from `consumed` on belong to the body.
+  /// - Parameter bytes: the received bytes. Bytes from `consumed` on belong to the body.
   /// - Returns: the header once it is complete, and the number of bytes consumed.
   /// - Throws: ``GeminiHeaderViolation`` at the first invalid byte. The machine must not be used any more then.
   package mutating func consume(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door to SQLite: what Swift cannot import of it.
+// A C shim for the parts of SQLite that Swift cannot import.
 #ifndef CLASTRO_SQLITE_H
 #define CLASTRO_SQLITE_H
 
 #include <sqlite3.h>
 
-// Binds a copy of the bytes; an empty blob where there are none.
+// Binds a copy of the bytes, or an empty blob if `count` is 0.
 int clastro_sqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count);
-// Binds a copy of the text, whose length is counted.
+// Binds a copy of a text of `count` bytes.
 int clastro_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text, int count);
 
 #endif

@@ -6,7 +6,7 @@ internal import LastroSupport
 /// Records every request on the wire with its response or failure, for an HTTP archive.
 ///
 /// It contains all attempts and redirects of all calls. A failed exchange has status 0 and an `_error`. Secrets are
-/// masked before anything is kept. Of streamed bodies, only the lengths are recorded.
+/// masked before anything is kept. For streamed bodies, only the lengths are recorded.
 ///
 /// ```swift
 /// let recorder = HARRecorder()

@@ -119,7 +119,8 @@ enum RateLimitFields {
 }
 
 extension ServerQuota {
-  /// The number of requests per second. Of several quotas, the one with the least applies.
+  /// The number of requests per second that the quota leaves. If a server sends several quotas, the one with the least
+  /// applies.
   fileprivate var room: Double { Double(left) / max(reset.inSeconds, 1) }
 }
 

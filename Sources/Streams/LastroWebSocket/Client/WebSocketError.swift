@@ -13,8 +13,8 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     case handshake(HTTPFetchError<any Error>)
     /// A value is invalid; nothing was sent.
     case invalidArgument
-    /// The socket is closed or closing; the associated value has the result if it is known. Of a message that was
-    /// already queued when the closing began, a part may have been sent; of a later message, nothing was.
+    /// The socket is closed or closing; the associated value has the result if it is known. A message that was already
+    /// queued when the closing began may have been sent in part. A later message was not sent at all.
     case closed(WebSocketClose?)
     /// The connection ended without a Close frame, or can no longer send. In the second case data from the server is
     /// still read, and the socket may still be closed by its Close frame.

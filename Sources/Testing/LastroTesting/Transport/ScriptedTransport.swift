@@ -17,9 +17,9 @@ internal import LastroSupport
 /// `script_mismatch`.
 ///
 /// Steps that wait, and the handler, are abandoned when the request's deadline passes: stage `timeout`, with the
-/// deadline's code, as for any transport. Of the other time limits, ``Step/hang`` applies the idle timeout; nothing is
-/// connected. The clock is that of the first stack that is created with the transport, unless ``init(_:time:handler:)``
-/// gets another.
+/// deadline's code, as for any transport. ``Step/hang`` also applies the idle timeout. The connect timeout never
+/// applies, because nothing is connected. The clock is that of the first stack that is created with the transport,
+/// unless ``init(_:time:handler:)`` gets another.
 ///
 /// The code under test may hide such a failure, for example by a retry. ``verify()`` reports it:
 ///

@@ -95,7 +95,7 @@ package struct HTTP2FloodGuard: Sendable {
     }
   }
 
-  // MARK: what we send, and progress
+  // MARK: sent frames, and progress
 
   /// Records that a DATA frame was sent.
   mutating func sentData(_ count: Int) {

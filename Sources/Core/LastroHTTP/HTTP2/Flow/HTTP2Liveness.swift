@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when a PING asks whether the server is alive, and what follows when it is not answered.
+/// Decides when to check with a PING whether the server is alive, and what to do if the PING is not answered.
 ///
-/// Any byte from the server is an answer. A PING that waits behind bytes of our own has not asked anything yet: while
-/// those bytes move, the server's time to answer does not begin. An unanswered PING that was delivered keeps new
-/// requests away from the connection and ends none, because the server may only be busy: each request has limits of its
-/// own. A connection over which nothing can be delivered is dead.
+/// Any byte from the server counts as an answer. The time to answer does not begin while a PING waits behind other
+/// output that is still moving. If a PING was delivered but not answered, the connection gets no new requests. Its
+/// current requests continue, because the server may only be busy, and each request has limits of its own. A connection
+/// on which nothing can be delivered is dead.
 package struct HTTP2Liveness: Sendable {
   package struct Limits: Sendable {
     /// The silence after which a PING accompanies the next request. Default 10 s.
@@ -18,19 +18,19 @@ package struct HTTP2Liveness: Sendable {
     package init() {}
   }
 
-  /// The state of the bytes that were written so far, the PING among them.
+  /// The delivery state of the bytes that were written so far, including the PING.
   package enum Output: Sendable, CaseIterable {
-    /// All of them have left: the peer's kernel has acknowledged them, or where no kernel can be asked, the write has
-    /// completed.
+    /// All bytes were delivered: the peer's kernel has acknowledged them, or, where no kernel can be asked, the write
+    /// has completed.
     case delivered
-    /// Some are left, and fewer than when the owner looked last.
+    /// Some bytes are left, but fewer than at the owner's last look.
     case moving
-    /// Some are left, and none have moved since the owner looked last.
+    /// Some bytes are left, and none have moved since the owner's last look.
     case stuck
   }
 
   package enum Step: Equatable, Sendable {
-    /// No new requests go out on the connection. Those that run on it continue.
+    /// The connection gets no new requests. Its current requests continue.
     case unhealthy
     case dead
   }

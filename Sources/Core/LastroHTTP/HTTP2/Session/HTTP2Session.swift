@@ -231,7 +231,7 @@ package final class HTTP2Session {
     return pings
   }
 
-  // MARK: what may be opened
+  // MARK: stream capacity
 
   /// The number of requests that may be opened now: the limit of server and configuration, less the open streams. It
   /// remains 0 after a GOAWAY, after the connection became unhealthy or ended, and after 2²⁹ streams.

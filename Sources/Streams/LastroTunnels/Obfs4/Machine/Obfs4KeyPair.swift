@@ -2,8 +2,9 @@
 
 /// A key pair for one handshake. Its public key is sent as 32 bytes that look random.
 ///
-/// The public key is not a plain X25519 key. Those all lie in one of eight subgroups, which an observer could detect
-/// after a few handshakes. Therefore a point of low order is added; the key agreement cancels it out.
+/// The public key is not a plain X25519 key. Plain keys all lie in the subgroup of prime order, one of eight cosets. An
+/// observer could detect that after a few handshakes. Therefore a point of low order is added; the key agreement
+/// cancels it out.
 package struct Obfs4KeyPair: Sendable {
   package let secret: [UInt8]
   package let publicKey: [UInt8]
