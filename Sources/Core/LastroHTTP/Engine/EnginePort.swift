@@ -18,7 +18,7 @@ package final class EnginePort: Sendable {
   let engine: EngineReference
   private let options: SharedOptions
 
-  /// Creates the handle of an engine that is opened on the loop, by ``open(on:_:)`` or by the loop's preparation.
+  /// Creates the handle of an engine that is opened on the loop, by `open(on:_:options:_:)` or by the loop's preparation.
   ///
   /// - Parameter options: the options of requests that have none of their own.
   package init(on loop: EventLoop, _ settings: EngineSettings, options: SharedOptions, _ engine: EngineReference) {
