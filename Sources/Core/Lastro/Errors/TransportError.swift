@@ -122,14 +122,12 @@ extension HeadViolation {
       switch kind {
       case .headTooLarge, .tooManyFields: (.limit, .headTooLarge)
       case .tooManyInterimResponses: (.limit, .tooManyInterimResponses)
-      case .bodyTooLarge: (.limit, .bodyTooLarge)
       case .endsInHead: (.response, .connectionLost)
       case .endsInBody: (.response, .truncatedBody)
       default: (.response, .malformedResponse)
       }
     let hint =
       switch kind {
-      case .bodyTooLarge: "raise maximumBodyBytes, or stream the body"
       case .headTooLarge, .tooManyFields: "raise maximumHeadBytes or maximumHeaderFields if the server is trusted"
       case .tooManyInterimResponses: "raise maximumInterimResponses if the server is trusted"
       case .endsInHead, .endsInBody: TransportError.cutHint

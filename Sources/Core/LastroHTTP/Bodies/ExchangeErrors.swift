@@ -5,11 +5,19 @@ internal import LastroWire
 
 /// Failures that do not depend on the version of HTTP.
 extension TransportError {
-  package static func bodyTooLarge(_ limit: Int) -> TransportError { HeadViolation.bodyTooLarge(limit).transportError }
+  package static func bodyTooLarge(_ limit: Int) -> TransportError {
+    bodyTooLarge("the body exceeds \(limit.counted("byte"))")
+  }
 
   /// - Parameter announced: the length of the body that the head announces.
   package static func bodyTooLarge(_ limit: Int, announced: Int64) -> TransportError {
-    HeadViolation.bodyTooLarge(limit, announced: announced).transportError
+    bodyTooLarge("the server announces a body of \(announced.counted("byte")), and at most \(limit) are taken")
+  }
+
+  private static func bodyTooLarge(_ message: String) -> TransportError {
+    TransportError(
+      stage: .limit, code: .bodyTooLarge, message: message, hint: "raise maximumBodyBytes, or stream the body",
+      requestSent: true)
   }
 
   package static func decompressionBomb(ratio: Int, delivered: Int64) -> TransportError {

@@ -217,9 +217,9 @@ extension HTTP1Session {
     switch failure.kind {
     case .lostBeforeFirstByte where connection.isReused && exchange.requestSent: error = .closedAfterSending
     case .lostBeforeFirstByte, .lostInHead:
-      error = isReset ? .resetBeforeAnswer : failure.transportError()
-    case .truncated: error = isReset ? .resetInBody : failure.transportError()
-    case .answer, .body, .source: error = failure.transportError()
+      error = isReset ? .resetBeforeAnswer : failure.transportError
+    case .truncated: error = isReset ? .resetInBody : failure.transportError
+    case .answer, .body: error = failure.transportError
     }
     error.requestSent = exchange.requestSent
     return error
@@ -268,7 +268,7 @@ extension HTTP1Session {
       fail(exchange, error)
       return true
     }
-    if timer == .drain || machine.connection != .inUse { exchange.finish() } else { pump(exchange) }
+    if machine.connection != .inUse { exchange.finish() } else { pump(exchange) }
     return true
   }
 

@@ -5,9 +5,7 @@ package import LastroWire
 
 extension HTTP1Failure {
   /// Returns the failure as the error that the pipeline reports.
-  ///
-  /// - Parameter source: the error that the source of the body threw. Default none.
-  package func transportError(source: TransportError? = nil) -> TransportError {
+  package var transportError: TransportError {
     var error =
       switch kind {
       case .lostBeforeFirstByte: HeadViolation.endsInHead.transportError
@@ -16,7 +14,6 @@ extension HTTP1Failure {
       case .truncated: HeadViolation.endsInBody.transportError
       case .answer(let violation): violation.transportError
       case .body(let violation): violation.transportError
-      case .source: source ?? .refused(.invalidBody, "the body's source failed", hint: "look at what the source threw")
       }
     error.requestSent = requestSent
     return error

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The limits of one response. The same limits apply to every HTTP/1.1 client here.
+/// The limits of one response head and of the trailers. The same limits apply to every HTTP/1.1 client here.
 package struct ExchangeLimits: Sendable, Equatable {
   /// The maximum size of one head in bytes, of an interim response too, and of the trailer section. Default 256 KiB.
   package var headBytes: Int
@@ -9,16 +9,10 @@ package struct ExchangeLimits: Sendable, Equatable {
   /// The number of interim (1xx) responses that a server may send at once without progress: ``InterimBudget``.
   /// Default 32.
   package var interimResponses: Int
-  /// The maximum size of the body in bytes, without chunk framing. Default `nil`: no limit; the caller counts the
-  /// bytes.
-  package var bodyBytes: Int?
 
-  package init(
-    headBytes: Int = 256 * 1024, fields: Int = 500, interimResponses: Int = 32, bodyBytes: Int? = nil
-  ) {
+  package init(headBytes: Int = 256 * 1024, fields: Int = 500, interimResponses: Int = 32) {
     self.headBytes = headBytes
     self.fields = fields
     self.interimResponses = interimResponses
-    self.bodyBytes = bodyBytes
   }
 }

@@ -2,9 +2,6 @@
 
 /// Events for the half that receives the response.
 extension HTTP1Exchange {
-  /// The maximum number of body bytes to read and discard in order to reuse the connection.
-  private static let maximumDrainedBytes = 65_536
-
   /// Reads from `position` on. Bytes that arrive before the request has started are not parsed: no request has asked
   /// for them.
   ///
@@ -74,16 +71,6 @@ extension HTTP1Exchange {
     }
     if connection == .inUse || connection == .reusable { connection = .toClose }
     return ended
-  }
-
-  /// Records that the reader of the body has left. If the rest of the body is known to be small, it is read and
-  /// discarded within the time of ``timer``; otherwise the connection has to be closed.
-  package mutating func readerLeft() {
-    guard connection == .inUse, reading != .complete else { return }
-    guard reading == .body, writing == .sent, !asksToClose, let rest = reader.remainingBodyBytes,
-      rest <= Self.maximumDrainedBytes
-    else { return cancelled() }
-    isDraining = true
   }
 
   private var ended: Event {

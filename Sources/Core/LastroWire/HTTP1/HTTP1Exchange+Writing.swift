@@ -61,17 +61,6 @@ extension HTTP1Exchange {
     }
   }
 
-  /// Records that the source has failed, so that the request cannot be completed.
-  ///
-  /// - Throws: ``HTTP1Failure`` of kind `source`, unless the body is no longer wanted.
-  package mutating func sourceFailed() throws(HTTP1Failure) {
-    guard connection == .inUse else { return }
-    switch writing {
-    case .head, .awaitContinue, .body: try giveUp(.source)
-    case .flushing, .sent, .stopped, .broken: return
-    }
-  }
-
   /// Abandons a request that cannot be completed. If the response is already complete, the only effect is that the
   /// connection is closed.
   private mutating func giveUp(_ kind: HTTP1Failure.Kind) throws(HTTP1Failure) {
@@ -100,13 +89,7 @@ extension HTTP1Exchange {
     case .grace:
       if reading == .complete { return connection = .toClose }
       throw fail(lost)
-    case .drain: connection = .toClose
     case nil: break
     }
-  }
-
-  /// Records that the caller no longer wants the response. The connection is closed unless nothing has been sent.
-  package mutating func cancelled() {
-    if connection == .inUse { connection = writing == .head ? .reusable : .toClose }
   }
 }

@@ -46,7 +46,7 @@
 ///         rest = rest.dropFirst(piece.count)
 ///       }
 ///     case .end(let trailers): if let last = try exchange.sourceEnded(trailers) { queue(last) }
-///     case .failed: try exchange.sourceFailed()
+///     case .failed: …  // close the connection
 ///     }
 ///   case .flushing: …  // when the queue is empty, also if it was all along: exchange.wroteAll()
 ///   case .awaitContinue: …  // as .flushing, once; then wait for what comes, or the timer
@@ -109,8 +109,6 @@ package struct HTTP1Exchange: Sendable {
     /// after the response is complete: 1 s. The shell restarts the timer while the connection accepts bytes, and while
     /// the source has none.
     case grace
-    /// The wait for the rest of a response whose reader has left: 100 ms.
-    case drain
 
     /// Returns the duration of the wait.
     ///
@@ -119,7 +117,6 @@ package struct HTTP1Exchange: Sendable {
       switch self {
       case .awaitContinue: limit.map { min(.seconds(1), $0 / 10) } ?? .seconds(1)
       case .grace: .seconds(1)
-      case .drain: .milliseconds(100)
       }
     }
   }
@@ -152,7 +149,6 @@ package struct HTTP1Exchange: Sendable {
   package internal(set) var requestSent = false
   /// Whether the head has been sent, so that the wait for 100 (Continue) begins.
   @usableFromInline var isHeadOut = false
-  @usableFromInline var isDraining = false
   /// The final status; 0 before it is known.
   package internal(set) var status = 0
   /// Whether the wait for 100 (Continue) timed out. The next request to this server need not wait.
@@ -182,7 +178,6 @@ package struct HTTP1Exchange: Sendable {
   // Inlinable because callers would otherwise copy the whole machine to read it.
   @inlinable package var timer: Timer? {
     guard connection == .inUse else { return nil }
-    if isDraining { return .drain }
     switch writing {
     case .awaitContinue: return isHeadOut ? .awaitContinue : nil
     case .broken: return reading == .waiting || reading == .head ? .grace : nil
@@ -202,13 +197,6 @@ package struct HTTP1Exchange: Sendable {
 
   /// The trailers of the response, once it is complete.
   package var trailers: [ResponseHead.Field] { reader.trailers }
-
-  /// The maximum size of the response's body in bytes. Change it before the body is read. Default: the limit in
-  /// `ExchangeLimits`.
-  package var maximumBodyBytes: Int? {
-    get { reader.maximumBodyBytes }
-    set { reader.maximumBodyBytes = newValue }
-  }
 
   /// Returns the final head for the next exchange with the same server, once. `nil` if it cannot be kept.
   package mutating func takeKnown() -> KnownHead? { reader.takeKnown() }

@@ -14,8 +14,6 @@ package struct HTTP1Failure: Error, Equatable, Sendable {
     case answer(HeadViolation)
     /// The source's body differs from its announced length, or its trailers cannot be sent.
     case body(RequestViolation)
-    /// The source of the body failed. The caller has the error.
-    case source
   }
 
   package let kind: Kind

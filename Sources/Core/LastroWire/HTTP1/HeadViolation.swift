@@ -13,7 +13,6 @@ package struct HeadViolation: Error, Equatable, Sendable {
     case headTooLarge
     case tooManyFields
     case tooManyInterimResponses
-    case bodyTooLarge
     /// The connection ended before the end of the head.
     case endsInHead
     /// The connection ended before the end of the body.

@@ -47,16 +47,6 @@ package struct ResponseBodyMachine {
     if case .untilClose = state { true } else { isDone }
   }
 
-  /// The number of remaining bytes if the head stated the length; `nil` for chunks, and for a body that is delimited by
-  /// the end of the connection.
-  package var remainingBytes: Int64? {
-    switch state {
-    case .bytes(let left): left
-    case .done: 0
-    case .chunks, .untilClose: nil
-    }
-  }
-
   /// The trailers of a chunked body, once it is complete.
   package var trailers: [ResponseHead.Field] { chunks?.trailers ?? [] }
 

@@ -56,10 +56,7 @@ package struct ResponseReader: Sendable {
   private var body = ResponseBodyMachine()
   /// An incomplete line of the head. It contains no line end.
   private var line: [UInt8] = []
-  private var bodyBytes = 0
   private var isPersistent = false
-  /// The maximum size of the body in bytes. Change it before the body is read. Default: `bodyBytes` of the limits.
-  package var maximumBodyBytes: Int?
   /// The number of bytes that were searched for a line end, so that a test can compare it with the bytes received.
   private(set) var searchedBytes = 0
 
@@ -72,7 +69,6 @@ package struct ResponseReader: Sendable {
     self.request = request
     self.limits = limits
     self.latest = latest
-    maximumBodyBytes = limits.bodyBytes
     heads = ResponseHeadMachine(
       maximumHeadBytes: limits.headBytes, maximumFields: limits.fields,
       maximumInterimResponses: limits.interimResponses, request: request)
@@ -104,9 +100,6 @@ package struct ResponseReader: Sendable {
   /// Whether the body is delimited only by the end of the connection, which has not been reported.
   package var endsWithConnection: Bool { stage == .body && body.mayEndHere && !body.isDone }
 
-  /// The number of remaining body bytes, if the head stated the length.
-  package var remainingBodyBytes: Int64? { body.remainingBytes }
-
   /// Returns the final head for the next reader of the same server's responses, once.
   package mutating func takeKnown() -> KnownHead? { heads.takeKnown() }
 
@@ -129,10 +122,7 @@ package struct ResponseReader: Sendable {
   package mutating func sentBody(_ count: Int) { heads.sentBody(count) }
 
   /// Marks bytes of the body as used.
-  package mutating func take(_ count: Int) {
-    bodyBytes += count
-    body.take(count)
-  }
+  package mutating func take(_ count: Int) { body.take(count) }
 
   /// Records that the connection has ended. This completes a response that is delimited by the end of the connection.
   ///
@@ -211,18 +201,12 @@ package struct ResponseReader: Sendable {
   private mutating func readBody(
     _ bytes: UnsafeRawBufferPointer, _ position: inout Int
   ) throws(HeadViolation) -> Event {
-    if let limit = maximumBodyBytes, !body.isDone, let length = framing.contentLength, length > limit {
-      throw .bodyTooLarge(limit, announced: length)
-    }
     let found = try body.findBody(in: bytes, at: &position)
     if body.isDone {
       stage = .ended
       return .end
     }
-    guard found > 0 else { return .needsMore }
-    guard let limit = maximumBodyBytes else { return .body(found) }
-    guard bodyBytes < limit else { throw .bodyTooLarge(limit) }
-    return .body(min(found, limit - bodyBytes))
+    return found > 0 ? .body(found) : .needsMore
   }
 }
 
@@ -234,16 +218,6 @@ extension HeadViolation {
   /// Returns the violation for a version that does not match the connection.
   package static func wrongVersion(_ major: UInt8) -> Self {
     Self(.statusLine, "the response says HTTP/\(major) over an HTTP/1.1 connection")
-  }
-
-  /// Returns the violation for a body of more than `limit` bytes.
-  package static func bodyTooLarge(_ limit: Int) -> Self {
-    Self(.bodyTooLarge, "the body exceeds \(limit.counted("byte"))")
-  }
-
-  /// Returns the violation for a body whose announced length exceeds `limit` bytes.
-  package static func bodyTooLarge(_ limit: Int, announced: Int64) -> Self {
-    Self(.bodyTooLarge, "the server announces a body of \(announced.counted("byte")), and at most \(limit) are taken")
   }
 }
 

@@ -12,28 +12,27 @@ struct HTTP1ExchangeTableTests {
 
   /// The events of the writing half. The request has a body of 10 bytes, of which 4 are provided.
   static let writing = """
-    -               started some all       gave more  end             short failed  broken          timer
-    head/waiting    await   .    .         .    .     .               .     !source broken/waiting+ .
-    await/waiting   .       .    /waiting+ .    .     .               .     !source broken/waiting+ .
-    await/waiting+  .       .    .         .    .     .               .     !source broken          body/waiting
-    await/head      .       .    /head+    .    .     .               .     !source broken/head+    .
-    await/head+     .       .    .         .    .     .               .     !source broken          body/head
-    body/waiting    .       .    .         .    !body flush           !body !source broken/waiting+ .
-    body/head       .       .    .         .    !body flush           !body !source broken/head+    .
-    body/body       .       .    .         .    !body flush           !body !source broken          .
-    body/complete+  .       .    .         .    CLOSE flush           CLOSE CLOSE   CLOSE           CLOSE
-    flush/waiting   .       .    sent      .    .     .               .     .       broken/waiting+ .
-    flush/head      .       .    sent      .    .     .               .     .       broken/head+    .
-    flush/body      .       .    sent      .    .     .               .     .       broken          .
-    flush/complete+ .       .    REUSE     .    .     .               .     .       CLOSE           CLOSE
-    sent/waiting    .       .    .         .    .     .               .     .       .               .
-    sent/head       .       .    .         .    .     .               .     .       .               .
-    sent/body       .       .    .         .    .     .               .     .       .               .
-    sent/body*      .       .    .         .    .     .               .     .       .               CLOSE
-    stop/body       .       .    .         .    .     .               .     .       .               .
-    broken/waiting+ .       .    .         .    .     .               .     .       .               !early
-    broken/head+    .       .    .         .    .     .               .     .       .               !head
-    broken/body     .       .    .         .    .     .               .     .       .               .
+    -               started some all       gave more  end             short broken          timer
+    head/waiting    await   .    .         .    .     .               .     broken/waiting+ .
+    await/waiting   .       .    /waiting+ .    .     .               .     broken/waiting+ .
+    await/waiting+  .       .    .         .    .     .               .     broken          body/waiting
+    await/head      .       .    /head+    .    .     .               .     broken/head+    .
+    await/head+     .       .    .         .    .     .               .     broken          body/head
+    body/waiting    .       .    .         .    !body flush           !body broken/waiting+ .
+    body/head       .       .    .         .    !body flush           !body broken/head+    .
+    body/body       .       .    .         .    !body flush           !body broken          .
+    body/complete+  .       .    .         .    CLOSE flush           CLOSE CLOSE           CLOSE
+    flush/waiting   .       .    sent      .    .     .               .     broken/waiting+ .
+    flush/head      .       .    sent      .    .     .               .     broken/head+    .
+    flush/body      .       .    sent      .    .     .               .     broken          .
+    flush/complete+ .       .    REUSE     .    .     .               .     CLOSE           CLOSE
+    sent/waiting    .       .    .         .    .     .               .     .               .
+    sent/head       .       .    .         .    .     .               .     .               .
+    sent/body       .       .    .         .    .     .               .     .               .
+    stop/body       .       .    .         .    .     .               .     .               .
+    broken/waiting+ .       .    .         .    .     .               .     .               !early
+    broken/head+    .       .    .         .    .     .               .     .               !head
+    broken/body     .       .    .         .    .     .               .     .               .
     """
 
   /// The events of response heads: a partial head, 100, 103, 101, 200 and 413 with 3 bytes of body, 204, and an invalid
@@ -56,7 +55,6 @@ struct HTTP1ExchangeTableTests {
     sent/waiting    /head  /head     /head  HAND    /body     REUSE      /body     !answer
     sent/head       -      .         .      HAND    /body     REUSE      /body     !answer
     sent/body       -      -         -      -       -         -          -         -
-    sent/body*      -      -         -      -       -         -          -         -
     stop/body       -      -         -      -       -         -          -         -
     broken/waiting+ /head+ /head+    /head+ !answer /body     CLOSE      /body     !answer
     broken/head+    -      .         .      !answer /body     CLOSE      /body     !answer
@@ -64,30 +62,29 @@ struct HTTP1ExchangeTableTests {
     """
 
   /// The remaining events: the response's body, a byte after the response, a clean and an unclean end of the
-  /// connection, a reader that leaves, cancellation.
+  /// connection.
   static let ends = """
-    -               data rest       extra clean  torn   left   cancel
-    head/waiting    -    -          -     !early !early REUSE  REUSE
-    await/waiting   -    -          -     !early !early CLOSE  CLOSE
-    await/waiting+  -    -          -     !early !early CLOSE  CLOSE
-    await/head      -    -          -     !head  !head  CLOSE  CLOSE
-    await/head+     -    -          -     !head  !head  CLOSE  CLOSE
-    body/waiting    -    -          -     !early !early CLOSE  CLOSE
-    body/head       -    -          -     !head  !head  CLOSE  CLOSE
-    body/body       .    /complete+ -     !cut   !cut   CLOSE  CLOSE
-    body/complete+  -    -          CLOSE CLOSE  CLOSE  .      CLOSE
-    flush/waiting   -    -          -     !early !early CLOSE  CLOSE
-    flush/head      -    -          -     !head  !head  CLOSE  CLOSE
-    flush/body      .    /complete+ -     !cut   !cut   CLOSE  CLOSE
-    flush/complete+ -    -          CLOSE CLOSE  CLOSE  .      CLOSE
-    sent/waiting    -    -          -     !early !early CLOSE  CLOSE
-    sent/head       -    -          -     !head  !head  CLOSE  CLOSE
-    sent/body       .    REUSE      -     !cut   !cut   /body* CLOSE
-    sent/body*      .    REUSE      -     !cut   !cut   .      CLOSE
-    stop/body       .    CLOSE      -     !cut   !cut   CLOSE  CLOSE
-    broken/waiting+ -    -          -     !early !early CLOSE  CLOSE
-    broken/head+    -    -          -     !head  !head  CLOSE  CLOSE
-    broken/body     .    CLOSE      -     !cut   !cut   CLOSE  CLOSE
+    -               data rest       extra clean  torn
+    head/waiting    -    -          -     !early !early
+    await/waiting   -    -          -     !early !early
+    await/waiting+  -    -          -     !early !early
+    await/head      -    -          -     !head  !head
+    await/head+     -    -          -     !head  !head
+    body/waiting    -    -          -     !early !early
+    body/head       -    -          -     !head  !head
+    body/body       .    /complete+ -     !cut   !cut
+    body/complete+  -    -          CLOSE CLOSE  CLOSE
+    flush/waiting   -    -          -     !early !early
+    flush/head      -    -          -     !head  !head
+    flush/body      .    /complete+ -     !cut   !cut
+    flush/complete+ -    -          CLOSE CLOSE  CLOSE
+    sent/waiting    -    -          -     !early !early
+    sent/head       -    -          -     !head  !head
+    sent/body       .    REUSE      -     !cut   !cut
+    stop/body       .    CLOSE      -     !cut   !cut
+    broken/waiting+ -    -          -     !early !early
+    broken/head+    -    -          -     !head  !head
+    broken/body     .    CLOSE      -     !cut   !cut
     """
 
   @Test("every state and every event", arguments: ["writing", "reading", "ends"])
@@ -131,7 +128,7 @@ struct HTTP1ExchangeTableTests {
   @Test("after its end an exchange ignores every event", arguments: ["CLOSE", "REUSE", "HAND"])
   func over(end: String) throws {
     let ends: [String: [ExchangeEvent]] = [
-      "CLOSE": [.started, .cancel], "REUSE": [.started, .end, .all, .empty], "HAND": [.started, .end, .all, .upgrade],
+      "CLOSE": [.started, .empty, .extra], "REUSE": [.started, .end, .all, .empty], "HAND": [.started, .end, .all, .upgrade],
     ]
     var lab = ExchangeLab.at((end, false, try #require(ends[end])))
     #expect(lab.state == end)
@@ -143,12 +140,12 @@ struct HTTP1ExchangeTableTests {
 /// An event of an exchange.
 enum ExchangeEvent: String, CaseIterable {
   // The events of the writing half. The body has 10 bytes, of which 4 are provided before the event.
-  case started, some, all, gave, more, end, short, failed, broken, timer
+  case started, some, all, gave, more, end, short, broken, timer
   // The events of the reading half. All heads except 204 announce a body of 3 bytes; `extra` is a byte after the
   // response.
   case part, continues, hints, upgrade, ok, empty, refuses, noise, data, rest, extra
   // The events that end an exchange.
-  case clean, torn, left, cancel
+  case clean, torn
 }
 
 /// An exchange in a given state, to which a test applies events.
@@ -205,13 +202,10 @@ struct ExchangeLab {
     case .end:
       _ = try exchange.sourceGave(6)
       _ = try exchange.sourceEnded()
-    case .failed: try exchange.sourceFailed()
     case .broken: exchange.writeFailed()
     case .timer: try exchange.timerFired()
     case .clean: _ = try exchange.connectionEnded(cleanly: true)
     case .torn: _ = try exchange.connectionEnded(cleanly: false)
-    case .left: exchange.readerLeft()
-    case .cancel: exchange.cancelled()
     default: break
     }
   }
@@ -234,22 +228,14 @@ struct ExchangeLab {
     }
   }
 
-  /// The state as `writing/reading` while the connection is in use. `+` means that a timer runs, and `*` that this is
-  /// the timer of draining. Otherwise, the fate of the connection.
+  /// The state as `writing/reading` while the connection is in use. `+` means that a timer runs. Otherwise, the
+  /// fate of the connection.
   var state: String {
     switch exchange.connection {
-    case .inUse: "\(Self.name(exchange.writing))/\(exchange.reading)" + timer
+    case .inUse: "\(Self.name(exchange.writing))/\(exchange.reading)" + (exchange.timer == nil ? "" : "+")
     case .reusable: "REUSE"
     case .toClose: "CLOSE"
     case .handedOver: "HAND"
-    }
-  }
-
-  private var timer: String {
-    switch exchange.timer {
-    case nil: ""
-    case .awaitContinue, .grace: "+"
-    case .drain: "*"
     }
   }
 
@@ -270,7 +256,6 @@ struct ExchangeLab {
     case .truncated: "!cut"
     case .answer: "!answer"
     case .body: "!body"
-    case .source: "!source"
     }
   }
 
@@ -285,7 +270,6 @@ struct ExchangeLab {
     ("flush/body", false, [.started, .end, .ok, .data]), ("flush/complete+", false, [.started, .end, .empty]),
     ("sent/waiting", false, [.started, .end, .all]), ("sent/head", false, [.started, .end, .all, .part]),
     ("sent/body", false, [.started, .end, .all, .ok, .data]),
-    ("sent/body*", false, [.started, .end, .all, .ok, .data, .left]),
     ("stop/body", false, [.started, .refuses, .data]),
     ("broken/waiting+", false, [.started, .broken]), ("broken/head+", false, [.started, .part, .broken]),
     ("broken/body", false, [.started, .ok, .data, .broken]),

@@ -168,7 +168,6 @@ struct HTTP1ExchangeTests {
     try refused.read("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\n")
     #expect(refused.exchange.writing == .stopped)
     #expect(try refused.exchange.sourceGave(4) == nil)
-    try refused.exchange.sourceFailed()
     try refused.read("no")
     #expect(refused.exchange.connection == .toClose)
 
@@ -263,23 +262,6 @@ struct HTTP1ExchangeTests {
     #expect(throws: HTTP1Failure.self) { try lab.read("HTTP/1.1 101 Switch\r\n\r\n") }
   }
 
-  @Test("the rest of an answer whose reader left is drained where it is known and small")
-  func drain() throws {
-    for (length, drains) in [(65_536, true), (65_537, false)] {
-      var lab = ExchangeLab(sent())
-      try lab.read("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n")
-      lab.exchange.readerLeft()
-      #expect(lab.exchange.timer == (drains ? .drain : nil))
-      #expect(lab.exchange.connection == (drains ? .inUse : .toClose))
-      try lab.read(String(repeating: "x", count: length))
-      #expect(lab.exchange.connection == (drains ? .reusable : .toClose))
-    }
-    var lab = ExchangeLab(sent())
-    try lab.read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    lab.exchange.readerLeft()
-    #expect(lab.exchange.connection == .toClose, "nothing says how much is to come")
-  }
-
   @Test("trailers both ways")
   func trailers() throws {
     var lab = ExchangeLab(HTTP1Exchange(.chunked))
@@ -294,12 +276,13 @@ struct HTTP1ExchangeTests {
 
   @Test("limits and grammar are the reader's, and its word for them comes through")
   func violations() {
-    var exchange = HTTP1Exchange(.none, limits: ExchangeLimits(bodyBytes: 4))
+    var exchange = HTTP1Exchange(.none, limits: ExchangeLimits(fields: 0))
     exchange.started()
     exchange.wroteAll()
     var lab = ExchangeLab(exchange)
     let failure = #expect(throws: HTTP1Failure.self) { try lab.read(Self.hello) }
-    #expect(failure?.kind == .answer(.bodyTooLarge(4, announced: 5)))
+    guard case .answer(let violation) = failure?.kind else { return Issue.record("\(String(describing: failure))") }
+    #expect(violation.kind == .tooManyFields)
     #expect(lab.exchange.connection == .toClose)
   }
 
@@ -342,7 +325,7 @@ struct HTTP1ExchangeModel {
   let length: Int?
   let expects: Bool
   var hasStarted = false, headIsOut = false, mayGiveBody: Bool, sourceIsDone = false, isOut = false
-  var refused = false, broke = false, drains = false
+  var refused = false, broke = false
   var given = 0
   var answer = Answer.nothing
   var bodyLeft = 0
@@ -361,7 +344,6 @@ struct HTTP1ExchangeModel {
 
   /// The mark of the running timer; empty if no timer runs.
   var waits: String {
-    if drains { return "*" }
     if broke { return answer == .nothing || answer == .begun ? "+" : "" }
     if !isOut, !refused, answer == .whole { return "+" }
     return hasStarted && !mayGiveBody && !refused && headIsOut ? "+" : ""
@@ -406,18 +388,11 @@ struct HTTP1ExchangeModel {
     case .more: return give(11)
     case .end: return give(6) ?? (over == nil ? endSource() : nil)
     case .short: return endSource()
-    case .failed:
-      let isWaiting = !hasStarted || !mayGiveBody && !refused
-      return !broke && isWaiting || wantsBody ? spoil("!source") : nil
     case .broken: if !isOut, !refused { broke = true }
     case .timer: return fireTimer()
     case .clean, .torn:
       guard answer == .whole else { return isLost }
       over = "CLOSE"
-    case .left:
-      guard answer != .whole else { return nil }
-      if answer == .head, isOut { drains = true } else { over = hasStarted || broke ? "CLOSE" : "REUSE" }
-    case .cancel: over = hasStarted || broke ? "CLOSE" : "REUSE"
     default: return hear(event)
     }
     return nil
@@ -448,7 +423,7 @@ struct HTTP1ExchangeModel {
 
   private mutating func fireTimer() -> String? {
     guard !waits.isEmpty else { return nil }
-    if drains || answer == .whole { over = "CLOSE" } else if broke { return isLost } else { mayGiveBody = true }
+    if answer == .whole { over = "CLOSE" } else if broke { return isLost } else { mayGiveBody = true }
     return nil
   }
 

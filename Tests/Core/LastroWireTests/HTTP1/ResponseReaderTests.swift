@@ -114,8 +114,7 @@ struct ResponseReaderTests {
     let interim = "HTTP/1.1 100 C\r\n\r\n", fields = "A: 1\r\nB: 2\r\n"
     let head = "HTTP/1.1 200 OK\r\n\(fields)Transfer-Encoding: chunked\r\n\r\n"
     let sent = interim + head + "2\r\nhi\r\n3\r\nabc\r\n0\r\n\(fields)C: 3\r\n\r\n"
-    let exact = ExchangeLimits(
-      headBytes: head.utf8.count, fields: 3, interimResponses: 1, bodyBytes: 5)
+    let exact = ExchangeLimits(headBytes: head.utf8.count, fields: 3, interimResponses: 1)
     #expect(read(sent, limits: exact).violation == nil)
     let large = "HTTP/1.1 100 C\r\nA: \(String(repeating: "x", count: head.utf8.count))\r\n\r\n"
     #expect(read(large + head, limits: exact).violation?.kind == .headTooLarge)
@@ -127,11 +126,6 @@ struct ResponseReaderTests {
       limits[keyPath: path] -= 1
       #expect(read(sent, limits: limits).violation?.kind == kind)
     }
-    var limits = exact
-    limits.bodyBytes = 4
-    let answer = read(sent, limits: limits)
-    #expect(answer.violation == .bodyTooLarge(4))
-    #expect(text(answer.body) == "hiab", "what is within the limit was given")
   }
 
   @Test("trailers have the limits of a head")
@@ -142,31 +136,6 @@ struct ResponseReaderTests {
     #expect(read(start + "A: 1\r\nB: 2\r\nC: 3\r\n\r\n", limits: limits).violation?.kind == .tooManyFields)
     let long = String(repeating: "x", count: 60)
     #expect(read(start + "A: \(long)\r\n\r\n", limits: limits).violation?.kind == .headTooLarge)
-  }
-
-  @Test("a length over the limit is refused behind the head, but where there is no body")
-  func announced() {
-    let limits = ExchangeLimits(bodyBytes: 100)
-    let sent = "HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n"
-    let answer = read(sent, limits: limits)
-    #expect(answer.head?.status == 200)
-    #expect(answer.violation == .bodyTooLarge(100, announced: 101))
-    #expect(read(sent, to: .head, limits: limits).violation == nil)
-  }
-
-  @Test("the limit of the body may be set when the head is known")
-  func laterLimit() throws {
-    var reader = ResponseReader()
-    let bytes = Array("HTTP/1.1 500 No\r\n\r\nhello".utf8)
-    var position = 0
-    #expect(try reader.head(in: bytes, at: &position)?.status == 500)
-    reader.maximumBodyBytes = 3
-    var body: [UInt8] = []
-    let violation = #expect(throws: HeadViolation.self) {
-      try reader.collect(bytes, at: &position, into: &body)
-    }
-    #expect(violation?.kind == .bodyTooLarge)
-    #expect(text(body) == "hel")
   }
 
   @Test("a head up to the limit is searched once, however small its pieces are", arguments: [1, 2, 3, 1000, Int.max])
