@@ -179,8 +179,9 @@ let package = Package(
 
     // Servers of other projects, started for the tests.
     Floor.support.shared("PeerSupport"),
-    Floor.support.shared(
-      "TestSupport", ["Lastro", "LastroCurl", "LastroSupport", "LastroTesting", httpTypes, logging]),
+    Floor.support.shared("TestSupport", ["Lastro", "LastroSupport", "LastroTesting", httpTypes, logging]),
+    // An authority with servers, and dialers of libcurl that trust it. Apart, so that the engine's tests need no libcurl.
+    Floor.support.shared("CurlSupport", ["Lastro", "LastroCurl", "LastroTesting", "TestSupport"]),
     // Public test data, read from its folder.
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
@@ -201,20 +202,20 @@ let package = Package(
     Floor.core.tests(
       "LastroHTTPTests",
       [
-        "CLoopback", "Lastro", "LastroHTTP", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTunnels",
-        "LastroWebSocket", "LastroWire", "TestSupport", httpTypes,
+        "CLoopback", "Lastro", "LastroHTTP", "LastroSupport", "LastroTesting", "LastroWire", "TestSupport", httpTypes,
       ]),
     Floor.core.tests(
       "LastroCurlTests",
       [
-        "ConformanceData", "Lastro", "LastroCurl", "LastroEveryday", "LastroHTTP", "LastroResilience", "LastroSupport",
-        "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes, logging,
+        "ConformanceData", "CurlSupport", "Lastro", "LastroCurl", "LastroEveryday", "LastroHTTP", "LastroResilience",
+        "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        logging,
       ]),
     Floor.everyday.tests(
       "LastroEverydayTests",
       [
-        "ConformanceData", "Lastro", "LastroCurl", "LastroEveryday", "LastroSupport", "LastroTesting", "LastroWire",
-        "PeerSupport", "TestSupport", httpTypes,
+        "ConformanceData", "CurlSupport", "Lastro", "LastroCurl", "LastroEveryday", "LastroSupport", "LastroTesting",
+        "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ]),
     Floor.everyday.tests(
       "LastroSQLiteCacheTests",
@@ -256,16 +257,17 @@ let package = Package(
     Floor.streams.tests(
       "LastroTunnelsTests",
       [
-        "CLastroPrimitives", "ConformanceData", "Lastro", "LastroCurl", "LastroStreamsTesting", "LastroSupport",
-        "LastroTesting", "LastroTransports", "LastroTunnels", "PeerSupport", "TestSupport", httpTypes,
+        "CLastroPrimitives", "ConformanceData", "CurlSupport", "Lastro", "LastroCurl", "LastroStreamsTesting",
+        "LastroSupport", "LastroTesting", "LastroTransports", "LastroTunnels", "PeerSupport", "TestSupport", httpTypes,
       ]),
     // The other systems over the engine, too.
     Floor.streams.tests(
       "LastroTransportsTests",
       [
-        "CLastro", "Lastro", "LastroCurl", "LastroEveryday", "LastroGemini", "LastroHTTP", "LastroObservability",
-        "LastroResilience", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
-        "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes, logging,
+        "CLastro", "CurlSupport", "Lastro", "LastroCurl", "LastroEveryday", "LastroGemini", "LastroHTTP",
+        "LastroObservability", "LastroResilience", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
+        "LastroTransports", "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        logging,
       ]),
     Floor.testing.tests(
       "LastroTestingTests",
@@ -275,8 +277,8 @@ let package = Package(
     Floor.testing.tests(
       "LastroStreamsTestingTests",
       [
-        "Lastro", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports", "LastroTunnels",
-        "PeerSupport", "TestSupport",
+        "CurlSupport", "Lastro", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
+        "LastroTunnels", "PeerSupport", "TestSupport",
       ]),
     // The command line is run as built: the test needs the program, not its module.
     Floor.tools.tests(

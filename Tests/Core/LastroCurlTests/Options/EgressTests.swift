@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlSupport
 import FoundationEssentials
 import HTTPTypes
 import Lastro
