@@ -86,10 +86,7 @@ final class SocketLink: Link {
       forwarded: isForwarding ? target : nil)
     if let refusal { return .refused(refusal) }
     guard let session, session.isTLS else { return admitPlaintext(to: target) }
-    let peer = session.connection.map {
-      Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue()
-    }
-    switch session.gate.admit(peer) {
+    switch session.gate.admit(session.connection.map(TLSPeer.of)) {
     case .admitted(let verdict): return .admitted(verdict)
     case .unready: return .outdated
     case .refused(let failure): return .refused(.refusedTrust(failure))

@@ -118,9 +118,8 @@ extension StreamSession {
   /// bare FIN, and the code depends on its version.
   func readingEnd(_ code: CURLcode) -> Result<Data?, TransportError> {
     if let connection, clastro_connection_closed_cleanly(connection) { return .success(nil) }
-    if let connection {
-      let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(connection)).takeUnretainedValue()
-      if let error = peer.alertFailure(code, requestSent: true) { return .failure(error) }
+    if let connection, let error = TLSPeer.of(connection).alertFailure(code, requestSent: true) {
+      return .failure(error)
     }
     if code == CURLE_OK { return connection == nil ? .success(nil) : .failure(.truncatedStream) }
     let systemCode = newSystemCode

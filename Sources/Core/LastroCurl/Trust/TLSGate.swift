@@ -106,7 +106,7 @@ final class TLSGate {
   func admit(_ connection: OpaquePointer?, of easy: EasyHandle) -> Admission {
     guard isTLS else { return .admitted(.plain) }
     guard clastro_connection_is_ready(easy.raw) else { return .unready }
-    return admit(connection.map { Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue() })
+    return admit(connection.map(TLSPeer.of))
   }
 
   /// Returns whether data may be sent to a peer whose handshake has ended. It fails closed: if a verdict is required,

@@ -131,6 +131,11 @@ final class TLSPeer {
     Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue().keyLog?.append(line)
   }
 
+  /// Returns the peer that a record of libcurl's connection belongs to.
+  static func of(_ connection: OpaquePointer) -> TLSPeer {
+    Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(connection)).takeUnretainedValue()
+  }
+
   private static let release: @convention(c) (UnsafeMutableRawPointer) -> Void = { owner in
     Unmanaged<TLSPeer>.fromOpaque(owner).release()
   }

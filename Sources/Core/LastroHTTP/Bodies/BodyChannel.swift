@@ -151,7 +151,7 @@ package final class BodyChannel: Sendable {
 
   /// Passes received bytes to the waiting reader. For the loop. `resume` is called if the loop waits for room, and
   /// there is enough again.
-  package func handOver(resume: () -> Void) {
+  package func wakeReader(resume: () -> Void) {
     let delivery: (CheckedContinuation<Chunk, Never>, BodyPiece, Bool)? = state.withLock { state in
       state.isAnnounced = false
       guard let reader = state.reader, let piece = state.takePiece() else { return nil }

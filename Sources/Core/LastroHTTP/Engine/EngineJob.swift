@@ -74,7 +74,7 @@ final class EngineJob: Sendable {
   /// Counts a restart, and returns the number of restarts.
   func noteRestart() -> Int { restarts.add(1, ordering: .relaxed).newValue }
 
-  var engine: EngineReference { port.engine }
+  var reference: EngineReference { port.reference }
   var isHead: Bool { asks == .head }
   var options: ConnectionOptions { shared.options }
   var sharedOptions: SharedOptions { shared }

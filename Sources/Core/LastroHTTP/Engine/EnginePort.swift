@@ -15,20 +15,22 @@ package final class EnginePort: Sendable {
 
   package let loop: EventLoop
   package let settings: EngineSettings
-  let engine: EngineReference
+  let reference: EngineReference
   private let options: SharedOptions
 
   /// Creates the handle of an engine that is opened on the loop, by `open(on:_:options:_:)` or by the loop's preparation.
   ///
   /// - Parameter options: the options of requests that have none of their own.
-  package init(on loop: EventLoop, _ settings: EngineSettings, options: SharedOptions, _ engine: EngineReference) {
+  package init(
+    on loop: EventLoop, _ settings: EngineSettings, options: SharedOptions, _ reference: EngineReference
+  ) {
     self.loop = loop
     self.settings = settings
     self.options = options
-    self.engine = engine
+    self.reference = reference
   }
 
-  deinit { _ = loop.post(.guest(EngineCommand.close(engine))) }
+  deinit { _ = loop.post(.guest(EngineCommand.close(reference))) }
 
   /// Opens an engine on a running loop.
   ///
@@ -37,22 +39,22 @@ package final class EnginePort: Sendable {
     on loop: EventLoop, _ settings: EngineSettings, options: SharedOptions,
     _ makeConnector: @escaping @Sendable (LoopContext) -> any Connector
   ) -> EnginePort {
-    let engine = EngineReference()
-    _ = loop.post(.guest(EngineCommand.open(engine, settings, makeConnector)))
-    return EnginePort(on: loop, settings, options: options, engine)
+    let reference = EngineReference()
+    _ = loop.post(.guest(EngineCommand.open(reference, settings, makeConnector)))
+    return EnginePort(on: loop, settings, options: options, reference)
   }
 
   /// The number of jobs that have begun and not ended.
-  package var activeJobs: Int { engine.load.value }
+  package var activeJobs: Int { reference.load.value }
 
   /// The number of connections that the engine has opened so far.
-  package var openedConnections: Int { engine.openedConnections }
+  package var openedConnections: Int { reference.openedConnections }
 
-  /// Returns whether a connection is free for a request. Returns false, too, while the loop is in a turn.
+  /// Returns whether an open connection can serve a request at once. Returns false, too, while the loop is in a turn.
   ///
   /// - Parameter own: the options of the request, if they differ from the engine's.
-  package func hasFreeConnection(for head: HTTPRequest, _ own: SharedOptions?) -> Bool {
-    loop.seat.turnIfFree { [engine] _ in engine.core?.hasFreeConnection(for: head, own) ?? false } ?? false
+  package func mayServeAtOnce(_ head: HTTPRequest, _ own: SharedOptions?) -> Bool {
+    loop.seat.turnIfFree { [reference] _ in reference.core?.mayServeAtOnce(head, own) ?? false } ?? false
   }
 
   /// Performs one exchange.
@@ -86,8 +88,8 @@ package final class EnginePort: Sendable {
 
   /// Begins a job, or queues it. Returns false if the loop has ended.
   func start(_ job: EngineJob) -> Bool {
-    let load = engine.load
-    let isBegun = (loop.isCurrent || load.value < Self.few) && loop.seat.begin(job)
+    let load = reference.load
+    let isBegun = (loop.isCurrent || load.value < Self.few) && loop.seat.turnIfFree { $0.beginAside(job) } == true
     guard isBegun || loop.post(.start(job)) else { return false }
     // The job is counted last, so that a counted job precedes any later shutdown. The job may have ended already.
     load.begin()
@@ -99,12 +101,12 @@ package final class EnginePort: Sendable {
   /// - Parameter cancelling: whether running jobs are cancelled instead of awaited. They are also cancelled when the
   ///   calling task is cancelled.
   package func shutDown(cancelling: Bool) async {
-    guard loop.post(.guest(EngineCommand.shutDown(engine, cancelling: cancelling))) else { return }
+    guard loop.post(.guest(EngineCommand.shutDown(reference, cancelling: cancelling))) else { return }
     await withTaskCancellationHandler {
       // This runs in a task of its own, so that cancelling the caller does not end the wait.
-      await Task { [engine] in _ = await engine.isFinished.wait { $0 } }.value
+      await Task { [reference] in _ = await reference.isFinished.wait { $0 } }.value
     } onCancel: {
-      _ = loop.post(.guest(EngineCommand.shutDown(engine, cancelling: true)))
+      _ = loop.post(.guest(EngineCommand.shutDown(reference, cancelling: true)))
     }
   }
 }

@@ -32,8 +32,9 @@ final class HTTPEngine {
   private var held: [ObjectIdentifier: (turn: UInt64, job: EngineJob)] = [:]
   private var latestHeldTurn: UInt64 = 0
   @exclusivity(unchecked) private(set) var connections = NumberedTable<HTTPConnection>()
+  /// The memory in which the heads of requests are written.
   // Unchecked because only the loop's thread accesses it, and writing a head does not reenter the engine.
-  @exclusivity(unchecked) private var writer = RequestWriter()
+  @exclusivity(unchecked) var writer = RequestWriter()
   /// The number of jobs that wait for another job to end.
   private var queuedCount = 0
   @exclusivity(unchecked) private(set) var idle = IdleQueue()
@@ -87,7 +88,7 @@ final class HTTPEngine {
   /// Returns false if the job was not begun.
   func beginAtOnce(_ job: EngineJob) -> Bool {
     guard !isShutDown, job.upload == nil, job.usesDefaultOptions,
-      let host = defaultPartition?.hosts[HostKey(job.request.head)], host.hasFreeConnection
+      let host = defaultPartition?.hosts[HostKey(job.request.head)], host.mayServeAlone
     else { return false }
     clock.update()
     if let state = host.route.state, state.mustCheck(now: clock.now) { return false }
@@ -95,10 +96,10 @@ final class HTTPEngine {
     return true
   }
 
-  /// Returns whether a connection is free for a request.
+  /// Returns whether an open connection can serve a request at once.
   ///
   /// - Parameter own: the options of the request, if they differ from the engine's.
-  func hasFreeConnection(for head: HTTPRequest, _ own: SharedOptions?) -> Bool {
+  func mayServeAtOnce(_ head: HTTPRequest, _ own: SharedOptions?) -> Bool {
     let partition = own.map { partitions[$0.options] } ?? defaultPartition
     guard let host = partition?.hosts[HostKey(head)] else { return false }
     return host.machine.mayServeAtOnce
@@ -229,19 +230,6 @@ final class HTTPEngine {
     load.end()
     exchange.report(failure, facts: facts, upgraded: stream)
     if isShutDown { finishShutdown() }
-  }
-
-  /// Writes the head of a job's request.
-  func write(
-    _ job: EngineJob, to host: HostPool, into bytes: inout [UInt8]
-  ) throws(TransportError) -> HTTP1Request {
-    let proxy = host.route.proxy
-    let request = try HTTP1Request(
-      job.request, &host.common, target: proxy.map { _ in job.request.head.absoluteTarget },
-      proxyAuthorization: proxy?.authorization, mayExpect: host.mayExpect, with: &writer)
-    bytes.removeAll(keepingCapacity: true)
-    writer.withBytes { bytes += $0 }
-    return request
   }
 
   // MARK: The loop's turn
@@ -394,9 +382,5 @@ final class HTTPEngine {
     guard connection.noteBusy() else { return }
     idle.noteGone { connections[$0]?.idleTurn }
     reference.noteBusy(idleCount: idle.count)
-  }
-
-  func isTooOld(_ connection: HTTPConnection) -> Bool {
-    clock.now >= connection.bornAt.adding(nanoseconds: settings.connectionLifetime)
   }
 }

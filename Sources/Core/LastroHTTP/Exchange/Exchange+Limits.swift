@@ -39,7 +39,7 @@ extension Exchange {
 
   /// Whether nothing moves because of our own side: the reader is slow, or the source of the upload is slow while no
   /// response has arrived.
-  private var waitsForUs: Bool { receiver.isPaused || (sendingPaused && receiver.response == nil) }
+  private var waitsForUs: Bool { receiver.isPaused || (sendingPaused && receiver.route.response == nil) }
 
   /// Handles a limit or a scheduled look that is due.
   func expire(now: Int64) {
@@ -73,7 +73,7 @@ extension Exchange {
     let isIdle = now < job.expiresAt
     let place: ExchangeStage =
       awaitsUpload
-      ? .sourceOpen : receiver.response != nil ? .body : requestSent ? .response : .unsent
+      ? .sourceOpen : receiver.route.response != nil ? .body : requestSent ? .response : .unsent
     return .late(isIdle: isIdle, place, of: job.request)
   }
 
@@ -81,7 +81,7 @@ extension Exchange {
 
   /// Limits the time that is spent on the body of an error response.
   func limitPatience() {
-    guard receiver.isErrorAnswer, let limit = engine.settings.messages.errorBodyTime else { return }
+    guard receiver.route.isErrorAnswer, let limit = engine.settings.messages.errorBodyTime else { return }
     // At most half of the remaining time is used, so that the status is reported before the deadline passes.
     let now = now
     let left = job.expiresAt == .max ? Int64.max : (job.expiresAt - now) / 2

@@ -14,11 +14,11 @@ extension Exchange {
     _ response: HTTPResponse, of head: ResponseHead, _ framing: ResponseFraming
   ) throws(TransportError) -> Bool {
     receiver.note(response, status: head.status, framing)
-    if sendingPaused { goesOn() }
+    if sendingPaused { restartIdleTimeout() }
     if head.status >= 300, job.request.dropsRedirectBodies, response.isRedirect { return dropBody() }
     guard try receiver.prepare(for: head) else { return false }
     decoder = try receiver.makeDecoder(for: head)
-    if receiver.goesToStream { receiver.answerWithStream(facts()) }
+    if receiver.route.isStream { receiver.answerWithStream(facts()) }
     limitPatience()
     return true
   }
@@ -30,7 +30,7 @@ extension Exchange {
   /// - Returns: whether the exchange continues.
   private func dropBody() -> Bool {
     // A request body counts as sent only if its length was announced and all of it was handed over.
-    let isRequestWhole = !job.request.hasBody || job.request.body.length == Int64(handedOver)
+    let isRequestWhole = !job.request.hasBody || job.request.body.length == Int64(committedBodyBytes)
     guard receiver.dropBody(), isRequestWhole, let patience = runner?.redirectPatience else {
       receiver.cutRest()
       return false
@@ -68,6 +68,6 @@ extension Exchange: BodySink {
   ///
   /// - Throws: an error if its content coding is incomplete.
   func endBody() throws(TransportError) {
-    if !receiver.wasCut { try decoder?.end() }
+    if !receiver.route.wasCut { try decoder?.end() }
   }
 }

@@ -31,7 +31,7 @@ extension Exchange {
   /// matter: the outcome of an error response does not depend on the upload.
   private var supplyAtEnd: UploadChannel.Supply? {
     guard let upload = job.upload, let length = job.request.body.length, Int64(uploadOffset) == length,
-      !receiver.isErrorAnswer, !receiver.wasCut
+      !receiver.route.isErrorAnswer, !receiver.route.wasCut
     else { return nil }
     return upload.peek()
   }

@@ -147,7 +147,7 @@ final class Exchange {
   /// Puts the exchange into its final state. It may still have its connection.
   func noteOver() {
     state = .over
-    uploadOffset = handedOver
+    uploadOffset = committedBodyBytes
   }
 
   /// Leaves the connection, which serves other exchanges if it can.
@@ -163,13 +163,13 @@ final class Exchange {
   func wasAdmitted(_ verdict: TrustVerdict) { self.verdict = verdict }
 
   /// Records that the head of the request was sent, or may be sent from here on.
-  func headWasSent() {
+  func headGoesOut() {
     sentAt = now
     job.noteSent()
   }
 
   /// Records that bytes of the request have been sent.
-  func requestBytesLeft() { requestSent = true }
+  func requestBytesWereSent() { requestSent = true }
 
   /// Records that the server has processed nothing of the request.
   func nothingWasProcessed() { requestSent = false }
@@ -187,7 +187,7 @@ final class Exchange {
   }
 
   /// Restarts the idle timeout, which did not run while the exchange waited for our own side.
-  func goesOn() {
+  func restartIdleTimeout() {
     lastActivity = now
     engine.noteExpiry(of: self)
   }
@@ -202,7 +202,7 @@ final class Exchange {
   func resumeReceiving() {
     guard isRunning, receiver.isPaused else { return }
     receiver.isPaused = false
-    goesOn()
+    restartIdleTimeout()
     runner?.resumeReceiving()
   }
 
@@ -213,7 +213,7 @@ final class Exchange {
     if let error = failureOfSourceAtEnd { return host.conclude(self, error) }
     guard sendingPaused else { return }
     sendingPaused = false
-    goesOn()
+    restartIdleTimeout()
     runner?.resumeSending()
   }
 
@@ -221,7 +221,7 @@ final class Exchange {
   /// before the end of the upload's source waits for that end.
   func finish() {
     if let error = failureOfSourceAtEnd { return fail(error) }
-    isDelivered = !receiver.wasCut && awaitsSourceEnd
+    isDelivered = !receiver.route.wasCut && awaitsSourceEnd
     if !isDelivered { host.conclude(self, nil) }
   }
 
@@ -229,11 +229,11 @@ final class Exchange {
   var awaitsUpload: Bool { isDelivered }
 
   /// Ends the exchange with an error, unless the response received so far matters more.
-  func fail(_ error: TransportError) { host.conclude(self, receiver.weigh(error)) }
+  func fail(_ error: TransportError) { host.conclude(self, receiver.route.weigh(error)) }
 
   /// Stops reading the response, and ends the exchange with the bytes received so far or with the reason.
   func stopReading() {
-    if receiver.wasCut { finish() } else { fail(receiver.failure ?? .noMemoryForBody) }
+    if receiver.route.wasCut { finish() } else { fail(receiver.failure ?? .noMemoryForBody) }
   }
 
   /// Sets how the rest of a redirect's body is handled.
@@ -247,11 +247,11 @@ final class Exchange {
     var isAwaited = false
     if case .awaited = rest { isAwaited = true }
     receiver.report(
-      isAwaited ? nil : failure, facts: facts, sentBytes: Int64(handedOver), upgraded: stream)
+      isAwaited ? nil : failure, facts: facts, sentBytes: Int64(committedBodyBytes), upgraded: stream)
   }
 
   /// The number of bytes of the request body that were sent, or are about to be.
-  var handedOver: Int { runner?.handedOver ?? uploadOffset }
+  var committedBodyBytes: Int { runner?.committedBodyBytes ?? uploadOffset }
 
   // MARK: Facts
 
@@ -270,6 +270,6 @@ final class Exchange {
       httpVersion: version, remoteAddress: connection?.facts.remoteAddress, remotePort: connection?.facts.remotePort,
       connectionID: connection?.facts.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
       bytesReceived: receiver.wireBytes, resends: job.resends, trust: verdict, timings: timings,
-      bodyCut: receiver.bodyCut, trailers: trailers)
+      bodyCut: receiver.route.cut, trailers: trailers)
   }
 }

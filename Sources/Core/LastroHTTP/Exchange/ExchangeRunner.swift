@@ -10,7 +10,7 @@ protocol ExchangeRunner: AnyObject {
   var connection: HTTPConnection { get }
 
   /// The number of bytes of the request body that were sent, or are about to be.
-  var handedOver: Int { get }
+  var committedBodyBytes: Int { get }
 
   /// Whether no other exchange writes to the connection.
   var isAlone: Bool { get }

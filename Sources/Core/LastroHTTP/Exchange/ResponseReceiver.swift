@@ -67,7 +67,7 @@ struct ResponseReceiver {
   /// Returns the decoder of the body; `nil` if the body has no content coding that is decoded here.
   mutating func makeDecoder(for head: ResponseHead) throws(TransportError) -> BodyDecoder? {
     let decoder = try BodyDecoder.make(
-      head, framing, to: job.request.head.method, expands: expandsBody, isStream: goesToStream,
+      head, route.framing, to: job.request.head.method, expands: expandsBody, isStream: route.isStream,
       limits: engine.settings.messages.decoding)
     isDecoded = decoder != nil
     return decoder
@@ -81,14 +81,14 @@ struct ResponseReceiver {
 
   /// Answers the job with the head, and the body as a stream.
   func answerWithStream(_ facts: @autoclosure () -> TransferFacts) {
-    guard let channel = job.body, let response else { return }
+    guard let channel = job.body, let response = route.response else { return }
     let body = ResponseBody(source: StreamedBody(job, channel))
     deliveries.answer(job, .success(TransferResponse(head: response, status: route.status, body: body, facts: facts())))
   }
 
   /// Answers the job with the head alone.
   func answerHead(_ facts: @autoclosure () -> TransferFacts) {
-    guard let response else { return }
+    guard let response = route.response else { return }
     deliveries.answer(
       job, .success(TransferResponse(head: response, status: route.status, body: ResponseBody(Data()), facts: facts())))
   }
@@ -114,12 +114,12 @@ struct ResponseReceiver {
 
   /// The memory that the body may be received into without a copy, if it goes to a stream undecoded; `nil` otherwise.
   var streamSpace: UnsafeMutableRawBufferPointer? {
-    guard route.isStream, !isDecoded, !hasFailed, !wasCut else { return nil }
+    guard route.isStream, !isDecoded, !hasFailed, !route.wasCut else { return nil }
     return job.body?.space()
   }
 
   /// Whether no more of the body is accepted.
-  var isClosed: Bool { hasFailed || wasCut }
+  var isClosed: Bool { hasFailed || route.wasCut }
 
   /// Delivers a decoded piece of the body.
   mutating func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
@@ -200,14 +200,14 @@ struct ResponseReceiver {
     if progress != nil { tellEnd(facts, sentBytes: sentBytes()) }
     if var failure {
       failure.facts = facts
-      failure.head = response ?? failure.head
+      failure.head = route.response ?? failure.head
       // Bytes that arrived before the failure go to the waiting reader first, even if both arrived in one turn.
-      job.body?.handOver {}
+      job.body?.wakeReader {}
       return job.finish(failure, facts: facts)
     }
     switch route.sink {
     case .collect, .drop:
-      if let response {
+      if let response = route.response {
         let body = stream.map(ResponseBody.init(upgraded:)) ?? ResponseBody(collected.take())
         let isTaken = deliveries.answer(
           job, .success(TransferResponse(head: response, status: route.status, body: body, facts: facts)))
@@ -218,19 +218,4 @@ struct ResponseReceiver {
     }
     job.finish(nil, facts: facts)
   }
-}
-
-extension ResponseReceiver {
-  var response: HTTPResponse? { route.response }
-  /// The framing of the response.
-  var framing: ResponseFraming { route.framing }
-  var goesToStream: Bool { route.isStream }
-  var isErrorAnswer: Bool { route.isErrorAnswer }
-  /// Whether the rest of the body is not wanted.
-  var wasCut: Bool { route.wasCut }
-  /// The reason why the collected body is incomplete.
-  var bodyCut: BodyCut? { route.cut }
-
-  /// Returns the failure to report, if any; see `BodyRoute.weigh(_:)`.
-  mutating func weigh(_ found: TransportError) -> TransportError? { route.weigh(found) }
 }

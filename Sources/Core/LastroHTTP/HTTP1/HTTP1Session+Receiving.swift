@@ -57,7 +57,7 @@ extension HTTP1Session {
   /// Returns memory of the body stream to receive into, if the bytes that arrive next can only be body bytes; `nil`
   /// otherwise.
   private func bodySpace(of exchange: Exchange) -> UnsafeMutableRawBufferPointer? {
-    guard let length = exchange.receiver.framing.contentLength, let space = exchange.receiver.streamSpace,
+    guard let length = exchange.receiver.route.framing.contentLength, let space = exchange.receiver.streamSpace,
       length - exchange.receiver.wireBytes >= Int64(space.count)
     else { return nil }
     return space

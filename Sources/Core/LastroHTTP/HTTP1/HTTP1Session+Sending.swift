@@ -13,7 +13,7 @@ extension HTTP1Session {
   private static let partBytes = 128 * 1024
 
   /// The number of bytes of the request body that were sent, or are waiting in ``outgoing``.
-  var handedOver: Int { (exchange?.uploadOffset ?? 0) - part.count }
+  var committedBodyBytes: Int { (exchange?.uploadOffset ?? 0) - part.count }
 
   /// Queues a small body, so that it is sent together with the head.
   func joinBody(of exchange: Exchange) {
@@ -94,7 +94,7 @@ extension HTTP1Session {
       let step = part.withUnsafeBytes { connection.send(UnsafeRawBufferPointer(rebasing: $0.prefix(Self.partBytes))) }
       guard case .moved(let count) = step else { return step }
       part = count == part.count ? Data() : part.dropFirst(count)
-      exchange.receiver.tellSent(handedOver)
+      exchange.receiver.tellSent(committedBodyBytes)
       noteSent(count, of: exchange, &budget)
       if budget <= 0, hasOutgoing { return .wait }
     }
@@ -104,7 +104,7 @@ extension HTTP1Session {
   private func noteSent(_ count: Int, of exchange: Exchange, _ budget: inout Int) {
     exchange.sentBytes += Int64(count)
     budget -= count
-    exchange.requestBytesLeft()
+    exchange.requestBytesWereSent()
     hasSent = true
     machine.wroteSome()
     exchange.wasActive()
@@ -113,7 +113,7 @@ extension HTTP1Session {
   /// Queues the next piece of the body; returns false if there is none at the moment, or if none is wanted.
   @discardableResult
   private func fill(_ exchange: Exchange, budget: Int) -> Bool {
-    defer { exchange.receiver.tellSent(handedOver) }
+    defer { exchange.receiver.tellSent(committedBodyBytes) }
     let job = exchange.job
     do throws(HTTP1Failure) {
       switch job.request.body.source {

@@ -63,7 +63,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     self.exchange = exchange
     exchange.run(by: self, isOnReused: connection.isReused)
     machine.started()
-    exchange.headWasSent()
+    exchange.headGoesOut()
     joinBody(of: exchange)
     pump(exchange)
     return .running
@@ -72,8 +72,12 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
   /// Writes the head, and creates the machine for the request.
   private func write(_ exchange: Exchange) throws(TransportError) {
     reset()
-    let host = exchange.host, job = exchange.job
-    let request = try host.engine.write(job, to: host, into: &outgoing)
+    let host = exchange.host, job = exchange.job, proxy = host.route.proxy
+    let request = try HTTP1Request(
+      job.request, &host.common, target: proxy.map { _ in job.request.head.absoluteTarget },
+      proxyAuthorization: proxy?.authorization, mayExpect: host.mayExpect, with: &host.engine.writer)
+    outgoing.removeAll(keepingCapacity: true)
+    host.engine.writer.withBytes { outgoing += $0 }
     addsExpect = request.addsExpect
     machine = HTTP1Exchange(
       request.framing, to: job.asks, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose,
@@ -104,16 +108,6 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
   }
 
   func retireIdle() { connection.host.closeIdle(connection) }
-
-  /// Whether the connection, which was idle until now, can carry a request.
-  ///
-  /// Admission refuses an outdated link, too, but that costs the request one of its restarts. A host with many outdated
-  /// idle connections would use up all of them.
-  var isFit: Bool {
-    let engine = connection.host.engine
-    return !engine.isTooOld(connection) && engine.now < connection.fitUntil && connection.link.isCurrent
-      && !connection.hasUnsolicitedInput(isHeard: connection.isHeard)
-  }
 
   func end() { connection.close() }
 
@@ -156,7 +150,9 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
   /// Handles the end of the response.
   func endResponse(of exchange: Exchange) {
     // The first condition comes first because asking the machine for its trailers copies it.
-    if exchange.receiver.framing.isChunked, !machine.trailers.isEmpty { exchange.received(trailers: machine.trailers) }
+    if exchange.receiver.route.framing.isChunked, !machine.trailers.isEmpty {
+      exchange.received(trailers: machine.trailers)
+    }
     do throws(TransportError) {
       try exchange.endBody()
     } catch {
@@ -175,7 +171,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     guard let exchange else { return }
     let host = exchange.host
     let mayServeOthers =
-      machine.connection == .reusable && !hasEnded && (failure == nil || exchange.receiver.response != nil)
+      machine.connection == .reusable && !hasEnded && (failure == nil || exchange.receiver.route.response != nil)
     detach()
     if mayServeOthers { host.release(connection) } else { host.lose(connection) }
   }

@@ -47,8 +47,8 @@ final class HTTP2Call: ExchangeRunner {
   /// - Returns: whether no further check is needed: the head was sent, or the stream has ended.
   func noteSentHead() -> Bool {
     guard let stream, session.requestPhase(of: stream) != .queued else { return stream == nil }
-    exchange.requestBytesLeft()
-    exchange.headWasSent()
+    exchange.requestBytesWereSent()
+    exchange.headGoesOut()
     exchange.sentBytes = headBytes
     exchange.wasActive()
     return true
@@ -154,7 +154,8 @@ final class HTTP2Call: ExchangeRunner {
     switch ending {
     case .whole: becameWhole()
     case .unprocessed(let reason): unprocessed(reason, ending)
-    case .lost where exchange.receiver.response == nil && exchange.host.sendAgain(exchange, isUnprocessed: false): break
+    case .lost where exchange.receiver.route.response == nil && exchange.host.sendAgain(exchange, isUnprocessed: false):
+      break
     default: exchange.fail(transportError(ending))
     }
   }
@@ -198,7 +199,7 @@ final class HTTP2Call: ExchangeRunner {
 
   // MARK: Limits
 
-  var handedOver: Int { exchange.uploadOffset }
+  var committedBodyBytes: Int { exchange.uploadOffset }
   var isAlone: Bool { multiplexer.isAlone }
   var redirectPatience: Duration? { .zero }
   var nextLook: Int64 { restDueAt }
@@ -221,7 +222,7 @@ final class HTTP2Call: ExchangeRunner {
 
   /// Returns whether the server sent nothing, as far as this exchange can tell.
   private func isSilent(now: Int64) -> Bool {
-    if exchange.receiver.response == nil { return true }
+    if exchange.receiver.route.response == nil { return true }
     guard let limit = exchange.job.request.idleTimeout else { return false }
     return now >= multiplexer.heardAt.adding(limit)
   }
@@ -233,7 +234,7 @@ extension HTTP2Call {
   func fill() {
     guard let stream, exchange.isRunning else { return }
     let session = multiplexer.session
-    defer { exchange.receiver.tellSent(handedOver) }
+    defer { exchange.receiver.tellSent(committedBodyBytes) }
     switch exchange.job.request.body.source {
     case .empty: break
     case .bytes(let data):
@@ -302,7 +303,7 @@ extension HTTP2Call {
 extension HTTP2Call {
   /// Returns the error for a stream that ended without a complete response.
   func transportError(_ ending: HTTP2Ending) -> TransportError {
-    ending.transportError(hasResponse: exchange.receiver.response != nil, requestSent: exchange.requestSent) {
+    ending.transportError(hasResponse: exchange.receiver.route.response != nil, requestSent: exchange.requestSent) {
       lostConnection()
     }
   }
@@ -311,7 +312,7 @@ extension HTTP2Call {
     let cause = multiplexer.failure
     if let cause, cause.code != .receiveFailed, cause.code != .sendFailed { return cause }
     var error: TransportError
-    switch (exchange.receiver.response == nil, exchange.isOnReused && exchange.requestSent, cause == nil) {
+    switch (exchange.receiver.route.response == nil, exchange.isOnReused && exchange.requestSent, cause == nil) {
     case (true, true, _): error = .closedAfterSending
     case (true, false, true): error = HeadViolation.endsInHead.transportError
     case (true, false, false): error = .resetBeforeAnswer

@@ -149,11 +149,11 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   private func retire() { host.tell(.retired(connection.number)) }
 
-  /// Whether the connection can carry a request, as far as is known. It is read first if it is idle, because its server
-  /// may have closed it, and retired if it is too old.
-  var isFit: Bool {
-    if engine.isTooOld(connection) { retire() } else { readIfIdle() }
-    return room.free > 0 && !engine.isTooOld(connection)
+  /// Returns whether the connection can carry a request, as far as is known. Reads an idle connection first, because
+  /// its server may have closed it, and retires one that is too old.
+  func checkFitness() -> Bool {
+    if connection.isInTime { readIfIdle() } else { retire() }
+    return room.free > 0 && connection.isInTime
   }
 
   func end() { close() }
@@ -279,7 +279,8 @@ final class HTTP2Multiplexer: ConnectionSession {
     // same turn.
     if budgetedAt != engine.now { refill() }
     var goesOn = true
-    while goesOn, budget > 0, !connection.isClosed, connection.link.acceptsWrites, admitUnsent() {
+    while goesOn, budget > 0, !connection.isClosed, connection.link.acceptsWrites {
+      admitUnsent()
       goesOn = engine.context.withSendingSpace { space in
         let count = gather(into: space)
         // Each write costs a system call: many small ones must not keep the turn busy.
@@ -388,10 +389,10 @@ final class HTTP2Multiplexer: ConnectionSession {
     unsent.removeAll { $0.noteSentHead() }
   }
 
-  /// Checks whether the unsent heads may be sent, and otherwise restarts or fails their exchanges. It always returns
-  /// true: other frames may be sent all the same.
-  private func admitUnsent() -> Bool {
-    guard !unsent.isEmpty else { return true }
+  /// Checks whether the unsent heads may be sent, and otherwise restarts or fails their exchanges. Other frames may be
+  /// sent all the same.
+  private func admitUnsent() {
+    guard !unsent.isEmpty else { return }
     switch connection.admit() {
     case .admitted(let verdict):
       for call in unsent { call.exchange.wasAdmitted(verdict) }
@@ -405,7 +406,6 @@ final class HTTP2Multiplexer: ConnectionSession {
     case .refused(let error):
       for call in unsent { host.conclude(call.exchange, error) }
     }
-    return true
   }
 
   // MARK: Time, and the end

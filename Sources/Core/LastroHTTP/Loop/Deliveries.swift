@@ -32,13 +32,13 @@ final class Deliveries {
   /// Records that bytes of a job's body have arrived for its reader.
   func noteBody(of job: EngineJob) { readers.append(job) }
 
-  func handOver(now: Int64) {
+  func send(now: Int64) {
     wakeWaiters()
     if readers.isEmpty { return }
     let isOver = now >= due
     readers.removeAll { job in
       if !isOver, job.body?.isGathering == true { return false }
-      job.body?.handOver { [job] in job.resumeReceiving() }
+      job.body?.wakeReader { [job] in job.resumeReceiving() }
       return true
     }
     due = readers.isEmpty ? .max : min(due, now.adding(nanoseconds: Self.patience))

@@ -85,7 +85,7 @@ package final class LoopCore {
     clock.update()
     for guest in guests { guest.beginTurn() }
     let isWoken = sleeps && inbox.noteAwake()
-    let isAll = reactor.handOver(readyCount) { ready in
+    let isAll = reactor.report(readyCount) { ready in
       if ready.owner == SystemReactor.wakeOwner {
         if isWoken { earlyCommands = 1 }
       } else {
@@ -100,15 +100,15 @@ package final class LoopCore {
     expire(now: now)
     context.settle()
     bodiesExpiry.look(at: context.bodies, isBusy: context.exchanges > 0, now: now)
-    context.deliveries.handOver(now: now)
+    context.deliveries.send(now: now)
   }
 
   /// Begins a job on another thread while the loop's thread waits for descriptors. Returns false if the job must begin
   /// on the loop's thread.
   func beginAside(_ job: EngineJob) -> Bool {
-    guard !isShuttingDown, job.engine.core?.beginAtOnce(job) == true else { return false }
+    guard !isShuttingDown, job.reference.core?.beginAtOnce(job) == true else { return false }
     context.settle()
-    context.deliveries.handOver(now: clock.now)
+    context.deliveries.send(now: clock.now)
     if due < waitsUntil { inbox.endSleep() }
     return true
   }
@@ -138,10 +138,10 @@ package final class LoopCore {
   private func perform(_ command: LoopCommand) {
     switch command {
     case .start(let job):
-      if let engine = job.engine.core, !isShuttingDown { engine.begin(job) } else { refuse(job) }
-    case .cancel(let job): job.engine.core?.cancel(job)
-    case .resumeReceiving(let job): job.engine.core?.resumeReceiving(job)
-    case .resumeSending(let job): job.engine.core?.resumeSending(job)
+      if let engine = job.reference.core, !isShuttingDown { engine.begin(job) } else { refuse(job) }
+    case .cancel(let job): job.reference.core?.cancel(job)
+    case .resumeReceiving(let job): job.reference.core?.resumeReceiving(job)
+    case .resumeSending(let job): job.reference.core?.resumeSending(job)
     case .guest(let command): command.perform(on: self)
     case .shutDown(let cancelling):
       isShuttingDown = true
@@ -152,7 +152,7 @@ package final class LoopCore {
 
   /// Ends a job that was not passed to an engine.
   private func refuse(_ job: EngineJob) {
-    job.engine.load.end()
+    job.reference.load.end()
     job.finish(.shutDown, facts: nil)
   }
 }

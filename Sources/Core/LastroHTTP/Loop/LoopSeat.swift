@@ -19,10 +19,6 @@ package final class LoopSeat: Sendable {
   /// Calls a closure with the core. Returns `nil` if the loop is in a turn, or the core has been removed.
   func turnIfFree<Result>(_ body: (LoopCore) -> Result) -> Result? { core.withLockIfFree { $0.map(body) } ?? nil }
 
-  /// Begins a job on the calling thread. Returns false if the loop is in a turn, or the job must begin on the loop's
-  /// thread.
-  func begin(_ job: EngineJob) -> Bool { core.withLockIfFree { $0?.beginAside(job) ?? false } ?? false }
-
   /// Removes the core at the end of the loop. No thread can use it afterwards.
   func leave() { core.withLock { $0 = nil } }
 }

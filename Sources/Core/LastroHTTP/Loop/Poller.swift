@@ -124,7 +124,7 @@ package final class Poller {
   }
 
   /// Waits for at most `timeout` milliseconds (negative: forever). Returns the number of events for
-  /// ``handOver(_:to:)``.
+  /// ``report(_:to:)``.
   ///
   /// Other threads may watch and unwatch descriptors meanwhile. It must not be called while events are left
   /// (``hasLeft``).
@@ -139,18 +139,18 @@ package final class Poller {
   /// Reports events for a limited time, but at least one. The remaining events are left for the next call.
   ///
   /// - Parameter count: the result of ``wait(timeout:)``; 0 if events are left from an earlier call.
-  func handOver(_ count: Int, to body: (Ready) -> Void) {
+  func report(_ count: Int, to body: (Ready) -> Void) {
     if left.isEmpty { left = 0..<count }
     if left.isEmpty { return }
     let start = left.lowerBound, end = monotonicNow().adding(nanoseconds: Self.turnNanoseconds)
     while !left.isEmpty, left.lowerBound == start || monotonicNow() < end {
       let event = events[left.lowerBound]
       left = left.lowerBound + 1..<left.upperBound
-      handOver(event, to: body)
+      report(event, to: body)
     }
   }
 
-  private func handOver(_ event: epoll_event, to body: (Ready) -> Void) {
+  private func report(_ event: epoll_event, to body: (Ready) -> Void) {
     let flags = event.events
     let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
     if flags == 0 || !isWanted(descriptor) { return }

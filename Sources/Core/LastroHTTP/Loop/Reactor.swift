@@ -12,14 +12,14 @@ package protocol Reactor: AnyObject {
 
   /// Waits until a descriptor is ready, the loop is woken, or the time of the wait has passed.
   ///
-  /// - Returns: the number of events for ``handOver(_:to:)``.
+  /// - Returns: the number of events for ``report(_:to:)``.
   func wait(_ wait: LoopWait) -> Int
 
   /// Reports the events of a wait.
   ///
   /// - Parameter count: the result of ``wait(_:)``.
   /// - Returns: whether these were all events that were ready.
-  func handOver(_ count: Int, to body: (Readiness) -> Void) -> Bool
+  func report(_ count: Int, to body: (Readiness) -> Void) -> Bool
 }
 
 /// A descriptor that is ready, and the owner that it was registered for.

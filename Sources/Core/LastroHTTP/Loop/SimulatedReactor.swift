@@ -58,7 +58,7 @@ package final class SimulatedReactor: Reactor {
     return readiness.read || readiness.write
   }
 
-  package func handOver(_ count: Int, to body: (Readiness) -> Void) -> Bool {
+  package func report(_ count: Int, to body: (Readiness) -> Void) -> Bool {
     for descriptor in ready.prefix(count) {
       // An earlier event may have closed this descriptor, or consumed its bytes.
       guard isReady(descriptor), let entry = entries[descriptor] else { continue }

@@ -37,8 +37,8 @@ final class SystemReactor: Reactor {
     return poller.wait(timeout: Int32(clamping: (wait.left - 1) / 1_000_000 + 1))
   }
 
-  func handOver(_ count: Int, to body: (Readiness) -> Void) -> Bool {
-    poller.handOver(count, to: body)
+  func report(_ count: Int, to body: (Readiness) -> Void) -> Bool {
+    poller.report(count, to: body)
     return !poller.hasLeft && poller.isAll(count)
   }
 

@@ -31,7 +31,7 @@ final class HTTPConnection: LinkUser {
   /// The time for which the server keeps an idle connection open, if it announces that (`Keep-Alive: timeout=`).
   var keepAlive: Duration?
   /// The time from which on the server may have closed the connection before a request arrives.
-  private(set) var fitUntil = Int64.max
+  private var fitUntil = Int64.max
   /// Whether an exchange is processing all the bytes that had arrived, so that the link has no unread ones.
   var isReadEmpty = false
   /// Received bytes that no exchange has taken yet, because the reader is slow.
@@ -93,6 +93,29 @@ final class HTTPConnection: LinkUser {
   func end() {
     if let session { session.end() } else { close() }
   }
+
+  // MARK: Fitness
+
+  /// Whether the connection may begin another request, as far as its age and the server's keep-alive timeout tell.
+  var isInTime: Bool {
+    let engine = host.engine
+    let end = min(fitUntil, bornAt.adding(nanoseconds: engine.settings.connectionLifetime))
+    return !isClosed && engine.now < end
+  }
+
+  /// Whether the connection, whose request has just ended, can carry another one. Bytes after the response cannot be
+  /// the response to the next request.
+  ///
+  /// - Parameter isWanted: whether a request is waiting for the connection. Unrequested bytes are looked for only then.
+  func isFit(isWanted: Bool) -> Bool {
+    isInTime && (isReadEmpty || !isWanted || !hasUnsolicitedInput(isHeard: false))
+  }
+
+  /// Whether the connection, which was idle until now, can carry a request.
+  ///
+  /// Admission refuses an outdated link, too, but that costs the request one of its restarts. A host with many outdated
+  /// idle connections would use up all of them.
+  var isFitAfterIdling: Bool { isInTime && link.isCurrent && !hasUnsolicitedInput(isHeard: isHeard) }
 
   // MARK: Trust
 

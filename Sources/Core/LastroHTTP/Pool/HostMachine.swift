@@ -178,7 +178,7 @@ struct HostMachine: Hashable {
 
   /// Whether a new request will most likely be sent at once and alone. Over HTTP/2, one write sends all requests of a
   /// turn.
-  var hasFreeConnection: Bool { waiting.isEmpty && (!idle.isEmpty || streams == 0 && hasRoom) }
+  var mayServeAlone: Bool { waiting.isEmpty && (!idle.isEmpty || streams == 0 && hasRoom) }
 
   /// Whether an open connection can serve a new request at once.
   var mayServeAtOnce: Bool { waiting.isEmpty && (!idle.isEmpty || hasRoom) }

@@ -64,7 +64,7 @@ final class HostPool: DialOwner {
   }
 
   var isUnused: Bool { machine.isUnused && multiplexers.isEmpty }
-  var hasFreeConnection: Bool { machine.hasFreeConnection }
+  var mayServeAlone: Bool { machine.mayServeAlone }
   var isFull: Bool { machine.isFull(now: engine.now) }
 
   /// Returns the target of a request; `nil` if its authority cannot be read.
@@ -140,7 +140,7 @@ final class HostPool: DialOwner {
       return
     }
     guard let exchange else { return release(connection) }
-    if wasIdle, !session.isFit {
+    if wasIdle, !connection.isFitAfterIdling {
       lose(connection)
       return enter(exchange, isFront: true)
     }
@@ -162,7 +162,7 @@ final class HostPool: DialOwner {
       if let exchange { waitAgain(exchange) }
       return
     }
-    guard let exchange, multiplexer.isFit else {
+    guard let exchange, multiplexer.checkFitness() else {
       tell(.notOpened(number, multiplexer.room))
       if let exchange { enter(exchange, isFront: true) }
       return
@@ -232,13 +232,8 @@ final class HostPool: DialOwner {
 
   /// Reports a connection as free: it is new, or its last request has ended.
   func release(_ connection: HTTPConnection) {
-    let now = engine.now
-    connection.noteFree(now: now)
-    var isFit = !connection.isClosed && now < connection.fitUntil && !engine.isTooOld(connection)
-    // Bytes after the response cannot be the response to the next request, so the connection is not reused.
-    if isFit, !connection.isReadEmpty, machine.hasWaiting, connection.hasUnsolicitedInput(isHeard: false) {
-      isFit = false
-    }
+    connection.noteFree(now: engine.now)
+    let isFit = connection.isFit(isWanted: machine.hasWaiting)
     let isFresh = connection.exchanges == 0
     tell(
       .free(

@@ -32,7 +32,7 @@ struct PollerTests {
 
   private func ready(_ poller: Poller) -> [Int32] {
     var result: [Int32] = []
-    poller.handOver(poller.wait(timeout: 0)) { result.append($0.descriptor) }
+    poller.report(poller.wait(timeout: 0)) { result.append($0.descriptor) }
     return result
   }
 
@@ -63,7 +63,7 @@ struct PollerTests {
     poller.unwatch(pair.near)
     poller.watch(pair.near, owner: 2, read: false, write: true)
     var owners: [UInt32] = []
-    poller.handOver(poller.wait(timeout: 0)) { owners.append($0.owner) }
+    poller.report(poller.wait(timeout: 0)) { owners.append($0.owner) }
     #expect(owners == [2])
   }
 
@@ -94,7 +94,7 @@ struct PollerTests {
     }
     var told: [Int32] = []
     func turn() {
-      poller.handOver(poller.hasLeft ? 0 : poller.wait(timeout: 0)) { ready in
+      poller.report(poller.hasLeft ? 0 : poller.wait(timeout: 0)) { ready in
         told.append(ready.descriptor)
         let start = monotonicNow()
         while monotonicNow() - start < 20_000_000 {}
