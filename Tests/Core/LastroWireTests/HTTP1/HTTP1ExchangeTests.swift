@@ -281,8 +281,8 @@ struct HTTP1ExchangeTests {
     exchange.wroteAll()
     var lab = ExchangeLab(exchange)
     let failure = #expect(throws: HTTP1Failure.self) { try lab.read(Self.hello) }
-    guard case .answer(let violation) = failure?.kind else { return Issue.record("\(String(describing: failure))") }
-    #expect(violation.kind == .tooManyFields)
+    let violation: HeadViolation? = if case .answer(let found) = failure?.kind { found } else { nil }
+    #expect(violation?.kind == .tooManyFields)
     #expect(lab.exchange.connection == .toClose)
   }
 
