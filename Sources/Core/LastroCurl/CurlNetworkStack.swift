@@ -39,6 +39,22 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     self.init(sharing: try CurlTransport(engine), configuration: configuration)
   }
 
+  /// Creates a stack for one API, on an engine of its own with default settings.
+  ///
+  /// ```swift
+  /// let shop = try CurlNetworkStack(baseURL: "https://api.shop.example", interceptors: [.retry])
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - baseURL: the base URL of endpoints, and of URLs that begin with `/`.
+  ///   - interceptors: the interceptors of every fetch. Default none.
+  /// - Throws: the errors of ``init(_:configuration:)``.
+  public init(
+    baseURL: some URLConvertible, interceptors: [any HTTPResourceInterceptor] = []
+  ) throws(ConfigurationError) {
+    try self.init(configuration: StackConfiguration(baseURL: baseURL.urlText, interceptors: interceptors))
+  }
+
   /// Creates another stack on the engine of an existing stack. See ``init(sharing:configuration:)-(CurlTransport,_)``,
   /// which has the same default.
   public init(sharing other: CurlNetworkStack, configuration: StackConfiguration = StackConfiguration()) {

@@ -42,6 +42,9 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
     self.fields = fields.map { Field(name: $0.0, value: $0.1) }
   }
 
+  /// Makes a list from a dictionary, in the order of the names.
+  public init(_ fields: [String: String]) { self.init(fields.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }) }
+
   /// Makes a list from checked fields.
   public init(_ fields: HTTPFields) {
     self.fields = fields.map { Field(name: $0.name.rawName, value: $0.value) }

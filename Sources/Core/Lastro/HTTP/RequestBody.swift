@@ -36,6 +36,8 @@ public struct RequestBody: Sendable {
   /// produced. Name the fields in the request's `Trailer`. An error that it throws ends the fetch, and so does a field
   /// that is only allowed in a head. A body of known length with trailers is refused (`invalid_body`). Default: none.
   public let trailers: (@Sendable () async throws -> RawHeaders)?
+  /// Encodes the value of the body again; `nil` if its encoder was known when it was made.
+  private var reencode: (@Sendable (JSONEncoder) throws -> RequestBody)?
 
   /// Makes a body.
   public init(
@@ -80,14 +82,27 @@ extension RequestBody {
   ///
   /// - Parameters:
   ///   - value: the value to encode.
-  ///   - encoder: the encoder; its settings must not change any more. Default: the stack's encoder, while a call makes
-  ///     its request; else an encoder with default settings.
+  ///   - encoder: the encoder; its settings must not change any more. Default: the stack's encoder, where the request
+  ///     is made from an endpoint or by a URL; else an encoder with default settings.
   /// - Throws: the errors of `encoder`, unchanged.
-  public static func json(_ value: some Encodable, encoder: JSONEncoder? = nil) throws -> RequestBody {
-    let encoder = encoder ?? JSONCoders.current?.encoder ?? JSONEncoder()
+  public static func json(_ value: some Encodable & Sendable, encoder: JSONEncoder? = nil) throws -> RequestBody {
+    if let encoder = encoder ?? JSONCoders.current?.encoder { return try encoded(value, by: encoder) }
+    var body = try encoded(value, by: JSONEncoder())
+    body.reencode = { try encoded(value, by: $0) }
+    return body
+  }
+
+  private static func encoded(_ value: some Encodable, by encoder: JSONEncoder) throws -> RequestBody {
     let collector = SecretCollector()
     let data = try SecretCollector.$current.withValue(collector) { try encoder.encode(value) }
     return RequestBody(source: .bytes(data), contentType: "application/json", secrets: collector.secrets)
+  }
+
+  /// Returns the body as the encoder of the current call's stack writes it, if the body was made outside the call and
+  /// without an encoder of its own.
+  func encodedForStack() throws -> RequestBody {
+    guard let reencode, let encoder = JSONCoders.current?.encoder else { return self }
+    return try reencode(encoder)
   }
 
   /// Returns a body of names and values in order, of type `application/x-www-form-urlencoded`. It follows the

@@ -157,6 +157,18 @@ public struct RequestOptions: Sendable {
   /// Makes the default options.
   public init() {}
 
+  /// Makes options of which some are set. All others are properties with defaults.
+  ///
+  /// - Parameters:
+  ///   - operation: the operation's name for logs and metrics. Default `nil`.
+  ///   - timeouts: the timeouts. Default `nil`: the stack's.
+  ///   - idempotency: whether the request may be sent more than once. Default ``Idempotency/byMethod``.
+  public init(operation: String? = nil, timeouts: Timeouts? = nil, idempotency: Idempotency = .byMethod) {
+    self.operation = operation
+    self.timeouts = timeouts
+    self.idempotency = idempotency
+  }
+
   /// Whether the options may differ from the defaults; false if they were never changed.
   var mayDifferFromDefaults: Bool { !storage.isIdentical(to: Self.defaults) }
 }

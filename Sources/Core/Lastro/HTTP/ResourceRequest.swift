@@ -54,10 +54,10 @@ extension ResourceRequest {
   ///
   /// - Throws: stage `request`, with the code `invalid_url`, `unsupported_scheme` or `invalid_header`.
   public init(
-    method: HTTPRequest.Method = .get, url: String, headers: RawHeaders = [:], body: RequestBody = .empty,
+    method: HTTPRequest.Method = .get, url: some URLConvertible, headers: RawHeaders = [:], body: RequestBody = .empty,
     options: RequestOptions = RequestOptions()
   ) throws(TransportError) {
-    let target = try RequestTarget(url)
+    let target = try RequestTarget(url.urlText)
     let head = HTTPRequest(
       method: method, scheme: target.scheme, authority: target.authority, path: target.pathAndQuery,
       headerFields: try headers.checkedFields())
@@ -69,7 +69,7 @@ extension ResourceRequest {
   /// - Throws: the errors of the other form; and the code `invalid_method` if `method` is not a token (RFC 9110 §9.1).
   @_disfavoredOverload
   public init(
-    method: String, url: String, headers: RawHeaders = [:], body: RequestBody = .empty,
+    method: String, url: some URLConvertible, headers: RawHeaders = [:], body: RequestBody = .empty,
     options: RequestOptions = RequestOptions()
   ) throws(TransportError) {
     guard let checked = HTTPRequest.Method(method) else {

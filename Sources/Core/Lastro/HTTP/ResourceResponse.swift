@@ -113,4 +113,11 @@ public struct ResourceResponse: Sendable {
   public var status: HTTPResponse.Status { head.status }
   /// The header fields of the response.
   public var headerFields: HTTPFields { head.headerFields }
+
+  /// Exists only so that the compiler can name the property to use.
+  @available(*, unavailable, renamed: "headerFields")
+  public var headers: HTTPFields { headerFields }
+  /// Exists only so that the compiler can name the property to use.
+  @available(*, unavailable, renamed: "status.code")
+  public var statusCode: Int { status.code }
 }

@@ -19,16 +19,8 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// struct TraceInterceptor: HTTPResourceInterceptor {
-///   func interceptMakeRequest(
-///     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
-///   ) async -> Result<ResourceRequest, any Error> {
-///     result.flatMap { request in
-///       var request = request
-///       return Result {
-///         try request.setHeader("X-Request-ID", UUID().uuidString)
-///         return request
-///       }
-///     }
+///   func adapt(_ request: inout ResourceRequest, context: AttemptContext) async throws {
+///     try request.setHeader("X-Request-ID", UUID().uuidString)
 ///   }
 /// }
 /// ```
@@ -47,8 +39,16 @@ public protocol HTTPResourceInterceptor: Sendable {
   /// anyway.
   var hooksWait: Bool { get }
 
-  /// Adapts a request before it is passed to the transport. Called once for each attempt, and once more for every
-  /// redirect followed.
+  /// Changes a request before it is passed to the transport. Called once for each attempt, and once more for every
+  /// redirect followed, unless the request could not be made. Default: changes nothing.
+  ///
+  /// A type that implements ``interceptMakeRequest(_:context:)`` is asked by that hook alone.
+  ///
+  /// - Throws: an error with which the attempt fails before anything is sent.
+  func adapt(_ request: inout ResourceRequest, context: AttemptContext) async throws
+
+  /// Adapts the result of making a request. Called once for each attempt, and once more for every redirect followed.
+  /// Implement ``adapt(_:context:)`` instead, unless the interceptor must see failures, too.
   ///
   /// The request of a redirect is made from the previous request, which this interceptor has already adapted. To avoid
   /// duplicate header fields, set them instead of adding them (``ResourceRequest/setHeader(_:_:)``), or check
@@ -58,7 +58,8 @@ public protocol HTTPResourceInterceptor: Sendable {
   ///   - result: the request from the resource or the previous interceptor, or its failure. A hook may turn a failure
   ///     into a request.
   ///   - context: the state of the call.
-  /// - Returns: the result that is passed to the next interceptor. Default: `result`.
+  /// - Returns: the result that is passed to the next interceptor. Default: `result`, with the request that
+  ///   ``adapt(_:context:)`` has changed.
   func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error>
@@ -102,12 +103,22 @@ extension HTTPResourceInterceptor {
   /// The default: true, so that each phase of the hooks runs in a task of its own.
   public var hooksWait: Bool { true }
 
-  /// The default: returns `result` unchanged. It is not called again after the first time.
+  /// The default: changes nothing. It is not called again after the first time.
+  public func adapt(_ request: inout ResourceRequest, context: AttemptContext) async throws {
+    KnownHooks.of(Self.self).lacks(.makeRequest)
+  }
+
+  /// The default: passes the request to ``adapt(_:context:)``, and a failure through.
   public func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
-    KnownHooks.of(Self.self).lacks(.makeRequest)
-    return result
+    guard case .success(var request) = result else { return result }
+    do {
+      try await adapt(&request, context: context)
+    } catch {
+      return .failure(error)
+    }
+    return .success(request)
   }
 
   /// The default: does nothing. It is not called again after the first time.

@@ -61,12 +61,13 @@ extension ModelDecoding where Payload == Data {
   }
 }
 
-extension ModelDecoding where T == String, Payload == Data {
-  /// A decoding of UTF-8 text. It throws if the bytes are not UTF-8.
+extension ModelDecoding where T == String, Payload == Data, Metadata == ResourceResponse {
+  /// A decoding of text by its charset: a byte order mark decides first, then the `charset` of `Content-Type`, and UTF-8
+  /// if there is neither. It throws if the bytes are not text of that charset, or if the system's `iconv` does not know
+  /// the charset.
   public static var text: Self {
-    Self { payload, _ in
-      guard let text = String(validating: payload, as: UTF8.self) else { throw NotUTF8() }
-      return text
+    Self { payload, response in
+      try TextDecoding.text(of: payload, contentType: response.headerFields[.contentType])
     }
   }
 }
@@ -76,8 +77,4 @@ private struct EmptyPayload: Error, CustomStringConvertible {
   var description: String {
     "the response has no body, and \(model) cannot be made of nothing (an optional model, or NoContent, can)"
   }
-}
-
-private struct NotUTF8: Error, CustomStringConvertible {
-  var description: String { "the body is not UTF-8 text" }
 }

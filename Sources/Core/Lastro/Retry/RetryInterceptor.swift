@@ -10,7 +10,7 @@ import HTTPTypes
 /// vetoed retries stay vetoed.
 ///
 /// ```swift
-/// configuration.interceptors = [RetryInterceptor.standard]
+/// configuration.interceptors = [.retry]
 /// let prompt = RetryInterceptor(policy: .maxRetries(2))
 /// ```
 public struct RetryInterceptor: HTTPResourceInterceptor {
@@ -119,4 +119,13 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
     default: false
     }
   }
+}
+
+extension HTTPResourceInterceptor where Self == RetryInterceptor {
+  /// The same as ``RetryInterceptor/standard``: `interceptors: [.retry]`.
+  public static var retry: Self { .standard }
+
+  /// Returns an interceptor that asks a policy about ``RetryInterceptor/Eligibility/standard`` failures:
+  /// `interceptors: [.retry(.maxRetries(2))]`.
+  public static func retry(_ policy: HTTPRetryPolicy) -> Self { RetryInterceptor(policy: policy) }
 }

@@ -41,6 +41,16 @@ extension HTTPNetworkStack {
     try await fetch(.raw(endpoint))
   }
 
+  /// Exists only so that the compiler can explain how to limit the time of one fetch. It cannot be called.
+  ///
+  /// - Throws: nothing, because it cannot be called.
+  @available(*, unavailable, message: "set the timeouts of the resource: options: RequestOptions(timeouts: …)")
+  public func fetch<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>, timeout: Duration
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+    try await fetch(resource)
+  }
+
   /// Opens a request as a stream; see ``stream(_:)``.
   ///
   /// ```swift

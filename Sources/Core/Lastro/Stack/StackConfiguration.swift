@@ -5,7 +5,7 @@ public import FoundationEssentials
 /// The settings that all fetches of a stack share, unless their request or resource overrides them.
 ///
 /// ```swift
-/// var configuration = StackConfiguration(interceptors: [RetryInterceptor.standard])
+/// var configuration = StackConfiguration(baseURL: "https://api.example.com", interceptors: [.retry])
 /// configuration.timeouts.total = .seconds(30)
 /// ```
 public struct StackConfiguration: Sendable {
@@ -77,9 +77,13 @@ public struct StackConfiguration: Sendable {
   /// Makes a configuration. All other settings are properties with defaults.
   ///
   /// - Parameters:
+  ///   - baseURL: the base URL of the endpoints. Default `nil`: they use their own.
   ///   - interceptors: the interceptors of every fetch. Default none.
   ///   - timeouts: the timeouts of fetches. Default ``Timeouts/standard``.
-  public init(interceptors: [any HTTPResourceInterceptor] = [], timeouts: Timeouts = .standard) {
+  public init(
+    baseURL: String? = nil, interceptors: [any HTTPResourceInterceptor] = [], timeouts: Timeouts = .standard
+  ) {
+    self.baseURL = baseURL
     self.interceptors = interceptors
     self.timeouts = timeouts
   }

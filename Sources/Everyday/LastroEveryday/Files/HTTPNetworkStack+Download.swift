@@ -54,4 +54,20 @@ extension HTTPNetworkStack {
       resource, by: self, to: part, url: source.url, source: source.hash, options: options)
     return try await run.run()
   }
+
+  /// Downloads a resource to the file of a file URL; see ``download(_:to:options:)-(_,String,_)``.
+  ///
+  /// - Throws: the errors of that form; and `request/invalid_option` if `file` is no file URL.
+  @concurrent
+  public func download<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>, to file: URL, options: DownloadOptions = DownloadOptions()
+  ) async throws(HTTPFetchError<APIError>) -> DownloadedFile {
+    guard file.isFileURL else {
+      throw HTTPFetchError(
+        .noRequest(
+          TransportError.refused(
+            .invalidOption, "the target of a download is not a file URL", hint: "make it with URL(filePath:)")))
+    }
+    return try await download(resource, to: file.path, options: options)
+  }
 }

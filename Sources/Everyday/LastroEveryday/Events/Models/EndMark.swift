@@ -6,7 +6,7 @@ internal import Lastro
 ///
 /// An end without it is a failure with code `truncated_stream`: if a proxy closes the stream in an orderly way, half a
 /// response must not look complete.
-public enum EndMark: Sendable, Hashable {
+public enum EndMark: Sendable, Hashable, ExpressibleByStringLiteral {
   /// No mark: the stream ends when its events end.
   case none
   /// An event whose data is exactly this text, such as `[DONE]`. It is not decoded.
@@ -16,6 +16,9 @@ public enum EndMark: Sendable, Hashable {
   case event(String)
   /// The server's orderly end of the stream, after which the stream does not reconnect.
   case close
+
+  /// Makes the mark ``data(_:)`` from a literal: `until: "[DONE]"`.
+  public init(stringLiteral data: String) { self = .data(data) }
 
   /// The mark as an error names it; `nil` if no mark is needed.
   var text: String? {

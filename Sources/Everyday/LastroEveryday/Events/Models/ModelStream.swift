@@ -8,7 +8,7 @@ extension EventStream {
   ///
   /// ```swift
   /// let answer = stack.events(.completion(of: prompt))
-  ///   .decoding(Chunk.self, until: .data("[DONE]"), failure: .key("error"))
+  ///   .decoding(Chunk.self, until: "[DONE]", failure: .key("error"))
   /// for try await chunk in answer { print(chunk.text, terminator: "") }
   /// ```
   ///
