@@ -20,7 +20,7 @@ func describe(_ login: String, github: any HTTPNetworkStack) async -> String {
 }
 // end
 
-private func again(_ first: Network.Value<User, ResourceResponse>, github: any HTTPNetworkStack) async throws {
+private func again(_ first: Fetched<User, ResourceResponse>, github: any HTTPNetworkStack) async throws {
   // sample: if modified
   let again = try await github.fetch(HTTPResource.user("octocat").ifModified(since: first.response))
   print(again.value?.login ?? "unchanged", again.response.status.code)

@@ -137,7 +137,7 @@ public struct CurlConfiguration: Sendable {
   /// A closure that is called when HTTP connections are opened, used and closed; those of dialers are not reported. It
   /// runs on the loop's thread, which waits for it, so hand long work over to another thread. The changes of one
   /// connection are reported one after another. Default `nil`.
-  public var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)? {
+  public var connectionObserver: (@Sendable (ConnectionChange) -> Void)? {
     get { engine.connectionObserver }
     set { engine.connectionObserver = newValue }
   }

@@ -90,7 +90,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// - Throws: `HTTPFetchError`; if the task is cancelled, always the cancellation error.
   public func fetch(
     _ resource: RawHTTPResource
-  ) async throws(HTTPFetchError<any Error>) -> Network.Value<Data, ResourceResponse> {
+  ) async throws(HTTPFetchError<any Error>) -> Fetched<Data, ResourceResponse> {
     try await stack.fetch(resource)
   }
 
@@ -100,7 +100,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   ///   cancellation error.
   public func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<Model, ResourceResponse> {
     try await stack.fetch(resource)
   }
 
@@ -109,7 +109,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// - Throws: the same errors as the typed `fetch`; failures of the body are thrown by `ResponseBody`.
   public func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<ResponseBody, ResourceResponse> {
     try await stack.stream(resource)
   }
 
@@ -121,7 +121,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// - Throws: `HTTPFetchError` if there is no response; never because of a status.
   public func exchange(
     _ request: ResourceRequest, streamed: Bool = false
-  ) async throws(HTTPFetchError<any Error>) -> Network.Value<ResponseBody, ResourceResponse> {
+  ) async throws(HTTPFetchError<any Error>) -> Fetched<ResponseBody, ResourceResponse> {
     try await stack.exchange(request, streamed: streamed)
   }
 

@@ -47,11 +47,11 @@ struct Runner: Sendable {
     _ progress: ((Int64, Int64?) -> Void)?
   ) async throws(ResponseOutput.WriteFailure) -> (report: Report, hint: String?) {
     var hint: String?
-    let answer: Network.Value<ResponseBody, ResourceResponse>
+    let answer: Fetched<ResponseBody, ResourceResponse>
     do {
       if collects {
         let collected = try await stack.fetch(resource)
-        answer = Network.Value(value: ResponseBody(collected.value), response: collected.response)
+        answer = Fetched(value: ResponseBody(collected.value), response: collected.response)
       } else {
         answer = try await stack.stream(resource)
       }
@@ -138,7 +138,7 @@ struct Runner: Sendable {
   }
 
   private func copy(
-    _ answer: Network.Value<ResponseBody, ResourceResponse>, into sink: ResponseOutput,
+    _ answer: Fetched<ResponseBody, ResourceResponse>, into sink: ResponseOutput,
     _ progress: ((Int64, Int64?) -> Void)?
   ) async throws {
     let length = answer.response.headerFields[.contentLength].flatMap { Int64($0) }

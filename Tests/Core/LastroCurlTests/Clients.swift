@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 typealias RawFailure = HTTPFetchError<any Error>
-typealias RawAnswer = Network.Value<Data, ResourceResponse>
+typealias RawAnswer = Fetched<Data, ResourceResponse>
 
 extension CurlNetworkStack {
   /// Returns a stack that ignores the proxies that the environment sets.
@@ -48,7 +48,7 @@ extension RequestOptions {
   }
 }
 
-extension Network.Value where T == Data {
+extension Fetched where T == Data {
   var text: String { String(decoding: value, as: UTF8.self) }
 }
 

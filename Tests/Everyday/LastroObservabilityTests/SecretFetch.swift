@@ -78,7 +78,7 @@ struct SecretFetch {
   private func fetch<M, E>(
     _ resource: HTTPResource<M, E>, from stack: TransportNetworkStack, _ transport: ScriptedTransport
   ) async {
-    let task = Task { () -> Result<Network.Value<M, ResourceResponse>, HTTPFetchError<E>> in
+    let task = Task { () -> Result<Fetched<M, ResourceResponse>, HTTPFetchError<E>> in
       do throws(HTTPFetchError<E>) {
         return .success(try await stack.fetch(resource))
       } catch {

@@ -18,7 +18,7 @@ extension HTTPBody {
   }
 
   /// Creates the body of a response, which can be read once; `nil` if no body may follow the head.
-  convenience init?(_ answer: Network.Value<ResponseBody, ResourceResponse>, to method: HTTPRequest.Method) {
+  convenience init?(_ answer: Fetched<ResponseBody, ResourceResponse>, to method: HTTPRequest.Method) {
     let head = answer.response.head
     guard method != .head, head.status.code != 204, head.status.code != 304 else { return nil }
     // A decoded body is longer than the bytes that were sent.

@@ -16,7 +16,7 @@ public struct LastroClientTransport: ClientTransport {
   /// A closure that sends a request and returns the response with any status: `exchange` of a stack.
   public typealias Exchange =
     @Sendable (_ request: ResourceRequest, _ streamed: Bool) async throws ->
-    Network.Value<
+    Fetched<
       ResponseBody, ResourceResponse
     >
 

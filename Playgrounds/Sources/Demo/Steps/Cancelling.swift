@@ -37,7 +37,7 @@ extension Step {
 }
 
 private func failure(
-  of task: Task<Network.Value<NoContent, ResourceResponse>, any Error>
+  of task: Task<Fetched<NoContent, ResourceResponse>, any Error>
 ) async -> HTTPFetchError<ForgeError>? {
   switch await task.result {
   case .success: nil

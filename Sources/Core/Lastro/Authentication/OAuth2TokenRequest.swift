@@ -25,7 +25,7 @@ struct OAuth2TokenRequest {
               .invalidOption, "the token source has no stack, and no stack's call asks it",
               hint: "give it one, or have it asked by a BearerAuthenticator of a stack"))))
     }
-    let answer: Network.Value<Data, ResourceResponse>
+    let answer: Fetched<Data, ResourceResponse>
     do throws(HTTPFetchError<any Error>) {
       answer = try await stack.fetch(RawHTTPResource(baseRequestMaking: BaseRequestMaking { [self] in try request() }))
     } catch {

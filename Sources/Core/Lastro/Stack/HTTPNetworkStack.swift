@@ -16,7 +16,7 @@ where
   ///   stage, the error is always the cancelled error.
   func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse>
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<Model, ResourceResponse>
 
   /// Opens a resource as a stream. Returns when the head of a 2xx response has arrived, before its body is read.
   ///
@@ -28,7 +28,7 @@ where
   /// - Throws: the errors of ``fetch(_:)``. Failures of the body itself are thrown by ``ResponseBody``.
   func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse>
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<ResponseBody, ResourceResponse>
 }
 
 extension HTTPNetworkStack {
@@ -37,7 +37,7 @@ extension HTTPNetworkStack {
   ///
   /// - Throws: nothing, because it cannot be called.
   @available(*, unavailable, message: "fetch a resource: HTTPResource<Model, APIError>(endpoint), or .raw(endpoint)")
-  public func fetch(_ endpoint: some HTTPResourceEndpoint) async throws -> Network.Value<Data, ResourceResponse> {
+  public func fetch(_ endpoint: some HTTPResourceEndpoint) async throws -> Fetched<Data, ResourceResponse> {
     try await fetch(.raw(endpoint))
   }
 
@@ -47,7 +47,7 @@ extension HTTPNetworkStack {
   @available(*, unavailable, message: "set the timeouts of the resource: options: RequestOptions(timeouts: …)")
   public func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, timeout: Duration
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<Model, ResourceResponse> {
     try await fetch(resource)
   }
 
@@ -65,32 +65,8 @@ extension HTTPNetworkStack {
     _ request: ResourceRequest,
     errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse> = ErrorDecoding<TextAPIError, Data, ResourceResponse>
       .text
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<ResponseBody, ResourceResponse> {
     try await stream(
       HTTPResource(baseRequestMaking: .request(request), decoding: .streamed, errorDecoding: errorDecoding))
-  }
-
-  /// Fetches a typed resource, and calls `completion` with the result.
-  ///
-  /// - Parameters:
-  ///   - resource: the resource to fetch.
-  ///   - queue: the queue on which `completion` is called. Default: the concurrent pool.
-  ///   - completion: a closure that is called exactly once, never before this function returns.
-  /// - Returns: a handle that cancels the fetch. Releasing the handle does not cancel it.
-  @discardableResult
-  public func fetch<Model, APIError>(
-    _ resource: HTTPResource<Model, APIError>, callbackOn queue: CallbackQueue = .concurrent,
-    completion: @escaping @Sendable (Result<Network.Value<Model, ResourceResponse>, HTTPFetchError<APIError>>) -> Void
-  ) -> any Cancelable {
-    TaskCancelable(
-      Task {
-        let result: Result<Network.Value<Model, ResourceResponse>, HTTPFetchError<APIError>>
-        do throws(HTTPFetchError<APIError>) {
-          result = .success(try await fetch(resource))
-        } catch {
-          result = .failure(error)
-        }
-        queue.run { completion(result) }
-      })
   }
 }

@@ -36,7 +36,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   @concurrent
   public func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<Model, ResourceResponse> {
     let decoding = resource.decoding
     do throws(HTTPFetchError<any Error>) {
       return try await run(resource.plan(by: core, isStream: false), resource.errorDecoding) {
@@ -55,7 +55,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   @concurrent
   public func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<ResponseBody, ResourceResponse> {
     do throws(HTTPFetchError<any Error>) {
       return try await run(resource.plan(by: core, isStream: true), resource.errorDecoding) { body, _ in body }
     } catch {
@@ -84,7 +84,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   @concurrent
   public func exchange(
     _ request: ResourceRequest, streamed: Bool = false
-  ) async throws(HTTPFetchError<any Error>) -> Network.Value<ResponseBody, ResourceResponse> {
+  ) async throws(HTTPFetchError<any Error>) -> Fetched<ResponseBody, ResourceResponse> {
     let resource = RawHTTPResource(request: request)
     return try await run(resource.plan(by: core, isStream: streamed, acceptance: .all), resource.errorDecoding) {
       body, _ in body
@@ -94,7 +94,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   private func run<Value, APIError>(
     _ plan: consuming FetchPlan, _ errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>,
     finish: (ResponseBody, ResourceResponse) throws -> Value
-  ) async throws(HTTPFetchError<any Error>) -> Network.Value<Value, ResourceResponse> {
+  ) async throws(HTTPFetchError<any Error>) -> Fetched<Value, ResourceResponse> {
     var value: Value?
     let core = plan.core
     let response = try await FetchCall(plan).run { body, response in
@@ -104,7 +104,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     }
     // This cannot happen: a call succeeds only after it has made the value.
     guard let value else { throw HTTPFetchError(FailureRecord(.cancelled(.cancelled(requestSent: true)))) }
-    return Network.Value(value: value, response: response)
+    return Fetched(value: value, response: response)
   }
 
   /// Returns an explanation of what fetching a resource would do: effective URL, interceptors, limits, the consequence
@@ -131,7 +131,7 @@ extension TransportNetworkStack {
   /// - Throws: the errors of a fetch.
   package func upgrade<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
-  ) async throws(HTTPFetchError<any Error>) -> Network.Value<(any ByteStream)?, ResourceResponse> {
+  ) async throws(HTTPFetchError<any Error>) -> Fetched<(any ByteStream)?, ResourceResponse> {
     var stream: (any ByteStream)?
     let errorDecoding = resource.errorDecoding
     let plan = resource.plan(by: core, isStream: false, acceptance: .upgrade)
@@ -140,7 +140,7 @@ extension TransportNetworkStack {
     } _: {
       try errorDecoding.decode($0, $1)
     }
-    return Network.Value(value: stream, response: response)
+    return Fetched(value: stream, response: response)
   }
 }
 

@@ -21,7 +21,7 @@ package struct EngineSettings: Sendable {
   /// Whether HTTP/2 is offered at all.
   var offersHTTP2 = true
   package var messages: MessageSettings = MessageSettings()
-  package var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
+  package var connectionObserver: (@Sendable (ConnectionChange) -> Void)?
   /// The number of bytes that one HTTP/1.1 exchange may send in a turn of the loop, before others are served.
   package var sentBytesPerTurn = 512 * 1024
   package var http2Liveness = HTTP2Liveness.Limits()

@@ -259,7 +259,7 @@ extension MetricsObserver {
 
   /// Records a change of a connection, for `CurlConfiguration.connectionObserver`. It takes a lock, and calls the
   /// metrics' backend outside of it.
-  public func observe(_ change: Network.ConnectionChange) {
+  public func observe(_ change: ConnectionChange) {
     var attributes = MetricAttributes(
       address: change.origin.host.unbracketedHost, port: change.origin.port,
       scheme: includesScheme ? change.origin.scheme : nil)

@@ -63,7 +63,7 @@ public struct WebSocketClient: Sendable {
     try configuration.check()
     let transport = WebSocketHandshakeTransport(
       dialer: dialer, configuration: configuration, random: stack.randomSource, time: stack.timeSource)
-    let upgraded: Network.Value<(any ByteStream)?, ResourceResponse>
+    let upgraded: Fetched<(any ByteStream)?, ResourceResponse>
     do throws(HTTPFetchError<any Error>) {
       upgraded = try await TransportNetworkStack(transport: transport, configuration: stack).upgrade(resource)
     } catch {

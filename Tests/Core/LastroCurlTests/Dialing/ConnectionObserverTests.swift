@@ -17,7 +17,7 @@ struct ConnectionObserverTests {
   func states(version: ConnectionOptions.HTTPVersion) async throws {
     let server =
       try version == .http1 ? LoopbackServer.http { _ in .text("fine") } : LoopbackServer.http2 { _ in .text("fine") }
-    let told = Lock<[Network.ConnectionChange]>([])
+    let told = Lock<[ConnectionChange]>([])
     var configuration = CurlConfiguration()
     configuration.connection.httpVersion = version
     configuration.connectionObserver = { change in told.withLock { $0.append(change) } }

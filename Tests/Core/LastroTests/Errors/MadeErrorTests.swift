@@ -16,17 +16,17 @@ private struct FailingStack: HTTPNetworkStack {
 
   func fetch(
     _ resource: RawHTTPResource
-  ) async throws(HTTPFetchError<any Error>) -> Network.Value<Data, ResourceResponse> { throw error }
+  ) async throws(HTTPFetchError<any Error>) -> Fetched<Data, ResourceResponse> { throw error }
 
   func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<Model, ResourceResponse> {
     throw error.mapAPIError { $0 as? APIError }
   }
 
   func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<ResponseBody, ResourceResponse> {
     throw error.mapAPIError { $0 as? APIError }
   }
 }

@@ -133,7 +133,7 @@ final class SimulatedCall: Sendable {
 
     func fetch(
       _ resource: RawHTTPResource
-    ) async throws(HTTPFetchError<any Error>) -> Network.Value<Data, ResourceResponse> {
+    ) async throws(HTTPFetchError<any Error>) -> Fetched<Data, ResourceResponse> {
       for await _ in closed {}
       return try await stack.fetch(resource)
     }

@@ -37,8 +37,8 @@ struct NetworkClientTests {
       .answer(200, body: #"{"price":7}"#), .answer(200, body: #"{"rate":8}"#), .answer(200, body: "1\n2"),
       .answer(404, body: #"{"reason":"none"}"#),
     ])
-    let shop = Network.Client<ShopError>(Self.stack(transport, "https://shop.example"))
-    let rates = Network.Client<RatesError>(Self.stack(transport, "https://rates.example"))
+    let shop = APIClient<ShopError>(Self.stack(transport, "https://shop.example"))
+    let rates = APIClient<RatesError>(Self.stack(transport, "https://rates.example"))
     #expect(try await shop.fetch(.item(1)).value.price == 7)
     #expect(try await rates.fetch(.item(1)).value.rate == 8)
     #expect(try await rates.stream(.history(1)).value.collect(upTo: 9) == Data("1\n2".utf8))

@@ -12,9 +12,9 @@ private struct Dictionary: NetworkStack {
   struct Page: Sendable, Equatable { var number: Int }
   enum Failure: Error, Equatable { case unknown }
 
-  func fetch(_ resource: Word) async throws(Failure) -> Network.Value<[Character], Page> {
+  func fetch(_ resource: Word) async throws(Failure) -> Fetched<[Character], Page> {
     guard resource.text != "unknown" else { throw .unknown }
-    return Network.Value(value: Array(resource.text), response: Page(number: resource.text.count))
+    return Fetched(value: Array(resource.text), response: Page(number: resource.text.count))
   }
 }
 
@@ -27,14 +27,14 @@ struct NetworkStackTests {
 
   @Test("mapValue maps the value and keeps the response", .parity("NW01"))
   func mapValue() {
-    let value = Network.Value(value: 2, response: "r")
-    #expect(value.mapValue { number, response in "\(number)\(response)" } == Network.Value(value: "2r", response: "r"))
+    let value = Fetched(value: 2, response: "r")
+    #expect(value.mapValue { number, response in "\(number)\(response)" } == Fetched(value: "2r", response: "r"))
   }
 
   @Test("mapValue rethrows", .parity("NW02"))
   func mapValueThrows() {
     #expect(throws: Refusal.self) {
-      try Network.Value(value: 2, response: "r").mapValue { _, _ throws(Refusal) -> Int in throw Refusal() }
+      try Fetched(value: 2, response: "r").mapValue { _, _ throws(Refusal) -> Int in throw Refusal() }
     }
   }
 
@@ -75,7 +75,7 @@ struct NetworkStackTests {
   func succeeds() async throws {
     let value = try await dictionary.fetchAndDecode(
       .init(text: "word"), decoding: Decoding<Int> { $1.number + $0.count })
-    #expect(value == Network.Value(value: 8, response: .init(number: 4)))
+    #expect(value == Fetched(value: 8, response: .init(number: 4)))
   }
 
   @Test("callback forms of a foreign stack complete once, with value or error")
@@ -121,7 +121,7 @@ struct NetworkStackTests {
 
   private struct Stopping: NetworkStack {
     struct Failure: CancellationTelling { var isCancelled: Bool }
-    func fetch(_ resource: Bool) async throws(Failure) -> Network.Value<Int, Int> {
+    func fetch(_ resource: Bool) async throws(Failure) -> Fetched<Int, Int> {
       throw Failure(isCancelled: resource)
     }
   }

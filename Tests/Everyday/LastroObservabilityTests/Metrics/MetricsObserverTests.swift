@@ -57,9 +57,9 @@ struct MetricsObserverTests {
   func connections() throws {
     let observer = MetricsObserver(factory: metrics)
     let origin = try Origin("https://[::1]:8443")
-    let states: [Network.ConnectionChange.State?] = [nil, .active, .idle, .active, nil]
+    let states: [ConnectionChange.State?] = [nil, .active, .idle, .active, nil]
     for (index, change) in zip(states, states.dropFirst()).enumerated() {
-      observer.observe(Network.ConnectionChange(origin: origin, from: change.0, to: change.1, age: .seconds(index)))
+      observer.observe(ConnectionChange(origin: origin, from: change.0, to: change.1, age: .seconds(index)))
     }
     let server = [("server.address", "::1"), ("server.port", "8443"), ("url.scheme", "https")]
     let counts = ["active", "idle"].map { state in
@@ -78,7 +78,7 @@ struct MetricsObserverTests {
     let ratios = { metrics.recorders(label: "lastro.client.connection.reuse", dimensions: []).flatMap(\.values) }
     func fetch(_ count: Int) async throws { for _ in 0..<count { _ = try await stack.fetch(.test()) } }
     func open(_ url: String) throws {
-      observer.observe(Network.ConnectionChange(origin: try Origin(url), from: nil, to: .active, age: .zero))
+      observer.observe(ConnectionChange(origin: try Origin(url), from: nil, to: .active, age: .zero))
     }
     // Without events of connections there is nothing to report.
     try await fetch(1)

@@ -15,7 +15,7 @@ struct SegmentPart: Sendable {
   private let digest: String?
 
   /// - Parameter start: the first wanted byte.
-  init(_ answer: Network.Value<ResponseBody, ResourceResponse>, _ head: RangeAnswer, from start: Int64) {
+  init(_ answer: Fetched<ResponseBody, ResourceResponse>, _ head: RangeAnswer, from start: Int64) {
     body = answer.value
     count = head.range?.bytes.map { Int64($0.count) }
     overlap = head.range?.bytes.map { max(0, start - $0.lowerBound) } ?? 0

@@ -160,7 +160,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
   private func ask(_ segment: SegmentPlan.Segment) async throws(Failure) -> Answer {
     let range = "bytes=\(segment.next)-\(segment.end - 1)"
     let asking = resource.asking(for: range, if: representation.validator, retries: options.retries)
-    let answer: Network.Value<ResponseBody, ResourceResponse>
+    let answer: Fetched<ResponseBody, ResourceResponse>
     do throws(Failure) {
       answer = try await stack.stream(asking)
     } catch {

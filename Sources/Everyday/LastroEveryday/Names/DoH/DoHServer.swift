@@ -50,7 +50,7 @@ struct DoHServer: Sendable {
   ) async throws(TransportError) -> FamilyAnswers.Answer {
     var request = request
     request.body = .raw(question.query(id: 0, paddedTo: Self.block), contentType: Self.contentType)
-    let answer: Network.Value<Data, ResourceResponse>
+    let answer: Fetched<Data, ResourceResponse>
     do throws(HTTPFetchError<any Error>) {
       answer = try await stack.fetch(RawHTTPResource(request: request))
     } catch {

@@ -82,7 +82,7 @@ extension HTTPNetworkStack {
     var polling = OperationPolling(handle, options)
     while true {
       try await polling.pause()
-      let answer: Network.Value<Data, ResourceResponse>
+      let answer: Fetched<Data, ResourceResponse>
       do throws(HTTPFetchError<any Error>) {
         answer = try await fetch(question, within: polling.limit)
       } catch {

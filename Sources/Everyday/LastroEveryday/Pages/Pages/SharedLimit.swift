@@ -33,11 +33,11 @@ extension HTTPNetworkStack {
   /// Fetches a resource within a limit that several calls share, if there is one.
   func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, within limit: SharedLimit?
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> Fetched<Model, ResourceResponse> {
     guard let limit else { return try await fetch(resource) }
     guard limit.left > .zero else { throw HTTPFetchError(.transport(limit.passed(requestSent: false))) }
     let outcome = await interruptible(within: limit.left, time: limit.time) {
-      () -> Result<Network.Value<Model, ResourceResponse>, HTTPFetchError<APIError>> in
+      () -> Result<Fetched<Model, ResourceResponse>, HTTPFetchError<APIError>> in
       do throws(HTTPFetchError<APIError>) {
         return .success(try await self.fetch(resource))
       } catch {

@@ -218,19 +218,19 @@ struct EventStreamTests {
 
       func fetch(
         _ resource: RawHTTPResource
-      ) async throws(HTTPFetchError<any Error>) -> Network.Value<Data, ResourceResponse> {
+      ) async throws(HTTPFetchError<any Error>) -> Fetched<Data, ResourceResponse> {
         try await inner.fetch(resource)
       }
 
       func fetch<Model, APIError>(
         _ resource: HTTPResource<Model, APIError>
-      ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+      ) async throws(HTTPFetchError<APIError>) -> Fetched<Model, ResourceResponse> {
         try await inner.fetch(resource)
       }
 
       func stream<Model, APIError>(
         _ resource: HTTPResource<Model, APIError>
-      ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+      ) async throws(HTTPFetchError<APIError>) -> Fetched<ResponseBody, ResourceResponse> {
         try await inner.stream(resource)
       }
     }
