@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Capabilities of libcurl")
 struct CapabilitiesTests {
-  @Test("the linked libcurl has what the engine needs")
+  @Test("The linked libcurl has every capability that the engine needs")
   func capabilities() {
     let capabilities = CurlCapabilities.current
     #expect(capabilities.tlsBackend.contains("OpenSSL"))

@@ -7,9 +7,9 @@ import Logging
 import TestSupport
 import Testing
 
-@Suite("Retired settings of the environment", .timeLimit(.minutes(5)))
+@Suite("Retired environment variables", .timeLimit(.minutes(5)))
 struct RetiredSettingsTests {
-  @Test("LASTRO_CARRIER is reported once in the log, however many engines are made")
+  @Test("LASTRO_CARRIER is reported once in the log, however many engines are created")
   func carrier() async {
     await #expect(processExitsWith: .success) {
       let entries = Lock<[RecordingLogHandler.Entry]>([])

@@ -14,7 +14,7 @@ import Testing
 /// obsolete fails.
 @Suite("Conformance: curl's HTTP cases", .timeLimit(.minutes(5)))
 struct CurlCasesTests {
-  @Test("each response is accepted or refused as by curl")
+  @Test("Each response is accepted or rejected as curl does")
   func corpus() async throws {
     let cases = try CurlCase.all()
     #expect(cases.count == 126)

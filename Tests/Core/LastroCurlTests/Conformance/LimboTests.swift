@@ -13,7 +13,7 @@ import Testing
 /// differently, each with its reason. The list is exact: a change on either side fails.
 @Suite("Conformance: x509-limbo", .timeLimit(.minutes(5)))
 struct LimboTests {
-  @Test("what can be served")
+  @Test("The expected number of cases can be served over TLS")
   func selection() throws {
     let all = try LimboCase.all()
     #expect(all.count == 208)
@@ -25,7 +25,7 @@ struct LimboTests {
     #expect(servers.count { $0.isServable && $0.expectation == .success } == 39)
   }
 
-  @Test("every chain")
+  @Test("Each chain has the expected verdict, except for the listed differences")
   func standard() async throws {
     let outcomes = try await outcomes()
     expect(outcomes, differingBy: LimboDifferences.standard)
@@ -34,7 +34,7 @@ struct LimboTests {
     #expect(early == ["webpki::forbidden-dsa-leaf", "webpki::forbidden-p192-leaf"])
   }
 
-  @Test("every chain, strictly")
+  @Test("Each chain has the expected verdict under strict checks, except for the listed differences")
   func strict() async throws {
     expect(try await outcomes { $0.chainChecks = .strict }, differingBy: LimboDifferences.strict)
   }

@@ -57,7 +57,7 @@ struct LlhttpTests {
     "No carriage ret": .lenient,
   ]
 
-  @Test("llhttp's strict responses")
+  @Test("Each of llhttp's strict responses has the expected outcome")
   func corpus() async throws {
     let cases = try LLHTTPCase.strict()
     #expect(cases.count == 77)

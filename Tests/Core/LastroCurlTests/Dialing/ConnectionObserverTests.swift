@@ -11,9 +11,11 @@ import Testing
 
 @testable import LastroCurl
 
-@Suite("What an engine tells of its connections", .timeLimit(.minutes(5)))
+@Suite("Connection observer", .timeLimit(.minutes(5)))
 struct ConnectionObserverTests {
-  @Test("that they are opened, used, idle and closed", arguments: [ConnectionOptions.HTTPVersion.http1, .http2])
+  @Test(
+    "The observer is called when a connection is opened, used, idle and closed",
+    arguments: [ConnectionOptions.HTTPVersion.http1, .http2])
   func states(version: ConnectionOptions.HTTPVersion) async throws {
     let server =
       try version == .http1 ? LoopbackServer.http { _ in .text("fine") } : LoopbackServer.http2 { _ in .text("fine") }
@@ -32,7 +34,7 @@ struct ConnectionObserverTests {
     #expect(changes.allSatisfy { $0.origin.port == server.port })
   }
 
-  @Test("connections of dialers are not reported, also where HTTP over them has the engine's limits")
+  @Test("Connections of a dialer are not reported, even if HTTP over the dialer uses the engine's limits")
   func dialers() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let changes = Lock(0)
@@ -48,7 +50,7 @@ struct ConnectionObserverTests {
     #expect(changes.withLock { $0 } > 0)
   }
 
-  @Test("a connection that requests for many servers share is the proxy's, without its password")
+  @Test("A connection to a forward proxy is reported with the proxy's origin, without its password")
   func proxy() throws {
     let key = HostKey(HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/"))
     for url in ["http://user:p%40ss@proxy.example:3128/", "proxy.example:3128"] {

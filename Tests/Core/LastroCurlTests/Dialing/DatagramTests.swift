@@ -18,7 +18,7 @@ struct DatagramTests {
     return try await CurlDialer.shared.dialDatagrams(request)
   }
 
-  @Test("datagrams arrive whole, empty ones and the largest too")
+  @Test("Datagrams arrive whole, including empty ones and the largest")
   func echo() async throws {
     let server = try LoopbackDatagramServer { .answer($0.bytes) }
     let stream = try await dial(server)
@@ -32,7 +32,7 @@ struct DatagramTests {
     #expect(stream.facts.localPort == server.datagrams.first?.port && stream.facts.trust == .plain)
   }
 
-  @Test("what is lost is not there, what comes twice is there twice, what is late comes late")
+  @Test("Lost datagrams do not arrive, duplicates arrive twice, and delayed ones arrive late")
   func faults() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackDatagramServer { datagram in
@@ -51,7 +51,7 @@ struct DatagramTests {
     #expect(try await stream.receive() == Data("three".utf8))
   }
 
-  @Test("a host where nobody listens is told, and the stream goes on")
+  @Test("An unreachable port is reported by receive, and the stream stays usable")
   func refused() async throws {
     let server = try LoopbackDatagramServer { .answer($0.bytes) }
     let stream = try await dial(server)
@@ -64,7 +64,7 @@ struct DatagramTests {
     #expect(try await stream.receive() == Data("now?".utf8))
   }
 
-  @Test("a name is resolved, and a fixed answer goes before")
+  @Test("A host name is resolved, and a fixed resolution takes precedence")
   func names() async throws {
     let server = try LoopbackDatagramServer { .answer($0.bytes) }
     let stream = try await dial(server, host: "device.test") {
@@ -79,7 +79,7 @@ struct DatagramTests {
     #expect(await words { try await self.dial(server, host: "nobody.invalid") } == "resolve/host_not_found")
   }
 
-  @Test("the local end can be chosen")
+  @Test("The local address can be chosen")
   func localInterface() async throws {
     let server = try LoopbackDatagramServer { .answer($0.bytes) }
     var options = ConnectionOptions()
@@ -94,7 +94,7 @@ struct DatagramTests {
     #expect(await words { try await dial(server) { $0.connection = options } } == "request/unsupported")
   }
 
-  @Test("a receiver that is cancelled loses nothing; close and a second receiver are told")
+  @Test("Cancelling a receiver loses no datagram; closing and a second receiver are reported as errors")
   func cancellation() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackDatagramServer { .delay($0.bytes, until: gate) }
@@ -124,7 +124,7 @@ struct DatagramTests {
     #expect(await words { try await stream.send(Data([1])) } == "request/stream_closed")
   }
 
-  @Test("TLS, Unix sockets and impossible ports are refused; pinned hosts too")
+  @Test("TLS, Unix sockets, invalid ports and pinned hosts are refused")
   func refusals() async throws {
     let server = try LoopbackDatagramServer { _ in .drop }
     #expect(await words { try await self.dial(server) { $0.tls = .init() } } == "request/unsupported")
@@ -135,7 +135,7 @@ struct DatagramTests {
     #expect(await words { try await self.dial(server) { $0.host = "a b" } } == "request/invalid_option")
   }
 
-  @Test("shutting the engine down ends them")
+  @Test("Shutting the engine down ends datagram streams")
   func shutDown() async throws {
     let transport = try CurlTransport()
     let dialer = CurlDialer(transport: transport)

@@ -9,9 +9,9 @@ import Testing
 
 @testable import LastroCurl
 
-@Suite("Streams: who waits to be dialed", .timeLimit(.minutes(5)))
+@Suite("Streams: queue of dials", .timeLimit(.minutes(5)))
 struct DialQueueTests {
-  @Test("the order holds, and what was given up is passed over")
+  @Test("The queue keeps its order and skips requests that were given up")
   func order() {
     var queue = DialQueue()
     for id in 0..<1_000 { queue.append(UInt64(id)) }
@@ -29,7 +29,7 @@ struct DialQueueTests {
     #expect(queue.stored == 0)
   }
 
-  @Test("it holds no more than some multiple of those that wait, whatever comes and goes")
+  @Test("The size of the queue is bounded by the number of waiting requests, however many come and go")
   func bounded() {
     var queue = DialQueue()
     queue.append(0)
@@ -62,7 +62,7 @@ private final class LookupGate: Sendable {
   }
 }
 
-@Suite("Streams: look-ups for datagrams", .timeLimit(.minutes(5)))
+@Suite("Streams: name lookups for datagrams", .timeLimit(.minutes(5)))
 struct NameLookupsTests {
   private func request(
     _ host: String, isGivenUp: Bool = false, answer: @escaping @Sendable (String) -> Void = { _ in }
@@ -78,7 +78,7 @@ struct NameLookupsTests {
   }
 
   @Test(
-    "a name that hangs takes one thread, whoever asks for it; others are looked up meanwhile, and all have its answer")
+    "A lookup that hangs blocks one thread; other names are resolved meanwhile, and all waiters get its result")
   func oneForEachName() async throws {
     let gate = LookupGate()
     let asked = Lock(0)
@@ -102,7 +102,7 @@ struct NameLookupsTests {
     #expect(await eventually { lookups.stored == 0 })
   }
 
-  @Test("too many are told so, and those who gave up count no more")
+  @Test("Lookups beyond the limit fail, and lookups that were given up do not count")
   func bounded() async throws {
     let gate = LookupGate()
     let lookups = SystemLookups.make(mostRequests: 10) { host in

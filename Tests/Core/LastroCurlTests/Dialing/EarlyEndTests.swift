@@ -14,7 +14,8 @@ import Testing
 @Suite("Uploads over connections that end early", .timeLimit(.minutes(5)))
 struct EarlyEndTests {
   @Test(
-    "of an upload nothing is read before its stream accepts bytes, so that it goes out whole over another connection")
+    "The source of an upload is read only after its stream accepts bytes, so it can be sent whole over another connection"
+  )
   func upload() async throws {
     let server = try LoopbackServer.http2 { .text("\($0.body.count)") }
     // The stream's small capacity makes the first bytes fill it.

@@ -8,9 +8,9 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Streams: bytes both ways", .timeLimit(.minutes(5)))
+@Suite("Streams: bytes in both directions", .timeLimit(.minutes(5)))
 struct EchoTests {
-  @Test("what is written comes back, and the clean end after finishWriting", arguments: [false, true])
+  @Test("Written bytes are echoed back, and the stream ends cleanly after finishWriting", arguments: [false, true])
   func echoes(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls, handler: { try $0.echo() })
@@ -27,7 +27,7 @@ struct EchoTests {
     #expect(server.errors.isEmpty)
   }
 
-  @Test("the default engine dials too")
+  @Test("The default engine can dial streams")
   func sharedDialer() async throws {
     let server = try LoopbackServer(handler: { try $0.echo() })
     let stream = try await CurlDialer.shared.dial(DialRequest(host: "127.0.0.1", port: server.port))
@@ -35,7 +35,7 @@ struct EchoTests {
     #expect(try await stream.read() == Data("hello".utf8))
   }
 
-  @Test("the facts name both ends, the TLS version, the cipher, the chain and the verdict")
+  @Test("The facts contain both addresses, the TLS version, the cipher, the chain and the verdict")
   func facts() async throws {
     let lab = try TrustingEngine()
     let plainServer = try lab.server(handler: { try $0.echo() })
@@ -52,7 +52,8 @@ struct EchoTests {
     }
   }
 
-  @Test("megabytes pass both ways at once through a slow reader, whole and in order", arguments: [false, true])
+  @Test(
+    "Megabytes pass in both directions at once through a slow reader, complete and in order", arguments: [false, true])
   func bigBothWays(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls, handler: { try $0.echo() })
@@ -75,7 +76,7 @@ struct EchoTests {
     #expect(received == sent)
   }
 
-  @Test("a writer waits while the peer does not read, and goes on when it does", arguments: [false, true])
+  @Test("A writer waits while the peer does not read, and continues when it does", arguments: [false, true])
   func backPressure(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let gate = try LoopbackGate()
@@ -104,13 +105,13 @@ struct EchoTests {
     try await writer.value
   }
 
-  @Test("nobody reads: the peer's bytes stay with it, and the loop rests")
+  @Test("Without a reader, received bytes stay with the peer, and the loop does not spin")
   func unreadBytesStay() async {
     // The measurement covers all loops of the process, so it needs a process of its own.
     await #expect(processExitsWith: .success) { try await StreamLoopTime.whileNobodyReads() }
   }
 
-  @Test("one byte at a time, and a byte asked for at a time", arguments: [false, true])
+  @Test("Bytes arrive when they are written one at a time and read one at a time", arguments: [false, true])
   func byteByByte(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { connection in
@@ -123,7 +124,7 @@ struct EchoTests {
     #expect(try await lab.dial(whole).rest(atMost: 1) == Data("in one piece".utf8))
   }
 
-  @Test("the peer's end comes first; what we write still arrives", arguments: [false, true])
+  @Test("After the peer has ended its direction, our writes still arrive", arguments: [false, true])
   func peerEndsFirst(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let (arrived, arrival) = AsyncStream.makeStream(of: [UInt8].self)
@@ -144,7 +145,7 @@ struct EchoTests {
     #expect(server.errors.isEmpty)
   }
 
-  @Test("a second reader, and a second writer, fail and disturb nothing", arguments: [false, true])
+  @Test("A second concurrent reader or writer fails and does not disturb the first", arguments: [false, true])
   func secondReader(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let gate = try LoopbackGate()

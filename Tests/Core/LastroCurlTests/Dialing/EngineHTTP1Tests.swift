@@ -21,7 +21,7 @@ struct EngineHTTP1Tests {
     return try CurlTransport(configuration)
   }
 
-  @Test("an answer comes whole, and its connection serves the next request")
+  @Test("A response is received completely, and its connection serves the next request")
   func reuse() async throws {
     let text = String(repeating: "lastro ", count: 100_000)
     let server = try LoopbackServer.http { request in .text(request.target == "/large" ? text : "fine") }
@@ -34,7 +34,7 @@ struct EngineHTTP1Tests {
   }
 
   @Test(
-    "libcurl lets go of a connection in the clear when it stands, and not of one with TLS", arguments: [false, true])
+    "libcurl releases a plain connection once it is established, and keeps one with TLS", arguments: [false, true])
   func lettingGo(overTLS: Bool) async throws {
     let authority = try CertificateAuthority()
     let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil
@@ -45,7 +45,7 @@ struct EngineHTTP1Tests {
     #expect(engine.connectionsOfLibcurl == (overTLS ? 1 : 0))
   }
 
-  @Test("records of TLS that come at once are all read, and so is the end behind them, which no FIN follows")
+  @Test("TLS records that arrive together are all read, and so is a close_notify without a FIN behind them")
   func recordsAtOnce() async throws {
     let authority = try CertificateAuthority()
     let gate = try LoopbackGate()
@@ -62,7 +62,7 @@ struct EngineHTTP1Tests {
     #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, text))
   }
 
-  @Test("records of the server's TLS that come in one of an https proxy's are all read")
+  @Test("Records of the server's TLS inside one record of an HTTPS proxy's TLS are all read")
   func recordsInARecord() async throws {
     let authority = try CertificateAuthority()
     let tls = try LoopbackTLS(authority.issue(hosts: ["localhost"]))
@@ -88,7 +88,9 @@ struct EngineHTTP1Tests {
     #expect(outcome == .answered(200, text))
   }
 
-  @Test("a request has the lines of its method", arguments: [HTTPRequest.Method.get, .head, .post, .delete])
+  @Test(
+    "The request head has the lines that its method requires",
+    arguments: [HTTPRequest.Method.get, .head, .post, .delete])
   func request(method: HTTPRequest.Method) async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try Self.engine { $0.userAgent = "tests" }
@@ -104,7 +106,7 @@ struct EngineHTTP1Tests {
     #expect(fields.sorted() == expected.sorted())
   }
 
-  @Test("a body goes out whole, from memory and from a source", arguments: [10, 3 << 20])
+  @Test("A body is sent completely, from memory and from a source", arguments: [10, 3 << 20])
   func upload(count: Int) async throws {
     let bytes = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
     let server = try LoopbackServer.http { request in .text("\(request.body.count)") }
@@ -124,7 +126,7 @@ struct EngineHTTP1Tests {
     #expect(server.requests.allSatisfy { $0.body == [UInt8](bytes) })
   }
 
-  @Test("more requests than connections wait their turn")
+  @Test("Requests beyond the connections of a host wait and are then answered")
   func queue() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try Self.engine { $0.connectionsPerHost = 2 }
@@ -135,7 +137,7 @@ struct EngineHTTP1Tests {
     #expect((1...2).contains(server.acceptedConnections))
   }
 
-  @Test("a pinned key is asked for at every connection")
+  @Test("Pins are checked at every new connection")
   func pins() async throws {
     let authority = try CertificateAuthority()
     let identity = try authority.issue(hosts: ["localhost"])
@@ -155,7 +157,7 @@ struct EngineHTTP1Tests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("a slow reader holds the server up, and the body comes whole")
+  @Test("A slow reader applies back-pressure to the server, and the body arrives complete")
   func slowReader() async throws {
     let text = String(repeating: "0123456789abcdef", count: 1 << 18)
     let server = try LoopbackServer.http { _ in .text(text) }
@@ -171,7 +173,7 @@ struct EngineHTTP1Tests {
     #expect(await engine.outcome(server) == .answered(200, text))
   }
 
-  @Test("a cancelled request ends at once, and leaves nothing behind")
+  @Test("A cancelled request ends at once and leaves nothing behind")
   func cancel() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -193,7 +195,7 @@ struct EngineHTTP1Tests {
   }
 
   @Test(
-    "a connection that the server is about to close serves no other request",
+    "A connection whose Keep-Alive announces an imminent close serves no other request",
     arguments: [
       Promise(field: "timeout=0", isUsed: false), Promise(field: "max=5, Timeout=0", isUsed: false),
       Promise(field: "timeout=600", isUsed: true), Promise(field: "timeout=x", isUsed: true),

@@ -47,7 +47,7 @@ struct EngineHTTP2Tests {
 
   // MARK: Which connection
 
-  @Test("requests to a host that is not known yet share one dial, and the connection", arguments: [false, true])
+  @Test("Requests to a new host share one dial and its connection", arguments: [false, true])
   func cold(isClear: Bool) async throws {
     let engine = try engine { if isClear { $0.connection.httpVersion = .http2 } }
     let server = try LoopbackServer.http2(tls: isClear ? nil : tls()) { _ in .text("fine") }
@@ -58,7 +58,7 @@ struct EngineHTTP2Tests {
     #expect(server.requests.count == 160)
   }
 
-  @Test("where the server chooses HTTP/1.1, each that waits gets a connection of its own")
+  @Test("If the server selects HTTP/1.1, each waiting request gets a connection of its own")
   func choosesHTTP1() async throws {
     let engine = try engine()
     let server = try LoopbackServer.http(tls: tls(["http/1.1"])) { .text($0.head.version) }
@@ -66,7 +66,7 @@ struct EngineHTTP2Tests {
     #expect((1...20).contains(server.acceptedConnections))
   }
 
-  @Test("requests beyond the engine's own limit wait for a stream, and not for a connection")
+  @Test("Requests beyond the engine's stream limit wait for a stream and open no further connection")
   func ownLimit() async throws {
     let engine = try engine { $0.http2StreamsPerHost = 3 }
     let server = try LoopbackServer.http2(tls: tls()) { _ in .text("fine") }
@@ -74,7 +74,7 @@ struct EngineHTTP2Tests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a dial that fails is the failure of all that share it")
+  @Test("A failed dial fails every request that shares it")
   func sharedFailure() async throws {
     var broken = try tls()
     broken.handshakeFault = .resetInHandshake
@@ -89,7 +89,7 @@ struct EngineHTTP2Tests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("a server that goes away as soon as it is reached is not dialed for ever")
+  @Test("A server that sends GOAWAY on every new connection is not dialed indefinitely")
   func goesAwayAtOnce() async throws {
     let engine = try engine()
     let server = try LoopbackServer.http2Script(tls: tls()) { http2 in
@@ -102,7 +102,7 @@ struct EngineHTTP2Tests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("a connection outlives the limit of its dial: an answer that comes later is heard", arguments: [false, true])
+  @Test("A response that arrives after the connect limit of its dial is still received", arguments: [false, true])
   func lateAnswer(isHTTP2: Bool) async throws {
     let engine = try engine()
     let gate = try LoopbackGate()
@@ -129,7 +129,7 @@ struct EngineHTTP2Tests {
     #expect(await outcome == .answered(200, "fine"))
   }
 
-  @Test("a server that allows no stream gets one connection, and the request waits for its deadline")
+  @Test("A server that allows no streams gets one connection, and the request waits until its deadline")
   func noStreams() async throws {
     let engine = try engine()
     var settings = LoopbackHTTP2Settings()
@@ -142,7 +142,7 @@ struct EngineHTTP2Tests {
 
   // MARK: Many on one
 
-  @Test("a body that is not read stalls no other, and the server gets no credit for it")
+  @Test("An unread body stalls no other stream, and the server gets no more credit for it")
   func slowReader() async throws {
     let engine = try engine { $0.streamBufferBytes = 64 << 10 }
     let credit = EventRecorder<Int>()
@@ -176,7 +176,7 @@ struct EngineHTTP2Tests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("both directions run at once: each piece of the upload waits for one of the answer")
+  @Test("Request and response bodies stream at the same time over one exchange")
   func bothDirections() async throws {
     let engine = try engine()
     var settings = LoopbackHTTP2Settings()
@@ -207,7 +207,7 @@ struct EngineHTTP2Tests {
   }
 
   @Test(
-    "an upload comes whole, from memory and from a source, however large",
+    "An upload of any size arrives complete, from memory and from a source",
     arguments: [1, 65_535, 65_536, 70_000, 131_071, 3 << 20])
   func upload(count: Int) async throws {
     let engine = try engine()
@@ -233,7 +233,7 @@ struct EngineHTTP2Tests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a connection that is lost ends each of its requests once")
+  @Test("When a connection is lost, each of its requests ends exactly once")
   func loss() async throws {
     let engine = try engine()
     let server = try LoopbackServer.http2Script(tls: tls()) { http2 in
@@ -258,7 +258,7 @@ struct EngineHTTP2Tests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("an answer in records of its own is heard, although the connection was reset while the request went out")
+  @Test("A response is received although the connection is reset while the request is being sent")
   func answerBeforeReset() async throws {
     var settings = LoopbackHTTP2Settings()
     settings.answersEarly = true
@@ -281,7 +281,7 @@ struct EngineHTTP2Tests {
     }
   }
 
-  @Test("a storm of cancellations costs streams, and not the connection")
+  @Test("Many cancellations reset streams and keep the connection")
   func cancellations() async throws {
     let engine = try engine()
     let server = try LoopbackServer.http2(tls: tls()) { $0.path == "/ok" ? .text("fine") : .fault(.stall) }
@@ -297,7 +297,7 @@ struct EngineHTTP2Tests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("HTTP_1_1_REQUIRED is remembered: the next request goes out in HTTP/1.1 at once")
+  @Test("HTTP_1_1_REQUIRED is remembered: the next request is sent over HTTP/1.1 at once")
   func http1IsRemembered() async throws {
     let engine = try engine()
     let server = try LoopbackServer.http2(tls: tls(["h2", "http/1.1"])) { request in

@@ -16,7 +16,7 @@ struct ExecutorTests {
     return name.map { String($0.prefix { $0 != "\n" }) } ?? ""
   }
 
-  @Test("a task of the executor fetches, and goes on, on the loop's thread")
+  @Test("A task on the executor fetches and continues on the loop's thread")
   func thread() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try CurlTransport()
@@ -31,7 +31,7 @@ struct ExecutorTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("many tasks of the executor fetch at once, beside others")
+  @Test("Many tasks on the executor fetch concurrently with other tasks")
   func many() async throws {
     let server = try LoopbackServer.http { request in .text(request.target) }
     let engine = try CurlTransport()
@@ -47,7 +47,7 @@ struct ExecutorTests {
     #expect(engine.activeTransfers == 0)
   }
 
-  @Test("a stream is read, and a fetch cancelled, on the loop's thread")
+  @Test("A stream is read, and a fetch cancelled, on the loop's thread")
   func bodies() async throws {
     let text = String(repeating: "lastro ", count: 400_000)
     let server = try LoopbackServer.http { _ in .text(text) }
@@ -68,7 +68,7 @@ struct ExecutorTests {
     }
   }
 
-  @Test("with several loops the requests of a task meet one connection")
+  @Test("With several loops the requests of a task share one connection")
   func several() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try CurlTransport.with { $0.loops = 3 }
@@ -78,7 +78,7 @@ struct ExecutorTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("tasks outlive the engine's end, and go on elsewhere")
+  @Test("Tasks outlive the engine's shutdown and continue on another executor")
   func end() async throws {
     let engine = try CurlTransport()
     let executor = engine.executor
@@ -93,7 +93,7 @@ struct ExecutorTests {
     #expect(await Task(executorPreference: executor) { Self.threadName }.value != "lastro-loop")
   }
 
-  @Test("an executor that is kept keeps its thread, when its engine is gone")
+  @Test("A retained executor keeps its thread after its engine is released")
   func kept() async throws {
     let executor: any TaskExecutor = try CurlTransport().executor
     #expect(await Task(executorPreference: executor) { Self.threadName }.value == "lastro-loop")

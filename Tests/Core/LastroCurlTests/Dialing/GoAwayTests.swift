@@ -38,7 +38,7 @@ enum HTTP2Shell: String, CaseIterable, Sendable {
 
 /// GOAWAY between any two frames of uploads. A request that the server processed is processed once; a request that it
 /// did not process is sent again.
-@Suite("HTTP/2: GOAWAY among uploads", .timeLimit(.minutes(5)))
+@Suite("HTTP/2: GOAWAY during uploads", .timeLimit(.minutes(5)))
 struct GoAwayTests {
   /// The streams that a server still accepts after it sends GOAWAY.
   enum Way: CaseIterable, Sendable {
@@ -62,7 +62,7 @@ struct GoAwayTests {
   }
 
   @Test(
-    "at every point: each POST is processed once, or fails and says that it was sent",
+    "With GOAWAY at any point, each POST is processed once, or fails and reports that it was sent",
     arguments: HTTP2Shell.allCases.flatMap {
       [Round(shell: $0, uploads: 4, frames: 6, step: 1), Round(shell: $0, uploads: 100, frames: 2, step: 9)]
     })

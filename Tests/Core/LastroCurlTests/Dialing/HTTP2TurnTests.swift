@@ -9,9 +9,9 @@ import Testing
 @testable import LastroCurl
 
 /// The share of a loop's turn that one connection uses while all others wait.
-@Suite("Turns of HTTP/2", .timeLimit(.minutes(5)))
+@Suite("Turns of the loop over HTTP/2", .timeLimit(.minutes(5)))
 struct HTTP2TurnTests {
-  @Test("an upload gives the others their turn, however much its server takes at once", arguments: [false, true])
+  @Test("A large upload does not starve other requests, however fast its server reads", arguments: [false, true])
   func upload(isClear: Bool) async throws {
     let authority = try CertificateAuthority()
     let engine = try CurlTransport.with {

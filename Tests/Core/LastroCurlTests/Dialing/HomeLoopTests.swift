@@ -11,7 +11,7 @@ import Testing
 @testable import LastroHTTP
 
 /// Requests that several loops share.
-@Suite("Loops share", .timeLimit(.minutes(5)))
+@Suite("Sharing between loops", .timeLimit(.minutes(5)))
 struct HomeLoopTests {
   /// The host names that all resolve to one server.
   private static let names = (0..<24).map { "h\($0).test" }
@@ -53,7 +53,7 @@ struct HomeLoopTests {
   }
 
   @Test(
-    "requests meet the connections of the requests before them, whatever the number of loops", arguments: [1, 2, 5])
+    "Requests reuse the connections of earlier requests, whatever the number of loops", arguments: [1, 2, 5])
   func home(loops: Int) async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try Self.engine(server, loops: loops)
@@ -64,7 +64,7 @@ struct HomeLoopTests {
     #expect(engine.openedConnections == Self.names.count)
   }
 
-  @Test("every loop has the connections of the hosts whose home it is")
+  @Test("Each loop holds the connections of the hosts that have it as home")
   func spread() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     // With more than two loops, the server's port may leave one loop without a host.
@@ -76,7 +76,7 @@ struct HomeLoopTests {
     }
   }
 
-  @Test("the second choice helps out when the home has 64 requests more")
+  @Test("The second choice takes requests when the home loop has 64 more of them")
   func overflow() async throws {
     let gate = try LoopbackGate()
     let server = try Self.server(waitingFor: gate)
@@ -95,7 +95,7 @@ struct HomeLoopTests {
     #expect(await eventually { engine.loops.allSatisfy { $0.port.activeJobs == 0 } })
   }
 
-  @Test("home and second choice together have no more connections to a host than its limit", arguments: [2, 3, 8, 32])
+  @Test("Home and second choice together never exceed the connection limit of a host", arguments: [2, 3, 8, 32])
   func connectionLimit(limit: Int) async throws {
     let gate = try LoopbackGate()
     let server = try Self.server(waitingFor: gate)
@@ -109,7 +109,7 @@ struct HomeLoopTests {
     #expect(server.acceptedConnections == limit)
   }
 
-  @Test("requests that wait count over all loops")
+  @Test("The queue limit counts waiting requests over all loops")
   func queueLimit() async throws {
     let gate = try LoopbackGate()
     let server = try Self.server(waitingFor: gate)
@@ -132,7 +132,7 @@ struct HomeLoopTests {
     #expect(await eventually { group.queued == 0 })
   }
 
-  @Test("idle connections count over all loops, and the oldest is closed whichever loop has it")
+  @Test("The idle limit counts over all loops, and the oldest connection is closed, whichever loop has it")
   func idleLimit() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try Self.engine(server, loops: 4) { $0.idleConnections = 5 }
@@ -151,7 +151,7 @@ struct HomeLoopTests {
     #expect(group.idle == 0 && group.queued == 0)
   }
 
-  @Test("a task on the second choice's thread stays there if a connection is idle", arguments: [false, true])
+  @Test("A task on the second choice's thread stays there if a connection is idle", arguments: [false, true])
   func executor(hasBody: Bool) async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try Self.engine(server, loops: 2)
@@ -176,7 +176,7 @@ struct HomeLoopTests {
     #expect(engine.loops[homes.home].port.openedConnections == 1)
   }
 
-  @Test("a task on a loop without an idle connection asks the home")
+  @Test("A task on a loop without an idle connection is sent to the home loop")
   func executorWithoutConnection() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try Self.engine(server, loops: 3)
@@ -191,7 +191,7 @@ struct HomeLoopTests {
   }
 
   @Test(
-    "through a forward proxy all hosts have one home, by the engine's options or the request's",
+    "With a forward proxy from the engine's or the request's options, all hosts have one home",
     arguments: [false, true])
   func forwardProxy(isRequests: Bool) async throws {
     let proxy = try LoopbackServer.http { .text($0.head["Host"] ?? "") }
@@ -212,7 +212,7 @@ struct HomeLoopTests {
     #expect(proxy.acceptedConnections == 1)
   }
 
-  @Test("a request that is not given to a proxy goes to its origin's home")
+  @Test("A request that bypasses the proxy goes to the home of its origin")
   func originsHome() throws {
     func key(_ url: String, _ proxy: ProxyOptions, socket: String? = nil) throws -> UInt64 {
       let engine = try CurlTransport.with {

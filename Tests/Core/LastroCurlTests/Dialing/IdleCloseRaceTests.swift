@@ -69,7 +69,7 @@ struct IdleCloseRaceTests {
     }
   }
 
-  @Test("no POST is sent twice, and no GET is lost", arguments: Version.allCases)
+  @Test("No POST is sent twice, and no GET is lost", arguments: Version.allCases)
   func race(version: Version) async throws {
     let authority = try CertificateAuthority()
     let server = try Self.server(version, authority)

@@ -17,7 +17,7 @@ struct IdleConnectionTests {
     }
   }
 
-  @Test("of too many idle connections the oldest goes, whichever host it is of")
+  @Test("Beyond the idle limit the connection that has been idle longest is closed, whichever its host")
   func oldestGoes() async throws {
     let servers = try (0..<3).map { _ in try LoopbackServer.http { _ in .text("fine") } }
     let engine = try engine(idle: 2)
@@ -26,7 +26,7 @@ struct IdleConnectionTests {
     #expect(servers.map(\.acceptedConnections) == [1, 2, 1])
   }
 
-  @Test("options that nothing uses any more are forgotten")
+  @Test("Connection options that no connection uses any more are discarded")
   func options() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try engine(idle: 2)

@@ -25,7 +25,7 @@ struct ManyHTTP2StreamsTests {
   private static let bound = 1 << 20 + 64 << 10 + 64 << 10
 
   @Test(
-    "of which one is never read: the others end, and its server can send no more than its window",
+    "One stream is never read; all others end, and its server can send no more than its window",
     arguments: [
       Load(shell: .direct, atOnce: 10_000, perConnection: 100),
       Load(shell: .direct, others: 3_000, atOnce: 1, perConnection: 100),

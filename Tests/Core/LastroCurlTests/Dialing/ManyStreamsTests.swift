@@ -7,9 +7,9 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Streams: many, and none left", .timeLimit(.minutes(5)))
+@Suite("Streams: many at once, and leaks", .timeLimit(.minutes(5)))
 struct ManyStreamsTests {
-  @Test("a thousand streams at once echo, each its own bytes", arguments: [false, true])
+  @Test("A thousand concurrent streams each echo their own bytes", arguments: [false, true])
   func thousand(tls: Bool) async throws {
     LoopbackServer.raiseDescriptorLimit()
     let lab = try TrustingEngine { configuration, _ in configuration.loops = 2 }
@@ -42,7 +42,7 @@ struct ManyStreamsTests {
     #expect(await eventually { lab.dialer.activeStreams == 0 && server.openConnections == 0 })
   }
 
-  @Test("streams that rest stay open while others are dialed, half-closed ones and their bytes too")
+  @Test("Idle streams, including half-closed ones, stay open with their bytes while others are dialed")
   func restingStreams() async throws {
     let lab = try TrustingEngine { configuration, _ in configuration.idleLifetime = .seconds(1) }
     let server = try lab.server { connection in
@@ -65,7 +65,7 @@ struct ManyStreamsTests {
     #expect(try await open.read() == Data("x".utf8))
   }
 
-  @Test("fetches and streams share an engine and disturb each other not")
+  @Test("Fetches and streams share an engine without disturbing each other")
   func withFetches() async throws {
     let lab = try TrustingEngine()
     let server = try LoopbackServer { connection in
@@ -90,7 +90,7 @@ struct ManyStreamsTests {
     other.close()
   }
 
-  @Test("streams, dials, faults and dropped engines leave no descriptor and no thread behind")
+  @Test("Streams, dials, faults and released engines leave no descriptor and no thread behind")
   func nothingIsLeft() async {
     await #expect(processExitsWith: .success) {
       // The first round loads everything that is loaded only once.
@@ -101,7 +101,7 @@ struct ManyStreamsTests {
     }
   }
 
-  @Test("dials that fail before they begin leave nothing behind, whatever their fixed name answers")
+  @Test("Dials that fail before they begin leave nothing behind, whatever their fixed resolution contains")
   func impossibleDials() async {
     await #expect(processExitsWith: .success) { try await StreamRound.playImpossible() }
   }

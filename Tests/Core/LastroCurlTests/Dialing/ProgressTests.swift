@@ -41,7 +41,7 @@ struct ProgressTests {
 
   enum Source: CaseIterable, Sendable { case bytes, file, stream, unknownLength }
 
-  @Test("an upload is told to its last byte", arguments: Source.allCases)
+  @Test("Progress of an upload reaches its last byte", arguments: Source.allCases)
   func upload(source: Source) async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID())").path()
     try Data(Self.bytes).write(to: URL(filePath: path))
@@ -74,7 +74,7 @@ struct ProgressTests {
   }
 
   @Test(
-    "an upload is told while it runs, from memory and from a source that gives all of it at once",
+    "Progress is reported during an upload from memory and from a source that yields everything at once",
     arguments: [Source.bytes, .stream])
   func runningUpload(source: Source) async throws {
     let gate = try LoopbackGate()
@@ -103,7 +103,7 @@ struct ProgressTests {
     #expect(reporter.current.bytesSent == 64 << 20)
   }
 
-  @Test("a download is told while it runs, and to its last byte", arguments: [true, false])
+  @Test("Progress is reported during a download, up to its last byte", arguments: [true, false])
   func download(isStream: Bool) async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -135,7 +135,7 @@ struct ProgressTests {
     Self.expectRising(seen)
   }
 
-  @Test("a compressed body is counted as it comes over the wire")
+  @Test("Progress of a compressed body counts the bytes received on the wire")
   func compressed() async throws {
     let hello: [UInt8] =
       [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1, 5, 0, 0xFA, 0xFF] + Array("hello".utf8)
@@ -149,7 +149,7 @@ struct ProgressTests {
     #expect(reporter.current.totalBytesToReceive == Int64(hello.count))
   }
 
-  @Test("no total is told of chunks, nor to HEAD")
+  @Test("Chunked bodies and responses to HEAD have no total")
   func noTotal() async throws {
     let server = try LoopbackServer { connection in
       while let head = try connection.readHead() {
@@ -168,7 +168,7 @@ struct ProgressTests {
     }
   }
 
-  @Test("a redirect begins again")
+  @Test("Progress starts again after a redirect")
   func redirect() async throws {
     let server = try LoopbackServer.http { request in
       request.target == "/end"
@@ -179,7 +179,7 @@ struct ProgressTests {
     #expect(reporter.current == TransferProgress(totalBytesToSend: 0, bytesReceived: 4, totalBytesToReceive: 4))
   }
 
-  @Test("a failure, and a stream that is dropped, end the updates")
+  @Test("A failure, and a stream that is dropped, end the updates")
   func ends() async throws {
     let server = try LoopbackServer.http { _ in
       LoopbackResponse(body: Self.bytes, fault: .truncateBody(after: 1000))
@@ -194,7 +194,7 @@ struct ProgressTests {
     for await _ in dropped.updates {}
   }
 
-  @Test("few of the steps are told")
+  @Test("Updates are throttled by bytes and by time")
   func pace() {
     let reporter = TransferProgressReporter()
     var meter = ProgressMeter(reporter.beginTransfer(totalBytesToSend: nil))

@@ -61,7 +61,7 @@ struct RecordTests {
     #expect(account.fullRecords > 200)
   }
 
-  @Test("Heads larger than a TLS record go out in frames that fit into records", arguments: Way.allCases)
+  @Test("Heads larger than a TLS record are sent in frames that fit into records", arguments: Way.allCases)
   func largeHeads(_ way: Way) async throws {
     let server = try RecordServer(lab)
     let transport = try way.transport(lab)

@@ -109,7 +109,7 @@ private final class SilentListener {
   }
 }
 
-@Suite("A resolver of one's own", .timeLimit(.minutes(5)))
+@Suite("Custom resolver", .timeLimit(.minutes(5)))
 struct ResolverTests {
   private static func stack(
     _ resolver: any NameResolver, configuration: StackConfiguration = .patient,
@@ -124,7 +124,7 @@ struct ResolverTests {
 
   private static func answer() throws -> LoopbackServer { try LoopbackServer.http { _ in .text("fine") } }
 
-  @Test("the first address refuses: the second is used, and the request is the name's")
+  @Test("If the first address refuses, the second is used, and the request keeps its host name")
   func firstRefuses() async throws {
     let server = try Self.answer()
     let table = Table("127.0.0.2", "127.0.0.1")
@@ -137,7 +137,7 @@ struct ResolverTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("the first address is a black hole: the second is used")
+  @Test("If the first address never answers, the second is used")
   func blackHole() async throws {
     let server = try Self.answer()
     let hole = try SilentListener("127.0.0.3", port: server.port, isFull: true)
@@ -148,7 +148,7 @@ struct ResolverTests {
     withExtendedLifetime(hole) {}
   }
 
-  @Test("what stands first is what has TLS first, for the name's certificate")
+  @Test("The address that completes TLS first wins, and its certificate is checked against the host name")
   func tls() async throws {
     let authority = try CertificateAuthority()
     let server = try LoopbackServer.http(tls: LoopbackTLS(try authority.issue(hosts: ["far.test"]))) { _ in
@@ -166,7 +166,7 @@ struct ResolverTests {
     #expect(error.words == "tls/host_mismatch")
   }
 
-  @Test("a server that is not trusted ends all: no other address is a way around")
+  @Test("An untrusted server ends the attempt: no other address is tried")
   func trust() async throws {
     let authority = try CertificateAuthority()
     let server = try LoopbackServer.http(tls: LoopbackTLS(try authority.issue(hosts: ["far.test"]))) { _ in
@@ -186,7 +186,7 @@ struct ResolverTests {
     #expect(server.receivedBytes == 0)
   }
 
-  @Test("all addresses fail: the error tells of each")
+  @Test("If all addresses fail, the error lists each of them")
   func allFail() async throws {
     let server = try Self.answer()
     let table = Table("127.0.0.2", "127.0.0.3")
@@ -202,7 +202,7 @@ struct ResolverTests {
     #expect(one.words == "connect/connect_failed" && !"\(one)".contains("127.0.0.2"))
   }
 
-  @Test("new connections go where the name has moved")
+  @Test("New connections follow a name to its new address")
   func moves() async throws {
     let server = try Self.answer()
     let table = Table("127.0.0.2")
@@ -215,7 +215,7 @@ struct ResolverTests {
     #expect(table.asked.count == 2)
   }
 
-  @Test("a resolver that fails, or that knows no address, ends the request")
+  @Test("A resolver that fails, or returns no address, fails the request")
   func failures() async throws {
     let error = try await failure { try await Self.stack(Failing()).send(.get, "http://far.test/") }
     #expect(error.words == "resolve/host_not_found" && "\(error)".contains("the registry is down"))
@@ -226,7 +226,7 @@ struct ResolverTests {
     #expect("\(wrong)".contains("\"far.example\", which is not an IP address"))
   }
 
-  @Test("a resolver that hangs has the connect timeout, and is cancelled then")
+  @Test("A resolver that hangs is cancelled at the connect timeout")
   func hangs() async throws {
     var configuration = StackConfiguration.patient
     configuration.timeouts = try Timeouts(connect: .milliseconds(20), attempt: nil, idle: .seconds(600), total: nil)
@@ -237,7 +237,7 @@ struct ResolverTests {
     #expect(await resolver.cancelled.wait { $0 > 0 })
   }
 
-  @Test("a cancelled task gives up the look-up, and the attempts")
+  @Test("A cancelled task cancels the lookup and the connection attempts")
   func cancellation() async throws {
     let resolver = Hanging()
     let stack = try Self.stack(resolver)
@@ -256,7 +256,7 @@ struct ResolverTests {
     await silent.waitForEnd(of: connection)
   }
 
-  @Test("a shutdown ends what waits for a resolver, and nothing is left")
+  @Test("A shutdown ends requests that wait for a resolver, and leaves nothing behind")
   func shutDown() async throws {
     let resolver = Hanging()
     let stack = try Self.stack(resolver)
@@ -267,7 +267,7 @@ struct ResolverTests {
     #expect(await resolver.cancelled.wait { $0 == 1 })
   }
 
-  @Test("a thousand requests have one look-up")
+  @Test("A thousand requests share one lookup")
   func oneLookUp() async throws {
     let server = try Self.answer()
     let table = Table("127.0.0.1")
@@ -279,7 +279,7 @@ struct ResolverTests {
     #expect(table.asked == ["far.test"])
   }
 
-  @Test("each address is judged by the egress policy", arguments: [false, true])
+  @Test("Each resolved address is checked against the egress policy", arguments: [false, true])
   func egress(isMixed: Bool) async throws {
     let server = try Self.answer()
     var policy = EgressPolicy.publicInternet
@@ -298,7 +298,7 @@ struct ResolverTests {
     #expect(try await failure { try await denied.send(.get, url) }.words == "policy/egress_denied")
   }
 
-  @Test("addresses, fixed names, and names with a rule are not asked for")
+  @Test("IP addresses, fixed resolutions and names with a rule bypass the resolver")
   func notAsked() async throws {
     let server = try Self.answer()
     let table = Table("127.0.0.9")
@@ -314,7 +314,7 @@ struct ResolverTests {
     #expect(table.asked.isEmpty)
   }
 
-  @Test("a proxy resolves the name itself")
+  @Test("Names are left to the proxy to resolve")
   func proxies() async throws {
     let proxy = try Self.answer()
     let table = Table("127.0.0.9")
@@ -323,7 +323,7 @@ struct ResolverTests {
     #expect(table.asked.isEmpty)
   }
 
-  @Test("a request's own options ask the engine's resolver, or their own")
+  @Test("A request's connection options use the engine's resolver, or bring their own")
   func ownOptions() async throws {
     let server = try Self.answer()
     let outer = Table("127.0.0.1"), inner = Table("127.0.0.1")
@@ -348,7 +348,7 @@ struct ResolverTests {
     return try CurlDialer(configuration)
   }
 
-  @Test("a look-up for datagrams is given up with its dial")
+  @Test("Cancelling a datagram dial cancels its lookup")
   func datagramLookUp() async throws {
     let resolver = Hanging()
     let dialer = try Self.dialer(resolver)
@@ -367,7 +367,7 @@ struct ResolverTests {
     #expect(await eventually { dialer.activeStreams == 0 })
   }
 
-  @Test("of a mixed answer datagrams go to an address that is allowed, wherever it stands")
+  @Test("Datagrams go to an allowed address of a mixed answer, wherever it is listed")
   func egressOfDatagrams() async throws {
     var policy = EgressPolicy.publicInternet
     policy.allowing = [try EgressRange("127.0.0.1")]
@@ -393,7 +393,7 @@ struct ResolverTests {
     }
   }
 
-  @Test("streams of bytes and of datagrams are dialed to a resolver's addresses")
+  @Test("Byte streams and datagrams are dialed to the addresses that a resolver returns")
   func streams() async throws {
     let server = try LoopbackServer(handler: { try $0.echo() })
     var configuration = CurlConfiguration()

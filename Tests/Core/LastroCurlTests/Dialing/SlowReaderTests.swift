@@ -61,7 +61,7 @@ struct SlowReaderTests {
     }
   }
 
-  @Test("every byte comes, in its order, however often the engine was held up", arguments: Way.allCases)
+  @Test("Every byte arrives in order, however often the reader pauses the engine", arguments: Way.allCases)
   func everyByte(way: Way) async throws {
     let lab = try HTTP2Servers()
     let server = try Self.server(way, lab)

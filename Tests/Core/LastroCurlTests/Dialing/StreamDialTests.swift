@@ -6,7 +6,7 @@ import Testing
 @testable import LastroCurl
 @testable import LastroHTTP
 
-@Suite("Dials for links")
+@Suite("Limits of dials")
 struct StreamDialTests {
   private func dial(connect: Duration?, deadline: Duration?) throws -> StreamDial {
     let target = try #require(TrustTarget(authority: "far.example", defaultPort: 443))
@@ -17,21 +17,21 @@ struct StreamDialTests {
         deadline: deadline))
   }
 
-  @Test("a dial that another connection made useless ends soon after the limit of the request that it was begun for")
+  @Test("A dial whose request was served by another connection ends soon after that request's deadline")
   func bounded() throws {
     let before = monotonicNow()
     let dial = try dial(connect: nil, deadline: .seconds(3))
     #expect((before.adding(.seconds(4))...monotonicNow().adding(.seconds(4))).contains(dial.expiresAt))
   }
 
-  @Test("a connect limit is a dial's own")
+  @Test("A request's connect limit applies to the dial that it starts")
   func own() throws {
     let before = monotonicNow()
     let dial = try dial(connect: .seconds(9), deadline: .seconds(3))
     #expect((before.adding(.seconds(9))...monotonicNow().adding(.seconds(9))).contains(dial.expiresAt))
   }
 
-  @Test("a request without a limit begins a dial without one")
+  @Test("A request without limits starts a dial without a limit")
   func none() throws {
     #expect(try dial(connect: nil, deadline: nil).expiresAt == .max)
   }

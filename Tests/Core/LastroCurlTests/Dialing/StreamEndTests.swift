@@ -12,7 +12,7 @@ import Testing
 @Suite("Streams: how they end", .timeLimit(.minutes(5)))
 struct StreamEndTests {
   @Test(
-    "TLS that ends with close_notify is clean, without is truncated, after what came",
+    "TLS that ends with close_notify ends cleanly; without it the stream is truncated after the data",
     arguments: [
       LoopbackTLS.Version.tls12, .tls13,
     ])
@@ -35,7 +35,7 @@ struct StreamEndTests {
     }
   }
 
-  @Test("large data before a truncation is delivered first")
+  @Test("Large data before a truncation is delivered first")
   func truncationAfterMuch() async throws {
     let lab = try TrustingEngine()
     let sent = noise(500_000)
@@ -66,7 +66,7 @@ struct StreamEndTests {
     #expect(await words { try await stream.read() } == "response/truncated_stream")
   }
 
-  @Test("FIN is a clean end without TLS")
+  @Test("A FIN is a clean end of a stream without TLS")
   func plainEnd() async throws {
     let lab = try TrustingEngine()
     let server = try lab.server { connection in
@@ -76,7 +76,7 @@ struct StreamEndTests {
     #expect(try await lab.dial(server).rest() == Data("all".utf8))
   }
 
-  @Test("a reset is a failure with its errno, on every read after it", arguments: [false, true])
+  @Test("A reset fails every later read with its errno", arguments: [false, true])
   func reset(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let gate = try LoopbackGate()
@@ -92,7 +92,7 @@ struct StreamEndTests {
     #expect(await words { try await stream.read() } == "response/receive_failed")
   }
 
-  @Test("writing to a peer that is gone fails with the errno", arguments: [false, true])
+  @Test("Writing to a closed peer fails with the errno", arguments: [false, true])
   func writingToNobody(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { connection in
@@ -107,7 +107,7 @@ struct StreamEndTests {
     #expect(error.systemCode == EPIPE || error.systemCode == ECONNRESET)
   }
 
-  @Test("an alert of the peer is told as such")
+  @Test("A TLS alert of the peer is reported as such")
   func alert() async throws {
     let lab = try TrustingEngine()
     let authority = lab.authority.rootPEM
@@ -117,7 +117,7 @@ struct StreamEndTests {
     #expect(await words { try await stream.read() } == "tls/client_certificate_required")
   }
 
-  @Test("close ends a read and a write at once, both ways, and for good", arguments: [false, true])
+  @Test("close ends pending reads and writes at once, in both directions and permanently", arguments: [false, true])
   func close(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let gate = try LoopbackGate()
@@ -140,7 +140,7 @@ struct StreamEndTests {
     #expect(await eventually { server.openConnections == 0 })
   }
 
-  @Test("close tells a TLS peer with close_notify")
+  @Test("close sends close_notify to a TLS peer")
   func closeNotifies() async throws {
     let lab = try TrustingEngine()
     let (ends, end) = AsyncStream.makeStream(of: Bool.self)
@@ -154,7 +154,7 @@ struct StreamEndTests {
     #expect(server.errors.isEmpty)
   }
 
-  @Test("a stream that is dropped is closed", arguments: [false, true])
+  @Test("A stream that is dropped is closed", arguments: [false, true])
   func dropped(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { $0.stall() }
@@ -164,7 +164,7 @@ struct StreamEndTests {
     #expect(await eventually { lab.dialer.activeStreams == 0 })
   }
 
-  @Test("shutting the engine down ends streams and dials with shut_down", arguments: [false, true])
+  @Test("Shutting the engine down ends streams and dials with shut_down", arguments: [false, true])
   func shutDown(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { $0.stall() }
@@ -182,7 +182,7 @@ struct StreamEndTests {
     #expect(lab.dialer.activeStreams == 0)
   }
 
-  @Test("a stream keeps its engine alive, and lets it go with itself")
+  @Test("A stream keeps its engine alive and releases it when it ends")
   func engineLivesOn() async throws {
     var lab: TrustingEngine? = try TrustingEngine()
     let server = try LoopbackServer(handler: { try $0.echo() })
@@ -194,7 +194,7 @@ struct StreamEndTests {
     #expect(await eventually { server.openConnections == 0 })
   }
 
-  @Test("where our direction could not be ended, asking again does not say that it was")
+  @Test("If finishWriting failed, calling it again does not report success")
   func finishingTwice() async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: true) { connection in

@@ -16,7 +16,7 @@ struct StreamGivingUpTests {
     try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: { try $0.echo() })
   }
 
-  @Test("a dial that is cancelled in the handshake ends at once, and leaves nothing")
+  @Test("A dial that is cancelled during the handshake ends at once and leaves nothing behind")
   func cancelInHandshake() async throws {
     let lab = try TrustingEngine()
     let server = try stuck(lab)
@@ -27,7 +27,7 @@ struct StreamGivingUpTests {
     #expect(await eventually { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
   }
 
-  @Test("a dial that is cancelled while it connects, or before it begins, ends at once")
+  @Test("A dial that is cancelled before it begins or while it connects ends at once")
   func cancelInConnect() async throws {
     let lab = try TrustingEngine()
     let listener = try CrowdedListener()
@@ -47,7 +47,7 @@ struct StreamGivingUpTests {
     #expect(await eventually { lab.dialer.activeStreams == 0 })
   }
 
-  @Test("the connect limit holds for the handshake, and for the wait of those behind it")
+  @Test("The connect limit applies to the handshake, and to dials that wait behind it")
   func connectLimit() async throws {
     let lab = try TrustingEngine { configuration, _ in configuration.coldRequestsPerHost = 1 }
     // This dial needs a server of its own, because its server may never accept the connection.
@@ -69,7 +69,7 @@ struct StreamGivingUpTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("thousands of waiting dials that fail as soon as they begin fail one after another")
+  @Test("Thousands of queued dials that fail immediately fail one after another")
   func failingQueue() async throws {
     let count = 12_000
     let lab = try TrustingEngine { configuration, _ in
@@ -93,7 +93,7 @@ struct StreamGivingUpTests {
     #expect(await eventually { lab.dialer.activeStreams == 0 })
   }
 
-  @Test("more waiting dials than allowed are refused")
+  @Test("Dials beyond the queue limit are refused")
   func queueLimit() async throws {
     let lab = try TrustingEngine { configuration, _ in
       configuration.coldRequestsPerHost = 1
@@ -107,7 +107,7 @@ struct StreamGivingUpTests {
     #expect(await first.value == "cancelled/cancelled")
   }
 
-  @Test("a dial to nobody fails with the errno; one to no name with the stage resolve")
+  @Test("Dialing a closed port fails with the errno; dialing an unknown name fails at the resolve stage")
   func nobodyListens() async throws {
     let lab = try TrustingEngine()
     let port = try Loopback.freePort()
@@ -123,7 +123,7 @@ struct StreamGivingUpTests {
     }
   }
 
-  @Test("the errno of an address that was tried before is not that of a handshake that failed")
+  @Test("A failed handshake does not report the errno of an address that was tried earlier")
   func olderErrno() async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: { try $0.echo() })
@@ -135,7 +135,7 @@ struct StreamGivingUpTests {
     #expect(error.stage != .connect && error.systemCode != ECONNREFUSED)
   }
 
-  @Test("a read whose limit passes, or that is cancelled, loses nothing", arguments: [false, true])
+  @Test("A read that is cancelled or exceeds its limit loses no bytes", arguments: [false, true])
   func readGivenUp(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls, handler: { try $0.echo() })
@@ -164,7 +164,7 @@ struct StreamGivingUpTests {
     #expect(await words { try await stream.read(upTo: 0, within: nil) } == "request/invalid_option")
   }
 
-  @Test("a write that is given up midway closes the stream", arguments: [false, true])
+  @Test("A write that is given up midway closes the stream", arguments: [false, true])
   func writeGivenUp(tls: Bool) async throws {
     let lab = try TrustingEngine()
     for isCancelled in [false, true] {
@@ -194,7 +194,7 @@ struct StreamGivingUpTests {
     }
   }
 
-  @Test("cancelling at any moment leaves no stream behind", arguments: [false, true])
+  @Test("Cancelling at any moment leaves no stream behind", arguments: [false, true])
   func cancelAnywhere(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls, handler: { try $0.echo() })

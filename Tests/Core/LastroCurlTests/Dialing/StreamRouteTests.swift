@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Streams: ways to the host", .peers(.squid, .dante), .timeLimit(.minutes(5)))
+@Suite("Streams: routes to the host", .peers(.squid, .dante), .timeLimit(.minutes(5)))
 struct StreamRouteTests {
   private var squid: Peer { get throws { try Peers.squid } }
   private var dante: Peer { get throws { try Peers.dante } }
@@ -35,7 +35,7 @@ struct StreamRouteTests {
     }
   }
 
-  @Test("bytes pass through every kind of proxy, and end cleanly", arguments: [false, true])
+  @Test("Bytes pass through every kind of proxy, and the stream ends cleanly", arguments: [false, true])
   func proxies(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls, handler: { try $0.echo() })
@@ -55,7 +55,7 @@ struct StreamRouteTests {
     }
   }
 
-  @Test("the application protocol, the name and the pins are the server's behind an HTTPS proxy")
+  @Test("Behind an HTTPS proxy, ALPN, host name and pins apply to the server")
   func tlsInTLS() async throws {
     let lab = try TrustingEngine()
     let identity = try lab.authority.issue(hosts: ["inner.test"])
@@ -79,7 +79,7 @@ struct StreamRouteTests {
     #expect(try await stream.read() == Data("x".utf8))
   }
 
-  @Test("proxies that refuse, are unknown, untrusted or dead are failures of the proxy")
+  @Test("Proxies that refuse, are unknown, untrusted or unreachable are reported as proxy failures")
   func proxyFailures() async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(handler: { try $0.echo() })
@@ -107,7 +107,7 @@ struct StreamRouteTests {
     #expect(server.acceptedConnections == 0)
   }
 
-  @Test("a Unix socket carries streams, with TLS and without", arguments: [false, true])
+  @Test("A Unix socket carries streams, with and without TLS", arguments: [false, true])
   func unixSocket(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let directory = try PeerDirectory()
@@ -126,7 +126,7 @@ struct StreamRouteTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a fixed answer for a name reaches the address, for that dial alone")
+  @Test("A fixed resolution is used for its own dial only")
   func resolutions() async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(handler: { try $0.echo() })
@@ -143,7 +143,7 @@ struct StreamRouteTests {
       await words { try await lab.dial(server) { $0.host = "api.lastro.test" } } == "resolve/host_not_found")
   }
 
-  @Test("the local address is the one asked for; one that is not ours fails")
+  @Test("The requested local address is used; one that does not belong to this machine fails")
   func localInterface() async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(handler: { try $0.echo() })

@@ -41,7 +41,7 @@ struct StreamTrustTests {
     try TrustingEngine { configuration, _ in configuration.connection.tls.trustJudge = judge }
   }
 
-  @Test("a pinned key is accepted as pinned; without it the stream is refused, and nothing is sent")
+  @Test("A pinned key is accepted and reported as pinned; another key is refused, and nothing is sent")
   func pins() async throws {
     let minted = try CertificateAuthority()
     let identity = try minted.issue(hosts: ["localhost"])
@@ -62,7 +62,7 @@ struct StreamTrustTests {
     #expect(server.receivedBytes == 0)
   }
 
-  @Test("a pinned host is not talked to without TLS; as a proxy it may be")
+  @Test("A pinned host is not contacted without TLS, except as a proxy")
   func plaintext() async throws {
     let server = try LoopbackServer(handler: { try $0.echo() })
     let lab = try self.lab(try Self.evaluator("localhost", Self.absent))
@@ -79,7 +79,7 @@ struct StreamTrustTests {
     try lab.dialer.checkPlaintext(request)
   }
 
-  @Test("as a proxy it is judged as one")
+  @Test("A stream that is dialed to a proxy is judged by the rules for proxies")
   func proxyRole() async throws {
     let judge = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(judge)
@@ -89,7 +89,7 @@ struct StreamTrustTests {
     #expect(judge.asked.map(\.role) == [.proxy, .server])
   }
 
-  @Test("an untrusted chain and another host's certificate are refused as for a fetch")
+  @Test("An untrusted chain and another host's certificate are refused as for a fetch")
   func ordinaryValidation() async throws {
     let lab = try TrustingEngine()
     let other = try TrustingEngine()
@@ -101,7 +101,7 @@ struct StreamTrustTests {
     #expect(server.establishedConnections == 0 || server.receivedBytes == 0)
   }
 
-  @Test("a name apart from the host is sent, and is what the certificate has to be for")
+  @Test("A separate server name is sent as SNI, and the certificate must match it")
   func serverName() async throws {
     let judge = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(judge)
@@ -122,7 +122,8 @@ struct StreamTrustTests {
     #expect(await words { try await lab.dial(server) } == "tls/host_mismatch")
   }
 
-  @Test("one judge decides about what is presented, chain and host aside; the dialer's own about the leaf")
+  @Test(
+    "One judge decides about the presented certificate without chain or host checks; the dialer's own judges the leaf")
   func judgedBy() async throws {
     let stranger = try CertificateAuthority()
     let identity = try stranger.issue(hosts: ["elsewhere.test"])
@@ -150,7 +151,7 @@ struct StreamTrustTests {
         == "trust/pin_mismatch")
   }
 
-  @Test("when rules change, streams that stand go on, and new ones are judged anew")
+  @Test("When rules change, open streams continue, and new ones are judged by the new rules")
   func rulesChange() async throws {
     let judge = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(judge)
@@ -165,7 +166,7 @@ struct StreamTrustTests {
     #expect(judge.asked.count == 2 && server.fullHandshakes == 2 && server.resumedHandshakes == 0)
   }
 
-  @Test("rules that change in every handshake end the dial instead of being skipped")
+  @Test("Rules that change during every handshake fail the dial and are not skipped")
   func unsteadyRules() async throws {
     let box = Lock(Judge?.none)
     let judge = Judge { _ in
@@ -181,7 +182,7 @@ struct StreamTrustTests {
     #expect(await eventually { lab.dialer.activeStreams == 0 })
   }
 
-  @Test("no application protocol is offered unless asked for; the one picked is told")
+  @Test("ALPN is offered only on request, and the selected protocol is reported")
   func applicationProtocols() async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(
@@ -201,7 +202,7 @@ struct StreamTrustTests {
     }
   }
 
-  @Test("a client certificate is shown", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  @Test("A client certificate is presented", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func clientCertificate(newest: LoopbackTLS.Version) async throws {
     let lab = try TrustingEngine()
     let root = lab.authority.rootPEM
@@ -227,7 +228,8 @@ struct StreamTrustTests {
     #expect(names.withLock { $0.count } == 1)
   }
 
-  @Test("no proxy is shown a client certificate, be it the dialer's own or a request's", arguments: [false, true])
+  @Test(
+    "No proxy is presented a client certificate, whether the dialer's own or a request's", arguments: [false, true])
   func clientCertificateAndProxies(isNamed: Bool) async throws {
     let names = Lock([String?]())
     let client = try CertificateAuthority()

@@ -41,7 +41,7 @@ struct TrailersTests {
   }
 
   @Test(
-    "interim responses are told in their order, and 100 is not", arguments: Assembly.allCases, ["h2", "http/1.1"])
+    "Interim responses are reported in order, except 100", arguments: Assembly.allCases, ["h2", "http/1.1"])
   func interim(assembly: Assembly, version: String) async throws {
     let server = try server(version) { _ in
       .text("fine").after(interim: 100).after(interim: 103, headers: ["Location": "/a"]).after(interim: 199)
@@ -55,7 +55,9 @@ struct TrailersTests {
     #expect(told.events == ["103 /a", "199 -"])
   }
 
-  @Test("a response's trailers are among its facts, but for those of a head", arguments: ["h2", "http/1.1"])
+  @Test(
+    "A response's trailers are part of its facts, without fields that belong into a head",
+    arguments: ["h2", "http/1.1"])
   func responses(version: String) async throws {
     let server = try server(version) { _ in
       .text("fine").addingTrailer("digest", "x").addingTrailer("content-type", "a/b").addingTrailer("digest", "y")
@@ -82,7 +84,7 @@ struct TrailersTests {
     }
   }
 
-  @Test("a request's trailers follow its last chunk", arguments: [[], ["one", "two"]], ["h2", "http/1.1"])
+  @Test("A request's trailers follow its last chunk", arguments: [[], ["one", "two"]], ["h2", "http/1.1"])
   func requests(texts: [String], version: String) async throws {
     let server = try server(version) { request in
       .text(request.text + request.trailers.map { "|\($0.name.lowercased())=\($0.value)" }.joined())
@@ -95,7 +97,7 @@ struct TrailersTests {
     }
   }
 
-  @Test("heads and trailers of 70,000 bytes go out like others", arguments: ["h2", "http/1.1"])
+  @Test("Heads and trailers of 70,000 bytes are sent", arguments: ["h2", "http/1.1"])
   func large(version: String) async throws {
     let server = try server(version) { request in
       .text("\(request.headers["Large"]?.utf8.count ?? 0), \(request.trailers.map(\.value.utf8.count))")
@@ -110,7 +112,9 @@ struct TrailersTests {
     }
   }
 
-  @Test("a response's field of 70,000 bytes is taken, but over HTTP/2 exceeds a limit", arguments: ["h2", "http/1.1"])
+  @Test(
+    "A response field of 70,000 bytes is accepted over HTTP/1.1 and exceeds a limit over HTTP/2",
+    arguments: ["h2", "http/1.1"])
   func largeField(version: String) async throws {
     let server = try server(version) { request in
       request.path == "/large" ? .text("fine").adding("Large", String(repeating: "v", count: 70_000)) : .text("fine")
@@ -129,7 +133,7 @@ struct TrailersTests {
     }
   }
 
-  @Test("trailers that cannot be sent fail the fetch, and name the remedy")
+  @Test("Trailers that cannot be sent fail the fetch with an error that names the remedy")
   func refused() async throws {
     let server = try server("http/1.1") { .text($0.text) }
     func failure(_ assembly: Assembly, _ body: RequestBody) async throws -> String {

@@ -46,7 +46,7 @@ struct WaitingRequestsTests {
     }
   }
 
-  @Test("one that wants a fresh connection holds none up that does not")
+  @Test("A request that needs a fresh connection does not delay those that do not")
   func besideFresh() async throws {
     let both = try LoopbackGate()
     let paths = EventRecorder<String>()
@@ -72,7 +72,7 @@ struct WaitingRequestsTests {
     #expect(await lost == .answered(200, "fine"))
   }
 
-  @Test("one whose dial was begun for another has its own limit for a connection")
+  @Test("A request keeps its own connect limit when it waits for a dial that another request started")
   func dialOfAnother() async throws {
     let first = try LoopbackGate(), second = try LoopbackGate()
     let server = try LoopbackServer(tls: lab.tls("localhost")) { connection in

@@ -80,7 +80,7 @@ struct ErrorLineTests {
   /// A log line, and the host and port that it must name; `nil` if the failure concerns no host.
   private typealias Failed = (line: String, place: String?)
 
-  @Test("have where, which limit, what the API said and what to do", arguments: Mistake.allCases)
+  @Test("An error line shows the stage, the limit, the API's message and the remedy", arguments: Mistake.allCases)
   func line(_ mistake: Mistake) async throws {
     let (line, place) = try await Lab().failure(of: mistake)
     let (code, parts) = mistake.expected
@@ -89,7 +89,7 @@ struct ErrorLineTests {
     #expect(!line.contains("\n"), "\(line)")
   }
 
-  @Test("roots of the engine that cannot be read are told when it is made")
+  @Test("Root certificates that cannot be read are reported when the engine is created")
   func roots() throws {
     let error = try #require(throws: ConfigurationError.self) {
       try CurlNetworkStack.direct { $0.connection.tls.roots = .file("/nowhere/ca.pem") }
@@ -273,7 +273,7 @@ struct ErrorLineTests {
     }
   }
 
-  @Test("show how a list was paged, and no other value of the query")
+  @Test("An error line shows the query items used for paging, and no other value of the query")
   func query() async throws {
     let (line, _) = try await Lab().failure(of: .apiError)
     #expect(line.contains("/a?page=7&user=***"), "\(line)")

@@ -20,7 +20,7 @@ struct AnnouncedLengthTests {
     }
   }
 
-  @Test("a Content-Length over the limit is refused from the head", arguments: [false, true])
+  @Test("A Content-Length over the limit is refused when the head arrives", arguments: [false, true])
   func refused(isStream: Bool) async throws {
     let server = try Self.server("HTTP/1.1 200 OK\r\nContent-Length: 10000000000000\r\n\r\nabc")
     let engine = try CurlTransport()
@@ -33,7 +33,7 @@ struct AnnouncedLengthTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("over HTTP/2 the connection serves on", arguments: [false, true])
+  @Test("Over HTTP/2 a refused length keeps the connection", arguments: [false, true])
   func http2(isStream: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = try lab.server { request in
@@ -50,7 +50,7 @@ struct AnnouncedLengthTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a length that announces no body, or is that of a coded one, is no reason")
+  @Test("A Content-Length of a response without body, or of a compressed body, is not checked against the limit")
   func accepted() async throws {
     let coded: [UInt8] = [
       0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b, 0x4c, 0x4c, 0x4c, 4, 0, 0x45, 0xe5, 0x98, 0xad, 4, 0, 0, 0,
@@ -73,7 +73,7 @@ struct AnnouncedLengthTests {
     }
   }
 
-  @Test("of an error's body no more is read than is kept", arguments: [false, true])
+  @Test("Only as much of an error's body is read as is kept", arguments: [false, true])
   func errors(isStream: Bool) async throws {
     let head = "HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n"
     let server = try Self.server(head + "1001\r\n" + String(repeating: "x", count: 4_097) + "\r\n")

@@ -75,7 +75,7 @@ struct BackPressureTests {
     }
   }
 
-  @Test("a reader that stops holds the server up, and then gets every byte")
+  @Test("A reader that pauses stops the server, and then gets every byte")
   func slowReader() async throws {
     let progress = Progress()
     let server = try Self.flooding(progress)
@@ -105,7 +105,7 @@ struct BackPressureTests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("leaving the loop early closes the connection and frees the server")
+  @Test("Leaving the loop early closes the connection and frees the server")
   func leavingEarly() async throws {
     let progress = Progress()
     let server = try Self.flooding(progress)
@@ -118,7 +118,7 @@ struct BackPressureTests {
     #expect(progress.value < Self.total)
   }
 
-  @Test("a reader that waits is given what came before a failure, also when both came at once")
+  @Test("A waiting reader gets the bytes before a failure, even if both arrive together")
   func failureAtOnce() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -143,7 +143,7 @@ struct BackPressureTests {
   }
 
   @Test(
-    "an upload goes on beside an answer that began before its end, read at once or not before the upload is over",
+    "An upload continues beside a response that begins early, whether or not the response is read meanwhile",
     arguments: [true, false])
   func uploadBesideAnswer(isReadAtOnce: Bool) async throws {
     let half = 64 << 10
@@ -172,7 +172,7 @@ struct BackPressureTests {
     #expect(count == 2 * half)
   }
 
-  @Test("a body that is dropped unread closes the connection")
+  @Test("A body that is dropped unread closes the connection")
   func droppedBody() async throws {
     let server = try Self.flooding(Progress())
     let engine = try CurlTransport()
@@ -180,7 +180,7 @@ struct BackPressureTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("a streamed body over its limit is stopped there")
+  @Test("A streamed body is stopped at its limit")
   func streamLimit() async throws {
     let server = try Self.flooding(Progress(), announcesLength: false)
     let engine = try CurlTransport()
@@ -195,7 +195,8 @@ struct BackPressureTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("a collected body over its limit is an error, at its limit none", arguments: [0, 1], [false, true])
+  @Test(
+    "A collected body over its limit is an error; one exactly at its limit is not", arguments: [0, 1], [false, true])
   func collectLimit(excess: Int, isChunked: Bool) async throws {
     let server = try LoopbackServer.http { _ in
       let answer = LoopbackResponse(body: [UInt8](repeating: 1, count: 1000 + excess))
@@ -208,7 +209,7 @@ struct BackPressureTests {
         == (excess == 0 ? .answered(200, String(repeating: "\u{1}", count: 1000)) : .failed("limit/body_too_large")))
   }
 
-  @Test("a server that stops reading holds the upload's source up, and then gets every byte", arguments: [true, false])
+  @Test("A server that stops reading pauses the upload's source, and then gets every byte", arguments: [true, false])
   func slowServer(isChunked: Bool) async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -239,7 +240,7 @@ struct BackPressureTests {
     #expect(progress.value == Self.total)
   }
 
-  @Test("an upload whose source fails ends with its error, and the connection with it")
+  @Test("An upload whose source fails ends with that error and closes the connection")
   func failingSource() async throws {
     struct Broken: Error {}
     let server = try LoopbackServer { connection in
@@ -261,7 +262,7 @@ struct BackPressureTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("an upload that is shorter than announced is not sent as if it were whole")
+  @Test("An upload shorter than announced does not appear complete to the server")
   func shortSource() async throws {
     let server = try LoopbackServer { connection in
       guard let head = try connection.readHead() else { return }

@@ -36,7 +36,8 @@ struct BodilessResponseTests {
     Row(head: "102 X\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\nHTTP/1.1 204 X\r\n", keeps: true),
   ]
 
-  @Test("A POST behind one is answered, on a connection that no byte of a body can be on", arguments: rows)
+  @Test(
+    "A POST after a response without body is answered, over a connection that carries no body bytes", arguments: rows)
   func next(_ row: Row) async throws {
     let server = try LoopbackServer { connection in
       while let request = try connection.readRequest() {
@@ -55,7 +56,7 @@ struct BodilessResponseTests {
     #expect(server.acceptedConnections == (row.keeps ? 1 : 2))
   }
 
-  @Test("The bytes of a body that a 204 announced and sent later are in no answer")
+  @Test("Body bytes that a 204 announced and sent later appear in no response")
   func lateBytes() async throws {
     let server = try LoopbackServer { connection in
       var late = ""

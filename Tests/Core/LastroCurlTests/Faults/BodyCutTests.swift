@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Incomplete bodies of error responses. The status is reported, and a caller can find out that the body was cut.
-@Suite("Faults: error bodies that are cut", .timeLimit(.minutes(5)))
+@Suite("Faults: truncated error bodies", .timeLimit(.minutes(5)))
 struct BodyCutTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var name: String
@@ -56,7 +56,7 @@ struct BodyCutTests {
     }
   }
 
-  @Test("the error, the response and the ledger tell", arguments: rows, [false, true])
+  @Test("The error, the response and the ledger report that the body was cut", arguments: rows, [false, true])
   func told(_ row: Row, isStream: Bool) async throws {
     let server = try LoopbackServer { connection in
       if try connection.readRequest() != nil { try connection.write(row.answer) }
@@ -76,7 +76,7 @@ struct BodyCutTests {
     }
   }
 
-  @Test("over TLS, a body that ends without close_notify")
+  @Test("Over TLS, an error body that ends without close_notify is reported as cut")
   func truncatedByTLS() async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer(tls: LoopbackTLS(lab.authority.issue(hosts: ["localhost"]))) { connection in
@@ -91,7 +91,7 @@ struct BodyCutTests {
     #expect(error.body == Data("short".utf8) && error.bodyCut?.code == .truncatedBody)
   }
 
-  @Test("over HTTP/2")
+  @Test("Over HTTP/2, an error body that is reset is reported as cut")
   func http2() async throws {
     let lab = try HTTP2Servers()
     let server = try lab.server { request in

@@ -107,25 +107,25 @@ struct BodyFramingFaultTests {
       "chunks in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", malformed),
   ]
 
-  @Test("a body that ends early is truncated", arguments: truncations)
+  @Test("A body that ends early is truncated", arguments: truncations)
   func truncation(_ fault: Fault) async throws {
     let outcome = try await play(fault)
     #expect(outcome == fault.expected)
   }
 
-  @Test("what follows a body is ignored, and never part of the next answer", arguments: excesses)
+  @Test("Bytes behind a body are ignored and never become part of the next response", arguments: excesses)
   func excess(_ fault: Fault) async throws {
     let outcome = try await play(fault)
     #expect(outcome == fault.expected)
   }
 
-  @Test("bad chunks", arguments: badChunks)
+  @Test("Malformed chunks fail the response", arguments: badChunks)
   func badChunk(_ fault: Fault) async throws {
     let outcome = try await play(fault)
     #expect(outcome == fault.expected)
   }
 
-  @Test("bad chunks, streamed", arguments: badChunks)
+  @Test("Malformed chunks fail a streamed response", arguments: badChunks)
   func badChunkStreamed(_ fault: Fault) async throws {
     let server = try faultServer(fault)
     let engine = try CurlTransport()
@@ -134,7 +134,7 @@ struct BodyFramingFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("bad chunks do not hide an error's status")
+  @Test("Malformed chunks do not hide the status of an error")
   func badChunksOfErrors() async throws {
     for rest in ["4 4\r\nbody\r\n0\r\n\r\n", "4\r\nbody\r\n0x\r\n"] {
       let text = "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n" + rest
@@ -143,13 +143,13 @@ struct BodyFramingFaultTests {
     }
   }
 
-  @Test("contradicting lengths are refused", arguments: conflicts)
+  @Test("Conflicting lengths are refused", arguments: conflicts)
   func conflict(_ fault: Fault) async throws {
     let outcome = try await play(fault)
     #expect(outcome == fault.expected)
   }
 
-  @Test("a truncated streamed body fails after what did come", arguments: [true, false])
+  @Test("A truncated streamed body fails after the bytes that arrived", arguments: [true, false])
   func truncatedStream(isChunked: Bool) async throws {
     let framing = isChunked ? "Transfer-Encoding: chunked\r\n\r\n4\r\n" : "Content-Length: 10\r\n\r\n"
     let server = try faultServer(Fault("", Self.ok + framing + "half", Self.truncated))
@@ -166,7 +166,7 @@ struct BodyFramingFaultTests {
     #expect(failure?.requestSent == true)
   }
 
-  @Test("bytes that arrive on an idle connection are not the next answer", arguments: [true, false], [true, false])
+  @Test("Bytes that arrive on an idle connection are not the next response", arguments: [true, false], [true, false])
   func unsolicitedAnswer(overTLS: Bool, ends: Bool) async throws {
     let gate = try LoopbackGate()
     let written = EventRecorder<String>()

@@ -26,7 +26,7 @@ struct CancellationFaultTests {
     #expect(server.requests.count == (sent ? 1 : 0))
   }
 
-  @Test("before it begins")
+  @Test("A request that is cancelled before it begins is not sent")
   func before() async throws {
     let server = try LoopbackServer { $0.stall() }
     let engine = try CurlTransport()
@@ -38,7 +38,7 @@ struct CancellationFaultTests {
     #expect(server.acceptedConnections == 0 && engine.activeTransfers == 0)
   }
 
-  @Test("in the queue")
+  @Test("A request is cancelled in the queue")
   func queued() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -62,7 +62,7 @@ struct CancellationFaultTests {
     #expect(server.requests.map(\.target) == ["/holder"])
   }
 
-  @Test("in the TLS handshake")
+  @Test("A request is cancelled during the TLS handshake")
   func handshake() async throws {
     let authority = try CertificateAuthority()
     let server = try LoopbackServer(
@@ -73,7 +73,7 @@ struct CancellationFaultTests {
     }
   }
 
-  @Test("while connecting")
+  @Test("A request is cancelled while it connects")
   func connecting() async throws {
     let listener = try FullListener()
     let engine = try CurlTransport()
@@ -84,7 +84,7 @@ struct CancellationFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 && !listener.isBeingAsked })
   }
 
-  @Test("while waiting for the answer")
+  @Test("A request is cancelled while it waits for the response")
   func waiting() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -93,7 +93,7 @@ struct CancellationFaultTests {
     try await expectCancelled(CurlTransport(), server, sent: true) { try await server.waitForRequests(count: 1) }
   }
 
-  @Test("within a collected body")
+  @Test("A request is cancelled within a collected body")
   func collecting() async throws {
     let written = EventRecorder<String>()
     let server = try LoopbackServer { connection in
@@ -105,7 +105,7 @@ struct CancellationFaultTests {
     try await expectCancelled(CurlTransport(), server, sent: true) { try await written.waitForEvents(count: 1) }
   }
 
-  @Test("within a streamed body, while the reader waits")
+  @Test("A request is cancelled within a streamed body while its reader waits")
   func streaming() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -129,7 +129,7 @@ struct CancellationFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("within a streamed body that is given up by its reader")
+  @Test("A streamed body that its reader gives up is cancelled")
   func givenUp() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -148,7 +148,7 @@ struct CancellationFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("within an upload, from memory and from a stream", arguments: [true, false])
+  @Test("A request is cancelled during an upload, from memory and from a stream", arguments: [true, false])
   func uploading(isStream: Bool) async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -163,7 +163,7 @@ struct CancellationFaultTests {
     }
   }
 
-  @Test("while an upload's source is being waited for")
+  @Test("A request is cancelled while it waits for the upload's source")
   func waitingForSource() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -179,7 +179,7 @@ struct CancellationFaultTests {
     try await isEnded.waitForEvents(count: 1)
   }
 
-  @Test("in the wait before a retry")
+  @Test("A fetch is cancelled in the pause before a retry")
   func retryWait() async throws {
     let server = try LoopbackServer.http { _ in LoopbackResponse(status: 503) }
     let reached = EventRecorder<String>()
@@ -210,7 +210,7 @@ struct CancellationFaultTests {
     #expect(stack.activeTransfers == 0)
   }
 
-  @Test("shutting down cancels what runs and what waits")
+  @Test("Shutting down cancels running and waiting requests")
   func shutDown() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()

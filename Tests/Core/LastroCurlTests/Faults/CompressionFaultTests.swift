@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Bodies whose compression is invalid or abusive.
-@Suite("Faults: compression", .timeLimit(.minutes(5)))
+@Suite("Faults: content codings", .timeLimit(.minutes(5)))
 struct CompressionFaultTests {
   private static let gzipHead: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
 
@@ -88,13 +88,13 @@ struct CompressionFaultTests {
     Fault("a bomb, collected", answer("gzip", zeros(megabytes: 11)), .failed("limit/body_too_large")),
   ]
 
-  @Test("codings that are none", arguments: faults)
+  @Test("Invalid content codings fail the response", arguments: faults)
   func coding(_ fault: Fault) async throws {
     let outcome = try await play(fault)
     #expect(outcome == fault.expected)
   }
 
-  @Test("codings that are none, as streams", arguments: faults)
+  @Test("Invalid content codings fail a streamed response", arguments: faults)
   func streamed(_ fault: Fault) async throws {
     let server = try faultServer(fault)
     let engine = try CurlTransport()
@@ -106,7 +106,7 @@ struct CompressionFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("codings that are none, over HTTP/2")
+  @Test("Content codings over HTTP/2 have the same outcomes")
   func overHTTP2() async throws {
     let lab = try HTTP2Servers()
     let rows: [(String, [UInt8], Outcome)] = [
@@ -126,7 +126,7 @@ struct CompressionFaultTests {
     }
   }
 
-  @Test("what is refused is told with its remedy")
+  @Test("An error about content codings names the remedy")
   func remedies() async throws {
     let codings = try faultServer(Fault("", Self.answer("zstd, zstd, zstd, zstd, zstd", Self.hello), Self.bad))
     let many = try await CurlTransport().failure(codings)
@@ -139,7 +139,7 @@ struct CompressionFaultTests {
     #expect(other.requestSent)
   }
 
-  @Test("more than one coding is undone where the configuration allows it, and no more than that")
+  @Test("As many codings as the configuration allows are decoded, and no more")
   func severalCodings() async throws {
     var configuration = CurlConfiguration()
     configuration.maximumContentCodings = 2
@@ -172,7 +172,9 @@ struct CompressionFaultTests {
     return blocks
   }
 
-  @Test("a streamed bomb is stopped after 32 MiB, and never lies in memory", arguments: ["gzip", "gzip, deflate"])
+  @Test(
+    "A streamed decompression bomb is stopped after 32 MiB and never held in memory",
+    arguments: ["gzip", "gzip, deflate"])
   func streamedBomb(coding: String) async throws {
     var bomb = Self.zeros(megabytes: 60)
     if coding != "gzip" { bomb = Self.storedBlocks(bomb) }
@@ -196,7 +198,7 @@ struct CompressionFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("gzip and deflate are offered, and nothing else")
+  @Test("Accept-Encoding offers gzip and deflate only")
   func offer() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     #expect(await (try CurlTransport()).outcome(server) == .answered(200, "fine"))
@@ -204,7 +206,8 @@ struct CompressionFaultTests {
   }
 
   @Test(
-    "a resource that asks for codings itself gets the bytes as they were sent", arguments: ["gzip", "br", "br, gzip"])
+    "A resource that sets Accept-Encoding itself gets the bytes as they were sent",
+    arguments: ["gzip", "br", "br, gzip"])
   func ownAcceptEncoding(coding: String) async throws {
     for body in [chunkedBytes, plainBytes] {
       let server = try faultServer(Fault("", body(coding), Self.bad))

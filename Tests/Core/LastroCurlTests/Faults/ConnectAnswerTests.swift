@@ -8,9 +8,9 @@ import TestSupport
 import Testing
 
 /// The answers of an HTTP proxy to CONNECT, as far as libcurl reads them.
-@Suite("Faults: answers to CONNECT", .timeLimit(.minutes(5)))
+@Suite("Faults: responses to CONNECT", .timeLimit(.minutes(5)))
 struct ConnectAnswerTests {
-  @Test("an interim answer to CONNECT is taken for a refusal by the engine (libcurl 7.88), and nothing is sent")
+  @Test("An interim response to CONNECT is treated as a refusal (libcurl 7.88), and nothing is sent")
   func interim() async throws {
     let proxy = try LoopbackServer { connection in
       guard try connection.readHead() != nil else { return }

@@ -51,7 +51,7 @@ struct ConnectionFaultTests {
       "response/truncated_body"),
   ]
 
-  @Test("the end of a connection at every stage", arguments: breaks, End.allCases)
+  @Test("A connection that ends at any stage fails the request", arguments: breaks, End.allCases)
   func broken(_ fault: Break, _ end: End) async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -66,7 +66,7 @@ struct ConnectionFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("a reset within a body that only the end of the connection ends is no end")
+  @Test("A reset within a body that is delimited by the end of the connection is not its end")
   func resetOfCloseDelimitedBody() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -84,7 +84,7 @@ struct ConnectionFaultTests {
     #expect(failure?.words == "response/truncated_body")
   }
 
-  @Test("a connection that is ended before the request is read", arguments: End.allCases)
+  @Test("A connection that ends before the request is read fails the request", arguments: End.allCases)
   func endedAtOnce(_ end: End) async throws {
     let server = try LoopbackServer { end.perform($0) }
     let engine = try CurlTransport()
@@ -96,7 +96,7 @@ struct ConnectionFaultTests {
     #expect((1...24).contains(server.acceptedConnections))
   }
 
-  @Test("nobody listens")
+  @Test("A refused connection fails before anything is sent")
   func refused() async throws {
     let server = try LoopbackServer { _ in }
     server.stop()
@@ -105,7 +105,7 @@ struct ConnectionFaultTests {
     #expect(!error.requestSent)
   }
 
-  @Test("a reset within an upload")
+  @Test("A reset during an upload fails the request")
   func resetInUpload() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -133,7 +133,7 @@ struct ConnectionFaultTests {
     }
   }
 
-  @Test("a GET on a pooled connection that dies is sent once more", arguments: End.allCases)
+  @Test("A GET on a pooled connection that dies is sent once more", arguments: End.allCases)
   func resentGet(_ end: End) async throws {
     let server = try Self.dyingServer(end)
     let engine = try CurlTransport()
@@ -145,7 +145,7 @@ struct ConnectionFaultTests {
     #expect(server.requests.map(\.connection) == [1, 1, 2])
   }
 
-  @Test("a POST on a pooled connection that dies is not sent again", arguments: End.allCases, [0, 10, 100_000])
+  @Test("A POST on a pooled connection that dies is not sent again", arguments: End.allCases, [0, 10, 100_000])
   func postIsNotResent(_ end: End, bytes: Int) async throws {
     let server = try Self.dyingServer(end)
     let engine = try CurlTransport()
@@ -159,7 +159,7 @@ struct ConnectionFaultTests {
     #expect(await engine.outcome(server, "/third") == .answered(200, "fine"))
   }
 
-  @Test("a POST may be sent again when the request says so", arguments: End.allCases)
+  @Test("A POST is sent again if the request allows it", arguments: End.allCases)
   func allowedPost(_ end: End) async throws {
     let server = try Self.dyingServer(end)
     let engine = try CurlTransport()
@@ -173,7 +173,7 @@ struct ConnectionFaultTests {
     #expect(server.requests.map(\.text) == ["", "hello", "hello"])
   }
 
-  @Test("a POST with an Idempotency-Key is sent again by the stack, one without is not", arguments: [true, false])
+  @Test("The stack resends a POST with an Idempotency-Key, and does not resend one without", arguments: [true, false])
   func idempotencyKey(hasKey: Bool) async throws {
     let server = try Self.dyingServer(.close)
     let stack = try CurlNetworkStack()
@@ -193,7 +193,7 @@ struct ConnectionFaultTests {
     }
   }
 
-  @Test("a body that can be read only once is never sent again")
+  @Test("A body that can be read only once is never sent again")
   func oneShotBody() async throws {
     let server = try Self.dyingServer(.close)
     let stack = try CurlNetworkStack()
@@ -208,7 +208,7 @@ struct ConnectionFaultTests {
     #expect(server.requests.map(\.target) == ["/first", "/second"])
   }
 
-  @Test("an early final answer while a large stream is uploaded", arguments: [true, false])
+  @Test("An early final response ends the upload of a large stream", arguments: [true, false])
   func earlyAnswer(closes: Bool) async throws {
     let server = try LoopbackServer { connection in
       while let head = try connection.readHead() {

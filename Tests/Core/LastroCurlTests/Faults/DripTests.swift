@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Answers that arrive byte by byte, with pauses shorter than the idle limit.
-@Suite("Faults: drips", .timeLimit(.minutes(5)))
+@Suite("Faults: slow heads", .timeLimit(.minutes(5)))
 struct DripTests {
   private static let padding = String(repeating: "p", count: 120)
   private static let pause = Duration.milliseconds(50)
@@ -20,7 +20,7 @@ struct DripTests {
     "HTTP/1.1 103 Early Hints\r\nLink: \(padding)\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine",
   ]
 
-  @Test("a line that drips is not idle", arguments: answers, [false, true])
+  @Test("A line that arrives byte by byte does not exceed the idle limit", arguments: answers, [false, true])
   func line(_ answer: String, overTLS: Bool) async throws {
     let authority = try CertificateAuthority()
     let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil
@@ -52,7 +52,7 @@ struct DripTests {
       }
   }
 
-  @Test("a head of HTTP/2 that drips is not idle, in one frame and in many", arguments: [0, 12])
+  @Test("An HTTP/2 head that arrives byte by byte is not idle, in one frame or in many", arguments: [0, 12])
   func head(continuations: Int) async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
@@ -66,7 +66,7 @@ struct DripTests {
     #expect(outcome == .answered(200, "fine"))
   }
 
-  @Test("silence within a head of HTTP/2 is idle")
+  @Test("Silence within an HTTP/2 head exceeds the idle limit")
   func silence() async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
@@ -78,7 +78,7 @@ struct DripTests {
     #expect(outcome == .failed("timeout/idle_timeout"))
   }
 
-  @Test("silence within a line is idle", arguments: [false, true])
+  @Test("Silence within a line exceeds the idle limit", arguments: [false, true])
   func silence(overTLS: Bool) async throws {
     let authority = try CertificateAuthority()
     let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil

@@ -79,7 +79,7 @@ struct EarlyResponseTests {
   private static let runs = EarlyResponse.rows.flatMap { row in Shell.allCases.map { (row, $0) } }
 
   @Test(
-    "Below 300 the rest of the body is sent, from 300 on it is not; the response stands either way",
+    "Below 300 the rest of the body is sent, from 300 on it is not; the response counts either way",
     arguments: runs)
   private func early(_ row: EarlyResponse, _ shell: Shell) async throws {
     let (answered, received) = (EventRecorder<Int>(), EventRecorder<Int>())
@@ -118,7 +118,7 @@ struct EarlyResponseTests {
   }
 
   @Test(
-    "A server that responds and then takes nothing of the body for a second has refused it", arguments: Shell.allCases)
+    "A server that responds and then accepts none of the body for a second has refused it", arguments: Shell.allCases)
   private func stalled(_ shell: Shell) async throws {
     let way = try way(shell, .http1)
     let transport = way.transport

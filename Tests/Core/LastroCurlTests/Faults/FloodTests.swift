@@ -80,7 +80,7 @@ struct FloodTests {
     Flood("empty lines", start: "", "\r\n"),
   ]
 
-  @Test("frames of HTTP/2, over TLS", arguments: frames)
+  @Test("A flood of HTTP/2 frames over TLS does not harm other requests", arguments: frames)
   func http2(_ flood: Flood) async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { connection in
@@ -91,7 +91,7 @@ struct FloodTests {
   }
 
   /// libcurl offers no way to pause here, so the engine closes the connection and the request fails.
-  @Test("frames of HTTP/2, in the clear", arguments: frames)
+  @Test("A flood of HTTP/2 frames without TLS does not harm other requests", arguments: frames)
   func http2InTheClear(_ flood: Flood) async throws {
     let server = try LoopbackServer.http2Script { connection in
       guard try connection.readRequest() != nil else { return }
@@ -100,7 +100,7 @@ struct FloodTests {
     try await expectWithstood(server, HTTP2Servers()) { $0.connection?.httpVersion = .http2 }
   }
 
-  @Test("lines of HTTP/1.1", arguments: lines, [false, true])
+  @Test("A flood of HTTP/1.1 lines does not harm other requests", arguments: lines, [false, true])
   func http1(_ flood: Flood, isTLS: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer(tls: isTLS ? lab.tls() : nil) { connection in
@@ -110,7 +110,7 @@ struct FloodTests {
     try await expectWithstood(server, lab)
   }
 
-  @Test("messages of TLS", arguments: [false, true])
+  @Test("A flood of TLS messages does not harm other requests", arguments: [false, true])
   func tls(isTicket: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer(tls: lab.tls()) { connection in
@@ -121,7 +121,7 @@ struct FloodTests {
   }
 
   @Test(
-    "a proxy's answer to CONNECT",
+    "A flood in a proxy's response to CONNECT does not harm other requests",
     arguments: [
       Flood("fields", start: "HTTP/1.1 200 OK\r\n", "X-One: two\r\n"),
       Flood("a body", start: "HTTP/1.1 407 No\r\nContent-Length: 1000000000000\r\n\r\n", "no"),

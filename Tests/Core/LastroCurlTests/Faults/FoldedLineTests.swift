@@ -11,9 +11,11 @@ import Testing
 /// Heads that begin with a folded line, in every position where an engine may receive one after good answers. libcurl
 /// 7.88 appends such a line to the last field of the handle's previous transfer, which is freed memory. Each case runs
 /// in a process of its own.
-@Suite("Faults: a fold before the first field", .timeLimit(.minutes(5)))
+@Suite("Faults: a folded line before the first field", .timeLimit(.minutes(5)))
 struct FoldedLineTests {
-  @Test("ends its own request with a typed error, and nothing else", arguments: FoldedLine.allCases)
+  @Test(
+    "A fold before the first field fails its own request with a typed error, and no other",
+    arguments: FoldedLine.allCases)
   func folded(_ place: FoldedLine) async {
     await #expect(processExitsWith: .success) { [place = place as FoldedLine] in
       // Corrupted memory may have an effect only later, so each case runs several times.

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// HTTP/2 answers that are complete before the request's body is (RFC 9113 §8.1).
-@Suite("Faults: HTTP/2 early answers", .timeLimit(.minutes(5)))
+@Suite("Faults: early responses over HTTP/2", .timeLimit(.minutes(5)))
 struct HTTP2EarlyAnswerTests {
   /// The frames that follow a complete answer.
   enum Ending: String, CaseIterable, Sendable {
@@ -99,7 +99,7 @@ struct HTTP2EarlyAnswerTests {
     }
   }
 
-  @Test("an answer that is whole by its length is the answer; the connection goes on", arguments: rows)
+  @Test("A response that is complete by its length is returned, and the connection stays open", arguments: rows)
   func early(_ row: Row) async throws {
     let lab = try HTTP2Servers()
     let folder = try ScratchFolder()
@@ -118,7 +118,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(await eventually { lab.engine.activeTransfers == 0 })
   }
 
-  @Test("an answer that can have no body is whole with its head", arguments: [204, 304], Ending.allCases)
+  @Test("A response that cannot have a body is complete with its head", arguments: [204, 304], Ending.allCases)
   func noBody(status: Int, ending: Ending) async throws {
     let lab = try HTTP2Servers()
     let server = try server(lab, status: status, hasLength: false, hasBody: false, ending: ending)
@@ -131,7 +131,9 @@ struct HTTP2EarlyAnswerTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("without a length a reset ends the transfer, and its status is told", arguments: [200, 413], [false, true])
+  @Test(
+    "A response without a length that is followed by a reset ends the transfer and reports its status",
+    arguments: [200, 413], [false, true])
   func noLength(status: Int, isInOneRecord: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = try server(
@@ -142,7 +144,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
   }
 
-  @Test("without length and reset nothing tells that it is whole; its status is told", arguments: [200, 413])
+  @Test("A response without length or reset cannot be complete, and its status is reported", arguments: [200, 413])
   func noEnd(status: Int) async throws {
     let lab = try HTTP2Servers()
     let server = try server(lab, status: status, hasLength: false, ending: .nothing)
@@ -154,7 +156,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(outcome == .answered(status, "early") || outcome == .failed("timeout/idle_timeout"), "\(outcome)")
   }
 
-  @Test("the source of an upload ends with the answer, if the server wants no more of it", arguments: [200, 413])
+  @Test("The upload's source is cancelled at the response if the server wants no more of it", arguments: [200, 413])
   func sourceEnds(status: Int) async throws {
     let lab = try HTTP2Servers()
     // A server that answers below 300 may still read the body. If it does not, it resets the stream.
@@ -168,7 +170,7 @@ struct HTTP2EarlyAnswerTests {
     try await ended.waitForEvents(count: 1)
   }
 
-  @Test("a body that is read slowly comes whole, although the upload was given up")
+  @Test("A body that is read slowly arrives complete although the upload was abandoned")
   func slowReader() async throws {
     let lab = try HTTP2Servers()
     let size = 8 << 20
@@ -190,7 +192,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(response.body.finalFacts?.bytesReceived == Int64(size))
   }
 
-  @Test("a compressed answer is whole by the length of what came over the wire")
+  @Test("A compressed response is complete by its length on the wire")
   func compressed() async throws {
     let lab = try HTTP2Servers()
     // `printf hello | gzip -n`
@@ -204,7 +206,7 @@ struct HTTP2EarlyAnswerTests {
       await post(lab, server, .raw(Data(repeating: 1, count: Upload.size))).outcome == .answered(200, "hello"))
   }
 
-  @Test("many uploads of one connection are answered early, and none disturbs another")
+  @Test("Many uploads over one connection are answered early without disturbing each other")
   func together() async throws {
     let lab = try HTTP2Servers()
     let server = try server(lab, status: 413, ending: .nothing)

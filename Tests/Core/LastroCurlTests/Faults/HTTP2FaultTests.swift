@@ -82,11 +82,11 @@ struct HTTP2FaultTests {
       .resetConnection, within, "response/connection_lost", "send/connection_lost", "response/truncated_body"),
   ]
 
-  @Test("a fault of a stream ends that request, once sent; the connection serves the next", arguments: streamFaults)
+  @Test("A stream error fails its request, which is sent once; the connection serves the next", arguments: streamFaults)
   func stream(_ row: Row) async throws { try await expectOutcome(row) }
 
   @Test(
-    "a fault of the connection ends the request, once sent; another connection serves the next",
+    "A connection error fails the request, which is sent once; another connection serves the next",
     arguments: connectionFaults)
   func connection(_ row: Row) async throws { try await expectOutcome(row) }
 
@@ -135,7 +135,7 @@ struct HTTP2FaultTests {
     .close, .closeWithoutNotify, .halfClose, .truncateFrame, .resetStream(.internalError),
   ]
 
-  @Test("what breaks the body of an error does not hide its status", arguments: broken)
+  @Test("A broken error body does not hide the status", arguments: broken)
   func status(_ fault: LoopbackHTTP2Fault) async throws {
     let lab = try HTTP2Servers()
     let server = try lab.server { _ in
@@ -152,7 +152,7 @@ struct HTTP2FaultTests {
     }
   }
 
-  @Test("a graceful GOAWAY lets the request finish; the next goes over another connection")
+  @Test("A graceful GOAWAY lets the request finish; the next uses another connection")
   func graceful() async throws {
     for point in [LoopbackHTTP2Fault.Point.beforeHeaders, .afterHeaders, Self.within] {
       let lab = try HTTP2Servers()
@@ -215,7 +215,7 @@ struct HTTP2FaultTests {
     },
   ]
 
-  @Test("illegal frames are a failure of the response, and sent once is the request", arguments: illegal)
+  @Test("Illegal frames fail the response, and the request is sent once", arguments: illegal)
   func illegalFrames(_ row: Illegal) async throws {
     for method in [HTTPRequest.Method.get, .post] {
       let lab = try HTTP2Servers()
@@ -232,7 +232,7 @@ struct HTTP2FaultTests {
     }
   }
 
-  @Test("a body without a length is not whole when its connection ends", arguments: [false, true])
+  @Test("A body without a length is truncated when its connection ends", arguments: [false, true])
   func noLength(closesInOrder: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
@@ -244,7 +244,7 @@ struct HTTP2FaultTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("faults leave no descriptor and no thread behind")
+  @Test("Faults leave no descriptor and no thread behind")
   func leaks() async {
     await #expect(processExitsWith: .success) {
       func round() async throws {

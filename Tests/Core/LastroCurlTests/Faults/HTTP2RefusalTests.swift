@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Requests that an HTTP/2 server declares unprocessed, and streams that share a connection.
-@Suite("Faults: HTTP/2 refusals and streams", .timeLimit(.minutes(5)))
+@Suite("Faults: refused HTTP/2 streams", .timeLimit(.minutes(5)))
 struct HTTP2RefusalTests {
   /// Returns a server that refuses the first `count` requests.
   private func refusing(_ count: Int, _ lab: HTTP2Servers) throws -> LoopbackServer {
@@ -21,7 +21,7 @@ struct HTTP2RefusalTests {
     }
   }
 
-  @Test("a refused GET is sent again over the same connection, and answered")
+  @Test("A refused GET is sent again over the same connection and answered")
   func refusedGet() async throws {
     let lab = try HTTP2Servers()
     let server = try refusing(1, lab)
@@ -29,7 +29,7 @@ struct HTTP2RefusalTests {
     #expect(server.requests.map(\.connection) == [1, 1])
   }
 
-  @Test("a refused POST is sent again")
+  @Test("A refused POST is sent again")
   func refusedPost() async throws {
     let lab = try HTTP2Servers()
     let server = try refusing(1, lab)
@@ -42,7 +42,7 @@ struct HTTP2RefusalTests {
     #expect(server.requests.map(\.text) == ["pay", "pay"])
   }
 
-  @Test("a POST that is refused three times in a row is answered by the fourth attempt")
+  @Test("A POST that is refused three times in a row is answered at the fourth attempt")
   func refusedThrice() async throws {
     let lab = try HTTP2Servers()
     let server = try refusing(3, lab)
@@ -55,7 +55,7 @@ struct HTTP2RefusalTests {
     #expect(server.requests.map(\.text) == ["pay", "pay", "pay", "pay"])
   }
 
-  @Test("a request that is always refused fails after three resends, which the facts count")
+  @Test("A request that is always refused fails after three resends, which its facts count")
   func refusedForEver() async throws {
     let lab = try HTTP2Servers()
     let server = try refusing(.max, lab)
@@ -66,7 +66,7 @@ struct HTTP2RefusalTests {
     #expect(!error.requestSent, "no attempt was processed")
   }
 
-  @Test("a connection that went silent is not used again")
+  @Test("A connection that became silent is not reused")
   func silentConnection() async throws {
     let lab = try HTTP2Servers()
     let server = try lab.server { request in
@@ -93,7 +93,7 @@ struct HTTP2RefusalTests {
     }
   }
 
-  @Test("of two requests, the one that GOAWAY excludes is sent again, and the other is answered")
+  @Test("Of two requests, the one that GOAWAY excludes is sent again, and the other is answered")
   func excluded() async throws {
     for method in [HTTPRequest.Method.get, .post] {
       let lab = try HTTP2Servers()
@@ -108,7 +108,7 @@ struct HTTP2RefusalTests {
     }
   }
 
-  @Test("a request is sent again over HTTP/1.1 after HTTP_1_1_REQUIRED")
+  @Test("A request is sent again over HTTP/1.1 after HTTP_1_1_REQUIRED")
   func http11Required() async throws {
     for method in [HTTPRequest.Method.get, .post] {
       let lab = try HTTP2Servers()
@@ -124,7 +124,7 @@ struct HTTP2RefusalTests {
     }
   }
 
-  @Test("a server's limit of streams is kept to: none of many POSTs is refused")
+  @Test("The server's stream limit is respected: none of many POSTs is refused")
   func concurrency() async throws {
     let lab = try HTTP2Servers()
     var settings = LoopbackHTTP2Settings()
@@ -138,7 +138,7 @@ struct HTTP2RefusalTests {
     #expect(server.requests.count == 31)
   }
 
-  @Test("bodies larger than all windows, both ways, in many streams at once")
+  @Test("Bodies larger than all windows pass in both directions on many streams at once")
   func flowControl() async throws {
     let lab = try HTTP2Servers()
     var settings = LoopbackHTTP2Settings()
@@ -153,7 +153,7 @@ struct HTTP2RefusalTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("an upload the server gives no room for ends at the deadline")
+  @Test("An upload that gets no window from the server ends at the deadline")
   func noRoom() async throws {
     let lab = try HTTP2Servers()
     var settings = LoopbackHTTP2Settings()
@@ -167,7 +167,7 @@ struct HTTP2RefusalTests {
     #expect(await eventually { server.requests.map(\.isComplete) == [false] })
   }
 
-  @Test("an answer that comes before the upload is whole is the answer", arguments: [false, true])
+  @Test("A response that arrives before the upload is complete is returned", arguments: [false, true])
   func earlyAnswer(endsWithReset: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer.http2Script(tls: lab.tls(), settings: Self.early) { http2 in
@@ -190,7 +190,7 @@ struct HTTP2RefusalTests {
     return settings
   }
 
-  @Test("an upload that is reset midway fails, and is not sent again unless the server did nothing with it")
+  @Test("An upload that is reset midway fails, and is resent only if the server processed nothing")
   func resetUpload() async throws {
     for code in [LoopbackHTTP2Code.refusedStream, .cancel] {
       let lab = try HTTP2Servers()
@@ -203,7 +203,7 @@ struct HTTP2RefusalTests {
     }
   }
 
-  @Test("a cancelled request gives up its stream and nothing else")
+  @Test("A cancelled request resets its stream and nothing else")
   func cancellation() async throws {
     let lab = try HTTP2Servers()
     let server = try lab.server { $0.path == "/ok" ? .text("fine") : .fault(.stall) }
@@ -217,7 +217,7 @@ struct HTTP2RefusalTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("trailers are read and do not disturb; in the clear with prior knowledge too")
+  @Test("Trailers are read, over TLS and in the clear with prior knowledge")
   func trailers() async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer.http2 { _ in .text("fine").addingTrailer("x-sum", "9") }
@@ -242,7 +242,9 @@ struct HTTP2RefusalTests {
     .truncateFrame,
   ]
 
-  @Test("with a retry the stack sends again what is idempotent, and a POST without a key once", arguments: passing)
+  @Test(
+    "With a retry policy, idempotent requests are sent again, and a POST without a key is sent once", arguments: passing
+  )
   func retries(_ fault: LoopbackHTTP2Fault) async throws {
     for (method, key) in [(HTTPRequest.Method.get, nil), (.post, "k1"), (.post, nil)] {
       let lab = try HTTP2Servers()

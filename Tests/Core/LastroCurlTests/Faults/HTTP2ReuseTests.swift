@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// HTTP/2 connections that end or fall silent between two requests or during one.
-@Suite("Faults: HTTP/2 connections used again", .timeLimit(.minutes(5)))
+@Suite("Faults: reused HTTP/2 connections", .timeLimit(.minutes(5)))
 struct HTTP2ReuseTests {
   /// The server's action on a connection without requests.
   enum Idle: String, CaseIterable, Sendable {
@@ -54,7 +54,7 @@ struct HTTP2ReuseTests {
   }
 
   @Test(
-    "a connection that the server ended while it was idle costs no request, not even a POST", arguments: Idle.allCases)
+    "A connection that the server closed while idle fails no request, not even a POST", arguments: Idle.allCases)
   func ended(_ idle: Idle) async throws {
     for method in [HTTPRequest.Method.get, .post] {
       let lab = try HTTP2Servers()
@@ -69,7 +69,8 @@ struct HTTP2ReuseTests {
     }
   }
 
-  @Test("of many requests at once none goes out on a connection that ended", arguments: [Idle.closeNotify, .goAway])
+  @Test(
+    "Of many concurrent requests none is sent over a connection that has ended", arguments: [Idle.closeNotify, .goAway])
   func manyAtOnce(_ idle: Idle) async throws {
     let lab = try HTTP2Servers()
     let done = EventRecorder<String>()
@@ -84,7 +85,7 @@ struct HTTP2ReuseTests {
     #expect(server.acceptedConnections <= 3, "\(server.acceptedConnections)")
   }
 
-  @Test("a frame that ends nothing leaves the connection in use")
+  @Test("A frame that ends nothing keeps the connection in use")
   func harmless() async throws {
     let frames: [LoopbackHTTP2Frame] = [Idle.ping, .windowUpdate(1_000, stream: 0), .settings([.init(3, 50)])]
     for frame in frames {
@@ -145,7 +146,7 @@ struct HTTP2ReuseTests {
     }
   }
 
-  @Test("a request that may be sent again is, once, when a used connection dies of it", arguments: Death.allCases)
+  @Test("A request that may be resent is resent once if a reused connection dies", arguments: Death.allCases)
   func again(_ death: Death) async throws {
     let lab = try HTTP2Servers()
     let server = try dying(death, upTo: 1, lab)
@@ -161,7 +162,7 @@ struct HTTP2ReuseTests {
     #expect(await eventually { lab.engine.activeTransfers == 0 })
   }
 
-  @Test("a body in memory goes out again with its request")
+  @Test("A body in memory is sent again with its request")
   func againWithBody() async throws {
     let lab = try HTTP2Servers()
     let server = try dying(.closeNotify, upTo: 1, lab)
@@ -174,7 +175,7 @@ struct HTTP2ReuseTests {
     #expect(server.requests.last?.text == "all of it")
   }
 
-  @Test("what may not be sent again is sent once", arguments: Death.allCases)
+  @Test("A request that may not be resent is sent once", arguments: Death.allCases)
   func onceOnly(_ death: Death) async throws {
     let lab = try HTTP2Servers()
     let server = try dying(death, upTo: 1, lab)
@@ -193,7 +194,7 @@ struct HTTP2ReuseTests {
     #expect(await lab.outcome(server, "/third", method: .post) == .answered(200, "fine"))
   }
 
-  @Test("it is sent again once, or three times where the server processed nothing, and not for ever")
+  @Test("A request is resent once, or three times if the server processed nothing, and not indefinitely")
   func onceAgainOnly() async throws {
     for death in [Death.closeNotify, .goAway] {
       let lab = try HTTP2Servers()
@@ -207,7 +208,7 @@ struct HTTP2ReuseTests {
     }
   }
 
-  @Test("what was refused on one used connection, and died with another, is sent again only if unprocessed")
+  @Test("A request refused on one reused connection and lost on another is resent only if unprocessed")
   func refusedAndLost() async throws {
     for death in [Death.closeNotify, .goAway] {
       let lab = try HTTP2Servers()
@@ -249,7 +250,7 @@ struct HTTP2ReuseTests {
     }
   }
 
-  @Test("bytes have left also when the connection for the second sending cannot be made")
+  @Test("The error says that bytes were sent even if the second connection cannot be established")
   func noSecondConnection() async throws {
     let lab = try HTTP2Servers()
     var broken = try lab.tls()
@@ -275,7 +276,7 @@ struct HTTP2ReuseTests {
     servers.removeAll()
   }
 
-  @Test("a GOAWAY among many requests costs none that may be sent again")
+  @Test("A GOAWAY during many requests fails none that may be resent")
   func goAwayAmongMany() async throws {
     let lab = try HTTP2Servers()
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
@@ -303,7 +304,7 @@ struct HTTP2ReuseTests {
     }
   }
 
-  @Test("a request that libcurl would send again, and may not, disturbs no other")
+  @Test("A request that may not be resent fails without disturbing others on its connection")
   func stoppedAlone() async throws {
     let lab = try HTTP2Servers()
     let (refusing, answering) = (try LoopbackGate(), try LoopbackGate())
@@ -348,7 +349,7 @@ struct HTTP2ReuseTests {
 
   // MARK: silence
 
-  @Test("a connection on which nothing came for the idle limit is not used again, in the midst of a body too")
+  @Test("A connection that was silent for the idle limit is not reused, not even within a body")
   func silent() async throws {
     for isStreamed in [false, true] {
       let lab = try HTTP2Servers()
@@ -375,7 +376,7 @@ struct HTTP2ReuseTests {
     }
   }
 
-  @Test("one that others wait on as well is left to them, and given to nobody else")
+  @Test("A silent connection that other requests wait on is left to them and not reused")
   func silentForOthers() async throws {
     let lab = try HTTP2Servers()
     let gate = try LoopbackGate()
@@ -401,7 +402,7 @@ struct HTTP2ReuseTests {
     #expect(server.requests.map(\.connection) == [1, 1, 2])
   }
 
-  @Test("one on which other streams moved is kept, when one of them stalls")
+  @Test("A connection whose other streams make progress is kept when one of them stalls")
   func moving() async throws {
     let lab = try HTTP2Servers()
     let gate = try LoopbackGate()

@@ -106,25 +106,25 @@ struct HeadFaultTests {
         + String(repeating: "A: b\r\n", count: 501) + "\r\n", headLimit),
   ]
 
-  @Test("status lines", arguments: statusLines)
+  @Test("Faulty status lines have the expected outcome", arguments: statusLines)
   func statusLine(_ fault: Fault) async throws {
     let outcome = try await play(fault)
     #expect(outcome == fault.expected)
   }
 
-  @Test("field lines", arguments: fields)
+  @Test("Faulty field lines have the expected outcome", arguments: fields)
   func field(_ fault: Fault) async throws {
     let outcome = try await play(fault)
     #expect(outcome == fault.expected)
   }
 
-  @Test("floods", arguments: floods)
+  @Test("Heads beyond the limits are refused", arguments: floods)
   func flood(_ fault: Fault) async throws {
     let outcome = try await play(fault)
     #expect(outcome == fault.expected)
   }
 
-  @Test("a head of 400 KiB is read where maximumHeadBytes allows it")
+  @Test("A head of 400 KiB is read if maximumHeadBytes allows it")
   func largeHead() async throws {
     let fields = repeatElement("A: " + String(repeating: "b", count: 8 * 1024), count: 50)
     let server = try faultServer(Fault("", Self.head(fields.joined(separator: "\r\n")), Self.headLimit))
@@ -133,14 +133,14 @@ struct HeadFaultTests {
     #expect(await (try CurlTransport(configuration)).outcome(server) == .answered(200, "hi"))
   }
 
-  @Test("a fold becomes one space")
+  @Test("A folded line is joined with one space")
   func fold() async throws {
     let server = try faultServer(Fault("", Self.head("A: b\r\n   c\r\n\td"), .answered(200, "hi")))
     let response = try await CurlTransport().execute(.to(server))
     #expect(response.head.headerFields[HTTPField.Name("A")!] == "b c d")
   }
 
-  @Test("after an unsolicited 101 the connection is not used again")
+  @Test("After an unsolicited 101 the connection is not reused")
   func upgradeIsNotPooled() async throws {
     let server = try faultServer(
       Fault("", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", Self.malformed, closes: false))

@@ -19,7 +19,7 @@ struct HedgingFaultTests {
   }
 
   @Test(
-    "a first answer that never comes: the second request's is the answer, and the first one's connection is closed")
+    "If the first response never comes, the second request's is returned, and the first connection is closed")
   func neverAnswers() async throws {
     let isClosed = EventRecorder<Int>()
     let server = try LoopbackServer { connection in
@@ -50,7 +50,7 @@ struct HedgingFaultTests {
     #expect(server.acceptedConnections == 2)
   }
 
-  @Test("a POST waits alone")
+  @Test("A POST is not hedged")
   func post() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in

@@ -9,9 +9,10 @@ import Testing
 @testable import LastroCurl
 
 /// Buffers of large bodies are reused. Bytes that a caller keeps must not change.
-@Suite("Bodies that are kept", .timeLimit(.minutes(5)))
+@Suite("Retained bodies", .timeLimit(.minutes(5)))
 struct KeptBodyTests {
-  @Test("bodies of an engine, eight at a time, some of which are kept", arguments: [false, true])
+  @Test(
+    "Bodies keep their bytes when eight requests run at a time and some bodies are retained", arguments: [false, true])
   func engine(isChunked: Bool) async throws {
     let sizes = [10, 60_000, 70_000, 1 << 20, 1_500_000]
     let server = try LoopbackServer { connection in

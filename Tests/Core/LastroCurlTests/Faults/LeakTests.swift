@@ -12,7 +12,7 @@ import Testing
 /// no other test opens descriptors.
 @Suite("Faults: leaks", .timeLimit(.minutes(5)))
 struct LeakTests {
-  @Test("faults, cancellations and dropped engines leave no descriptor, thread or task behind")
+  @Test("Faults, cancellations and released engines leave no descriptor, thread or task behind")
   func nothingIsLeft() async {
     await #expect(processExitsWith: .success) {
       // The first round loads everything that is loaded only once: the state of the resolver and of OpenSSL, and
@@ -26,7 +26,7 @@ struct LeakTests {
     }
   }
 
-  @Test("an engine that stays keeps no connection of a fault")
+  @Test("A running engine keeps no connection after a fault")
   func engineStays() async {
     await #expect(processExitsWith: .success) {
       let engine = try CurlTransport()

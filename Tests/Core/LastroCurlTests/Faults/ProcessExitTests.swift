@@ -9,7 +9,7 @@ import Testing
 /// A process may end while loops still run. OpenSSL must stay usable until the last moment.
 @Suite("Process exit", .timeLimit(.minutes(5)))
 struct ProcessExitTests {
-  @Test("OpenSSL works in handlers of atexit that run after its own would")
+  @Test("OpenSSL still works in atexit handlers that run after OpenSSL's own would have run")
   func openSSLStays() async {
     await #expect(processExitsWith: .exitCode(7)) {
       // Handlers run in the reverse order of their registration. OpenSSL registers its handler at first use.

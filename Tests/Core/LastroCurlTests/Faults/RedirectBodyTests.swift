@@ -66,7 +66,8 @@ struct RedirectBodyTests {
     return TransportNetworkStack(transport: engine, configuration: configuration)
   }
 
-  @Test("a redirect is followed from its head, whatever its body does", arguments: Rest.allCases, [false, true])
+  @Test(
+    "A redirect is followed when its head arrives, whatever its body does", arguments: Rest.allCases, [false, true])
   func followed(_ rest: Rest, isStream: Bool) async throws {
     let server = try Self.server(rest)
     let engine = try CurlTransport()
@@ -85,7 +86,7 @@ struct RedirectBodyTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 1 })
   }
 
-  @Test("one connection for each host is enough", arguments: Rest.allCases)
+  @Test("One connection per host is enough", arguments: Rest.allCases)
   func oneConnection(_ rest: Rest) async throws {
     let server = try Self.server(rest)
     var configuration = CurlConfiguration()
@@ -105,7 +106,7 @@ struct RedirectBodyTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections <= 1 })
   }
 
-  @Test("what little is left is read behind the caller's back, and the connection kept")
+  @Test("The short rest of a redirect's body is read in the background, and the connection is kept")
   func drained() async throws {
     // The engine waits one second for the rest of the body. A busy machine may use up that second, so the test tries
     // again.
@@ -143,7 +144,7 @@ struct RedirectBodyTests {
     return true
   }
 
-  @Test("a short body that came along costs no connection", arguments: [false, true])
+  @Test("A short body that arrives with the head keeps the connection", arguments: [false, true])
   func cameAlong(overHTTP2: Bool) async throws {
     let lab = try HTTP2Servers()
     let respond: @Sendable (LoopbackRequest) -> LoopbackResponse = { request in
@@ -178,7 +179,8 @@ struct RedirectBodyTests {
   }
 
   @Test(
-    "a short body costs no connection, chunked or not, also when it comes a moment later", arguments: ShortRest.allCases
+    "A short body keeps the connection, chunked or not, even if it arrives a moment later",
+    arguments: ShortRest.allCases
   )
   func reused(_ rest: ShortRest) async throws {
     // A redirect waits 100 ms for its body. A busy machine may use up that time, so the test tries again.
@@ -204,7 +206,7 @@ struct RedirectBodyTests {
     return server.acceptedConnections
   }
 
-  @Test("a redirect whose connection breaks within its body is followed all the same", arguments: [5, 100_000])
+  @Test("A redirect whose connection breaks within its body is still followed", arguments: [5, 100_000])
   func broken(length: Int) async throws {
     let server = try LoopbackServer { connection in
       while let head = try connection.readHead() {
@@ -220,7 +222,8 @@ struct RedirectBodyTests {
     #expect(server.requests.map(\.target) == ["/start", "/end"])
   }
 
-  @Test("over HTTP/2 the stream ends, and the connection serves on", arguments: [5, 100_000], [false, true])
+  @Test(
+    "Over HTTP/2 the stream ends, and the connection serves further requests", arguments: [5, 100_000], [false, true])
   func http2(bytes: Int, isStream: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = try lab.server { request in
@@ -240,7 +243,7 @@ struct RedirectBodyTests {
     #expect(server.acceptedConnections == 1 && server.openConnections == 1)
   }
 
-  @Test("a POST that is answered before its body was read is followed too", arguments: [303, 307])
+  @Test("A POST that is redirected before its body was read is followed too", arguments: [303, 307])
   func early(status: Int) async throws {
     let server = try LoopbackServer { connection in
       while let head = try connection.readHead() {
@@ -261,7 +264,7 @@ struct RedirectBodyTests {
     #expect(server.requests.last?.body.count == (status == 303 ? 0 : body.utf8.count))
   }
 
-  @Test("what cannot be followed is refused from the head, too")
+  @Test("A redirect that may not be followed is refused when its head arrives")
   func refused() async throws {
     for (location, word) in [("ftp://a/", "redirect/invalid_redirect"), ("/start", "redirect/redirect_loop")] {
       let server = try Self.server(.endlessChunks, location: location)
@@ -275,7 +278,7 @@ struct RedirectBodyTests {
     }
   }
 
-  @Test("a redirect that is an answer keeps its body: no Location, another status, or none followed")
+  @Test("A redirect that is returned keeps its body: no Location, another status, or redirects not followed")
   func answers() async throws {
     let server = try LoopbackServer.http { request in
       let status = request.path == "/304" ? 304 : request.path == "/305" ? 305 : 302

@@ -27,7 +27,7 @@ struct RedirectFaultTests {
     return try await #require(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(resource) }
   }
 
-  @Test("a redirect to itself, and one that comes back", arguments: [1, 3])
+  @Test("A redirect to itself, and one that returns to an earlier URL, fail as loops", arguments: [1, 3])
   func loop(length: Int) async throws {
     let server = try LoopbackServer.http { request in
       let number = Int(request.path.dropFirst()) ?? 0
@@ -38,7 +38,7 @@ struct RedirectFaultTests {
     #expect(server.requests.count == length)
   }
 
-  @Test("redirects without end")
+  @Test("Redirects beyond the limit fail")
   func endless() async throws {
     let server = try LoopbackServer.http { request in
       Self.redirect("/\((Int(request.path.dropFirst()) ?? 0) + 1)")
@@ -49,7 +49,7 @@ struct RedirectFaultTests {
   }
 
   @Test(
-    "locations that may not be followed",
+    "Invalid locations are refused",
     arguments: [
       "http://", "http:///path", "http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://127.0.0.1:port/",
       "http://user:secret@127.0.0.1/", "//user@127.0.0.1/", "http://@127.0.0.1/", "ftp://127.0.0.1/",
@@ -63,7 +63,7 @@ struct RedirectFaultTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("from https to http is refused, and followed where it is allowed", arguments: [false, true])
+  @Test("A redirect from https to http is refused, and followed where it is allowed", arguments: [false, true])
   func insecure(isAllowed: Bool) async throws {
     let plain = try LoopbackServer.http { _ in .text("plain") }
     let authority = try CertificateAuthority()
@@ -89,7 +89,7 @@ struct RedirectFaultTests {
     #expect(secure.requests.map { $0.head["Authorization"] } == ["secret"])
   }
 
-  @Test("credentials do not cross origins, and do not come back", arguments: [301, 302, 303, 307, 308])
+  @Test("Credentials do not cross origins, and are not restored on the way back", arguments: [301, 302, 303, 307, 308])
   func crossOrigin(status: Int) async throws {
     let away = try LoopbackServer.http { request in
       Self.redirect("http://127.0.0.1:\(request.queryItem("home") ?? "")/back", status: status)
@@ -115,7 +115,9 @@ struct RedirectFaultTests {
     #expect((first.requests + away.requests).allSatisfy { $0.head["X-Other"] == "kept" })
   }
 
-  @Test("a POST is rewritten or kept, and sent once to each", arguments: [301, 302, 303, 307, 308])
+  @Test(
+    "A POST is rewritten or kept, depending on the status, and sent once to each URL",
+    arguments: [301, 302, 303, 307, 308])
   func post(status: Int) async throws {
     let server = try LoopbackServer.http { request in
       request.path == "/end" ? .text("fine") : Self.redirect("/end", status: status)

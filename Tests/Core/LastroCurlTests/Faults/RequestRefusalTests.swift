@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Invalid requests are refused with a typed error before a connection is opened.
-@Suite("Faults: requests that are refused", .timeLimit(.minutes(5)))
+@Suite("Faults: invalid requests", .timeLimit(.minutes(5)))
 struct RequestRefusalTests {
   struct Input: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -99,7 +99,7 @@ struct RequestRefusalTests {
     },
   ]
 
-  @Test("refused before anything is sent", arguments: inputs)
+  @Test("An invalid request is refused before anything is sent", arguments: inputs)
   func refused(_ input: Input) async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let stack = try CurlNetworkStack()

@@ -11,7 +11,7 @@ import Testing
 
 /// Servers that read slowly or not at all. Their receive buffers are small and they read in small steps, so the whole
 /// body is in the client's kernel at once, as on a slow line.
-@Suite("Faults: slow lines and servers that stand still", .timeLimit(.minutes(5)))
+@Suite("Faults: slow networks and stalled servers", .timeLimit(.minutes(5)))
 struct SlowLineTests {
   /// A body smaller than the kernel's buffers, so that the last write completes long before the last byte has left.
   private static let body = [UInt8](repeating: 7, count: 120_000)
@@ -50,7 +50,7 @@ struct SlowLineTests {
 
   // MARK: idle limits
 
-  @Test("an upload over HTTP/1.1 outlasts its idle limit while the server's kernel acknowledges it")
+  @Test("An upload over HTTP/1.1 outlasts its idle limit while the server's kernel acknowledges it")
   func uploadHTTP1() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -66,7 +66,7 @@ struct SlowLineTests {
     #expect(outcome == .answered(200, "fine"))
   }
 
-  @Test("an upload over HTTP/2 outlasts its idle limit, and the PING of a request beside it, while it is acknowledged")
+  @Test("An upload over HTTP/2 outlasts its idle limit, and the PING of a request beside it, while it is acknowledged")
   func uploadHTTP2() async throws {
     let engine = try engine {
       $0.engine.http2Liveness.silence = Self.second / 2
@@ -89,7 +89,7 @@ struct SlowLineTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("an upload ends with its idle limit when the server's kernel acknowledges nothing more", arguments: [1, 2])
+  @Test("An upload ends with its idle limit when the server's kernel acknowledges nothing more", arguments: [1, 2])
   func stuck(version: Int) async throws {
     let other = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -102,7 +102,7 @@ struct SlowLineTests {
     #expect(outcome == .failed("timeout/idle_timeout"))
   }
 
-  @Test("the idle limit of a request with a body runs from the last byte that was handed out")
+  @Test("The idle limit of a request with a body starts when its last byte is handed to the socket")
   func limitOnce() async throws {
     let server = try server { http2 in while try http2.readFrame() != nil {} }
     let outcome = try await engine().outcome(server, method: .post) {
@@ -126,7 +126,7 @@ struct SlowLineTests {
     }
   }
 
-  @Test("a server that stands still for longer than a PING may take keeps its calls, and gets no new ones")
+  @Test("A server that stalls for longer than a PING may take keeps its calls, and gets no new ones")
   func standsStill() async throws {
     let engine = try engine {
       $0.engine.http2Liveness.silence = Self.second / 2
@@ -149,7 +149,7 @@ struct SlowLineTests {
     #expect(server.requests.first { $0.path == "/new" }?.connection == 2)
   }
 
-  @Test("a server whose kernel does not take the PING either is dead, and ends its calls")
+  @Test("A server whose kernel does not acknowledge the PING either is dead, and its calls fail")
   func isDead() async throws {
     let engine = try engine {
       $0.engine.http2Liveness.silence = Self.second / 2
@@ -169,7 +169,7 @@ struct SlowLineTests {
 
   // MARK: streams of a host
 
-  @Test("a hundred event streams to a host leave room for short requests")
+  @Test("A hundred event streams to a host leave room for short requests")
   func eventStreams() async throws {
     let engine = try engine()
     let server = try server { http2 in

@@ -18,7 +18,7 @@ private enum SoakTime {
 /// the duration in minutes; without it, a few rounds run.
 @Suite("Faults: soak", .timeLimit(.minutes(SoakTime.minutes + 5)))
 struct SoakTests {
-  @Test("every request is accounted for, and memory and descriptors are at the end what they were")
+  @Test("Every request is accounted for, and memory and descriptors return to their initial level")
   func soak() async throws {
     let directory = try PeerDirectory()
     // The soak runs in a process of its own, in which no other test allocates memory.

@@ -36,13 +36,13 @@ struct TLSFaultTests {
     return outcome
   }
 
-  @Test("a good server, for comparison")
+  @Test("A correct server is accepted, for comparison")
   func good() async throws {
     let outcome = await outcome(try server())
     #expect(outcome == .answered(200, "fine"))
   }
 
-  @Test("connections are used again", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  @Test("TLS connections are reused", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func reuse(_ version: LoopbackTLS.Version) async throws {
     let server = try server({ $0.maximumVersion = version })
     for _ in 0..<5 {
@@ -54,7 +54,9 @@ struct TLSFaultTests {
 
   enum End: CaseIterable { case closeNotify, bareFIN, reset }
 
-  @Test("the end of a body that only the end of the connection ends", arguments: End.allCases, [false, true])
+  @Test(
+    "A body delimited by the end of the connection is complete only with close_notify", arguments: End.allCases,
+    [false, true])
   func closeDelimited(_ end: End, isTLS12: Bool) async throws {
     let server = try server({ if isTLS12 { $0.maximumVersion = .tls12 } }) { connection in
       _ = try connection.readHead()
@@ -70,7 +72,7 @@ struct TLSFaultTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("a body of known length needs no close_notify", arguments: [false, true])
+  @Test("A body of known length needs no close_notify", arguments: [false, true])
   func knownLength(isChunked: Bool) async throws {
     let server = try server(handler: { connection in
       _ = try connection.readHead()
@@ -85,7 +87,8 @@ struct TLSFaultTests {
   }
 
   @Test(
-    "a body of known length that is cut is truncated, close_notify or not", arguments: [false, true], [false, true])
+    "A body of known length that is cut is truncated, with or without close_notify", arguments: [false, true],
+    [false, true])
   func cut(isChunked: Bool, notifies: Bool) async throws {
     let server = try server(handler: { connection in
       _ = try connection.readHead()
@@ -100,7 +103,7 @@ struct TLSFaultTests {
   }
 
   @Test(
-    "handshakes that fail",
+    "Failed handshakes are reported as TLS failures",
     arguments: [LoopbackTLS.HandshakeFault.resetInHandshake, .closeInHandshake, .plaintextInsteadOfTLS])
   func handshake(_ fault: LoopbackTLS.HandshakeFault) async throws {
     let server = try server({ $0.handshakeFault = fault })
@@ -111,7 +114,7 @@ struct TLSFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("a plain server at the port of a TLS one")
+  @Test("A plain server at an https URL fails the handshake")
   func plainServer() async throws {
     let server = try LoopbackServer { connection in
       _ = connection.read(max: 1)
@@ -121,7 +124,7 @@ struct TLSFaultTests {
     #expect(error.words == "tls/handshake_failed")
   }
 
-  @Test("a TLS server at the port of a plain one")
+  @Test("A TLS server at an http URL fails the response")
   func plainClient() async throws {
     let server = try server()
     let error = try await engine.failure(server) { $0.head.scheme = "http" }
@@ -129,7 +132,7 @@ struct TLSFaultTests {
     #expect(server.requests.isEmpty)
   }
 
-  @Test("versions of TLS that are too old", arguments: [LoopbackTLS.Version.tls10, .tls11])
+  @Test("TLS versions below 1.2 fail the handshake", arguments: [LoopbackTLS.Version.tls10, .tls11])
   func oldVersion(_ version: LoopbackTLS.Version) async throws {
     let server = try server({
       $0.minimumVersion = .tls10
@@ -140,7 +143,7 @@ struct TLSFaultTests {
     #expect(server.requests.isEmpty)
   }
 
-  @Test("certificates that are refused", arguments: ["expired", "early", "host", "root", "self-signed"])
+  @Test("Invalid certificates are refused", arguments: ["expired", "early", "host", "root", "self-signed"])
   func certificate(_ fault: String) async throws {
     let identity =
       switch fault {
@@ -158,7 +161,9 @@ struct TLSFaultTests {
     #expect(server.requests.isEmpty)
   }
 
-  @Test("a client certificate that is required and not given", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  @Test(
+    "A missing client certificate that the server requires fails the request",
+    arguments: [LoopbackTLS.Version.tls12, .tls13])
   func missingClientCertificate(_ version: LoopbackTLS.Version) async throws {
     let server = try server({
       $0.clientAuthoritiesPEM = authority.rootPEM

@@ -50,7 +50,7 @@ struct TimeoutFaultTests {
     }
   }
 
-  @Test("every limit fires at every stage", arguments: Stall.allCases, Limit.allCases)
+  @Test("Every limit is enforced at every stage", arguments: Stall.allCases, Limit.allCases)
   func stall(_ stall: Stall, _ limit: Limit) async throws {
     let server = try LoopbackServer { connection in
       if let sent = stall.sent {
@@ -71,7 +71,7 @@ struct TimeoutFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 && (stall == .inUpload || server.openConnections == 0) })
   }
 
-  @Test("a TLS handshake that stalls ends with the nearest limit", arguments: ["connect", "attempt", "idle", "total"])
+  @Test("A stalled TLS handshake ends at the earliest limit", arguments: ["connect", "attempt", "idle", "total"])
   func stalledHandshake(limit: String) async throws {
     let authority = try CertificateAuthority()
     let server = try LoopbackServer(
@@ -94,7 +94,7 @@ struct TimeoutFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("a connection that is never accepted ends with the nearest limit", arguments: ["connect", "attempt", "total"])
+  @Test("A connection that is never accepted ends at the earliest limit", arguments: ["connect", "attempt", "total"])
   func stalledConnect(limit: String) async throws {
     let listener = try FullListener()
     let engine = try CurlTransport()
@@ -106,7 +106,7 @@ struct TimeoutFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 && !listener.isBeingAsked })
   }
 
-  @Test("a drip that never pauses for long is stopped by the deadline, not by idleness")
+  @Test("A body that arrives byte by byte is stopped by the deadline and not by the idle limit")
   func drip() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -121,7 +121,7 @@ struct TimeoutFaultTests {
     #expect(await eventually { server.requests.count == 1 })
   }
 
-  @Test("the deadline fires while the request waits in the queue", arguments: [Limit.attempt, .total])
+  @Test("The deadline passes while the request waits in the queue", arguments: [Limit.attempt, .total])
   func queued(_ limit: Limit) async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -141,7 +141,7 @@ struct TimeoutFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("the idle limit does not run in the queue")
+  @Test("The idle limit does not run in the queue")
   func queuedIdle() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -163,7 +163,7 @@ struct TimeoutFaultTests {
     #expect(await [holder, queued] == [.answered(200, "fine"), .answered(200, "fine")])
   }
 
-  @Test("a full queue refuses at once")
+  @Test("A full queue refuses at once")
   func fullQueue() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -200,7 +200,7 @@ struct TimeoutFaultTests {
     }
   }
 
-  @Test("the deadline fires while a slow reader holds a stream up")
+  @Test("The deadline passes while a slow reader holds a stream up")
   func pausedDeadline() async throws {
     let server = try Self.flooding()
     let engine = try CurlTransport()
@@ -219,7 +219,7 @@ struct TimeoutFaultTests {
     #expect(await eventually { server.openConnections == 0 })
   }
 
-  @Test("the idle limit does not run while a slow reader holds a stream up")
+  @Test("The idle limit does not run while a slow reader holds a stream up")
   func pausedIdle() async throws {
     let server = try Self.flooding()
     let stalled = try Self.stalling()
@@ -237,7 +237,7 @@ struct TimeoutFaultTests {
     #expect(count == 256 * Self.flood.count)
   }
 
-  @Test("the idle limit runs again once a slow reader goes on, however long it had stopped")
+  @Test("The idle limit runs again once a slow reader continues, however long it paused")
   func idleAfterPause() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()

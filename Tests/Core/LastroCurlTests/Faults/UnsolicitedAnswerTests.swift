@@ -11,7 +11,7 @@ import Testing
 
 /// A server sends an unsolicited answer. The client must not take it for the answer to the next request, wherever the
 /// bytes are buffered.
-@Suite("Faults: answers that nobody asked for", .timeLimit(.minutes(5)))
+@Suite("Faults: unsolicited responses", .timeLimit(.minutes(5)))
 struct UnsolicitedAnswerTests {
   private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 
@@ -42,7 +42,7 @@ struct UnsolicitedAnswerTests {
       body: "over", outcome: .answered(302, "over")),
   ]
 
-  @Test("are met by no other request", arguments: rows, [false, true])
+  @Test("An unsolicited response is not returned to the next request", arguments: rows, [false, true])
   func next(_ row: Row, overTLS: Bool) async throws {
     let authority = try CertificateAuthority()
     let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil
@@ -65,7 +65,7 @@ struct UnsolicitedAnswerTests {
     }
   }
 
-  @Test("are met by no request that waits for the connection, where its share of the turn ends behind the answer")
+  @Test("A request that waits for the connection gets no unsolicited response, even if the loop's turn ends before it")
   func waiting() async throws {
     let authority = try CertificateAuthority()
     let answers = try LoopbackGate(), answered = try LoopbackGate(), asked = try LoopbackGate()
@@ -105,7 +105,7 @@ struct UnsolicitedAnswerTests {
     #expect(await second == .answered(200, "next"))
   }
 
-  @Test("HTTP/2 in a status line is malformed over HTTP/1.1")
+  @Test("An HTTP/2 status line is malformed over HTTP/1.1")
   func version() async throws {
     let authority = try CertificateAuthority()
     let tls = try LoopbackTLS(authority.issue(hosts: ["localhost"]))

@@ -39,7 +39,7 @@ struct UploadEndTests {
     request.deadline = deadline
   }
 
-  @Test("more that comes before the answer ends the request", arguments: [false, true])
+  @Test("Excess bytes from the source before the response fail the request", arguments: [false, true])
   func beforeTheAnswer(overHTTP2: Bool) async throws {
     let arrived = EventRecorder<String>()
     let lab = try HTTP2Servers()
@@ -65,7 +65,7 @@ struct UploadEndTests {
     #expect(await eventually { lab.engine.activeTransfers == 0 })
   }
 
-  @Test("an answer is no success before the source has ended", arguments: [false, true], [false, true])
+  @Test("A response does not count as success before the source has ended", arguments: [false, true], [false, true])
   func afterTheAnswer(breaks: Bool, overHTTP2: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = overHTTP2 ? try lab.server { _ in .text("fine") } : try Self.server(Self.fine)
@@ -84,7 +84,7 @@ struct UploadEndTests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("a source that ends long after its last byte is no fault, and the connection serves the next request")
+  @Test("A source that ends long after its last byte is no fault, and the connection serves the next request")
   func slowEnd() async throws {
     let answered = EventRecorder<String>()
     let server = try Self.server(Self.fine) { answered.record("answered") }
@@ -100,7 +100,7 @@ struct UploadEndTests {
   }
 
   @Test(
-    "a connection that ends behind a whole answer, and before the source, serves no other request",
+    "A connection that ends after a complete response, but before the source, serves no other request",
     arguments: [false, true])
   func endsFirst(withReset: Bool) async throws {
     let answered = EventRecorder<String>()
@@ -125,7 +125,7 @@ struct UploadEndTests {
     #expect(server.acceptedConnections == 2)
   }
 
-  @Test("a source that never ends meets the deadline, and the error names it", arguments: [false, true])
+  @Test("A source that never ends exceeds the deadline, and the error names it", arguments: [false, true])
   func noEnd(overHTTP2: Bool) async throws {
     let lab = try HTTP2Servers()
     let server = overHTTP2 ? try lab.server { _ in .text("fine") } : try Self.server(Self.fine)
@@ -144,7 +144,7 @@ struct UploadEndTests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("an answer outside 200–299 stands, whatever the source has still to say")
+  @Test("A response outside 200–299 is returned, whatever the source has still to yield")
   func errorAnswer() async throws {
     let server = try Self.server("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy")
     let engine = try CurlTransport()
@@ -152,7 +152,7 @@ struct UploadEndTests {
     more.yield(Data("more".utf8))
   }
 
-  @Test("a file that has grown is refused, whatever its length was", arguments: [0, 10, 128 << 10, 256 << 10])
+  @Test("A file that has grown is refused, whatever its original length", arguments: [0, 10, 128 << 10, 256 << 10])
   func grownFile(length: Int) async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "lastro-grown-\(UUID().uuidString)").path()
     defer { try? FileManager.default.removeItem(atPath: path) }

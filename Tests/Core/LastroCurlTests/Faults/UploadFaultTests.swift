@@ -18,7 +18,7 @@ struct UploadFaultTests {
     }
   }
 
-  @Test("a source longer than announced is refused, and not a byte of the excess is sent")
+  @Test("A source longer than announced is refused, and no excess byte is sent")
   func excess() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try CurlTransport()
@@ -29,7 +29,7 @@ struct UploadFaultTests {
     #expect(!server.requests.contains { $0.target.contains("smuggled") })
   }
 
-  @Test("417 is the answer, where the request without Expect has it too")
+  @Test("417 is returned if the request without Expect gets it too")
   func expectationFailed() async throws {
     let server = try LoopbackServer { connection in
       guard try connection.readHead() != nil else { return }
@@ -45,7 +45,7 @@ struct UploadFaultTests {
     #expect(server.requests.map { $0.head["Expect"] != nil } == [true, false])
   }
 
-  @Test("a server that refuses Expect gets the request without it, also a POST, and is not asked again")
+  @Test("If a server rejects Expect, the request, also a POST, is sent without it, and later ones omit it")
   func expectationRefused() async throws {
     let server = try LoopbackServer { connection in
       while let head = try connection.readHead() {
@@ -67,7 +67,7 @@ struct UploadFaultTests {
     #expect(server.requests.count == 3)
   }
 
-  @Test("an answer that comes while the upload waits for its source ends the transfer")
+  @Test("A response that arrives while the upload waits for its source ends the transfer")
   func earlyAnswer() async throws {
     let server = try LoopbackServer { connection in
       guard try connection.readHead() != nil else { return }

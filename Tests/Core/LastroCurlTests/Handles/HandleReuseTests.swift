@@ -8,7 +8,7 @@ import LastroTesting
 import Testing
 
 /// No setting of one request may affect the next on the same connection.
-@Suite("Handles", .timeLimit(.minutes(5)))
+@Suite("Reused handles", .timeLimit(.minutes(5)))
 struct HandleReuseTests {
   private static let plain = HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/plain")
 
@@ -27,7 +27,7 @@ struct HandleReuseTests {
     return server.requests
   }
 
-  @Test("a GET is the same GET, whatever the handle served before")
+  @Test("A GET is sent unchanged, whatever its handle served before")
   func afterOthers() async throws {
     var tagged = Self.plain
     tagged.headerFields[.acceptEncoding] = "gzip;q=0.5"
@@ -57,7 +57,7 @@ struct HandleReuseTests {
     #expect(Set(requests.map(\.connection)) == [1])
   }
 
-  @Test("a GET after one that failed")
+  @Test("A GET succeeds after another on its handle failed")
   func afterFailure() async throws {
     let server = try LoopbackServer.http { request in
       request.path == "/bad" ? LoopbackResponse(headers: ["Content-Length": "1, 2"], body: []) : .text("fine")
@@ -75,7 +75,7 @@ struct HandleReuseTests {
     #expect(server.requests.map(\.path) == ["/", "/bad", "/", "/bad", "/"])
   }
 
-  @Test("two hosts take turns")
+  @Test("Two hosts alternate on one engine")
   func hosts() async throws {
     let one = try LoopbackServer.http { _ in .text("one") }
     let other = try LoopbackServer.http { _ in .text("other") }
@@ -91,7 +91,7 @@ struct HandleReuseTests {
     #expect(other.requests.count == 3)
   }
 
-  @Test("heads that are alike, and heads that are not")
+  @Test("Successive response heads, equal and different, are each parsed correctly")
   func heads() async throws {
     let server = try LoopbackServer.http { request in
       LoopbackResponse(

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Sockets of an engine in the poller", .timeLimit(.minutes(5)))
 struct SocketTurnsTests {
-  @Test("connections that are kept and connections that are closed take turns")
+  @Test("Requests on kept and closed connections alternate, and all are answered")
   func turns() async throws {
     let server = try LoopbackServer.http { request in
       LoopbackResponse(

@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// The egress policy, as denied destinations see it: denied listeners receive no connection.
-@Suite("Egress", .timeLimit(.minutes(5)))
+@Suite("Egress policy", .timeLimit(.minutes(5)))
 struct EgressTests {
   private static let denied = "policy/egress_denied"
 
@@ -36,7 +36,7 @@ struct EgressTests {
     try LoopbackServer.http { _ in .text("fine") }
   }
 
-  @Test("loopback is denied, however it is written")
+  @Test("Loopback is denied in every notation")
   func spellings() async throws {
     let server = try Self.answer()
     let stack = try Self.stack {
@@ -59,7 +59,7 @@ struct EgressTests {
     #expect(server.acceptedConnections == 0)
   }
 
-  @Test("a denial is not tried again")
+  @Test("A denied request is not retried")
   func isFinal() async throws {
     let server = try Self.answer()
     var configuration = StackConfiguration.patient
@@ -73,7 +73,7 @@ struct EgressTests {
     #expect(error.attempts.count == 1, "\(error.attempts)")
   }
 
-  @Test("a redirect leads to no address that is denied")
+  @Test("A redirect to a denied address is not followed")
   func redirects() async throws {
     let inner = try Self.answer()
     for target in ["127.0.0.1", "[::ffff:127.0.0.1]", "localhost"] {
@@ -89,7 +89,7 @@ struct EgressTests {
   }
 
   @Test(
-    "of a host with allowed and denied addresses none is used, or the allowed ones")
+    "For a host with allowed and denied addresses, none or only the allowed ones are used")
   func mixedAnswers() async throws {
     let server = try Self.answer()
     var policy = try Self.allowing(server)
@@ -110,7 +110,7 @@ struct EgressTests {
     }
   }
 
-  @Test("of two families the allowed one is used, where that is asked for")
+  @Test("If only one of a host's address families is allowed, it is used where mixed answers are permitted")
   func families() async throws {
     let server = try Self.answer()
     for addresses in [["::1", "127.0.0.1"], ["127.0.0.1", "::1"]] {
@@ -123,7 +123,7 @@ struct EgressTests {
     }
   }
 
-  @Test("what an allowed address fails of is told, whatever was denied besides")
+  @Test("The failure of an allowed address is reported, whatever other addresses were denied")
   func otherFailures() async throws {
     let authority = try CertificateAuthority()
     let server = try LoopbackServer.http(tls: LoopbackTLS(authority.issue(hosts: ["far.test"]))) { _ in .text("fine") }
@@ -140,7 +140,7 @@ struct EgressTests {
   }
 
   @Test(
-    "options of a request's own have the engine's rules, unless they say otherwise")
+    "A request's own options keep the engine's rules unless they replace them")
   func inherited() async throws {
     let server = try Self.answer()
     let stack = try Self.stack()
@@ -153,7 +153,7 @@ struct EgressTests {
     #expect(try await failure { try await stack.send(.get, server.baseURL + "/") }.words == Self.denied)
   }
 
-  @Test("a denial ends no other request for the same proxy")
+  @Test("A denial ends no other request for the same proxy")
   func sharedProxy() async throws {
     let proxy = try LoopbackServer.http { .text($0.target) }
     var policy = EgressPolicy.publicInternet
@@ -178,7 +178,7 @@ struct EgressTests {
     #expect(proxy.requests.allSatisfy { $0.target == "http://far.test/" })
   }
 
-  @Test("the explanation of a request has the rules")
+  @Test("The explanation of a request contains the rules")
   func explained() async throws {
     func explanation(_ policy: EgressPolicy) async throws -> String {
       let stack = try Self.stack(policy)
@@ -188,7 +188,7 @@ struct EgressTests {
     #expect(try await !explanation(.unrestricted).contains("egress"))
   }
 
-  @Test("a connection that was opened without rules serves no request under rules")
+  @Test("A connection that was opened without rules serves no request under rules")
   func pooled() async throws {
     let server = try Self.answer()
     let stack = try Self.stack(.unrestricted)
@@ -200,7 +200,7 @@ struct EgressTests {
     #expect(server.requests.count == 2)
   }
 
-  @Test("proxies are refused, or trusted to choose")
+  @Test("Proxies are refused, or trusted to choose addresses")
   func proxies() async throws {
     let proxy = try LoopbackServer.http { .text($0.target) }
     var policy = try Self.allowing(proxy)
@@ -228,7 +228,7 @@ struct EgressTests {
     #expect(try await failure { try await stack.send(.get, "http://far.test/") }.words == Self.denied)
   }
 
-  @Test("streams and datagrams are dialed to no address that is denied")
+  @Test("Streams and datagrams are not dialed to denied addresses")
   func streams() async throws {
     let server = try LoopbackServer { try $0.echo() }
     let datagrams = try LoopbackDatagramServer { .answer($0.bytes) }

@@ -9,7 +9,7 @@ import Testing
 @testable import LastroCurl
 
 /// Requests for `http` URLs through HTTP proxies.
-@Suite("Proxies that get whole URLs", .timeLimit(.minutes(5)))
+@Suite("Forward proxies", .timeLimit(.minutes(5)))
 struct ForwardProxyTests {
   private static func engine(
     _ proxy: String, _ edit: (inout CurlConfiguration) -> Void = { _ in }
@@ -32,7 +32,7 @@ struct ForwardProxyTests {
     }
   }
 
-  @Test("the target is the whole URL, and hosts share the proxy's connection")
+  @Test("The request target is the whole URL, and hosts share the proxy's connection")
   func wholeURL() async throws {
     let proxy = try LoopbackServer.http { .text($0.head["Host"] ?? "") }
     let engine = try Self.engine(proxy.baseURL)
@@ -46,7 +46,7 @@ struct ForwardProxyTests {
     #expect(proxy.acceptedConnections == 1)
   }
 
-  @Test("OPTIONS of a whole server has no path")
+  @Test("OPTIONS for a whole server has no path")
   func asterisk() async throws {
     let proxy = try LoopbackServer.http { _ in .text("fine") }
     let engine = try Self.engine(proxy.baseURL)
@@ -54,7 +54,7 @@ struct ForwardProxyTests {
     #expect(proxy.requests.map(\.target) == ["http://one.test"])
   }
 
-  @Test("user and password of the proxy's URL go to it, decoded")
+  @Test("User and password of the proxy's URL are decoded and sent to the proxy")
   func credentials() async throws {
     let proxy = try LoopbackServer.http { .text($0.head["Proxy-Authorization"] ?? "none") }
     for (user, text) in [("me:p%40ss:word", "Basic bWU6cEBzczp3b3Jk"), ("me", "Basic bWU6")] {
@@ -63,14 +63,14 @@ struct ForwardProxyTests {
     }
   }
 
-  @Test("a proxy that wants credentials is a failure of the proxy's")
+  @Test("A 407 of the proxy is a proxy failure")
   func refusal() async throws {
     let proxy = try LoopbackServer.http { _ in LoopbackResponse(status: 407) }
     let engine = try Self.engine(proxy.baseURL)
     #expect(await Self.outcome(engine, proxy, "one.test") == .failed("proxy/proxy_refused"))
   }
 
-  @Test("an https proxy is spoken to over TLS")
+  @Test("An HTTPS proxy is contacted over TLS")
   func secureProxy() async throws {
     let authority = try CertificateAuthority()
     let proxy = try LoopbackServer.http(tls: LoopbackTLS(authority.issue(hosts: ["localhost"]))) { .text($0.target) }
@@ -86,7 +86,7 @@ struct ForwardProxyTests {
   }
 
   @Test(
-    "a pinned host is not asked in the clear over a connection that serves another")
+    "A pinned host is not contacted in the clear over a connection that serves another host")
   func pinnedHost() async throws {
     let proxy = try LoopbackServer.http { _ in .text("fine") }
     let spare = "sha256/" + String(repeating: "B", count: 43) + "="

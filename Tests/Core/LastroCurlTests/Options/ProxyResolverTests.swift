@@ -12,7 +12,7 @@ import Testing
   }
 
   @Test(
-    "the environment's is for other machines",
+    "The environment's proxy is not used for local addresses",
     arguments: [
       ("localhost", true), ("LOCALHOST:8080", true), ("localhost.", true), ("api.localhost:1", true),
       ("127.0.0.1", true),
@@ -29,7 +29,9 @@ import Testing
     }
   }
 
-  @Test("a list or a proxy of one's own is taken at its word", arguments: ["localhost", "127.0.0.1:80", "[::1]"])
+  @Test(
+    "An explicit bypass list or proxy also applies to loopback hosts",
+    arguments: ["localhost", "127.0.0.1:80", "[::1]"])
   func ownWord(authority: String) throws {
     let list = try ProxyResolver(.environmentBypassing([]), environment: environment)
     #expect(list.proxy(isTLS: false, authority: authority) == "http://plain:1")
@@ -55,7 +57,7 @@ import Testing
     ("", "http", "a.test", false),
   ]
 
-  @Test("entries may have a port, and are separated by commas and white space", arguments: lists)
+  @Test("Bypass entries may have a port, and are separated by commas and white space", arguments: lists)
   func list(list: String, scheme: String, authority: String, isDirect: Bool) throws {
     let environment = ProxyResolver { name in
       ["http_proxy": "http://p:1", "https_proxy": "http://p:1", "no_proxy": list][name]

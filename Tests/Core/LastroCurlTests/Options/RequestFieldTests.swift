@@ -20,7 +20,7 @@ struct RequestFieldTests {
     return try await stack.fetch(.raw(request)).value
   }
 
-  @Test("cookies go out in one field (RFC 6265 §5.4)", arguments: [false, true])
+  @Test("Cookies are sent in one field (RFC 6265 §5.4)", arguments: [false, true])
   func cookies(overHTTP2: Bool) async throws {
     let lab = try HTTP2Servers()
     let respond: @Sendable (LoopbackRequest) -> LoopbackResponse = { _ in .text("fine") }
@@ -36,7 +36,7 @@ struct RequestFieldTests {
     #expect(head["Accept"] == "a/b" && head["From"] == "x@y.example")
   }
 
-  @Test("a signer sees the one field that is sent")
+  @Test("A signer sees the single Cookie field that is sent")
   func signed() async throws {
     struct Signer: RequestSigner {
       var origins: [Origin]
@@ -56,7 +56,7 @@ struct RequestFieldTests {
     #expect(server.requests.first?.head["From"] == "a=1; b=2")
   }
 
-  @Test("a range is asked for of the representation itself, without Accept-Encoding")
+  @Test("A range request is sent without Accept-Encoding, so it applies to the representation itself")
   func range() async throws {
     let server = try LoopbackServer.http { _ in
       LoopbackResponse(status: 206, headers: ["Content-Encoding": "gzip"], body: [1, 2, 3])

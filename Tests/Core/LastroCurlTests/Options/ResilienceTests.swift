@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Resilience of the stack on libcurl", .timeLimit(.minutes(5)))
 struct ResilienceTests {
-  @Test("one word: a server that fails is asked no more, and the ledger and explain tell it")
+  @Test("With a circuit breaker a failing server is not contacted, and the ledger and explain show it")
   func oneWord() async throws {
     let server = try LoopbackServer.http { _ in LoopbackResponse(status: 500) }
     var configuration = StackConfiguration.patient

@@ -11,7 +11,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Digest: exchanges", .timeLimit(.minutes(5)))
+@Suite("Digest authentication: exchanges", .timeLimit(.minutes(5)))
 struct DigestExchangeTests {
   /// Returns a stack that authenticates with a password to a server on this machine.
   private static func stack(_ url: String, user: String, password: Secret) throws -> CurlNetworkStack {
@@ -33,7 +33,7 @@ struct DigestExchangeTests {
   }
 
   @Test(
-    "a server that computes for itself accepts every form",
+    "An independently computing server accepts every form",
     arguments: ["SHA-256", "SHA-512-256", "MD5", "SHA-256-sess", "SHA-512-256-sess", "MD5-sess"],
     ["auth", "auth-int", "auth,auth-int"])
   func forms(algorithm: String, offered: String) async throws {
@@ -50,7 +50,7 @@ struct DigestExchangeTests {
     }
   }
 
-  @Test("a server of RFC 2069")
+  @Test("A server of RFC 2069 accepts the response")
   func legacy() async throws {
     try await Self.running(.init(algorithm: "MD5", protection: nil)) { server, stack, url in
       for _ in 0..<3 { _ = try await stack.send(.get, url) }
@@ -58,7 +58,7 @@ struct DigestExchangeTests {
     }
   }
 
-  @Test("a POST is sent twice, with its body both times, and never a third time", arguments: [false, true])
+  @Test("A POST is sent twice with its body, and never a third time", arguments: [false, true])
   func post(isFile: Bool) async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "lastro-digest-\(UUID().uuidString)").path
     try Data("payload".utf8).write(to: URL(filePath: path))
@@ -77,7 +77,7 @@ struct DigestExchangeTests {
     }
   }
 
-  @Test("nonces that wear out: stale ones are replaced within the call")
+  @Test("Expired nonces are replaced within the call")
   func wearing() async throws {
     try await Self.running(.init(uses: 2)) { server, stack, url in
       for _ in 0..<7 { _ = try await stack.send(.get, url) }
@@ -87,7 +87,7 @@ struct DigestExchangeTests {
     }
   }
 
-  @Test("a nonce for each request, given with the answer before: no 401 but the first")
+  @Test("With a next nonce in each response, only the first request gets a 401")
   func nextNonces() async throws {
     try await Self.running(.init(uses: 1, givesNextNonce: true)) { server, stack, url in
       for _ in 0..<6 { _ = try await stack.send(.get, url) }
@@ -95,7 +95,7 @@ struct DigestExchangeTests {
     }
   }
 
-  @Test("calls at the same time have counts of their own")
+  @Test("Concurrent calls use distinct nonce counts")
   func concurrency() async throws {
     try await Self.running(.init()) { server, stack, url in
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -109,7 +109,7 @@ struct DigestExchangeTests {
     }
   }
 
-  @Test("squid accepts it; a nonce that it wore out costs one request more")
+  @Test("squid accepts the response; an expired nonce costs one more request")
   func squid() async throws {
     let origin = try LoopbackServer.http { request in .text("\(request.method) \(request.text)") }
     defer { origin.stop() }

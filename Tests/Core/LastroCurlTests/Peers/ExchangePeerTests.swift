@@ -12,7 +12,7 @@ import Testing
 struct ExchangePeerTests {
   private func url(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.nginx.ports.plain)\(path)" }
 
-  @Test("a second request goes over the connection of the first, and the facts say so")
+  @Test("A second request reuses the connection of the first, and its facts show that")
   func keepAlive() async throws {
     let stack = try CurlNetworkStack.direct()
     let first = try await stack.send(.get, url("/connection"))
@@ -29,7 +29,7 @@ struct ExchangePeerTests {
     #expect(second.response.facts.remotePort == (try Peers.nginx.ports.plain))
   }
 
-  @Test("a server that closes gets a new connection")
+  @Test("A server that closes after each response gets a new connection")
   func close() async throws {
     let stack = try CurlNetworkStack.direct()
     _ = try await stack.send(.get, url("/close"))
@@ -38,7 +38,7 @@ struct ExchangePeerTests {
     #expect(!next.response.facts.connectionReused)
   }
 
-  @Test("bodies come byte for byte, whatever their size", arguments: [0, 1, 1024, 64 * 1024, 1024 * 1024])
+  @Test("Bodies arrive byte for byte, whatever their size", arguments: [0, 1, 1024, 64 * 1024, 1024 * 1024])
   func bodies(size: Int) async throws {
     let name = try #require(NginxConfiguration.sizes.first { $0.bytes == size }?.name)
     let answer = try await CurlNetworkStack.direct().send(.get, url("/files/\(name)"))
@@ -47,7 +47,7 @@ struct ExchangePeerTests {
     #expect(answer.response.facts.bytesReceived == Int64(size))
   }
 
-  @Test("a collected body has a limit of 10 MiB; a raised limit, or a stream, takes 11")
+  @Test("A collected body has a limit of 10 MiB; a raised limit, or a stream, accepts 11")
   func bodyLimit() async throws {
     let stack = try CurlNetworkStack.direct()
     let error = try await failure { try await stack.send(.get, url("/files/11m")) }
@@ -73,7 +73,7 @@ struct ExchangePeerTests {
     #expect(stream.value.finalFacts?.bytesReceived == Int64(size))
   }
 
-  @Test("gzip is asked for and undone; who asks by himself gets it as it is")
+  @Test("gzip is requested and decoded; a request with its own Accept-Encoding gets the body undecoded")
   func gzip() async throws {
     let stack = try CurlNetworkStack.direct()
     let expanded = try await stack.send(.get, url("/text"))
@@ -90,7 +90,7 @@ struct ExchangePeerTests {
     #expect(plain.value == expanded.value)
   }
 
-  @Test("the limit counts bytes after decompression")
+  @Test("The limit counts bytes after decompression")
   func limitAfterDecompression() async throws {
     var options = RequestOptions()
     options.maximumBodyBytes = 64 * 1024
@@ -101,14 +101,14 @@ struct ExchangePeerTests {
     #expect(error.words == "limit/body_too_large")
   }
 
-  @Test("every 2xx is a success; 204 and 205 have no body", arguments: 200...206)
+  @Test("Every 2xx is a success; 204 and 205 have no body", arguments: 200...206)
   func successes(status: Int) async throws {
     let answer = try await CurlNetworkStack.direct().send(.get, url("/status/\(status)"))
     #expect(answer.response.status.code == status)
     #expect(answer.value.isEmpty == [204, 205].contains(status))
   }
 
-  @Test("every 4xx and 5xx, and a 304 that was not asked for, is a typed failure with status and body")
+  @Test("Every 4xx and 5xx, and an unrequested 304, is a typed failure with status and body")
   func failures() async throws {
     let stack = try CurlNetworkStack.direct()
     for status in NginxConfiguration.statuses where status == 304 || status >= 400 {
@@ -121,7 +121,7 @@ struct ExchangePeerTests {
     }
   }
 
-  @Test("HEAD has headers and no body, and the connection stays usable")
+  @Test("HEAD returns headers and no body, and the connection stays usable")
   func head() async throws {
     let stack = try CurlNetworkStack.direct()
     let head = try await stack.send(.head, url("/files/1k"))
@@ -131,7 +131,7 @@ struct ExchangePeerTests {
     #expect(next.text.split(separator: " ")[1] == "2")
   }
 
-  @Test("ranges and validators pass through")
+  @Test("Ranges and validators pass through")
   func ranges() async throws {
     let stack = try CurlNetworkStack.direct()
     let part = try await stack.send(.get, url("/files/1k"), headers: ["Range": "bytes=10-19"])
@@ -142,7 +142,7 @@ struct ExchangePeerTests {
     #expect(same.response.status.code == 304 && same.value.isEmpty)
   }
 
-  @Test("what is sent is what was asked for: method, target, fields and their order, nothing else")
+  @Test("The server receives exactly the requested method, target and fields, in order")
   func onTheWire() async throws {
     struct Echo: Decodable {
       var method: String
@@ -164,14 +164,14 @@ struct ExchangePeerTests {
     #expect(echo.headers[4][1] == "")
   }
 
-  @Test("a chunked body of a Python server is put together again")
+  @Test("A chunked body of a Python server is reassembled")
   func chunked() async throws {
     let answer = try await CurlNetworkStack.direct().send(.get, "http://127.0.0.1:\(try Peers.python.port)/drip/500")
     #expect(answer.text == String(repeating: "drip\n", count: 500))
     #expect(answer.response.headerFields[.transferEncoding] == "chunked")
   }
 
-  @Test("timings come in order and queueing is told")
+  @Test("Timings are in order, and time in the queue is reported")
   func timings() async throws {
     let facts = try await CurlNetworkStack.direct().send(.get, url("/files/64k")).response.facts
     let connect = try #require(facts.timings.connect)

@@ -23,7 +23,7 @@ struct GoPeerTests {
   // Go closes a connection on which 10,000 of its own frames are queued, and a busy machine may not read them in time.
   // So each request causes fewer frames, two for each read, and all requests use one connection.
 
-  @Test("takes 20 MB of JSON Lines over one connection in a handler that decodes them one by one")
+  @Test("A handler that decodes JSON Lines one by one receives 20 MB over one connection")
   func jsonLines() async throws {
     let line = Data("{\"id\": 12345678, \"text\": \"\(String(repeating: "x", count: 160))\"}\n".utf8)
     let count = 2_000_000 / line.count + 1
@@ -38,7 +38,7 @@ struct GoPeerTests {
     }
   }
 
-  @Test("takes uploads in thousands of small reads over one connection", arguments: [(100, 400_000), (1, 4_000)])
+  @Test("Uploads in thousands of small reads succeed over one connection", arguments: [(100, 400_000), (1, 4_000)])
   func smallReads(size: Int, count: Int) async throws {
     let stack = try stack()
     for number in 0..<10 {
@@ -48,7 +48,7 @@ struct GoPeerTests {
     }
   }
 
-  @Test("refuses 2,000 uploads early, and a response on the same connection goes on")
+  @Test("2,000 uploads are refused early while a response on the same connection continues")
   func earlyResponses() async throws {
     let stack = try stack()
     let held = Task { [url = try url("/held")] in try await stack.send(.get, url) }

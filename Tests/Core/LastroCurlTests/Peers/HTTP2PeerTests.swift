@@ -41,7 +41,7 @@ struct HTTP2PeerTests {
     }
   }
 
-  @Test("over TLS it is chosen by itself, and 200 requests at once share few connections")
+  @Test("Over TLS HTTP/2 is negotiated, and 200 concurrent requests share few connections")
   func multiplexing() async throws {
     let port = try Peers.nginx.ports.tls
     let seen = try await connections(200, stack(), url: "https://localhost:\(port)/connection")
@@ -50,7 +50,7 @@ struct HTTP2PeerTests {
     #expect(seen.connections.count <= 2, "\(seen.connections.count)")
   }
 
-  @Test("HTTP/1.1 by choice keeps to its number of connections")
+  @Test("With HTTP/1.1 selected the connection limit is respected")
   func http1ByChoice() async throws {
     let port = try Peers.nginx.ports.tls
     let stack = try stack {
@@ -63,7 +63,7 @@ struct HTTP2PeerTests {
     #expect(seen.connections.count <= 8, "\(seen.connections.count)")
   }
 
-  @Test("a server that only has HTTP/1.1 is spoken to in HTTP/1.1, also when HTTP/2 is wished for")
+  @Test("A server with HTTP/1.1 only is used over HTTP/1.1, even if HTTP/2 is preferred")
   func fallback() async throws {
     let port = try Peers.nginx.ports.tlsHTTP1
     for version in [ConnectionOptions.HTTPVersion.automatic, .http2] {
@@ -73,7 +73,7 @@ struct HTTP2PeerTests {
     }
   }
 
-  @Test("in the clear it is HTTP/1.1 by itself, and HTTP/2 by choice (h2c)")
+  @Test("Without TLS HTTP/1.1 is the default, and HTTP/2 (h2c) an option")
   func clear() async throws {
     let ports = try Peers.nginx.ports
     let plain = try await stack().send(.get, "http://127.0.0.1:\(ports.plain)/connection")
@@ -85,7 +85,7 @@ struct HTTP2PeerTests {
     #expect(seen.connections.count <= 2, "\(seen.connections.count)")
   }
 
-  @Test("bodies come byte for byte", arguments: ["0", "1", "1k", "1m", "11m"])
+  @Test("Bodies arrive byte for byte", arguments: ["0", "1", "1k", "1m", "11m"])
   func bodies(name: String) async throws {
     let size = try #require(NginxConfiguration.sizes.first { $0.name == name }?.bytes)
     var options = RequestOptions()
@@ -96,7 +96,7 @@ struct HTTP2PeerTests {
     #expect(sha256(answer.value) == sha256(pattern(size)))
   }
 
-  @Test("gzip, statuses and HEAD are as over HTTP/1.1")
+  @Test("gzip, statuses and HEAD behave as over HTTP/1.1")
   func asOverHTTP1() async throws {
     let stack = try stack()
     let base = "https://localhost:\(try Peers.nginx.ports.tls)"
@@ -112,7 +112,7 @@ struct HTTP2PeerTests {
     #expect(head.response.facts.connectionReused)
   }
 
-  @Test("one stream given up leaves the others and the connection alone")
+  @Test("Cancelling one stream affects neither other streams nor the connection")
   func cancelOneStream() async throws {
     let stack = try stack()
     let base = "https://localhost:\(try Peers.nginx.ports.tls)"
@@ -123,7 +123,7 @@ struct HTTP2PeerTests {
     #expect(before == after)
   }
 
-  @Test("an upload reaches nginx byte for byte")
+  @Test("An upload reaches nginx byte for byte")
   func upload() async throws {
     let nginx = try Peers.nginx
     let text = String(repeating: "ballast ", count: 200_000)

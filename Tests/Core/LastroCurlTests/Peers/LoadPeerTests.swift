@@ -27,7 +27,7 @@ struct LoadPeerTests {
     }
   }
 
-  @Test("2,000 fetches at once all succeed, over HTTP/1.1 and HTTP/2")
+  @Test("2,000 concurrent fetches all succeed, over HTTP/1.1 and HTTP/2")
   func twoThousand() async throws {
     let nginx = try Peers.nginx
     let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .file(nginx.certificates.authority) }
@@ -36,14 +36,14 @@ struct LoadPeerTests {
     #expect(stack.activeTransfers == 0)
   }
 
-  @Test("several loops share the work")
+  @Test("Several loops share the work")
   func loops() async throws {
     let nginx = try Peers.nginx
     let stack = try CurlNetworkStack.direct { $0.loops = 3 }
     #expect(await outcomes(600, stack, "http://127.0.0.1:\(nginx.ports.plain)/json") == ["200": 600])
   }
 
-  @Test("1,000 fetches in flight and cancelled all end once, with the cancelled error, and the stack goes on")
+  @Test("1,000 cancelled fetches each end once with the cancelled error, and the stack stays usable")
   func cancellationStorm() async throws {
     let nginx = try Peers.nginx
     let stack = try CurlNetworkStack.direct()
@@ -65,7 +65,7 @@ struct LoadPeerTests {
     #expect(await outcomes(50, stack, "http://127.0.0.1:\(nginx.ports.plain)/json") == ["200": 50])
   }
 
-  @Test("a stack dropped while it fetches still fetches; dropped while it streams it still streams")
+  @Test("A stack that is dropped while it fetches or streams still completes that")
   func dropped() async throws {
     let nginx = try Peers.nginx
     let base = "http://127.0.0.1:\(nginx.ports.plain)"
@@ -78,7 +78,7 @@ struct LoadPeerTests {
     #expect(answer.value.count == 1 << 20)
   }
 
-  @Test("a graceful shutdown lets what runs end and takes nothing more")
+  @Test("A graceful shutdown lets running requests end and accepts no new ones")
   func graceful() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -105,7 +105,7 @@ struct LoadPeerTests {
     #expect(late.words == "cancelled/shut_down")
   }
 
-  @Test("a cancelling shutdown ends what runs, streams included")
+  @Test("A cancelling shutdown ends running requests and streams")
   func cancelling() async throws {
     let nginx = try Peers.nginx
     let stack = try CurlNetworkStack.direct()
@@ -127,7 +127,7 @@ struct LoadPeerTests {
     return (descriptors, names.filter { $0.hasPrefix("lastro-loop") }.count)
   }
 
-  @Test("descriptors and threads are back where they were, after fetches, cancellations and dropped stacks")
+  @Test("Fetches, cancellations and dropped stacks leave no descriptor or thread behind")
   func leaks() async throws {
     let port = try Peers.nginx.ports.plain
     // The test runs in a process of its own, because other suites open and close descriptors meanwhile.

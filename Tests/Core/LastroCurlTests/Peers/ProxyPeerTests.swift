@@ -21,7 +21,7 @@ struct ProxyPeerTests {
   private var plain: String { get throws { "http://127.0.0.1:\(try Peers.nginx.ports.plain)" } }
   private var tls: String { get throws { "https://localhost:\(try Peers.nginx.ports.tls)" } }
 
-  @Test("an HTTP proxy passes http on, and tunnels https")
+  @Test("An HTTP proxy forwards http and tunnels https")
   func http() async throws {
     let squid = try Peers.squid
     let stack = try stack("http://127.0.0.1:\(squid.port)")
@@ -40,7 +40,7 @@ struct ProxyPeerTests {
     #expect(!squid.accessLog().contains { $0.contains("https:") })
   }
 
-  @Test("a second request goes over the tunnel of the first")
+  @Test("A second request reuses the tunnel of the first")
   func tunnelReuse() async throws {
     let stack = try stack("http://127.0.0.1:\(try Peers.squid.port)")
     let first = try await stack.send(.get, tls + "/connection").text.split(separator: " ")
@@ -49,7 +49,7 @@ struct ProxyPeerTests {
     #expect(second.response.facts.connectionReused)
   }
 
-  @Test("an HTTPS proxy passes both on")
+  @Test("An HTTPS proxy forwards http and tunnels https")
   func https() async throws {
     let squid = try Peers.squid
     let both = try PeerDirectory()
@@ -65,7 +65,7 @@ struct ProxyPeerTests {
     #expect(try await stack.send(.get, tls + "/json").text == #"{"message":"hello"}"#)
   }
 
-  @Test("an HTTPS proxy that is not trusted gets nothing")
+  @Test("An untrusted HTTPS proxy is sent nothing")
   func untrustedProxy() async throws {
     let squid = try Peers.squid
     let stack = try CurlNetworkStack.direct { $0.connection.proxy = .url("https://localhost:\(squid.tlsPort)") }
@@ -77,7 +77,7 @@ struct ProxyPeerTests {
 
   // Dante and nginx support IPv4 only, and the address that libcurl passes to a proxy for a name depends on its
   // version.
-  @Test("SOCKS 5 passes both on, by address and by name", arguments: ["socks5", "socks5h"])
+  @Test("SOCKS 5 forwards http and https, by address and by name", arguments: ["socks5", "socks5h"])
   func socks(scheme: String) async throws {
     let dante = try Peers.dante
     let before = dante.log().count
@@ -92,7 +92,7 @@ struct ProxyPeerTests {
     #expect(await eventually { dante.log().count > before })
   }
 
-  @Test("a proxy that is dead, unknown or refuses is a failure of the proxy")
+  @Test("A proxy that is unreachable, unknown or refuses is a proxy failure")
   func failures() async throws {
     let (squid, dante) = (try Peers.squid, try Peers.dante)
     let dead = try Loopback.freePort()
@@ -113,7 +113,7 @@ struct ProxyPeerTests {
     }
   }
 
-  @Test("what a proxy answers in the place of a plain server is an answer; 407 is a failure of the proxy")
+  @Test("A proxy's own response to a plain request is returned; 407 is a proxy failure")
   func answersOfTheProxy() async throws {
     let squid = try Peers.squid
     let refused = try stack("http://127.0.0.1:\(squid.port)")
@@ -125,7 +125,7 @@ struct ProxyPeerTests {
     #expect(asked.hint != nil)
   }
 
-  @Test("user and password in the proxy's URL are given to it, and to nobody else")
+  @Test("Credentials in the proxy's URL are sent to the proxy only")
   func credentials() async throws {
     let squid = try Peers.squid
     let stack = try stack("http://\(SquidPeer.user):\(SquidPeer.password)@127.0.0.1:\(squid.authenticatedPort)")
@@ -138,7 +138,7 @@ struct ProxyPeerTests {
     #expect(!"\(error)\(error.debugDescription)".contains("wrong-word"))
   }
 
-  @Test("hosts of the bypass list are reached without the proxy")
+  @Test("Hosts of the bypass list are reached without the proxy")
   func bypass() async throws {
     let proxy = "http://127.0.0.1:\(try Loopback.freePort())"
     for list in [["127.0.0.1"], ["*"], ["127.0.0.0/8"], ["other.test", "127.0.0.1"]] {
@@ -150,7 +150,7 @@ struct ProxyPeerTests {
     #expect(error.stage == .proxy)
   }
 
-  @Test("a proxy of a scheme that is none is refused before anything is sent")
+  @Test("A proxy with an unknown scheme is refused before anything is sent")
   func schemes() async throws {
     for proxy in ["ftp://127.0.0.1:1", "http://127.0.0.1:1 x", ""] {
       let stack = try stack(proxy)
@@ -159,7 +159,7 @@ struct ProxyPeerTests {
     }
   }
 
-  @Test("certificates are judged through a proxy as without")
+  @Test("Certificates are judged through a proxy as without one")
   func judgedThroughProxy() async throws {
     let squid = try Peers.squid
     let nginx = try Peers.nginx

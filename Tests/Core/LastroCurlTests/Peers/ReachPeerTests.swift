@@ -9,9 +9,9 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx: other ways to reach it", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("nginx: other routes", .peers(.nginx, .python), .timeLimit(.minutes(5)))
 struct ReachPeerTests {
-  @Test("over a Unix socket, with the URL's host in Host")
+  @Test("A Unix socket is used with the URL's host in the Host field")
   func unixSocket() async throws {
     let path = try Peers.nginx.socketPath
     let stack = try CurlNetworkStack.direct { $0.connection.unixSocketPath = path }
@@ -20,7 +20,7 @@ struct ReachPeerTests {
     #expect(try await stack.send(.get, "http://service.test/connection").response.facts.connectionReused)
   }
 
-  @Test("a Unix socket that is not there is a failure to connect")
+  @Test("A missing Unix socket is a connect failure")
   func noUnixSocket() async throws {
     let stack = try CurlNetworkStack.direct { $0.connection.unixSocketPath = "/nonexistent/lastro.sock" }
     let error = try await failure { try await stack.send(.get, "http://service.test/") }
@@ -28,7 +28,7 @@ struct ReachPeerTests {
     #expect(error.attempts.map(\.requestSent) == [false])
   }
 
-  @Test("a Unix socket for one request does not serve the next, which did not ask for it")
+  @Test("A Unix socket of one request does not serve the next, which did not ask for it")
   func unixSocketForOne() async throws {
     let nginx = try Peers.nginx
     let stack = try CurlNetworkStack.direct()
@@ -39,7 +39,7 @@ struct ReachPeerTests {
     #expect(other.response.headerFields[.server]?.contains("Python") == true)
   }
 
-  @Test("a name answered by hand reaches the address given, with the name in Host")
+  @Test("A fixed resolution reaches the given address, with the name in the Host field")
   func resolution() async throws {
     let port = try Peers.nginx.ports.plain
     let options = RequestOptions.connection {
@@ -54,7 +54,7 @@ struct ReachPeerTests {
     #expect(error.words == "resolve/host_not_found")
   }
 
-  @Test("an answered name with several addresses falls over to the one that listens")
+  @Test("A fixed resolution with several addresses fails over to the one that listens")
   func severalAddresses() async throws {
     let port = try Peers.nginx.ports.plain
     let options = RequestOptions.connection {
@@ -65,7 +65,7 @@ struct ReachPeerTests {
     #expect(answer.response.facts.remoteAddress == "127.0.0.1")
   }
 
-  @Test("a local address is the one the server sees", arguments: ["127.0.0.3", "host!127.0.0.3", "lo", "if!lo"])
+  @Test("The server sees the configured local address", arguments: ["127.0.0.3", "host!127.0.0.3", "lo", "if!lo"])
   func localInterface(name: String) async throws {
     let port = try Peers.nginx.ports.plain
     let stack = try CurlNetworkStack.direct { $0.connection.localInterface = name }
@@ -73,7 +73,7 @@ struct ReachPeerTests {
     #expect(answer.text == (name.contains("127") ? "127.0.0.3" : "127.0.0.1"))
   }
 
-  @Test("an interface that is not there is a failure to connect")
+  @Test("A missing network interface is a connect failure")
   func noInterface() async throws {
     let port = try Peers.nginx.ports.plain
     let stack = try CurlNetworkStack.direct { $0.connection.localInterface = "if!nonexistent0" }
@@ -81,7 +81,7 @@ struct ReachPeerTests {
     #expect(error.stage == .connect)
   }
 
-  @Test("nobody listening is a failure to connect; an unknown name one to resolve")
+  @Test("A closed port is a connect failure; an unknown name is a resolve failure")
   func nobody() async throws {
     let stack = try CurlNetworkStack.direct()
     let port = try Loopback.freePort()
@@ -94,7 +94,7 @@ struct ReachPeerTests {
     #expect((refused.attempts + unknown.attempts).map(\.requestSent) == [false, false])
   }
 
-  @Test("HTTP spoken to a TLS port, and TLS spoken to an HTTP port, fail where they do")
+  @Test("HTTP sent to a TLS port, and TLS sent to an HTTP port, fail at the expected stage")
   func wrongProtocol() async throws {
     let ports = try Peers.nginx.ports
     let stack = try CurlNetworkStack.direct()

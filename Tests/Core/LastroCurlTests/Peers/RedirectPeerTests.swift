@@ -12,7 +12,7 @@ import Testing
 struct RedirectPeerTests {
   private func nginx(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.nginx.ports.plain)\(path)" }
 
-  @Test("a chain is followed, and every hop is told", arguments: [1, 5, 20])
+  @Test("A chain of redirects is followed, and every hop is reported", arguments: [1, 5, 20])
   func chain(hops: Int) async throws {
     let answer = try await CurlNetworkStack.direct().send(.get, nginx("/redirect/\(hops)"))
     #expect(answer.text == #"{"message":"hello"}"#)
@@ -21,7 +21,7 @@ struct RedirectPeerTests {
     #expect(answer.response.redirects.last == answer.response.url)
   }
 
-  @Test("more than 20 are too many; the limit can be set, and none gives the answer itself")
+  @Test("More than 20 redirects fail; the limit is configurable, and with no redirects the 3xx is returned")
   func limits() async throws {
     let stack = try CurlNetworkStack.direct()
     let error = try await failure { try await stack.send(.get, nginx("/redirect/21")) }
@@ -36,14 +36,14 @@ struct RedirectPeerTests {
     #expect(none.response?.headerFields[.location] != nil)
   }
 
-  @Test("a loop is found out")
+  @Test("A redirect loop is detected")
   func loop() async throws {
     let stack = try CurlNetworkStack.direct()
     let error = try await failure { try await stack.send(.get, nginx("/redirect/loop")) }
     #expect(error.words == "redirect/redirect_loop")
   }
 
-  @Test("another port is another origin: credentials stay behind, the rest goes along")
+  @Test("Another port is another origin: credentials are dropped, other fields are kept")
   func credentials() async throws {
     let target = "http://127.0.0.1:\(try Peers.python.port)/echo"
     let answer = try await CurlNetworkStack.direct().send(
@@ -57,14 +57,14 @@ struct RedirectPeerTests {
     #expect(answer.response.redirects == [target])
   }
 
-  @Test("within the origin credentials go along")
+  @Test("Within the origin credentials are kept")
   func sameOrigin() async throws {
     let answer = try await CurlNetworkStack.direct().send(
       .get, nginx("/redirect-to?to=/echo"), headers: ["Authorization": "Bearer secret"])
     #expect(answer.text.split(separator: "\n").contains("Bearer secret"))
   }
 
-  @Test("a POST becomes a GET by 301, 302 and 303, and stays a POST with its body by 307 and 308")
+  @Test("A POST becomes a GET on 301, 302 and 303, and stays a POST with its body on 307 and 308")
   func methods() async throws {
     let stack = try CurlNetworkStack.direct()
     for status in [301, 302, 303] {
@@ -84,7 +84,7 @@ struct RedirectPeerTests {
     #expect(methods().filter { $0 == "GET" }.count >= 3)
   }
 
-  @Test("from https to http is refused; targets that are no http URL too")
+  @Test("Redirects from https to http, and to URLs other than http, are refused")
   func refused() async throws {
     let peer = try Peers.nginx
     let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .file(peer.certificates.authority) }
@@ -102,7 +102,7 @@ struct RedirectPeerTests {
     #expect(up.response.url == "https://localhost:\(peer.ports.tls)/json")
   }
 
-  @Test("a hop that fails says so as its own failure")
+  @Test("A failed hop is reported as that hop's failure")
   func failingHop() async throws {
     let stack = try CurlNetworkStack.direct()
     let port = try Loopback.freePort()

@@ -10,11 +10,11 @@ import TestSupport
 import Testing
 
 /// Everything that a client meets, at every server. ``ServerTable`` lists the empty cells with the reasons.
-@Suite("Servers of other projects, and all that a client meets", .peers(.sites), .timeLimit(.minutes(5)))
+@Suite("Third-party servers and client behaviours", .peers(.sites), .timeLimit(.minutes(5)))
 struct ServerTableTests {
   typealias Cell = ServerTable.Cell
 
-  @Test("a cell is tested, or has one reason why not")
+  @Test("Each cell of the table is tested or has one reason why not")
   func table() {
     for cell in ServerTable.all {
       #expect(ServerTable.gaps.filter { $0.covers(cell) }.count <= 1, "\(cell.column) of \(cell)")
@@ -22,7 +22,7 @@ struct ServerTableTests {
     for gap in ServerTable.gaps { #expect(ServerTable.all.contains { gap.covers($0) }, "\(gap.reason)") }
   }
 
-  @Test("3 MiB arrive whole, and come back whole, with and without a length", arguments: ServerTable.cells(.sizes))
+  @Test("3 MiB arrive complete in both directions, with and without a length", arguments: ServerTable.cells(.sizes))
   func sizes(_ cell: Cell) async throws {
     let (site, stack) = (try cell.site(), try cell.stack())
     let content = pattern(PeerSite.fileBytes)
@@ -50,7 +50,8 @@ struct ServerTableTests {
   }
 
   @Test(
-    "an answer before the body was read reaches the caller, at least its status", arguments: ServerTable.cells(.early))
+    "A response sent before the body was read reaches the caller, at least with its status",
+    arguments: ServerTable.cells(.early))
   func early(_ cell: Cell) async throws {
     let site = try cell.site()
     for size in [70_000, 3_000_000] {
@@ -70,7 +71,7 @@ struct ServerTableTests {
     }
   }
 
-  @Test("a body that waits for 100 is sent, and 100 is told to nobody", arguments: ServerTable.cells(.expect))
+  @Test("A body that waits for 100 is sent, and the 100 is not reported", arguments: ServerTable.cells(.expect))
   func expect(_ cell: Cell) async throws {
     let (site, stack) = (try cell.site(), try cell.stack())
     let told = EventRecorder<String>()
@@ -85,7 +86,7 @@ struct ServerTableTests {
     #expect(told.events == [])
   }
 
-  @Test("ranges and validators pass through", arguments: ServerTable.cells(.ranges))
+  @Test("Ranges and validators pass through", arguments: ServerTable.cells(.ranges))
   func ranges(_ cell: Cell) async throws {
     let (url, stack) = (try cell.site().base + "/file", try cell.stack())
     let part = try await stack.send(.get, url, headers: ["Range": "bytes=10-19"])
@@ -101,7 +102,9 @@ struct ServerTableTests {
     #expect(same.response.status.code == 304 && same.value.isEmpty)
   }
 
-  @Test("trailers come behind an answer, and go out behind a body", arguments: ServerTable.cells(.trailers))
+  @Test(
+    "Trailers are received after a response body and sent after a request body", arguments: ServerTable.cells(.trailers)
+  )
   func trailers(_ cell: Cell) async throws {
     let (url, stack) = (try cell.site().base + "/trailers", try cell.stack())
     let sum = try #require(HTTPField.Name("x-sum"))
@@ -120,7 +123,7 @@ struct ServerTableTests {
   }
 
   @Test(
-    "an idle connection that the server ended costs no request, not even a POST", arguments: ServerTable.cells(.idle))
+    "An idle connection that the server closed fails no request, not even a POST", arguments: ServerTable.cells(.idle))
   func idle(_ cell: Cell) async throws {
     let (site, stack) = (try cell.site(), try cell.stack())
     let first = try await stack.send(.get, site.idle + "/page")
@@ -133,7 +136,7 @@ struct ServerTableTests {
   }
 
   @Test(
-    "requests that meet the end of a connection are answered over another", arguments: ServerTable.cells(.goodbye))
+    "Requests that meet a closing connection are answered over another", arguments: ServerTable.cells(.goodbye))
   func goodbye(_ cell: Cell) async throws {
     let (url, stack) = (try cell.site().base + "/page", try cell.stack())
     #expect(try await stack.send(.get, url).response.facts.httpVersion == cell.version.rawValue)

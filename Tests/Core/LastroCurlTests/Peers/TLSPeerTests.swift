@@ -17,7 +17,7 @@ struct TLSPeerTests {
     try .direct { edit(&$0.connection.tls) }
   }
 
-  @Test("the authority may come from a file or from memory")
+  @Test("The certificate authority may come from a file or from memory")
   func roots() async throws {
     let nginx = try Peers.nginx
     let url = "https://localhost:\(nginx.ports.tls)/json"
@@ -34,7 +34,7 @@ struct TLSPeerTests {
 
   private func answer200(_ answer: RawAnswer) -> Bool { answer.response.status.code == 200 }
 
-  @Test("an authority that is not trusted is refused, and nothing is sent")
+  @Test("An untrusted authority is refused, and nothing is sent")
   func untrusted() async throws {
     let nginx = try Peers.nginx
     let url = "https://localhost:\(nginx.ports.tls)/json?untrusted"
@@ -50,7 +50,7 @@ struct TLSPeerTests {
     #expect(!nginx.accessLog().contains { $0.contains("untrusted") })
   }
 
-  @Test("trust given to one request is not given to the next on the same stack")
+  @Test("Roots of one request are not used for the next on the same stack")
   func trustIsPerRequest() async throws {
     let nginx = try Peers.nginx
     let url = "https://localhost:\(nginx.ports.tls)/json"
@@ -64,7 +64,7 @@ struct TLSPeerTests {
     }
   }
 
-  @Test("roots that cannot be used are told as such: a request's when it is sent, the engine's when it is made")
+  @Test("Unusable roots are reported: a request's when it is sent, the engine's when it is created")
   func unusableRoots() async throws {
     let url = "https://localhost:\(try Peers.nginx.ports.tls)/json"
     for roots in [
@@ -79,7 +79,7 @@ struct TLSPeerTests {
     }
   }
 
-  @Test("a certificate for another name is refused")
+  @Test("A certificate for another name is refused")
   func wrongHost() async throws {
     let nginx = try Peers.nginx
     let options = RequestOptions.connection {
@@ -101,7 +101,7 @@ struct TLSPeerTests {
       answer200(try await stack.send(.get, "https://a.lastro.test:\(nginx.ports.tls)/json", options: options)))
   }
 
-  @Test("certificates out of their time, self-signed, or of a broken chain are refused, each with its code")
+  @Test("Expired, self-signed and incomplete chains are refused, each with its code")
   func judged() async throws {
     let root = try CertificateAuthority()
     let below = try root.intermediate()
@@ -131,7 +131,7 @@ struct TLSPeerTests {
     }
   }
 
-  @Test("TLS 1.2 is the default minimum, and a higher one holds")
+  @Test("TLS 1.2 is the default minimum, and a higher one is enforced")
   func versions() async throws {
     let root = try CertificateAuthority()
     let identity = try root.issue(hosts: ["localhost"])
@@ -159,7 +159,7 @@ struct TLSPeerTests {
     #expect(try await words(nginx.ports.obsoleteTLS, nil, .file(nginx.certificates.authority)) == refused)
   }
 
-  @Test("a client certificate may come from files or from memory; nginx sees its name")
+  @Test("A client certificate may come from files or from memory, and nginx sees its name")
   func clientCertificate() async throws {
     let nginx = try Peers.nginx
     let (certificate, key) = (nginx.certificates.client, nginx.certificates.clientKey)
@@ -178,7 +178,7 @@ struct TLSPeerTests {
     }
   }
 
-  @Test("without a client certificate nginx answers 400; a connection with one does not serve who has none")
+  @Test("Without a client certificate nginx responds 400; a connection with one does not serve requests without")
   func noClientCertificate() async throws {
     let nginx = try Peers.nginx
     let url = "https://localhost:\(nginx.ports.clientCertificate)/echo"
@@ -193,7 +193,7 @@ struct TLSPeerTests {
     #expect(error.statusCode?.code == 400)
   }
 
-  @Test("a client certificate that cannot be used is told as such, and nothing is sent")
+  @Test("An unusable client certificate is reported, and nothing is sent")
   func unusableClientCertificate() async throws {
     let nginx = try Peers.nginx
     let identities: [TLSOptions.Identity] = [

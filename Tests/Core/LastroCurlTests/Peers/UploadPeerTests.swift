@@ -39,7 +39,7 @@ struct UploadPeerTests {
     }
   }
 
-  @Test("bytes arrive as they are", arguments: [1, 1024, size])
+  @Test("Bytes arrive unchanged", arguments: [1, 1024, size])
   func bytes(size: Int) async throws {
     for method in [HTTPRequest.Method.post, .put, .patch] {
       let echo = try await echo(method, .raw(pattern(size), contentType: "application/x-test"))
@@ -53,7 +53,7 @@ struct UploadPeerTests {
     }
   }
 
-  @Test("no body: POST says so, GET says nothing; an empty body is not no body")
+  @Test("Without a body, or with an empty one, POST sends Content-Length: 0; GET without a body sends no length")
   func none() async throws {
     #expect(try await echo(.post, .empty).values("content-length") == ["0"])
     #expect(try await echo(.get, .empty).values("content-length").isEmpty)
@@ -61,12 +61,12 @@ struct UploadPeerTests {
     #expect(try await echo(.post, .raw(Data())).values("content-length") == ["0"])
   }
 
-  @Test("a body without a type is sent without one")
+  @Test("A body without a type is sent without Content-Type")
   func noType() async throws {
     #expect(try await echo(.post, .raw(Data([1]))).values("content-type").isEmpty)
   }
 
-  @Test("a file arrives as it is, with its length")
+  @Test("A file arrives unchanged, with its length")
   func file() async throws {
     let directory = try PeerDirectory()
     let path = try directory.write(pattern(Self.size), to: "body")
@@ -77,7 +77,7 @@ struct UploadPeerTests {
     #expect(empty.values("content-length") == ["0"])
   }
 
-  @Test("an async sequence arrives as it is: chunked without a length, plain with one")
+  @Test("An async sequence arrives unchanged: chunked without a length, plain with one")
   func sequence() async throws {
     let chunked = try await echo(.post, .stream(chunks(Self.size)))
     #expect(chunked.body_sha256 == sha256(pattern(Self.size)))
@@ -91,7 +91,7 @@ struct UploadPeerTests {
     #expect(nothing.body_sha256 == sha256(Data()))
   }
 
-  @Test("a sequence shorter than announced fails the request instead of leaving the server waiting")
+  @Test("A sequence shorter than announced fails the request, so the server does not wait")
   func shortSequence() async throws {
     let url = "http://127.0.0.1:\(try Peers.python.port)/echo"
     let stack = try CurlNetworkStack.direct()
@@ -101,7 +101,7 @@ struct UploadPeerTests {
     #expect(error.words == "request/invalid_body")
   }
 
-  @Test("a sequence that throws fails the request")
+  @Test("A sequence that throws fails the request")
   func throwingSequence() async throws {
     struct Broken: Error {}
     let body = RequestBody.stream(AsyncThrowingStream<Data, any Error> { throw Broken() })
@@ -129,7 +129,7 @@ struct UploadPeerTests {
     }
   }
 
-  @Test("a final answer before the body is out is the answer")
+  @Test("A final response before the body is sent is returned")
   func earlyAnswer() async throws {
     let url = "http://127.0.0.1:\(try Peers.nginx.ports.plain)/early"
     let stack = try CurlNetworkStack.direct()
@@ -137,7 +137,7 @@ struct UploadPeerTests {
     #expect(error.statusCode?.code == 413)
   }
 
-  @Test("a POST reaches the server once")
+  @Test("A POST reaches the server once")
   func once() async throws {
     let url = "http://127.0.0.1:\(try Peers.python.port)/count/once"
     let answer = try await CurlNetworkStack.direct().send(.post, url, body: .raw("x"))

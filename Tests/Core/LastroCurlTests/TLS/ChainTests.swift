@@ -42,7 +42,7 @@ struct ChainTests {
 
   init() throws { authority = try TestAuthority() }
 
-  @Test("HTTP of both versions goes through SOCKS 5, CONNECT and TLS", arguments: ["h2", "http/1.1"])
+  @Test("HTTP/1.1 and HTTP/2 pass through SOCKS 5, CONNECT and TLS", arguments: ["h2", "http/1.1"])
   func chains(version: String) async throws {
     var tls = try authority.tls("far.example")
     tls.applicationProtocols = [version]
@@ -67,7 +67,7 @@ struct ChainTests {
     #expect(await eventually { tunnel.requests.map(\.method) == ["CONNECT"] })
   }
 
-  @Test("a dialer without TLS refuses https, and says what to do")
+  @Test("A dialer without TLS refuses https and names the remedy")
   func noTLS() async throws {
     let dialer = try HTTPConnectDialer(
       proxy: try ProxyServer(host: "proxy.example", port: 3128), over: authority.base)

@@ -44,7 +44,7 @@ struct HTTP2ConnectionTests {
       limit: 8 << 20, edit)
   }
 
-  @Test("a GET, and an upload that comes back")
+  @Test("A GET is answered, and an upload is echoed")
   func echo() async throws {
     let server = try server { LoopbackResponse(body: $0.body) }
     let transport = try transport()
@@ -56,7 +56,7 @@ struct HTTP2ConnectionTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a hundred requests share one connection, also where the server allows fewer at a time", arguments: [100, 3])
+  @Test("A hundred requests share one connection, even if the server allows fewer at a time", arguments: [100, 3])
   func concurrency(streams: Int) async throws {
     var settings = LoopbackHTTP2Settings()
     settings.maximumConcurrentStreams = UInt32(streams)
@@ -74,7 +74,7 @@ struct HTTP2ConnectionTests {
     if streams == 100 { #expect(server.acceptedConnections == 1) }
   }
 
-  @Test("a server that picks http/1.1 is spoken to in that, as is one whose options say so")
+  @Test("HTTP/1.1 is used if the server selects it or the options require it")
   func versions() async throws {
     let server = try server(protocols: ["http/1.1"]) { .text($0.path) }
     let transport = try transport()
@@ -87,7 +87,7 @@ struct HTTP2ConnectionTests {
     #expect(answer.facts.httpVersion == "1.1")
   }
 
-  @Test("HTTP/2 in the clear, by prior knowledge")
+  @Test("HTTP/2 works without TLS, by prior knowledge")
   func priorKnowledge() async throws {
     let server = try LoopbackServer.http2 { .text($0.path) }
     let transport = try transport()
@@ -97,7 +97,7 @@ struct HTTP2ConnectionTests {
     #expect(answer.facts.httpVersion == "2" && answer.body.bytes == Data("/a".utf8))
   }
 
-  @Test("what was surely not processed goes out again, also a POST", arguments: [true, false])
+  @Test("A request that was certainly not processed is sent again, also a POST", arguments: [true, false])
   func unprocessed(isRefused: Bool) async throws {
     let count = EventRecorder<Int>()
     let server = try server(protocols: ["h2", "http/1.1"]) { request in
@@ -114,7 +114,7 @@ struct HTTP2ConnectionTests {
     #expect(count.count == 3)
   }
 
-  @Test("connections that go away keep no request from a new one, however many there are")
+  @Test("Connections that receive GOAWAY delay no request, however many there are")
   func goingAway() async throws {
     let server = try LoopbackServer.http2Script(tls: authority.tls()) { http2 in
       while let request = try http2.readRequest(), let stream = request.stream {
@@ -136,7 +136,7 @@ struct HTTP2ConnectionTests {
     #expect(server.acceptedConnections == open.count + 1)
   }
 
-  @Test("a server that wants HTTP/1.1 gets it, now and later")
+  @Test("A server that requires HTTP/1.1 gets it, now and later")
   func http1Required() async throws {
     let server = try server(protocols: ["h2", "http/1.1"]) { request in
       request.stream != nil
@@ -150,7 +150,7 @@ struct HTTP2ConnectionTests {
     }
   }
 
-  @Test("a stream that is reset fails, and the others go on")
+  @Test("A stream that is reset fails, and the others continue")
   func resets() async throws {
     let server = try server { request in
       request.path == "/reset" ? .fault(.http2(.resetStream(.internalError), at: .beforeHeaders)) : .text("fine")
@@ -166,7 +166,7 @@ struct HTTP2ConnectionTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a connection that ends is not used again, and a GET on it goes out once more")
+  @Test("A connection that ended is not reused, and a GET on it is sent once more")
   func lost() async throws {
     let count = EventRecorder<Int>()
     let server = try server { _ in
@@ -179,7 +179,7 @@ struct HTTP2ConnectionTests {
     #expect(server.acceptedConnections == 2)
   }
 
-  @Test("a reader that takes nothing does not hold up the others")
+  @Test("A reader that reads nothing does not hold up the others")
   func slowReader() async throws {
     let server = try server { request in
       LoopbackResponse(body: [UInt8](repeating: 7, count: request.path == "/slow" ? 4 << 20 : 100_000))
@@ -191,7 +191,7 @@ struct HTTP2ConnectionTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a task that is cancelled, and a body that is dropped, cost a stream and not the connection")
+  @Test("A cancelled task, and a dropped body, reset a stream and keep the connection")
   func cancellation() async throws {
     let server = try server { request in
       switch request.path {
@@ -212,7 +212,7 @@ struct HTTP2ConnectionTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a limit that passes ends its stream alone")
+  @Test("A limit that is exceeded ends its own stream")
   func limits() async throws {
     let server = try server { request in
       request.path == "/stall" ? .fault(.http2(.stall, at: .afterHeaders)) : .text("fine")
@@ -229,7 +229,7 @@ struct HTTP2ConnectionTests {
     #expect(try await transport.execute(to(server)).body.bytes == Data("fine".utf8))
   }
 
-  @Test("a refusal while the body is sent is the answer")
+  @Test("An error response while the body is sent is returned")
   func earlyRefusal() async throws {
     let server = try LoopbackServer.http2(tls: try authority.tls()) { request in
       LoopbackResponse(status: 413, body: Array("no".utf8))
@@ -240,7 +240,7 @@ struct HTTP2ConnectionTests {
     #expect(answer.head.status.code == 413 && answer.body.bytes == Data("no".utf8))
   }
 
-  @Test("pins hold, and rules that change make another connection")
+  @Test("Pins are enforced, and changed rules open another connection")
   func pins() async throws {
     let server = try server { .text($0.path) }
     let judge = ScriptedJudge(accepts: { $0.host.text != "127.0.0.1" })

@@ -68,7 +68,7 @@ struct HTTP2LimitTests {
     return task
   }
 
-  @Test("the idle limit of a request ends it once, and not twice, after its last byte was handed out")
+  @Test("The idle limit of a request ends it exactly once after its last byte was handed out")
   func idleOnce() async throws {
     let server = try server()
     let transport = try transport()

@@ -16,7 +16,7 @@ struct TLSOverStreamTests {
 
   init() throws { lab = try TestAuthority() }
 
-  @Test("agrees on TLS, and tells what on", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  @Test("The handshake negotiates TLS and reports its parameters", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func facts(version: LoopbackTLS.Version) async throws {
     let names = Lock([String?]())
     var tls = try lab.tls()
@@ -38,7 +38,7 @@ struct TLSOverStreamTests {
     #expect(names.withLock { $0 } == ["localhost"])
   }
 
-  @Test("no protocol is agreed on where the server picks none, and an address is not sent as a name")
+  @Test("No protocol is negotiated if the server selects none, and an address is not sent as SNI")
   func noProtocol() async throws {
     let names = Lock([String?]())
     let server = try LoopbackServer(tls: lab.tls()) { connection in
@@ -53,7 +53,8 @@ struct TLSOverStreamTests {
     #expect(names.withLock { $0 } == [nil, "localhost"])
   }
 
-  @Test("many bytes go both ways at once, in reads of any size", arguments: [1, 7, 1000, Int.max])
+  @Test(
+    "Large amounts of data pass in both directions at once, in reads of any size", arguments: [1, 7, 1000, Int.max])
   func duplex(longestRead: Int) async throws {
     let server = try lab.echo()
     let below = MeddlingDialer(below: lab.base, longestRead: longestRead)
@@ -61,7 +62,7 @@ struct TLSOverStreamTests {
     try await stream.expectEcho(longestRead < 100 ? 20_000 : 5_000_000)
   }
 
-  @Test("a clean end is told from a cut wire")
+  @Test("A clean end is distinguished from a cut connection")
   func endings() async throws {
     let clean = try LoopbackServer(tls: lab.tls()) { connection in
       try connection.write("all")
@@ -81,7 +82,7 @@ struct TLSOverStreamTests {
     #expect(try await transportError { try await broken.write(Data([1])) }.code == .truncatedStream)
   }
 
-  @Test("each direction ends by itself")
+  @Test("Each direction ends independently")
   func halfClose() async throws {
     let server = try LoopbackServer(tls: lab.tls()) { connection in
       let all = connection.readToEnd()
@@ -107,7 +108,7 @@ struct TLSOverStreamTests {
     #expect(try await listener.read() == nil)
   }
 
-  @Test("closing tells the peer, and whoever waits")
+  @Test("Closing notifies the peer and ends pending reads and writes")
   func closing() async throws {
     let ends = Lock([Int]())
     let (ended, end) = AsyncStream.makeStream(of: Void.self)
@@ -135,7 +136,7 @@ struct TLSOverStreamTests {
     await connections.next()
   }
 
-  @Test("a limit or a cancellation loses nothing")
+  @Test("A limit or a cancellation loses no bytes")
   func limits() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer(tls: lab.tls()) { connection in
@@ -155,7 +156,7 @@ struct TLSOverStreamTests {
     #expect(try await transportError { try await stream.read(upTo: 0) }.code == .invalidOption)
   }
 
-  @Test("one reader and one writer at a time")
+  @Test("A second concurrent reader or writer is refused")
   func exclusivity() async throws {
     let server = try LoopbackServer(tls: lab.tls()) { $0.stall() }
     let stream = try await lab.dialer().dial(server.request())
@@ -188,7 +189,7 @@ struct TLSOverStreamTests {
     throw CancellationError()
   }
 
-  @Test("a write to somebody who does not read ends with its limit, and closes the stream")
+  @Test("A write to a peer that does not read ends at its limit and closes the stream")
   func backPressure() async throws {
     let server = try LoopbackServer(tls: lab.tls()) { $0.stall() }
     let stream = try await lab.dialer().dial(server.request())
@@ -200,7 +201,7 @@ struct TLSOverStreamTests {
     #expect(try await transportError { try await stream.read() }.code == .streamClosed)
   }
 
-  @Test("A failed write ends writing alone: bytes that the peer sent before can still be read")
+  @Test("A failed write ends writing only: bytes that the peer sent before can still be read")
   func failedWrite() async throws {
     let server = try LoopbackServer(tls: lab.tls()) { connection in
       _ = try connection.read(exactly: 4)
@@ -221,7 +222,7 @@ struct TLSOverStreamTests {
     #expect(await below.told.contains("close"))
   }
 
-  @Test("a byte that was changed on the way ends the stream", arguments: [3000, 5000, 9000])
+  @Test("A corrupted byte ends the stream", arguments: [3000, 5000, 9000])
   func tampering(position: Int) async throws {
     let server = try LoopbackServer(tls: lab.tls()) { connection in
       try connection.write([UInt8](repeating: 65, count: 100_000))
@@ -249,7 +250,7 @@ struct TLSOverStreamTests {
     #expect(try await transportError { try await stream.write(Data([1])) }.code == .protocolViolation)
   }
 
-  @Test("TLS goes through TLS through TLS")
+  @Test("TLS runs inside TLS inside TLS")
   func nested() async throws {
     let server = try lab.echo()
     let inner = try LoopbackServer.tunnel(tls: lab.tls())

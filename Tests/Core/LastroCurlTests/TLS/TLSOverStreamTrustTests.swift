@@ -27,7 +27,7 @@ struct TLSOverStreamTrustTests {
     return error
   }
 
-  @Test("a stranger's certificate, one for another host, and an expired one are refused")
+  @Test("An untrusted certificate, one for another host, and an expired one are refused")
   func chains() async throws {
     let stranger = try LoopbackServer(tls: LoopbackTLS(CertificateAuthority().issue(hosts: ["localhost"]))) {
       try $0.echo()
@@ -49,7 +49,7 @@ struct TLSOverStreamTrustTests {
     _ = try await lab.dialer().dial(other.request(tls: .init(serverName: "other.test"))).expectEcho()
   }
 
-  @Test("a pin that matches is accepted, another is refused before a byte of the application leaves")
+  @Test("A matching pin is accepted; another is refused before application data is sent")
   func pins() async throws {
     let tls = try lab.tls()
     let server = try LoopbackServer(tls: tls) { try $0.echo() }
@@ -73,7 +73,7 @@ struct TLSOverStreamTrustTests {
     #expect(standing.code == .pinMismatch)
   }
 
-  @Test("a pinned host is not talked to in the clear, a proxy may be")
+  @Test("A pinned host is not contacted in the clear, except as a proxy")
   func plaintext() async throws {
     let server = try LoopbackServer { try $0.echo() }
     let judge = try TestAuthority.evaluator("localhost", pin: TestAuthority.absentPin, allowsOthers: false)
@@ -95,7 +95,7 @@ struct TLSOverStreamTrustTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a judge alone may decide on what is presented")
+  @Test("A judge may decide alone about the presented certificate")
   func presented() async throws {
     let stranger = try CertificateAuthority()
     let identity = try stranger.issue(hosts: ["elsewhere.test"], validity: .days(-1))
@@ -120,7 +120,7 @@ struct TLSOverStreamTrustTests {
       ).code == .trustRefused)
   }
 
-  @Test("a client certificate is presented to servers, by host, and not to proxies")
+  @Test("A client certificate is presented to servers, by host, and not to proxies")
   func identities() async throws {
     let names = Lock([String?]())
     var tls = try lab.tls()
@@ -159,7 +159,7 @@ struct TLSOverStreamTrustTests {
     }
   }
 
-  @Test("versions and ciphers hold")
+  @Test("TLS versions and ciphers are enforced")
   func versions() async throws {
     let old = try lab.echo { $0.maximumVersion = .tls12 }
     let error = try await refusal(old, lab.dialer { $0.minimumVersion = .v1_3 }, old.request())
@@ -188,7 +188,7 @@ struct TLSOverStreamTrustTests {
     }
   }
 
-  @Test("strict checks hold")
+  @Test("Strict checks are enforced")
   func strictness() async throws {
     let server = try lab.echo()
     let lenient = try await lab.dialer().dial(server.request())
@@ -197,7 +197,7 @@ struct TLSOverStreamTrustTests {
     _ = try await lab.dialer { $0.chainChecks = .strict }.dial(server.request())
   }
 
-  @Test("the secrets of a connection are logged where that is asked for")
+  @Test("The secrets of a connection are logged if the configuration asks for it")
   func keyLog() async throws {
     let path = "/tmp/lastro-nest-\(UInt64.random(in: 0 ... .max)).keys"
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -210,7 +210,7 @@ struct TLSOverStreamTrustTests {
   }
 
   @Test(
-    "a handshake that does not come to its end fails",
+    "An unfinished handshake fails",
     arguments: [
       LoopbackTLS.HandshakeFault.resetInHandshake, .closeInHandshake, .plaintextInsteadOfTLS, .stallInHandshake,
     ])
@@ -226,7 +226,7 @@ struct TLSOverStreamTrustTests {
     }
   }
 
-  @Test("cancelling gives a handshake up")
+  @Test("Cancelling ends a handshake")
   func cancellation() async throws {
     let server = try lab.echo { $0.handshakeFault = .stallInHandshake }
     let dialer = lab.dialer()

@@ -13,7 +13,7 @@ import Testing
 @testable import LastroCurl
 
 /// Files of client certificates that block or cannot be read.
-@Suite("Trust: client certificates that do not come", .timeLimit(.minutes(5)))
+@Suite("Trust: client certificates that are not available", .timeLimit(.minutes(5)))
 struct BlockingIdentityTests {
   private let lab: TestAuthority
   private let directory: PeerDirectory
@@ -65,7 +65,7 @@ struct BlockingIdentityTests {
     return write(descriptor, text, text.utf8.count) == text.utf8.count
   }
 
-  @Test("A certificate that does not come holds up its own request alone, which ends by its own limit")
+  @Test("A certificate that does not become available delays only its own request, which ends at its own limit")
   func silentPipe() async throws {
     let plain = try LoopbackServer.http { _ in .text("answer") }
     let secure = try server()
@@ -100,7 +100,7 @@ struct BlockingIdentityTests {
     }
   }
 
-  @Test("Certificates that do not come keep no other connection from its roots")
+  @Test("Unavailable certificates keep no other connection from its roots")
   func otherRoots() async throws {
     let pipes = try occupyReaders()
     let server = try LoopbackServer.http(tls: LoopbackTLS(lab.identity("localhost"))) { _ in .text("answer") }
@@ -110,7 +110,7 @@ struct BlockingIdentityTests {
     for pipe in pipes { #expect(await feed("", to: pipe)) }
   }
 
-  @Test("A request that ends while files are looked at again holds up no other")
+  @Test("A request that ends while files are checked again holds up no other")
   func slowLook() async throws {
     let secure = try server()
     let stack = try stack()
@@ -130,7 +130,7 @@ struct BlockingIdentityTests {
     #expect(try await stack.send(.get, secure.baseURL, options: patient).text == "client")
   }
 
-  @Test("A certificate and key that come through a pipe serve every connection")
+  @Test("A certificate and key from a pipe serve every connection")
   func pipe() async throws {
     let secure = try server()
     let stack = try stack()
@@ -143,7 +143,7 @@ struct BlockingIdentityTests {
     #expect(try await stack.send(.get, secure.baseURL, options: options).text == "client")
   }
 
-  @Test("What is no file of reasonable size is refused, and holds nothing up")
+  @Test("A path that is not a file of reasonable size is refused and holds nothing up")
   func unfitFiles() async throws {
     let secure = try server()
     let stack = try stack()

@@ -9,13 +9,13 @@ import TestSupport
 import Testing
 
 /// Every bypass over every path to a server; ``BypassTests`` tries them over HTTP alone. The server's record decides.
-@Suite("Trust: path × bypass", .timeLimit(.minutes(5)))
+@Suite("Trust: routes and bypasses", .timeLimit(.minutes(5)))
 struct BypassTableTests {
   private let lab: TestAuthority
 
   init() throws { lab = try TestAuthority() }
 
-  @Test("each cell of the table is tried, or has a reason", arguments: TrustPath.allCases)
+  @Test("Each cell of the table is tested or has a reason", arguments: TrustPath.allCases)
   func cells(_ path: TrustPath) async throws {
     for bypass in Bypass.allCases {
       if let reason = bypass.isImpossible(over: path) {

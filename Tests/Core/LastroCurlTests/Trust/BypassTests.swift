@@ -24,7 +24,7 @@ struct BypassTests {
   }
 
   @Test(
-    "a man in the middle with a valid chain of another key gets nothing",
+    "A man in the middle with a valid chain of another key is sent nothing",
     arguments: [LoopbackTLS.Version.tls12, .tls13])
   func manInTheMiddle(_ version: LoopbackTLS.Version) async throws {
     let server = try LoopbackServer.http(tls: tls([], version)) { _ in .text("stolen") }
@@ -41,7 +41,7 @@ struct BypassTests {
     #expect(found.trust.chain.count == 2 && found.policy?.pins.count == 2)
   }
 
-  @Test("a pooled connection that an unpinned request opened does not serve a pinned one")
+  @Test("A pooled connection that an unpinned request opened does not serve a pinned one")
   func pooledConnection() async throws {
     let tls = try tls()
     let server = try LoopbackServer.http(tls: tls) { _ in .text("answer") }
@@ -62,7 +62,7 @@ struct BypassTests {
     #expect(server.requests.count == 2)
   }
 
-  @Test("a request's own options do not lose the stack's judge")
+  @Test("A request's own options keep the stack's judge")
   func optionsOfARequest() async throws {
     let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
     let stack = try lab.stack(TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.absentPin)))
@@ -78,7 +78,9 @@ struct BypassTests {
     #expect(server.receivedBytes == 0)
   }
 
-  @Test("a policy swapped between two requests holds for the second, on the same connection", arguments: [false, true])
+  @Test(
+    "A policy that is replaced between two requests applies to the second, on the same connection",
+    arguments: [false, true])
   func swappedPolicy(isHTTP2: Bool) async throws {
     let tls = try tls(isHTTP2 ? ["h2"] : [])
     let respond: @Sendable (LoopbackRequest) throws -> LoopbackResponse = { _ in .text("answer") }
@@ -106,7 +108,7 @@ struct BypassTests {
   }
 
   @Test(
-    "a swap lets a request in flight finish, and no other onto its connection")
+    "Replacing a policy lets a running request finish and admits no other to its connection")
   func swapInFlight() async throws {
     let gate = try LoopbackGate()
     let tls = try tls(["h2"])
@@ -129,7 +131,7 @@ struct BypassTests {
     #expect(await eventually { server.openConnections == 0 })
   }
 
-  @Test("a swap after the handshake and before the request is noticed")
+  @Test("A policy that is replaced between handshake and request is enforced")
   func swapBeforeSending() async throws {
     let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
     // The judge accepts in the handshake, and its rules change before the request is sent.
@@ -144,7 +146,7 @@ struct BypassTests {
     #expect(server.receivedBytes == 0)
   }
 
-  @Test("rules that change without end fail the request, instead of going on for ever")
+  @Test("Rules that change continuously fail the request")
   func unsteadyRules() async throws {
     let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
     let judge = ScriptedJudge { _, judge in
@@ -157,7 +159,7 @@ struct BypassTests {
   }
 
   @Test(
-    "streams beyond what a connection takes wait for one that is secured", arguments: [false, true])
+    "Streams beyond a connection's limit wait for one that is verified", arguments: [false, true])
   func unfinishedConnection(isJudged: Bool) async throws {
     let tls = try tls(["h2"])
     var settings = LoopbackHTTP2Settings()
@@ -177,7 +179,7 @@ struct BypassTests {
     }
   }
 
-  @Test("a graceful shutdown waits for requests whose rules changed while they waited")
+  @Test("A graceful shutdown waits for requests whose rules changed while they waited")
   func shutdownAfterSwap() async throws {
     let gate = try LoopbackGate()
     let tls = try tls()
@@ -207,7 +209,7 @@ struct BypassTests {
     await ended
   }
 
-  @Test("a session ticket from before the policy is of no use", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  @Test("A session ticket from before the policy is not resumed", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func ticketFromBefore(_ version: LoopbackTLS.Version) async throws {
     let server = try LoopbackServer.http(tls: tls([], version)) { _ in
       LoopbackResponse.text("answer").adding("Connection", "close")
@@ -221,7 +223,7 @@ struct BypassTests {
     #expect(server.requests.count == 2 && server.resumedHandshakes == 0)
   }
 
-  @Test("sessions are resumed without a judge, and never with one", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  @Test("Sessions are resumed without a judge, and never with one", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func resumption(_ version: LoopbackTLS.Version) async throws {
     let tls = try tls([], version)
     let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
@@ -236,7 +238,7 @@ struct BypassTests {
     }
   }
 
-  @Test("a server's certificate swapped at night: old connections go on, new ones are judged anew")
+  @Test("After a server replaces its certificate, old connections continue and new ones are judged again")
   func swappedCertificate() async throws {
     let tls = try tls()
     let server = try LoopbackServer.http(tls: tls) { request in
@@ -256,7 +258,7 @@ struct BypassTests {
     #expect(server.requests.count == 3)
   }
 
-  @Test("a silent resend after a dead pooled connection is judged too")
+  @Test("A silent resend after a dead pooled connection is judged too")
   func resend() async throws {
     let tls = try tls()
     let counter = Lock(0)
@@ -276,7 +278,7 @@ struct BypassTests {
     #expect(server.requests.count == 2)
   }
 
-  @Test("a redirect to a pinned host is judged, and nothing goes there")
+  @Test("A redirect to a pinned host is judged, and nothing is sent there")
   func redirect() async throws {
     let target = try LoopbackServer.http(tls: LoopbackTLS(lab.identity("pinned.test"))) { _ in .text("stolen") }
     let location = target.url("pinned.test", "/next")
@@ -291,7 +293,7 @@ struct BypassTests {
     #expect(server.requests.count == 1 && target.receivedBytes == 0)
   }
 
-  @Test("a thousand requests at once, under mixed policies", arguments: [false, true])
+  @Test("A thousand concurrent requests under mixed policies are each judged correctly", arguments: [false, true])
   func thousandRequests(isHTTP2: Bool) async throws {
     let names = (0..<8).map { "host\($0).test" }
     let tls = try tls(isHTTP2 ? ["h2"] : [])

@@ -114,7 +114,7 @@ struct HandshakeTrustTests {
   }
 
   @Test(
-    "An expired policy accepts or refuses a server, as it says", .parity("TE24", "TE28"),
+    "An expired policy accepts or refuses a server, as configured", .parity("TE24", "TE28"),
     arguments: [domain, "sub.\(domain)"])
   func expiredPolicy(_ host: String) async throws {
     let server = try server(leaf())
@@ -127,7 +127,7 @@ struct HandshakeTrustTests {
       try await words(server, host, evaluator(policy(pins, expiration: .fallBack(after: past)))) == "policy_expired")
   }
 
-  @Test("A host without a policy is allowed or refused by choice", .parity("TE25", "TE29"))
+  @Test("A host without a policy is allowed or refused, as configured", .parity("TE25", "TE29"))
   func withoutPolicy() async throws {
     let server = try server(below.issue(hosts: ["localhost"]))
     let policy = try policy([root.identity.pin])
@@ -135,7 +135,7 @@ struct HandshakeTrustTests {
     #expect(try await words(server, "localhost", evaluator(policy, allowsOthers: true)) == "validated")
   }
 
-  @Test("report-only lets pass, and tells what it would have refused")
+  @Test("report-only accepts the connection and reports what would have been refused")
   func reportOnly() async throws {
     let server = try server(leaf())
     let other = try CertificateMint.selfSigned(hosts: [Self.domain])
@@ -153,7 +153,7 @@ struct HandshakeTrustTests {
     #expect(counts.wouldHaveBlocked == 2 && counts.blocked == 0)
   }
 
-  @Test("keys of every type, at every place of the chain", arguments: CertificateKeyType.allCases)
+  @Test("Pins match keys of every type, at every position of the chain", arguments: CertificateKeyType.allCases)
   func keyTypes(_ type: CertificateKeyType) async throws {
     let root = try CertificateAuthority(keyType: type)
     let below = try root.intermediate(keyType: type)
@@ -172,7 +172,7 @@ struct HandshakeTrustTests {
     }
   }
 
-  @Test("a cross-signed authority: the pins of the chain that was verified count, and no others")
+  @Test("With a cross-signed authority only the pins of the verified chain count")
   func crossSigned() async throws {
     let old = try CertificateAuthority(commonName: "Old root")
     let new = try CertificateAuthority(commonName: "New root")
@@ -192,7 +192,7 @@ struct HandshakeTrustTests {
     }
   }
 
-  @Test("chains that validation refuses are refused by it, whatever is pinned")
+  @Test("Invalid chains are refused by validation, whatever is pinned")
   func faultyChains() async throws {
     let short = try root.intermediate(commonName: "Short", pathLength: 0)
     let constrained = try root.intermediate(

@@ -39,7 +39,7 @@ struct ProxyTrustTests {
     }
   }
 
-  @Test("a server behind a proxy is held to its pins, and gets nothing when it fails")
+  @Test("A server behind a proxy is checked against its pins, and is sent nothing if they fail")
   func serverBehindProxy() async throws {
     let nginx = try Peers.nginx
     let url = "https://localhost:\(nginx.ports.tls)/json"
@@ -59,7 +59,7 @@ struct ProxyTrustTests {
     #expect(!nginx.accessLog().contains { $0.contains("refused-behind") })
   }
 
-  @Test("an HTTPS proxy is pinned where a policy names its host, for http and https alike")
+  @Test("An HTTPS proxy is pinned if a policy names its host, for http and https alike")
   func pinnedProxy() async throws {
     let squid = try Peers.squid, nginx = try Peers.nginx
     let way = "https://localhost:\(squid.tlsPort)"
@@ -77,7 +77,7 @@ struct ProxyTrustTests {
     #expect(!nginx.accessLog().contains { $0.contains("refused-proxy") })
   }
 
-  @Test("proxy and server of one name and one address are each judged by what they show")
+  @Test("Proxy and server with the same name and address are each judged by their own certificates")
   func proxyOfTheSameName() async throws {
     let squid = try Peers.squid, nginx = try Peers.nginx
     let way = "https://localhost:\(squid.tlsPort)"
@@ -93,7 +93,7 @@ struct ProxyTrustTests {
     #expect(!nginx.accessLog().contains { $0.contains("refused-one") })
   }
 
-  @Test("a proxy whose certificate is refused is not tried again, whatever a policy says")
+  @Test("A proxy whose certificate is refused is not tried again, whatever a policy says")
   func untrustedProxyIsNotRetried() async throws {
     var configuration = StackConfiguration.patient
     configuration.interceptors = [
@@ -107,7 +107,7 @@ struct ProxyTrustTests {
     #expect(error.words == "proxy/untrusted_certificate" && error.attempts.count == 1)
   }
 
-  @Test("a proxy without a policy is verified normally, also where other hosts are refused")
+  @Test("A proxy without a policy is verified normally, even if other hosts are refused")
   func proxyWithoutPolicy() async throws {
     let way = "https://127.0.0.1:\(try Peers.squid.tlsPort)"
     let url = "https://localhost:\(try Peers.nginx.ports.tls)/json"

@@ -52,7 +52,7 @@ struct RefusedCertificateTests {
     }
   }
 
-  @Test("its dates are told, where it is past them or before them", arguments: Place.allCases)
+  @Test("The error states the dates of a certificate that is expired or not yet valid", arguments: Place.allCases)
   func dates(place: Place) async throws {
     for (validity, words) in [
       (CertificateValidity.expired, "has expired: it was"), (.notYetValid, "is not valid yet: it is"),
@@ -72,7 +72,7 @@ struct RefusedCertificateTests {
   }
 
   @Test(
-    "its names are told where it is for others: a few, cut, with nothing in them that could act",
+    "The error lists the names of a certificate for other hosts: a few, shortened and escaped",
     arguments: Place.allCases)
   func names(place: Place) async throws {
     let hosts = ["192.0.2.1", "2001:db8::1", "*.example.org", "a b\u{1B}[31m\n", String(repeating: "x", count: 200)]
@@ -86,7 +86,7 @@ struct RefusedCertificateTests {
     #expect(refusal.certificate?.names == hosts + others)
   }
 
-  @Test("a certificate without alternative names is told as one")
+  @Test("A certificate without alternative names is reported as such")
   func nameless() async throws {
     let (refusal, owner) = try await refusal(.fetch, try lab.authority.issue(hosts: [], commonName: "localhost"))
     let text = "the certificate of \(owner) names no host: it has no subject alternative name, and a common name does"
@@ -94,7 +94,7 @@ struct RefusedCertificateTests {
     #expect(refusal.certificate?.names == [])
   }
 
-  @Test("where an issuer's certificate has expired, it is that one which is named")
+  @Test("If an issuer's certificate has expired, the error names that certificate")
   func issuer() async throws {
     let below = try lab.authority.intermediate(validity: .expired)
     let (refusal, owner) = try await refusal(.fetch, try below.issue(hosts: ["localhost"]))
@@ -104,7 +104,7 @@ struct RefusedCertificateTests {
     #expect(refusal.certificate?.facts?.isAuthority == true)
   }
 
-  @Test("an untrusted one is kept too; what a judge refuses is none")
+  @Test("An untrusted certificate is kept in the error; one that a judge refuses is not")
   func others() async throws {
     let stranger = try CertificateAuthority().issue(hosts: ["localhost"])
     let (refusal, _) = try await refusal(.fetch, stranger)

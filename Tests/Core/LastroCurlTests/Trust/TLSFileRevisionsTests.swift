@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Trust: revisions of files", .timeLimit(.minutes(5)))
 struct TLSFileRevisionsTests {
-  @Test("A look that blocks holds up neither its caller for ever nor any other")
+  @Test("A file check that blocks does not hold up its caller forever, nor any other")
   func blockedLook() async {
     let revisions = TLSFileRevisions()
     let gate = DispatchSemaphore(value: 0)
@@ -23,7 +23,7 @@ struct TLSFileRevisionsTests {
     #expect(await eventually { revisions.number(["a"], .max) { FileVersion([]) } != 0 })
   }
 
-  @Test("A number that was forgotten does not come again")
+  @Test("A revision that was discarded is not issued again")
   func forgotten() {
     let revisions = TLSFileRevisions()
     let first = revisions.number(["a"], 0) { FileVersion([]) }

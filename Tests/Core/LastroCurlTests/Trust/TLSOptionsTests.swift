@@ -26,7 +26,7 @@ struct TLSOptionsTests {
     }
   }
 
-  @Test("roots may be a directory, whatever its files are called")
+  @Test("Roots may be a directory, whatever its files are called")
   func directory() async throws {
     let server = try server()
     let directory = try PeerDirectory()
@@ -40,7 +40,7 @@ struct TLSOptionsTests {
     #expect(try await next.send(.get, server.baseURL).text == "answer")
   }
 
-  @Test("what is no file is no file of roots, and holds nothing up")
+  @Test("Roots that are not a regular file are refused and hold nothing up")
   func noFile() async throws {
     let directory = try PeerDirectory()
     let pipe = directory.file("pipe")
@@ -57,7 +57,7 @@ struct TLSOptionsTests {
     }
   }
 
-  @Test("a file of roots that is replaced is noticed, for connections that stand too")
+  @Test("A replaced file of roots takes effect, also for open connections")
   func replacedRoots() async throws {
     let server = try server()
     let directory = try PeerDirectory()
@@ -82,7 +82,7 @@ struct TLSOptionsTests {
   /// Waits until files are checked again; that happens once a second at most.
   private func lookAgain() async throws { try await Task.sleep(for: .milliseconds(1_100)) }
 
-  @Test("client certificates go to the host they are for, from memory and from files")
+  @Test("Client certificates are presented to the host they are for, from memory and from files")
   func hostIdentities() async throws {
     let client = try lab.authority.issue(hosts: [], commonName: "client")
     let server = try server {
@@ -106,7 +106,7 @@ struct TLSOptionsTests {
     #expect(server.requests.count == 2)
   }
 
-  @Test("names of hosts that are none, and names that mean the same, are refused")
+  @Test("Invalid host names, and equivalent names, are refused")
   func badHostIdentities() async throws {
     let identity = TLSOptions.Identity(certificate: .file("/nonexistent"))
     for names in [["": identity], ["a b": identity], ["host.test": identity, "HOST.test.": identity]] {
@@ -116,7 +116,7 @@ struct TLSOptionsTests {
     }
   }
 
-  @Test("ciphers are those asked for; unknown names are refused")
+  @Test("The configured ciphers are offered; unknown names are refused")
   func ciphers() async throws {
     let old = try server { $0.maximumVersion = .tls12 }
     let stack = try lab.stack(nil) { $0.connection.tls.legacyCiphers = ["ECDHE-ECDSA-AES256-GCM-SHA384"] }
@@ -141,7 +141,7 @@ struct TLSOptionsTests {
     }
   }
 
-  @Test("a stapled status is demanded where it is asked for, on every connection")
+  @Test("OCSP stapling is required where configured, on every connection")
   func stapledStatus() async throws {
     // libcurl looks for the issuer among the certificates that the server sends.
     let issuer = try lab.authority.intermediate()
@@ -178,7 +178,7 @@ struct TLSOptionsTests {
     }
   }
 
-  @Test("the key log has a line for each secret where it is asked for, and a path that cannot be written is refused")
+  @Test("The key log has a line for each secret if configured, and a path that cannot be written is refused")
   func keyLog() async throws {
     let server = try server()
     let directory = try PeerDirectory()
@@ -194,7 +194,7 @@ struct TLSOptionsTests {
     #expect(error.words == "tls/invalid_tls_configuration")
   }
 
-  @Test("a name stands in the subject alternative names, or the certificate is for nobody")
+  @Test("A certificate must have the name among its subject alternative names")
   func commonNameAlone() async throws {
     let bare = try lab.authority.issue(hosts: [], commonName: "localhost")
     let server = try server { $0.identity = bare }
@@ -203,7 +203,7 @@ struct TLSOptionsTests {
     #expect(server.receivedBytes == 0)
   }
 
-  @Test("a certificate for another host, or out of its time, is no matter of pins")
+  @Test("Pins do not excuse a certificate for another host or out of its validity period")
   func toldApart() async throws {
     let cases: [(MintedCertificate, String)] = [
       (try lab.identity("elsewhere.test"), "tls/host_mismatch"),
@@ -230,7 +230,7 @@ struct TLSOptionsTests {
     }
   }
 
-  @Test("plain http to a pinned host is refused, on a redirect too; to others it is not")
+  @Test("Plain http to a pinned host is refused, also on a redirect; to other hosts it is allowed")
   func plaintext() async throws {
     let plain = try LoopbackServer.http { _ in .text("answer") }
     let stack = try lab.stack(
@@ -248,7 +248,7 @@ struct TLSOptionsTests {
     #expect(plain.requests.count == 1)
   }
 
-  @Test("an inspection tells the verified chain and sends nothing; what a judge refuses has its chain too")
+  @Test("An inspection reports the verified chain and sends nothing; a chain that a judge refuses is included")
   func inspection() async throws {
     let below = try lab.authority.intermediate()
     let identity = try below.issue(hosts: ["localhost"])

@@ -8,20 +8,20 @@ import Testing
 
 @testable import LastroCurl
 
-@Suite("What pins take for granted of libcurl and OpenSSL is tried before the first of them")
+@Suite("Self-check of libcurl and OpenSSL before pins are used")
 struct TrustSelfCheckTests {
-  @Test("all of it holds with the libraries of this machine")
+  @Test("All checks pass with the libraries of this machine")
   func holds() throws {
     #expect(TrustSelfCheck().firstBroken() == nil)
     try TrustSelfCheck.require()
   }
 
-  @Test("a library that differs in one point is found out, by that point", arguments: TrustAssumption.allCases)
+  @Test("A library that deviates in one point is detected by that point", arguments: TrustAssumption.allCases)
   func broken(_ assumption: TrustAssumption) {
     #expect(TrustSelfCheck(broken: assumption).firstBroken() == assumption)
   }
 
-  @Test("the refusal names the point, and the versions", arguments: TrustAssumption.allCases)
+  @Test("The refusal names the point and the versions", arguments: TrustAssumption.allCases)
   func text(_ assumption: TrustAssumption) {
     let error = TransportError.brokenAssumption(assumption)
     #expect(error.stage == .trust)
@@ -32,7 +32,7 @@ struct TrustSelfCheckTests {
     #expect(error.message.contains(CurlCapabilities.current.tlsBackend))
   }
 
-  @Test("with such a library there are no connections that a judge has to accept, and there are others")
+  @Test("With such a library connections that need a judge are refused, and others are not")
   func partitions() throws {
     let turn = TurnShare(bytes: 1 << 16)
     let judge = ScriptedJudge { _, _ in .accepted(.validated) }
