@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Body channel", .timeLimit(.minutes(5)))
 struct BodyChannelTests {
-  @Test("what comes byte by byte is handed over whole, in order, in few pieces")
+  @Test("Bytes that arrive one at a time are delivered complete, in order and in few pieces")
   func tinyOffers() async throws {
     let channel = BodyChannel(capacity: 1 << 20)
     let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -31,7 +31,7 @@ struct BodyChannelTests {
     #expect(pieces < 40)
   }
 
-  @Test("what was received into its memory is the reader's, without a copy")
+  @Test("Bytes received into the channel's buffer are handed to the reader without a copy")
   func ownMemory() async throws {
     let channel = BodyChannel(capacity: 1 << 20)
     let space = try #require(channel.space())
@@ -46,7 +46,7 @@ struct BodyChannelTests {
     #expect(piece.withUnsafeBytes { $0.baseAddress == UnsafeRawPointer(space.baseAddress) })
   }
 
-  @Test("a little that was received into its memory takes no more memory than it needs")
+  @Test("A few bytes received into a large buffer are copied, so they do not retain the buffer")
   func ownMemoryForLittle() async throws {
     let channel = BodyChannel(capacity: 1 << 20)
     for _ in 0..<1000 {
@@ -63,7 +63,7 @@ struct BodyChannelTests {
     #expect(pieces < 40)
   }
 
-  @Test("what a window bounds is taken without room for it, and what follows waits until half is read")
+  @Test("Data bounded by a flow-control window is accepted beyond the capacity; other data waits until half is read")
   func beyond() async throws {
     let channel = BodyChannel(capacity: 100)
     let bytes = Data(repeating: 7, count: 60)
@@ -83,7 +83,7 @@ struct BodyChannelTests {
     #expect(resumed.read { $0 } == 1)
   }
 
-  @Test("the reader of a large body waits a moment for more of it, where neither little nor much has come")
+  @Test("The reader of a large body waits briefly for more when a medium amount has arrived")
   func gathering() async throws {
     let channel = BodyChannel(capacity: 1 << 20)
     func offer(_ count: Int) { _ = Data(count: count).withUnsafeBytes { channel.offer($0) } }
@@ -108,7 +108,7 @@ struct BodyChannelTests {
   }
 
   @Test(
-    "what came before a server's cut or silence is read, and then why there is no more; after any other end nothing is",
+    "Bytes before a truncation or an idle timeout are delivered before the error; after other failures none are",
     arguments: [
       (FailureStage.response, FailureCode.truncatedBody, true), (.cancelled, .cancelled, false),
       (.timeout, .totalTimeout, false), (.timeout, .idleTimeout, true),

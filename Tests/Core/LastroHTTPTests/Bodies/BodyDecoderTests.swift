@@ -65,7 +65,7 @@ struct BodyDecoderTests {
     try #require(BodyDecoder([.gzip], limits: limits, isStream: true))
   }
 
-  @Test("every split, with a pause before each piece and without")
+  @Test("Decoding is the same for every split, with and without a pause before each piece")
   func splits() throws {
     let bytes = Self.hello + Self.hello + Self.hello
     for cut in 1...bytes.count {
@@ -81,7 +81,7 @@ struct BodyDecoderTests {
     }
   }
 
-  @Test("pieces and pauses at random, with output that waits in the decoder", arguments: 0..<40)
+  @Test("Decoding is the same for random pieces and pauses, with output pending in the decoder", arguments: 0..<40)
   func random(seed: UInt64) throws {
     var random = Numbers(seed: seed)
     func number(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
@@ -95,7 +95,7 @@ struct BodyDecoderTests {
     #expect(error?.code == .truncatedBody)
   }
 
-  @Test("a bomb is told by what came out for what went in")
+  @Test("A decompression bomb is detected by the ratio of output to input")
   func bomb() throws {
     var limits = Self.limits
     limits.floor = 1 << 18

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Where the body of an answer goes")
+@Suite("Routing of response bodies")
 struct BodyRouteTests {
   private func request(_ delivery: TransferRequest.Delivery, errors: Int? = nil) -> TransferRequest {
     let head = HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/")
@@ -35,7 +35,7 @@ struct BodyRouteTests {
   }
 
   @Test(
-    "The body of an error has the least of the limits, and is cut there, whatever the delivery",
+    "An error body is cut at the smallest of the limits, whatever the delivery",
     arguments: [
       (TransferRequest.Delivery.collected(maximumBytes: 9), nil, 9), (.collected(maximumBytes: 9), 4, 4),
       (.streamedOnSuccess(maximumBytes: nil, errorBytes: 9), nil, 9),
@@ -50,7 +50,7 @@ struct BodyRouteTests {
     #expect(route.wasCut && route.cut == .limit(limit))
   }
 
-  @Test("A body of success that is too large fails: at the head where that says so, else where it gets too large")
+  @Test("A success body over its limit fails: at the head if it announces the length, else when the limit is exceeded")
   func excess() throws {
     let request = request(.collected(maximumBytes: 9))
     #expect(throws: TransportError.self) {
@@ -63,7 +63,7 @@ struct BodyRouteTests {
     #expect(error?.code == .bodyTooLarge && !whole.wasCut)
   }
 
-  @Test("Answers to HEAD, 204 and 304 announce no body, whatever their length says")
+  @Test("Responses to HEAD, and 204 and 304, have no body, whatever length they announce")
   func bodiless() throws {
     let length = [ResponseHead.Field(name: "Content-Length", value: "20000")]
     var asked = request(.collected(maximumBytes: 9))
@@ -73,7 +73,7 @@ struct BodyRouteTests {
     #expect(!route.mayHaveBody && !route.announcesBody && route.leavesLittle)
   }
 
-  @Test("What is cut at the head is told where a body was announced")
+  @Test("A body cut at the head is reported if the head announced one")
   func cutAtHead() throws {
     let asked = request(.streamed(maximumBytes: nil))
     var empty = try route(asked, status: 200, fields: [.init(name: "Content-Length", value: "0")])
@@ -84,7 +84,7 @@ struct BodyRouteTests {
     #expect(full.cut == .unread && !full.leavesLittle)
   }
 
-  @Test("What is read for the sake of a connection alone has a bound, also where no length was announced")
+  @Test("Discarding a body to keep its connection is bounded, also without an announced length")
   func drained() throws {
     let chunked = [ResponseHead.Field(name: "Transfer-Encoding", value: "chunked")]
     var route = try route(request(.collected(maximumBytes: 9)), status: 302, fields: chunked)
@@ -98,7 +98,7 @@ struct BodyRouteTests {
     #expect(!endless.leavesLittle, "nothing but the end of the connection ends it")
   }
 
-  @Test("A body that breaks off does not hide the status of an error, and fails a success")
+  @Test("A truncated body does not hide the status of an error, and fails a success")
   func weighing() throws {
     let lost = HeadViolation.endsInHead.transportError
     var refused = try route(request(.collected(maximumBytes: 9)), status: 503)

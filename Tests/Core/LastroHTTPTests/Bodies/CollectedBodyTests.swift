@@ -32,7 +32,9 @@ struct CollectedBodyTests {
 
   private static func address(_ data: Data) -> UInt { data.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } }
 
-  @Test("every size, announced or not", arguments: [0, 1, 65_535, 65_536, 65_537, 1 << 20, 3_000_000])
+  @Test(
+    "Bodies of every size are collected, with and without an announced length",
+    arguments: [0, 1, 65_535, 65_536, 65_537, 1 << 20, 3_000_000])
   func sizes(_ size: Int) throws {
     let store = BodyBlockStore()
     for pieces in [1_000, 16_384, 5_000_000] {
@@ -42,7 +44,7 @@ struct CollectedBodyTests {
     }
   }
 
-  @Test("memory goes round when nobody has the body any more, and not before")
+  @Test("The buffer of a body is reused once nothing refers to the body, and not before")
   func round() throws {
     let store = BodyBlockStore()
     var first: Data? = try Self.body(pattern(100_000), pieces: 10_000, announced: 100_000, store: store)
@@ -66,7 +68,7 @@ struct CollectedBodyTests {
     #expect(second == Data(repeating: 1, count: 100_000))
   }
 
-  @Test("a body that is changed is a value like any other")
+  @Test("Changing a collected body does not change copies of it")
   func mutation() throws {
     let store = BodyBlockStore()
     for _ in 0..<3 {
@@ -92,7 +94,7 @@ struct CollectedBodyTests {
     }
   }
 
-  @Test("no more is kept than the bound, and nothing once it is closed")
+  @Test("The store keeps no more memory than its maximum, and none once it is closed")
   func bounds() throws {
     let store = BodyBlockStore(maximum: 250_000)
     var bodies = try (0..<4).map { _ in
@@ -107,7 +109,7 @@ struct CollectedBodyTests {
     #expect(last == pattern(100_000))
   }
 
-  @Test("a body that is shorter than announced keeps no more than twice its size")
+  @Test("A body shorter than announced keeps no more than twice its size")
   func short() throws {
     let store = BodyBlockStore()
     var body: Data? = try Self.body(pattern(70_000), pieces: 70_000, announced: 1 << 20, store: store)

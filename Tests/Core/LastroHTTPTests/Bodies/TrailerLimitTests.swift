@@ -7,9 +7,9 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Trailers and heads that are too large")
+@Suite("Heads and trailers that are too large")
 struct TrailerLimitTests {
-  @Test("heads and trailers of more than HTTP/2 sends are refused before they are")
+  @Test("Heads and trailers larger than HTTP/2 allows are refused before they are sent")
   func tooLarge() throws {
     let value = String(repeating: "v", count: HTTP2Fields.maximumBytes)
     var request = TransferRequest(head: HTTPRequest(method: .get, scheme: "https", authority: "a", path: "/"))

@@ -22,7 +22,7 @@ struct UploadChannelTests {
     return channel
   }
 
-  @Test("gives large chunks as its source did, and puts small ones together")
+  @Test("Large chunks are passed on as they are, and small ones are combined")
   func chunks() async throws {
     let large = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
     let channel = try await channel([Data("ab".utf8), Data("cd".utf8), large, Data("ef".utf8)])
@@ -61,7 +61,7 @@ struct UploadChannelTests {
     #expect(channel.chunk(from: 1, upTo: 4) == nil)
   }
 
-  @Test("that is stopped has no end, though its source ends when its task is cancelled")
+  @Test("A stopped channel reports no end when its source ends because of the cancellation")
   func stopped() async throws {
     let (source, writer) = AsyncStream.makeStream(of: Data.self)
     let (channel, pump) = try started(source)
@@ -72,7 +72,7 @@ struct UploadChannelTests {
     writer.finish()
   }
 
-  @Test("that is stopped has no end, though its source had ended before, with bytes that nobody took")
+  @Test("A stopped channel reports no end although its source had ended with unread bytes")
   func stoppedAtTheEnd() async throws {
     let (source, writer) = AsyncStream.makeStream(of: Data.self)
     writer.yield(Data("rest".utf8))

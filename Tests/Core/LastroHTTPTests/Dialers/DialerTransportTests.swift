@@ -12,7 +12,7 @@ import Testing
 /// HTTP/1.1 over streams in memory: the bytes that are sent, and the results of responses in every split.
 @Suite("Dialer transport", .timeLimit(.minutes(5)))
 struct DialerTransportTests {
-  @Test("a GET is asked and answered")
+  @Test("A GET is sent and answered")
   func get() async throws {
     let heads = EventRecorder<String>()
     let server = MemoryServer { far, _ in
@@ -31,7 +31,7 @@ struct DialerTransportTests {
     #expect(server.dials.events.map(\.host) == ["h.example"] && server.dials.events.map(\.port) == [80])
   }
 
-  @Test("cookies go out in one field, an empty POST says so, and a close is asked for")
+  @Test("Cookies are sent in one field, an empty POST has Content-Length: 0, and a requested close is sent")
   func heads() async throws {
     let heads = EventRecorder<String>()
     let server = MemoryServer { far, _ in
@@ -84,7 +84,7 @@ struct DialerTransportTests {
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n01234567890\r\n", 200, "", .bodyTooLarge, false),
   ]
 
-  @Test("every answer, in pieces of every size", arguments: [1, 2, 3, 5, 7, 11, 16, 33, 64, Int.max])
+  @Test("Every response is parsed in pieces of every size", arguments: [1, 2, 3, 5, 7, 11, 16, 33, 64, Int.max])
   func pieces(size: Int) async throws {
     for (bytes, status, body, code, isKept) in Self.answers {
       let server = MemoryServer(answering: bytes, .init(longestRead: size))
@@ -107,7 +107,7 @@ struct DialerTransportTests {
     }
   }
 
-  @Test("every split of an answer into two")
+  @Test("Every response is parsed when split in two at any byte")
   func splits() async throws {
     let bytes = Array(
       "HTTP/1.1 103 E\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nT: v\r\n\r\n".utf8)
@@ -129,7 +129,7 @@ struct DialerTransportTests {
   }
 
   @Test(
-    "an answer that ends with its connection is told by how that ended",
+    "A response delimited by the end of the connection is complete or truncated, depending on that end",
     arguments: [
       ("HTTP/1.1 200 OK\r\n\r\nhel", false, nil), ("HTTP/1.1 200 OK\r\n\r\nhel", true, FailureCode.truncatedBody),
       ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", false, .truncatedBody), ("", false, .connectionLost),
@@ -147,7 +147,7 @@ struct DialerTransportTests {
     #expect(server.dials.count == 1)
   }
 
-  @Test("the body of a refusal that is not whole is cut, and its status stands")
+  @Test("A truncated error body is reported as cut, and the status is kept")
   func cuts() async throws {
     for (body, kept, code) in [
       ("Content-Length: 9\r\n\r\nhel", "hel", FailureCode.truncatedBody),
@@ -164,7 +164,7 @@ struct DialerTransportTests {
     }
   }
 
-  @Test("HEAD has no body, whatever its head says")
+  @Test("A response to HEAD has no body, whatever its head announces")
   func head() async throws {
     let server = MemoryServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n")
     let transport = try server.transport()
@@ -175,7 +175,7 @@ struct DialerTransportTests {
     #expect(server.dials.count == 1)
   }
 
-  @Test("an answer that switches protocols gives the stream, with what came behind it")
+  @Test("A response that switches protocols returns the stream, with the bytes behind the head")
   func upgrade() async throws {
     let server = MemoryServer { far, _ in
       _ = try await far.readHead()
@@ -195,7 +195,7 @@ struct DialerTransportTests {
     #expect(server.dials.count == 2)
   }
 
-  @Test("a coded body is undone, a bomb is not")
+  @Test("A compressed body is decoded; a decompression bomb is refused")
   func codings() async throws {
     let hello: [UInt8] =
       [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1, 5, 0, 0xFA, 0xFF] + Array("hello".utf8)
@@ -216,7 +216,7 @@ struct DialerTransportTests {
     #expect(error?.code == .badContentEncoding)
   }
 
-  @Test("what cannot be sent is refused, and nothing is dialed for a URL that is none")
+  @Test("A request that cannot be sent is refused, and an invalid URL is not dialed")
   func refusals() async throws {
     let server = MemoryServer(answering: "HTTP/1.1 204 No\r\n\r\n")
     let transport = try server.transport()

@@ -47,9 +47,9 @@ private final class LateWriter: ByteStream {
   func close() { base.close() }
 }
 
-@Suite("A stream that is handed over", .timeLimit(.minutes(5)))
+@Suite("Streams handed over after an upgrade", .timeLimit(.minutes(5)))
 struct HandOverTests {
-  @Test("is free: the write of the request has returned, though its answer came before")
+  @Test("The stream has no pending write when it is handed over, even if the response came before the write returned")
   func lateWrite() async throws {
     let (near, far) = MemoryStream.pair()
     let (gate, open) = AsyncStream.makeStream(of: Void.self)

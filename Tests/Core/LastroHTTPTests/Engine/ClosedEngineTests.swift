@@ -39,9 +39,9 @@ private final class HoldingConnector: Connector, RouteState, @unchecked Sendable
   func letGo() { proceed?() }
 }
 
-@Suite("Engines that are closed", .timeLimit(.minutes(5)))
+@Suite("Closed engines", .timeLimit(.minutes(5)))
 struct ClosedEngineTests {
-  @Test("a check that ends after its engine begins nothing")
+  @Test("A trust check that ends after its engine was closed starts nothing")
   func lateCheck() async throws {
     let loop = try EventLoop()
     let connector = HoldingConnector()

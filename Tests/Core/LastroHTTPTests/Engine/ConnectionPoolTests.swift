@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Dialer transport, pool", .timeLimit(.minutes(5)))
 struct ConnectionPoolTests {
-  @Test("a hundred requests share four connections, first come, first served")
+  @Test("A hundred requests share four connections in the order in which they were queued")
   func concurrency() async throws {
     let paths = EventRecorder<String>()
     let server = MemoryServer { far, _ in
@@ -31,7 +31,7 @@ struct ConnectionPoolTests {
     #expect(server.dials.count <= 4)
   }
 
-  @Test("requests to other origins, or with other options, share no connection")
+  @Test("Requests to other origins, or with other options, share no connection")
   func keys() async throws {
     let server = MemoryServer(answering: "HTTP/1.1 204 No\r\n\r\n")
     let transport = try server.transport()
@@ -47,7 +47,7 @@ struct ConnectionPoolTests {
     #expect(server.dials.events.map(\.host) == ["a", "a", "b", "a"])
   }
 
-  @Test("an idle connection ends with its time, with its number, and with any byte")
+  @Test("An idle connection is closed at its idle limit, when too many are idle, and when bytes arrive")
   func idle() async throws {
     let clock = ManualClock()
     let closed = EventRecorder<Int>()
@@ -82,7 +82,9 @@ struct ConnectionPoolTests {
     #expect(server.dials.count == 5)
   }
 
-  @Test("with no idle connections a freed one is closed, even where others wait for one", arguments: [1, 3])
+  @Test(
+    "With no idle connections allowed a released one is closed, even if requests with other options wait",
+    arguments: [1, 3])
   func noIdle(connectionsPerHost: Int) async throws {
     let closed = EventRecorder<Int>()
     let server = MemoryServer { far, number in
@@ -112,7 +114,7 @@ struct ConnectionPoolTests {
   }
 
   @Test(
-    "a connection that the server is about to close takes no request",
+    "A connection whose server is about to close it takes no request",
     arguments: [("timeout=0", 3), ("max=5, Timeout=0", 3), ("timeout=600", 1), ("timeout=x", 1)])
   func keepAlive(field: String, dials: Int) async throws {
     let server = MemoryServer(answering: "HTTP/1.1 204 No\r\nKeep-Alive: \(field)\r\n\r\n")
@@ -121,7 +123,7 @@ struct ConnectionPoolTests {
     #expect(server.dials.count == dials)
   }
 
-  @Test("no connection takes a request after its lifetime")
+  @Test("A connection takes no request after its lifetime")
   func lifetime() async throws {
     let clock = ManualClock()
     let server = MemoryServer(answering: "HTTP/1.1 204 No\r\n\r\n")
@@ -136,7 +138,7 @@ struct ConnectionPoolTests {
     #expect(server.dials.count == 2)
   }
 
-  @Test("a dial that fails ends the requests that waited for it, which share it where HTTP/2 may come of it")
+  @Test("A failed dial fails the requests waiting for it, which share it if it may become HTTP/2")
   func failingDials() async throws {
     struct Refusing: Dialer {
       let dials = EventRecorder<Int>()
@@ -177,7 +179,8 @@ struct ConnectionPoolTests {
     }
   }
 
-  @Test("a dial that no request wants any more is given up, and the next request dials anew", arguments: [false, true])
+  @Test(
+    "A dial that no request needs any more is cancelled, and the next request dials again", arguments: [false, true])
   func givenUpDial(standsAtLast: Bool) async throws {
     let ended = EventRecorder<Int>()
     let server = MemoryServer { far, number in
@@ -201,7 +204,7 @@ struct ConnectionPoolTests {
     await transport.shutDown()
   }
 
-  @Test("a dial whose request found another connection ends with the transport", arguments: [false, true])
+  @Test("A dial whose request found another connection ends with the transport", arguments: [false, true])
   func leftDial(shutsDown: Bool) async throws {
     let arrived = EventRecorder<Int>()
     let gate = EventRecorder<Int>()
@@ -227,7 +230,7 @@ struct ConnectionPoolTests {
     _ = try await dialer.cancelled.waitForEvents(count: 1)
   }
 
-  @Test("of a dead connection a GET goes out again, and a POST does not", arguments: [true, false])
+  @Test("After a connection dies, a GET is sent again and a POST is not", arguments: [true, false])
   func resending(isGET: Bool) async throws {
     let posts = EventRecorder<String>()
     let server = MemoryServer { far, number in
@@ -253,7 +256,7 @@ struct ConnectionPoolTests {
   }
 
   @Test(
-    "what closed one idle connection has closed the others: a GET goes out again on a fresh one", arguments: [2, 8])
+    "If one idle connection was closed the others are not trusted: a GET is resent on a fresh one", arguments: [2, 8])
   func resendingAfresh(limit: Int) async throws {
     let both = EventRecorder<Int>()
     let heads = EventRecorder<String>()
@@ -274,7 +277,7 @@ struct ConnectionPoolTests {
     #expect(heads.events.count == 1 && server.dials.count == 3)
   }
 
-  @Test("an idle close raced against reuse: no POST twice, no GET lost")
+  @Test("When an idle close races with reuse, no POST is sent twice and no GET is lost")
   func races() async throws {
     let served = EventRecorder<String>()
     let server = MemoryServer { far, _ in
@@ -299,7 +302,7 @@ struct ConnectionPoolTests {
     #expect((0..<300).allSatisfy { asked.contains("/\($0 * 2)") })
   }
 
-  @Test("the reader of a body is not overrun, and a body that is dropped frees its connection")
+  @Test("A slow reader of a body is not flooded, and dropping a body releases its connection")
   func backPressure() async throws {
     let written = EventRecorder<Int>()
     let server = MemoryServer(.init(capacity: 1 << 16)) { far, _ in
@@ -328,7 +331,7 @@ struct ConnectionPoolTests {
     #expect(server.dials.count == 2)
   }
 
-  @Test("a redirect whose body is not wanted leaves its connection")
+  @Test("A redirect whose body is not wanted keeps its connection")
   func redirects() async throws {
     let server = MemoryServer(answering: "HTTP/1.1 302 No\r\nLocation: /b\r\nContent-Length: 3\r\n\r\nabc")
     let transport = try server.transport()
@@ -339,7 +342,7 @@ struct ConnectionPoolTests {
     #expect(server.dials.count <= 2)
   }
 
-  @Test("rules of trust that change end the pooled connections, and are asked before each request")
+  @Test("Changed trust rules close pooled connections, and rules are checked before each request")
   func trust() async throws {
     struct Ruled: Dialer {
       let below: PinnedHostsDialer
@@ -367,7 +370,9 @@ struct ConnectionPoolTests {
     #expect(error?.code == .plaintextRefused && error?.requestSent == false)
   }
 
-  @Test("what is shut down takes no more, and waits for what runs, unless that is cancelled", arguments: [true, false])
+  @Test(
+    "After shutdown the transport accepts no requests, and waits for running ones unless it cancels them",
+    arguments: [true, false])
   func shutDown(cancels: Bool) async throws {
     let gate = EventRecorder<Int>()
     let server = MemoryServer { far, _ in
@@ -397,7 +402,7 @@ struct ConnectionPoolTests {
     #expect(error?.code == .shutDown)
   }
 
-  @Test("a queue that is full refuses")
+  @Test("A full queue refuses requests")
   func queue() async throws {
     let gate = EventRecorder<Int>()
     let server = MemoryServer { far, _ in

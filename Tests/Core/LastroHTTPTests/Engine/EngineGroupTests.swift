@@ -4,10 +4,10 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Limits of several loops")
+@Suite("Limits shared by several loops")
 struct EngineGroupTests {
   @Test(
-    "limits per host are divided between home and second choice, and never exceeded by both",
+    "Limits per host are divided between home and second choice, and never exceeded by both",
     arguments: [(128, 32), (16, 4), (7, 1), (4, 1)])
   func limits(limit: Int, second: Int) throws {
     var settings = EngineSettings()
@@ -21,7 +21,7 @@ struct EngineGroupTests {
     #expect(shared.second.queuedRequests == settings.queuedRequests)
   }
 
-  @Test("a limit per host that cannot be divided leaves all to the home")
+  @Test("A limit per host that cannot be divided applies to the home alone")
   func indivisible() {
     for limit in [\EngineSettings.connectionsPerHost, \.http2StreamsPerHost, \.dialsPerHost] {
       var settings = EngineSettings()

@@ -13,7 +13,7 @@ struct HomeLoopsTests {
 
   private static let keys = (0..<10_000).map { key("https", "host\($0).example") }
 
-  @Test("a key and its loops are the same in every process")
+  @Test("A key and its loops are the same in every process")
   func stability() {
     let expected: [(String, String, UInt64, [(Int, Int)])] = [
       ("https", "api.example.com", 0xB5BF_CB4B_06EE_C837, [(0, 1), (0, 2), (52, 36)]),
@@ -29,7 +29,7 @@ struct HomeLoopsTests {
     }
   }
 
-  @Test("homes and second choices are spread evenly", arguments: [2, 3, 4, 8])
+  @Test("Homes and second choices are distributed evenly", arguments: [2, 3, 4, 8])
   func spread(count: Int) {
     var homes = Array(repeating: 0, count: count), seconds = homes
     for key in Self.keys {
@@ -43,7 +43,7 @@ struct HomeLoopsTests {
     }
   }
 
-  @Test("with one loop less only that loop's keys move, and to their second choice", arguments: 2...16)
+  @Test("With one loop fewer only that loop's keys move, and they move to their second choice", arguments: 2...16)
   func removal(count: Int) {
     for key in Self.keys.prefix(2_000) {
       let before = HomeLoops(of: key, among: count), after = HomeLoops(of: key, among: count - 1)
@@ -51,7 +51,7 @@ struct HomeLoopsTests {
     }
   }
 
-  @Test("a single loop is home and second choice")
+  @Test("A single loop is home and second choice")
   func single() {
     for key in Self.keys.prefix(100) {
       let loops = HomeLoops(of: key, among: 1)
@@ -60,7 +60,7 @@ struct HomeLoopsTests {
   }
 
   @Test(
-    "all spellings of an origin have one key",
+    "All spellings of an origin have the same key",
     arguments: [
       ("http", ["a.example", "A.Example", "a.example:80", "a.example:", "a.example."]),
       ("https", ["a.example:443", "a.example"]),
@@ -71,7 +71,7 @@ struct HomeLoopsTests {
     #expect(Set(authorities.map { Self.key(scheme, $0) }).count == 1)
   }
 
-  @Test("origins that differ in scheme, host or port have other keys, and so has a proxy")
+  @Test("Origins that differ in scheme, host or port have different keys, and so does a proxy")
   func differences() {
     var keys = [Self.key("http", "a:8443"), Self.key("https", "a:8443"), Self.key("https", "b:8443")]
     keys += [Self.key("https", "a:8444"), HomeLoops.key(ofProxy: "http://a:8443"), Self.key("http", "")]

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Engines on one event loop", .serialized, .timeLimit(.minutes(5)))
 struct SharedLoopTests {
-  @Test("a thousand transports run on one thread")
+  @Test("A thousand transports run on one thread")
   func threads() async throws {
     let first = try EventLoop.shared()
     let loops = try await withThrowingTaskGroup(of: ObjectIdentifier.self) { group in
@@ -25,7 +25,7 @@ struct SharedLoopTests {
     #expect(loops == [ObjectIdentifier(first)])
   }
 
-  @Test("a clock of a test has a loop of its own, which ends with its transport")
+  @Test("A transport with a test clock has its own loop, which ends with the transport")
   func ownLoop() async throws {
     weak var loop: EventLoop?
     do {

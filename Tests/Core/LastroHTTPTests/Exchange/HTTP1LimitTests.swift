@@ -21,7 +21,7 @@ private struct HangingDialer: Dialer {
   }
 }
 
-@Suite("Dialer transport, limits in time", .timeLimit(.minutes(5)))
+@Suite("Dialer transport: time limits", .timeLimit(.minutes(5)))
 struct HTTP1LimitTests {
   private static let limits: [(sent: String, code: FailureCode, wait: Duration, hasHead: Bool)] = [
     ("", .idleTimeout, .seconds(5), false), ("HTTP/1.1 200 OK\r\n", .idleTimeout, .seconds(5), false),
@@ -30,7 +30,7 @@ struct HTTP1LimitTests {
     ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", .attemptTimeout, .seconds(3), true),
   ]
 
-  @Test("idleness and the deadline end an exchange wherever it stands", arguments: limits)
+  @Test("The idle limit and the deadline end an exchange at every stage", arguments: limits)
   func silence(sent: String, code: FailureCode, wait: Duration, hasHead: Bool) async throws {
     let clock = ManualClock()
     let served = EventRecorder<Int>()
@@ -57,7 +57,7 @@ struct HTTP1LimitTests {
     #expect(hasHead || error?.head == nil)
   }
 
-  @Test("the connect limit ends the wait for a dial, and a deadline ends it before")
+  @Test("The connect limit ends the wait for a dial, and an earlier deadline ends it first")
   func connecting() async throws {
     let clock = ManualClock()
     let dialer = HangingDialer()
@@ -79,7 +79,7 @@ struct HTTP1LimitTests {
     await transport.shutDown(cancelling: true)
   }
 
-  @Test("the connect limit of a request runs while it waits for another's dial")
+  @Test("A request's connect limit runs while it waits for another request's dial")
   func sharedDial() async throws {
     let clock = ManualClock()
     let dialer = HangingDialer()
@@ -101,7 +101,7 @@ struct HTTP1LimitTests {
     await #expect(throws: TransportError.self) { try await patient.value }
   }
 
-  @Test("a request that waits for a connection ends with its deadline, and those behind it go on")
+  @Test("A queued request ends at its deadline, and those behind it continue")
   func waiting() async throws {
     let clock = ManualClock()
     let gate = EventRecorder<Int>()
@@ -136,7 +136,7 @@ struct HTTP1LimitTests {
     #expect(server.dials.count == 1)
   }
 
-  @Test("a task that is cancelled ends its exchange at once, at every stage", arguments: [0, 1, 2])
+  @Test("A cancelled task ends its exchange at once, at every stage", arguments: [0, 1, 2])
   func cancellation(stage: Int) async throws {
     let served = EventRecorder<Int>()
     let server = MemoryServer { far, _ in
@@ -162,7 +162,7 @@ struct HTTP1LimitTests {
     await dialing.shutDown(cancelling: true)
   }
 
-  @Test("the body of a refusal does not outlast the time that is spent on it")
+  @Test("Reading an error body ends at its time limit")
   func patience() async throws {
     let clock = ManualClock()
     let served = EventRecorder<Int>()

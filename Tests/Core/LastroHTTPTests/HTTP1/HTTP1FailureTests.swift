@@ -6,10 +6,10 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Failures of HTTP/1.1 exchanges, as the pipeline tells them")
+@Suite("Failures of HTTP/1.1 exchanges, as the pipeline reports them")
 struct HTTP1FailureTests {
   @Test(
-    "stage, code, and whether the request was sent",
+    "Each failure has its stage and code, and reports whether the request was sent",
     arguments: [
       (HTTP1Failure.Kind.lostBeforeFirstByte, FailureStage.response, FailureCode.connectionLost),
       (.lostInHead, .response, .connectionLost), (.truncated, .response, .truncatedBody),

@@ -24,7 +24,7 @@ struct HTTP1UploadTests {
     RequestBody(source: .stream(length: nil, isReplayable: false) { { piece } })
   }
 
-  @Test("bodies of every kind arrive whole, in pieces of every size", arguments: [1, 3, 64, Int.max])
+  @Test("Bodies of every kind arrive complete, in pieces of every size", arguments: [1, 3, 64, Int.max])
   func bodies(size: Int) async throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("upload-\(UUID().uuidString)")
     try Data("hello".utf8).write(to: file)
@@ -56,7 +56,7 @@ struct HTTP1UploadTests {
     #expect(server.dials.count == 1)
   }
 
-  @Test("a body that is longer or shorter than announced fails, and its connection is closed")
+  @Test("A body longer or shorter than announced fails, and its connection is closed")
   func lengths() async throws {
     let server = MemoryServer { far, _ in
       _ = try await far.readHead()
@@ -74,7 +74,7 @@ struct HTTP1UploadTests {
     #expect(server.dials.count == 3)
   }
 
-  @Test("a source that fails is the request's failure, as it is")
+  @Test("An error of the source fails the request unchanged")
   func failingSource() async throws {
     let server = MemoryServer { far, _ in _ = try await far.readToEnd() }
     let transport = try server.transport()
@@ -85,7 +85,7 @@ struct HTTP1UploadTests {
     #expect(error?.code == .invalidBody && error?.requestSent == true)
   }
 
-  @Test("a refusal ends an upload that would not end, and the connection is closed")
+  @Test("An error response ends an endless upload, and the connection is closed")
   func earlyRefusal() async throws {
     let server = MemoryServer { far, _ in
       _ = try await far.readHead()
@@ -100,7 +100,7 @@ struct HTTP1UploadTests {
     #expect(server.dials.count == 2)
   }
 
-  @Test("an answer below 400 that comes early is given at its head, and the upload goes on")
+  @Test("An early response below 400 is returned at its head, and the upload continues")
   func earlyAnswer() async throws {
     let server = MemoryServer { far, _ in
       _ = try await far.readHead()
@@ -131,7 +131,7 @@ struct HTTP1UploadTests {
     #expect(answer.body.finalFacts?.bytesReceived == 3)
   }
 
-  @Test("a server that is asked first gets the body when it says so, when it says nothing, and not after a refusal")
+  @Test("With Expect, the body is sent after 100 or a pause, and not after an error response")
   func expect() async throws {
     let clock = ManualClock()
     let heads = EventRecorder<String>()
@@ -164,7 +164,7 @@ struct HTTP1UploadTests {
     #expect(heads.events.map { $0.contains("100-continue") } == [true, true, true, false])
   }
 
-  @Test("what a server said before it stopped reading is read")
+  @Test("A response that was sent before the server stopped reading is returned")
   func brokenWrite() async throws {
     let server = MemoryServer(.init(capacity: 1000)) { far, _ in
       _ = try await far.readHead()

@@ -9,7 +9,7 @@ import Testing
 @testable import LastroHTTP
 
 /// The heads of requests with fields from the shared vocabulary.
-@Suite("Heads of requests for a stream")
+@Suite("Request heads for a stream")
 struct RequestHeadTests {
   private func bytes(_ request: HTTPRequest) throws -> [UInt8] {
     var none = CommonFields(userAgent: nil, sendsAccept: false, decompresses: false)
@@ -20,7 +20,7 @@ struct RequestHeadTests {
 
   private func head(_ request: HTTPRequest) throws -> String { String(decoding: try bytes(request), as: UTF8.self) }
 
-  @Test("Host comes first, once: the request's own, else the authority")
+  @Test("Host is sent first and once: the request's own, else the authority")
   func host() throws {
     var request = HTTPRequest(method: .get, scheme: "http", authority: "h:81", path: "/a?b")
     request.headerFields[.accept] = "c/d"
@@ -29,7 +29,7 @@ struct RequestHeadTests {
     #expect(try head(request) == "GET /a?b HTTP/1.1\r\nHost: front\r\nAccept: c/d\r\n\r\n")
   }
 
-  @Test("values go out as the bytes they are, and cookies in one field")
+  @Test("Field values are sent byte for byte, and cookies in one field")
   func values() throws {
     var request = HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/")
     request.headerFields.append(HTTPField(name: .from, lenientValue: [0x61, 0xE9, 0xFF]))
@@ -38,7 +38,7 @@ struct RequestHeadTests {
     #expect(try bytes(request) == start + [0xE9, 0xFF] + Array("\r\nCookie: a=1; b=2\r\n\r\n".utf8))
   }
 
-  @Test("what must not reach the wire is refused before anything is sent")
+  @Test("Invalid paths, hosts, fields and framing are refused before anything is sent")
   func refusals() throws {
     func code(_ change: (inout HTTPRequest) -> Void) -> FailureCode? {
       var request = HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/")
@@ -61,7 +61,7 @@ struct RequestHeadTests {
   }
 
   @Test(
-    "every violation of a request has one code",
+    "Each violation of a request has one code",
     arguments: [
       (RequestViolation.Kind.method, FailureCode.invalidMethod), (.target, .invalidURL), (.fieldName, .invalidHeader),
       (.fieldValue, .invalidHeader), (.host, .invalidHeader), (.framing, .conflictingFraming),

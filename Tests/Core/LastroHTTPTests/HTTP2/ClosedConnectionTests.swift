@@ -7,9 +7,9 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Dialer transport, HTTP/2: connections that are closed", .timeLimit(.minutes(5)))
+@Suite("Dialer transport: closed HTTP/2 connections", .timeLimit(.minutes(5)))
 struct ClosedConnectionTests {
-  @Test("a server that reads nothing does not keep a closed connection")
+  @Test("A server that reads nothing does not delay the end of a closed connection")
   func blockedWrite() async throws {
     // The first bytes fill the stream, whose far end reads only one.
     let (near, far) = MemoryStream.pair(.init(capacity: 16))

@@ -37,14 +37,14 @@ struct DeliveryWatchTests {
     LinkDelivery(acknowledged: acknowledged, queued: queued, acknowledgedAt: time)
   }
 
-  @Test("a call whose bytes were all acknowledged is asked about once, and its limit runs from the acknowledgement")
+  @Test("A call is checked once after all its bytes were acknowledged, and its limit runs from then on")
   func delivered() {
     let lab = Lab()
     #expect(lab.run([Self.sight(50, queued: 0, at: 1003), nil]) == 1403)
     #expect(lab.looks == [1100])
   }
 
-  @Test("a call beside others is not alive because of what is acknowledged for them")
+  @Test("Acknowledgements for other calls on the connection do not keep a call alive")
   func beside() {
     var lab = Lab()
     lab.isAlone = false
@@ -56,7 +56,7 @@ struct DeliveryWatchTests {
     #expect(lab.looks == [1100, 1200])
   }
 
-  @Test("a call is alive for as long as its bytes are acknowledged, and a limit longer")
+  @Test("A call stays alive while its bytes are acknowledged, and for its limit after that")
   func slow() {
     let lab = Lab()
     var sights: [LinkDelivery?] = []
@@ -67,7 +67,7 @@ struct DeliveryWatchTests {
     #expect(lab.looks.count == 10 && lab.looks.last == lab.looks[8] + 100)
   }
 
-  @Test("a peer that acknowledges nothing more ends the call with its limit, also one that answers probes")
+  @Test("A peer that acknowledges nothing more ends the call at its limit, even if it replies to probes")
   func stuck() {
     for time in [nil, Int64(1000)] {
       let lab = Lab()
@@ -76,13 +76,13 @@ struct DeliveryWatchTests {
     }
   }
 
-  @Test("where the kernel says nothing of the peer, the limit runs from the last activity")
+  @Test("Without delivery information from the kernel the limit runs from the last activity")
   func unknown() {
     let lab = Lab()
     #expect(lab.run([nil, nil]) == 1400)
   }
 
-  @Test("another activity starts the watch over")
+  @Test("Later activity restarts the watch")
   func again() {
     let lab = Lab()
     _ = lab.run([Self.sight(50, queued: 0, at: 1000)])
@@ -91,7 +91,7 @@ struct DeliveryWatchTests {
     #expect(lab.run([Self.sight(80, queued: 0, at: 5001), nil]) == 5401)
   }
 
-  @Test("a socket that is not TCP shows life by what is queued")
+  @Test("On a socket other than TCP a shrinking queue counts as progress")
   func notTCP() {
     let lab = Lab()
     #expect(lab.run([Self.sight(0, queued: 90), Self.sight(0, queued: 60), Self.sight(0, queued: 0), nil]) == 1700)

@@ -58,7 +58,7 @@ private final class CountingStream: ByteStream {
 struct StreamLinkTests {
   private static let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
 
-  @Test("one read and one write are under way at most, and no read asks for more than is free")
+  @Test("At most one read and one write are pending, and no read asks for more than the free space")
   func demand() async throws {
     let streams = Lock([CountingStream]())
     let server = MemoryServer { far, _ in
@@ -84,7 +84,7 @@ struct StreamLinkTests {
     }
   }
 
-  @Test("nothing is read while the reader of a body is slow")
+  @Test("Nothing is read while the reader of a body is slow")
   func slowReader() async throws {
     let piece = [UInt8](repeating: 7, count: 64 << 10)
     let sent = Lock(0)
@@ -107,7 +107,7 @@ struct StreamLinkTests {
     #expect(try await answer.body.collect(upTo: .max).count == 16 << 20)
   }
 
-  @Test("bytes of the new protocol travel with a stream that is handed over, however its head was split")
+  @Test("Bytes of the new protocol are handed over with the stream, wherever the head was split")
   func handOver() async throws {
     let early = "hello"
     let bytes = Array((Self.head + early).utf8)

@@ -32,7 +32,7 @@ private final class RecordingGuest: LoopGuest {
   func tearDown() {}
 }
 
-@Suite("A loop that its caller turns")
+@Suite("A manually turned loop")
 struct ManualLoopTests {
   private let clock = ManualClock(now: .seconds(5))
   private let guest = RecordingGuest()
@@ -41,7 +41,7 @@ struct ManualLoopTests {
     ManualLoop(time: clock.timeSource) { [guest] in $0.add(guest) }
   }
 
-  @Test("It does nothing until it is turned, and is due when its guest is")
+  @Test("A loop does nothing until it is turned, and is due when its guest is")
   func due() {
     let loop = makeLoop()
     #expect(loop.due == .max && guest.turns.isEmpty)
@@ -54,7 +54,7 @@ struct ManualLoopTests {
     #expect(loop.turnOnce() && guest.turns.count == 2)
   }
 
-  @Test("It sets no alarm in the clock that measures its limits")
+  @Test("A loop sets no alarm in the clock that measures its limits")
   func alarms() {
     let loop = makeLoop()
     guest.due = Duration.seconds(7).nanoseconds
@@ -74,7 +74,7 @@ struct ManualLoopTests {
     #expect(!loop.loop.post(LoopCall { calls.record(2) }))
   }
 
-  @Test("The thread that turns it is the current one")
+  @Test("The turning thread is the loop's current thread")
   func current() {
     let loop = makeLoop()
     #expect(!loop.loop.isCurrent)
@@ -102,7 +102,7 @@ struct ManualLoopTests {
     #expect(loop.settle() && reactor.openCount == 1)
   }
 
-  @Test("An event of a descriptor that an earlier one of the turn has closed is not reported")
+  @Test("Readiness of a descriptor that was closed earlier in the turn is not reported")
   func closedMeanwhile() {
     let loop = makeLoop(), reactor = loop.reactor
     let descriptors = (0..<2).map { _ in reactor.open(owner: 1) }

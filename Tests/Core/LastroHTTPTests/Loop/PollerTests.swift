@@ -6,7 +6,7 @@ import Testing
 @testable import LastroHTTP
 
 /// Calls of epoll that the poller omits must not lose events: readiness, the end of a descriptor number, and its reuse.
-@Suite("The poller", .timeLimit(.minutes(5)))
+@Suite("Poller", .timeLimit(.minutes(5)))
 struct PollerTests {
   /// Both ends of a connection. They are closed when the object is released.
   private final class Pair {
@@ -36,7 +36,8 @@ struct PollerTests {
     return result
   }
 
-  @Test("a socket that nobody watches is silent, and heard again when it is watched again", arguments: [true, false])
+  @Test(
+    "A socket that is not watched is silent, and reported again once it is watched again", arguments: [true, false])
   func again(isKept: Bool) throws {
     let poller = try #require(Poller()), pair = try Pair()
     if isKept { poller.noteOpened(pair.near) }
@@ -52,7 +53,7 @@ struct PollerTests {
     #expect(ready(poller) == [pair.near])
   }
 
-  @Test("another direction and another owner are told to epoll")
+  @Test("A change of direction or owner is passed to epoll")
   func changes() throws {
     let poller = try #require(Poller()), pair = try Pair()
     poller.noteOpened(pair.near)
@@ -67,7 +68,7 @@ struct PollerTests {
     #expect(owners == [2])
   }
 
-  @Test("a number that was closed and comes again is watched anew", arguments: [true, false], [true, false])
+  @Test("A descriptor number that was closed and reused is registered again", arguments: [true, false], [true, false])
   func reused(isKept: Bool, isTold: Bool) throws {
     let poller = try #require(Poller()), first = try Pair(), second = try Pair()
     let number = first.near
@@ -84,7 +85,7 @@ struct PollerTests {
     #expect(ready(poller) == [number])
   }
 
-  @Test("what takes long leaves the rest for the next turn, and what was closed meanwhile is forgotten")
+  @Test("Work that takes long leaves the rest for the next turn, and descriptors closed meanwhile are dropped")
   func turnsEnd() throws {
     let poller = try #require(Poller()), pairs = try (0..<3).map { _ in try Pair() }
     for pair in pairs {

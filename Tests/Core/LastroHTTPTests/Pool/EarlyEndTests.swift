@@ -13,7 +13,7 @@ import Testing
 /// HTTP/2 connections that end before the requests on them are sent.
 @Suite("Dialer transport, connections that end early", .timeLimit(.minutes(5)))
 struct EarlyEndTests {
-  @Test("one that is at its end when it stands fails its request for that, and such are not dialed for ever")
+  @Test("A connection that ends as soon as it opens fails its request, and such hosts are not dialed indefinitely")
   func atOnce() async throws {
     let dialer = EndedDialer()
     var configuration = DialerTransport.Configuration()

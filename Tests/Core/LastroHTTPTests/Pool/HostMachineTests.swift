@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Decisions of a host", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Decisions for a host", .ownThread, .timeLimit(.minutes(5)))
 struct HostMachineTests {
   private static let limits = HostMachine.Limits(
     connections: 3, dials: 2, streams: 4, streamsPerConnection: 3, keepsIdle: true)
@@ -46,7 +46,7 @@ struct HostMachineTests {
   private static let kept = HostMachine.Fitness(isFresh: false, mayServe: true, mayIdle: true)
   private static let room = HostMachine.Room(free: 2, allowed: 2)
 
-  @Test("the first connection that is free serves the first request that waits")
+  @Test("The first free connection serves the first waiting request")
   func order() {
     var host = Driven()
     #expect(host.arrive(1) == [.dial(1, request: 1), .limitWait(request: 1)])
@@ -57,7 +57,7 @@ struct HostMachineTests {
     #expect(host.arrive(3) == [.becameBusy(10), .start(request: 3, connection: 10, wasIdle: true)])
   }
 
-  @Test("the connection that was used last is taken first")
+  @Test("The connection that was used last is taken first")
   func latest() {
     var host = Driven()
     for request: UInt64 in 1...2 { _ = host.arrive(request) }
@@ -68,7 +68,7 @@ struct HostMachineTests {
     #expect(host.arrive(3) == [.becameBusy(10), .start(request: 3, connection: 10, wasIdle: true)])
   }
 
-  @Test("a dial that no request wants any more is given up, the latest first")
+  @Test("A dial that no request needs any more is cancelled, the latest first")
   func unwanted() {
     var host = Driven()
     for request: UInt64 in 1...2 { _ = host.arrive(request) }
@@ -77,7 +77,7 @@ struct HostMachineTests {
     #expect(host.open(dial: 1, 10) == [.start(request: 2, connection: 10, wasIdle: false)])
   }
 
-  @Test("a request that wants a fresh connection waits beside idle ones, of which the oldest makes room")
+  @Test("A request that needs a fresh connection waits beside idle ones, of which the oldest is closed")
   func fresh() {
     var limits = Self.limits
     limits.connections = 1
@@ -90,7 +90,7 @@ struct HostMachineTests {
         == [.becameBusy(10), .close(10), .dial(2, request: 2), .limitWait(request: 2)])
   }
 
-  @Test("a connection that only reads the rest of a response is given up where another request needs it")
+  @Test("A connection that only discards the rest of a response is closed if another request needs it")
   func draining() {
     var limits = Self.limits
     limits.connections = 1
@@ -102,7 +102,7 @@ struct HostMachineTests {
     #expect(host.tell(.lost(10)) == [.dial(2, request: 2), .limitWait(request: 2)])
   }
 
-  @Test("requests that may share a connection wait for one dial, and share its failure")
+  @Test("Requests that may share a connection wait for one dial and share its failure")
   func shared() {
     var host = Driven(Self.limits, .automatic)
     #expect(host.arrive(1) == [.dial(1, request: 1), .limitWait(request: 1)])
@@ -110,7 +110,7 @@ struct HostMachineTests {
     #expect(host.tell(.failed(dial: 1, isLate: false)) == [.fail(request: 1), .fail(request: 2)])
   }
 
-  @Test("a request that came after a dial began does not share its failure")
+  @Test("A request that came after a dial began does not share its failure")
   func later() {
     var host = Driven(Self.limits, .automatic)
     _ = host.arrive(1)
@@ -120,7 +120,7 @@ struct HostMachineTests {
       host.tell(.failed(dial: 1, isLate: false)) == [.fail(request: 1), .dial(2, request: 2)])
   }
 
-  @Test("a server that allows no request is not dialed again for more")
+  @Test("A server that allows no requests is not dialed again for more")
   func allowsNothing() {
     var host = Driven(Self.limits, .automatic)
     _ = host.arrive(1)
@@ -132,7 +132,7 @@ struct HostMachineTests {
   }
 
   @Test(
-    "a connection that opens when no request waits any more is kept, or closed where none is", arguments: [true, false])
+    "A connection that opens when no request waits is kept, or closed if none may be idle", arguments: [true, false])
   func unwantedConnection(keepsIdle: Bool) {
     var limits = Self.limits
     limits.keepsIdle = keepsIdle
@@ -148,7 +148,7 @@ struct HostMachineTests {
         == [.becameIdle(20)] + (keepsIdle ? [] : closing))
   }
 
-  @Test("a connection that allows no request is closed with the last that waits, where none is kept")
+  @Test("A connection that allows no requests is closed with the last waiting one, if none may be idle")
   func unwantedMute() {
     var limits = Self.limits
     limits.keepsIdle = false
@@ -161,7 +161,7 @@ struct HostMachineTests {
     #expect(host.tell(.left(2)) == [.wantService, .becameBusy(10), .close(10)])
   }
 
-  @Test("a silent server's connection keeps its requests, and another one is dialed for those that follow")
+  @Test("A silent server's connection keeps its requests, and another is dialed for later ones")
   func suspect() {
     var host = Driven(Self.limits, .automatic)
     _ = host.arrive(1)
@@ -194,7 +194,7 @@ struct HostMachineTests {
     ]
   }
 
-  @Test("each event in each state breaks no rule")
+  @Test("Each event in each state keeps the invariants")
   func table() {
     var tried = 0
     for (name, start) in Self.states {
@@ -209,7 +209,7 @@ struct HostMachineTests {
     #expect(tried > 70)
   }
 
-  @Test("no event about a request, dial or connection that is not there changes anything")
+  @Test("Events about unknown requests, dials or connections change nothing")
   func strangers() {
     for (name, world) in Self.states {
       let events: [HostMachine.Event] = [
@@ -234,7 +234,7 @@ struct HostMachineTests {
     HostWorld(.init(connections: 2, dials: 2, streams: 2, streamsPerConnection: 2, keepsIdle: false)),
   ]
 
-  @Test("random histories lose no request and serve none twice", arguments: 0..<worlds.count)
+  @Test("Random histories lose no request and serve none twice", arguments: 0..<worlds.count)
   func histories(number: Int) {
     var steps = 0
     for seed: UInt64 in 0..<2_500 {
@@ -269,7 +269,7 @@ struct HostMachineTests {
     }
   }
 
-  @Test("all histories of three requests and two connections reach allowed states only")
+  @Test("All histories of three requests and two connections reach allowed states only")
   func everyHistory() {
     var reached: Set<HostWorld> = []
     var frontier: Set<HostWorld> = [

@@ -5,9 +5,9 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Versions of HTTP of a host")
+@Suite("HTTP versions of a host")
 struct HostVersionsTests {
-  @Test("a server that requires HTTP/1.1 is asked for HTTP/2 again after five minutes")
+  @Test("A server that requires HTTP/1.1 is asked for HTTP/2 again after five minutes")
   func requirement() {
     var versions = HostVersions(.automatic, isTLS: true)
     let minute: Int64 = 60_000_000_000
@@ -18,7 +18,7 @@ struct HostVersionsTests {
     #expect(versions.offer(now: 6 * minute).names == ["h2", "http/1.1"])
   }
 
-  @Test("in the clear, where HTTP/2 is known beforehand, nothing is required")
+  @Test("HTTP/2 by prior knowledge without TLS stays selected after HTTP_1_1_REQUIRED")
   func clear() {
     var versions = HostVersions(.http2, isTLS: false)
     versions.requireHTTP1(now: 0)

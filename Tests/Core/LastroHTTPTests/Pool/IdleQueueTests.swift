@@ -8,9 +8,9 @@ import Testing
 @testable import LastroHTTP
 
 /// The selection of unused connections, hosts and options that are kept.
-@Suite("What is kept idle", .timeLimit(.minutes(5)))
+@Suite("Queue of idle connections", .timeLimit(.minutes(5)))
 struct IdleQueueTests {
-  @Test("the first is the one that has been idle for longest, whatever was taken and given back", arguments: 0..<20)
+  @Test("The first is the one that has been idle longest, whatever was taken and returned", arguments: 0..<20)
   func order(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var queue = IdleQueue()
@@ -34,7 +34,7 @@ struct IdleQueueTests {
     #expect(queue.stored <= 3 * 100 + 64)
   }
 
-  @Test("Unused entries are forgotten beyond the spare ones, and then once those in use have doubled")
+  @Test("Unused entries are discarded beyond the spare ones, and then once those in use have doubled")
   func cleanup() {
     var rule = CleanupRule(spare: 4)
     #expect(!rule.isDue(count: 4) && rule.isDue(count: 5))

@@ -78,7 +78,7 @@ struct GoAwayPointTests {
     #expect(sums.failures > 0 && sums.resends > 0, "\(sums)")
   }
 
-  @Test("Uploads that every connection excludes fail without having been processed, and report that")
+  @Test("Uploads that every connection excludes fail unprocessed and report that")
   func everyConnection() {
     var plans: [GoAwayRun.Plan] = []
     for point in 1...8 {

@@ -22,7 +22,7 @@ struct RandomHistoryTests {
     return (outcomes, resends)
   }
 
-  @Test("Over HTTP/1.1 each request is answered once, no connection idles beside one that waits, and limits hold")
+  @Test("Over HTTP/1.1 each request is answered once, no connection is idle while a request waits, and limits hold")
   func http1() {
     let (outcomes, resends) = run(1...1_000, isHTTP2: false)
     // Histories that reach few states would prove little.
@@ -52,7 +52,7 @@ struct RandomHistoryTests {
   }
 
   @Test(
-    "In ten minutes in which one request in three is cancelled, none gets another's response, and nothing is left over",
+    "In ten minutes in which one request in three is cancelled, none gets another's response, and nothing leaks",
     arguments: plans)
   func cancellations(_ plan: RandomHistory.Plan) {
     var outcomes: [String: Int] = [:], cancellations = 0, resends = 0

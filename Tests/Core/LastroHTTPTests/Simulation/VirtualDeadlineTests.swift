@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Limits of requests, in virtual time")
+@Suite("Time limits of requests, in virtual time")
 struct VirtualDeadlineTests {
   /// The stage at which a request stays.
   enum Stage: CaseIterable {
@@ -71,7 +71,7 @@ struct VirtualDeadlineTests {
     #expect(engine.network.openCount == 0)
   }
 
-  @Test("Every received byte starts the idle limit again")
+  @Test("Every received byte restarts the idle limit")
   func progressOfResponse() {
     let engine = VirtualEngine()
     engine.network.serveHTTP1 { server, _ in
@@ -85,7 +85,7 @@ struct VirtualDeadlineTests {
     #expect(call.words == "timeout/idle_timeout")
   }
 
-  @Test("An upload that the peer acknowledges slowly is not idle, and is once nothing more is acknowledged")
+  @Test("An upload that the peer acknowledges slowly is not idle, and becomes idle once acknowledgements stop")
   func progressOfUpload() {
     let engine = VirtualEngine()
     engine.network.dialing = { _ in .open { link in link.far.accepts = false } }
@@ -103,7 +103,7 @@ struct VirtualDeadlineTests {
     #expect(call.words == "timeout/idle_timeout")
   }
 
-  @Test("Without a report of delivery, an upload that was written at once is idle after its limit")
+  @Test("Without delivery reports an upload that was written at once is idle after its limit")
   func unknownDelivery() {
     let engine = VirtualEngine()
     engine.network.dialing = { _ in
@@ -162,7 +162,7 @@ struct VirtualDeadlineTests {
     #expect(call.response?.facts.timings.total == .seconds(2))
   }
 
-  @Test("The idle limit does not run while a slow reader holds the response up, and the deadline does")
+  @Test("While a slow reader holds the response up, the idle limit does not run and the deadline does")
   func slowReader() {
     let engine = VirtualEngine { $0.messages.streamBufferBytes = 1_000 }
     engine.network.serveHTTP1 { server, _ in

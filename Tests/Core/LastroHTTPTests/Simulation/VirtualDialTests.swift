@@ -23,7 +23,7 @@ struct VirtualDialTests {
     }
   }
 
-  @Test("A failed dial fails the request that has waited longest, and the others are served by theirs")
+  @Test("A failed dial fails the request that has waited longest, and the others are served by their own dials")
   func failure() {
     let engine = VirtualEngine()
     script(engine.network, [(false, 1), (true, 2), (true, 3)])
@@ -35,7 +35,7 @@ struct VirtualDialTests {
     #expect(engine.network.dials.count == 3)
   }
 
-  @Test("The first connection that opens serves the request that has waited longest, whichever dial it is of")
+  @Test("The first connection that opens serves the request that has waited longest, whichever started its dial")
   func race() {
     let engine = VirtualEngine()
     script(engine.network, [(true, 3), (true, 1), (true, 2)])
@@ -52,7 +52,7 @@ struct VirtualDialTests {
     #expect(calls.map(\.text) == ["/0", "/1", "/2"])
   }
 
-  @Test("A request takes a connection that comes free before its dial ends, and the late connection becomes idle")
+  @Test("A request takes a connection that becomes free before its dial ends, and the late connection becomes idle")
   func freedFirst() {
     let engine = VirtualEngine()
     script(engine.network, [(true, 0), (true, 30)])
@@ -67,7 +67,7 @@ struct VirtualDialTests {
     #expect(engine.network.dials.count == 2)
   }
 
-  @Test("No more dials to a host are under way than allowed")
+  @Test("No more dials to a host run at a time than allowed")
   func dialsPerHost() {
     let engine = VirtualEngine { $0.dialsPerHost = 2 }
     engine.network.echo(after: .seconds(1))
@@ -87,7 +87,7 @@ struct VirtualDialTests {
     #expect(engine.network.links[0].isClosed && engine.network.dials.count == 2)
   }
 
-  @Test("A request for which every link is outdated fails, without a byte sent")
+  @Test("A request for which every link is outdated fails before any byte is sent")
   func neverCurrent() {
     let engine = VirtualEngine()
     engine.network.dialing = { _ in .open { $0.isCurrent = false } }
@@ -108,7 +108,7 @@ struct VirtualDialTests {
     #expect(engine.network.dials.count == 1)
   }
 
-  @Test("A request waits while it is checked whether links are current, and a deadline ends that wait")
+  @Test("A request waits while its links are checked, and a deadline ends that wait")
   func check() {
     let engine = VirtualEngine()
     engine.network.echo()

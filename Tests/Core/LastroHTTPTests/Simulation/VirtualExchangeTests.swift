@@ -46,7 +46,7 @@ struct VirtualExchangeTests {
     #expect(engine.network.openCount == 1 && engine.activeJobs == 0)
   }
 
-  @Test("A response that ends in mid-byte, cleanly or by a reset, fails as truncated", arguments: [true, false])
+  @Test("A response that is cut at any byte, cleanly or by a reset, fails", arguments: [true, false])
   func cut(isReset: Bool) {
     let bytes = Array(Self.response.utf8)
     // The offset behind the interim head and the final one.
@@ -150,7 +150,7 @@ struct VirtualExchangeTests {
     #expect(engine.network.openCount == 0 && engine.activeJobs == 0)
   }
 
-  @Test("An upload arrives whole through an end that accepts a few bytes at a time")
+  @Test("An upload arrives complete when the peer accepts a few bytes at a time")
   func narrow() {
     let engine = VirtualEngine()
     var bodies: [Int] = []
@@ -169,7 +169,7 @@ struct VirtualExchangeTests {
     #expect(call.text == "ok" && bodies == [20_000])
   }
 
-  @Test("Bytes behind a response end its connection and are no part of the next response")
+  @Test("Bytes behind a response close its connection and are not part of the next response")
   func unsolicited() {
     let engine = VirtualEngine { $0.connectionsPerHost = 1 }
     let network = engine.network

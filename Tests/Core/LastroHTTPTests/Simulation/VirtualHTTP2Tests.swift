@@ -14,7 +14,7 @@ struct VirtualHTTP2Tests {
     .to(path, scheme: "https", edit)
   }
 
-  @Test("Requests keep to the server's limit of streams on a warm connection", arguments: [1, 2, 100] as [UInt32])
+  @Test("Requests respect the server's stream limit on an open connection", arguments: [1, 2, 100] as [UInt32])
   func warm(streams: UInt32) {
     let engine = VirtualEngine { $0.connectionsPerHost = 1 }
     var servers: [MemoryHTTP2Server] = []
@@ -32,7 +32,7 @@ struct VirtualHTTP2Tests {
   }
 
   @Test(
-    "Requests on a cold connection are all answered, though some go out before the server's limit is known",
+    "Requests on a new connection are all answered, though some are sent before the server's limit is known",
     arguments: [1, 2, 100] as [UInt32], [0, 5])
   func cold(streams: UInt32, settingsDelay: Int) {
     let engine = VirtualEngine { $0.connectionsPerHost = 1 }
@@ -51,7 +51,7 @@ struct VirtualHTTP2Tests {
     #expect(servers.allSatisfy { $0.mostOpen <= Int(streams) })
   }
 
-  @Test("Requests beyond a server's limit open further connections where more are allowed")
+  @Test("Requests beyond a server's stream limit open further connections if allowed")
   func moreConnections() {
     let engine = VirtualEngine()
     var servers: [MemoryHTTP2Server] = []
@@ -64,7 +64,7 @@ struct VirtualHTTP2Tests {
     #expect(servers.count == 3)
   }
 
-  @Test("After GOAWAY requests that were not processed go to another connection, and the others end where they are")
+  @Test("After GOAWAY, unprocessed requests move to another connection, and the others finish on theirs")
   func goAway() {
     let engine = VirtualEngine { $0.connectionsPerHost = 1 }
     var servers: [MemoryHTTP2Server] = []
@@ -87,7 +87,7 @@ struct VirtualHTTP2Tests {
     #expect(engine.network.links[0].isClosed && engine.activeJobs == 0)
   }
 
-  @Test("A silent server is asked by PING with the next request, and gets no other until it answers")
+  @Test("A silent server is sent a PING with the next request, and gets no other until it replies")
   func liveness() {
     let engine = VirtualEngine()
     var servers: [MemoryHTTP2Server] = []
@@ -111,7 +111,7 @@ struct VirtualHTTP2Tests {
     #expect(servers.count == 2)
   }
 
-  @Test("A connection over which nothing can be delivered is dead when its PING is not answered in time")
+  @Test("A connection that can deliver nothing is dead when its PING is not answered in time")
   func deadConnection() {
     let engine = VirtualEngine()
     var servers: [MemoryHTTP2Server] = []
@@ -130,7 +130,7 @@ struct VirtualHTTP2Tests {
     #expect(engine.start(request("/2")).text == "/2")
   }
 
-  @Test("After a request has timed out its server is asked by PING, and new requests go elsewhere until it answers")
+  @Test("After a request times out its server is sent a PING, and new requests go elsewhere until it replies")
   func probe() {
     let engine = VirtualEngine()
     var servers: [MemoryHTTP2Server] = []
@@ -149,7 +149,7 @@ struct VirtualHTTP2Tests {
     #expect(engine.network.links[0].isClosed && !engine.network.links[1].isClosed)
   }
 
-  @Test("HTTP_1_1_REQUIRED has the request sent again over HTTP/1.1, and the next ones of five minutes too")
+  @Test("After HTTP_1_1_REQUIRED the request, and those of the next five minutes, are sent over HTTP/1.1")
   func http11Required() {
     let engine = VirtualEngine()
     let network = engine.network
@@ -172,7 +172,7 @@ struct VirtualHTTP2Tests {
     #expect(offers() == ["h2", "http/1.1", "h2", "http/1.1"])
   }
 
-  @Test("Requests that share a dial are each served where the server chooses HTTP/1.1")
+  @Test("Requests that share a dial are each served if the server selects HTTP/1.1")
   func choosesHTTP1() {
     let engine = VirtualEngine()
     engine.network.applicationProtocol = { _ in "http/1.1" }
@@ -186,7 +186,7 @@ struct VirtualHTTP2Tests {
     #expect(engine.network.dials.count == 5)
   }
 
-  @Test("A dial that fails fails every request that shared it, and none that came later")
+  @Test("A failed dial fails every request that shared it, and none that came later")
   func sharedFailure() {
     let engine = VirtualEngine()
     let network = engine.network
@@ -202,7 +202,7 @@ struct VirtualHTTP2Tests {
     #expect(late.text == "/late")
   }
 
-  @Test("A cancelled request resets its stream alone")
+  @Test("Cancelling a request resets its stream only")
   func cancelled() {
     let engine = VirtualEngine()
     var servers: [MemoryHTTP2Server] = []
@@ -217,7 +217,7 @@ struct VirtualHTTP2Tests {
     #expect(servers[0].resets == [3] && engine.network.openCount == 1)
   }
 
-  @Test("The deadline of a request over HTTP/2 resets its stream, and one that is queued leaves in time")
+  @Test("The deadline of a request over HTTP/2 resets its stream, and a queued request ends at its deadline")
   func deadlines() {
     let engine = VirtualEngine { $0.connectionsPerHost = 1 }
     var servers: [MemoryHTTP2Server] = []
@@ -257,7 +257,7 @@ struct VirtualHTTP2Tests {
     #expect(network.openCount == 0 && network.dials.count == 2)
   }
 
-  @Test("A connection is closed at the end of its idle lifetime, and takes no request after its lifetime")
+  @Test("A connection is closed at the end of its idle time, and takes no request after its lifetime")
   func lifetimes() {
     let engine = VirtualEngine {
       $0.idleLifetime = 10_000_000_000

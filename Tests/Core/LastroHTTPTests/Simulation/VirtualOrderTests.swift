@@ -22,7 +22,7 @@ struct VirtualOrderTests {
     return engine
   }
 
-  @Test("An engine that is closed closes its connections in the order of its hosts")
+  @Test("A closing engine closes its connections in the order of its hosts")
   func closing() throws {
     let engine = warmEngine()
     let core = try #require(engine.port.engine.core)
@@ -30,7 +30,7 @@ struct VirtualOrderTests {
     #expect(engine.network.closedLinks.map(\.id) == engine.network.links.map(\.id))
   }
 
-  @Test("An engine that is closed cancels its dials in the order of its hosts")
+  @Test("A closing engine cancels its dials in the order of its hosts")
   func cancelling() throws {
     let engine = VirtualEngine()
     let calls = hosts.map { engine.start(.to(authority: $0)) }
@@ -40,7 +40,7 @@ struct VirtualOrderTests {
     #expect(calls.allSatisfy { !$0.isOver })
   }
 
-  @Test("Connections of HTTP/2 that are dead at the same time are closed in the order of their hosts")
+  @Test("HTTP/2 connections that die at the same time are closed in the order of their hosts")
   func liveness() {
     let engine = warmEngine()
     engine.advance(by: .seconds(10))

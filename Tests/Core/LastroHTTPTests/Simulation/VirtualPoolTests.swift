@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Connections of a pool, in virtual time")
 struct VirtualPoolTests {
-  @Test("A connection is reused until a second before the server closes it, by its Keep-Alive")
+  @Test("A connection is reused until a second before the server closes it, according to its Keep-Alive")
   func keepAlive() {
     let engine = VirtualEngine()
     engine.network.serveHTTP1 { server, request in
@@ -50,7 +50,7 @@ struct VirtualPoolTests {
     #expect(engine.network.dials.count == 2 && engine.network.openCount == 1)
   }
 
-  @Test("Of too many idle connections the one is closed that has been idle longest")
+  @Test("Beyond the idle limit the connection that has been idle longest is closed")
   func idleConnections() {
     let engine = VirtualEngine { $0.idleConnections = 2 }
     engine.network.echo()
@@ -70,7 +70,7 @@ struct VirtualPoolTests {
     #expect(engine.network.dials.count == 3 && engine.network.openCount == 0)
   }
 
-  @Test("Requests beyond the connections of a host wait, and are served in their order")
+  @Test("Requests beyond the connections of a host wait and are served in order")
   func order() {
     let engine = VirtualEngine { $0.connectionsPerHost = 2 }
     var served: [String] = []
@@ -116,7 +116,7 @@ struct VirtualPoolTests {
     #expect(engine.activeJobs == 0)
   }
 
-  @Test("A dial is given up with the only request that wants it, and not while another does")
+  @Test("A dial is cancelled with the only request that needs it, and not while another does")
   func cancelledDialing() {
     let engine = VirtualEngine { $0.connectionsPerHost = 1 }
     engine.network.echo(after: .seconds(5))
@@ -133,7 +133,7 @@ struct VirtualPoolTests {
     #expect(engine.network.openCount == 0 && engine.network.links.count == 1)
   }
 
-  @Test("A request that is cancelled while it runs closes its connection")
+  @Test("Cancelling a running request closes its connection")
   func cancelledRunning() {
     let engine = VirtualEngine()
     engine.network.serveHTTP1 { _, _ in }
@@ -158,7 +158,7 @@ struct VirtualPoolTests {
     #expect(engine.submit(.to()).words == "cancelled/shut_down")
   }
 
-  @Test("An engine that is shut down while requests run and wait answers them, and is released with its links")
+  @Test("Shutting an engine down fails running and waiting requests, and releases it with its links")
   func released() {
     weak var network: MemoryNetwork?
     weak var server: MemoryHTTP1Server?

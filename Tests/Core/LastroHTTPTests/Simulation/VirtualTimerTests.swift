@@ -15,7 +15,7 @@ struct VirtualTimerTests {
     .to("/", .post, body: RequestBody(source: .bytes(Data(count: count)))) { edit(&$0) }
   }
 
-  @Test("A large body waits for 100 (Continue), a second at most, and goes out at once when the server asks for it")
+  @Test("A large body waits up to a second for 100 (Continue), and is sent at once when the server asks for it")
   func expectContinue() {
     let engine = VirtualEngine()
     var asks = false
@@ -45,7 +45,7 @@ struct VirtualTimerTests {
     #expect(engine.start(upload(4 << 20)).text == "\(4 << 20)")
   }
 
-  @Test("After a complete response the rest of an upload goes out while the server takes it, and for a second more")
+  @Test("After a complete response the rest of an upload is sent while the server accepts it, and for a second more")
   func grace() {
     let engine = VirtualEngine()
     engine.network.dialing = { _ in
@@ -71,7 +71,7 @@ struct VirtualTimerTests {
     #expect(engine.network.openCount == 0 && engine.activeJobs == 0)
   }
 
-  @Test("The body of a refusal does not outlast the time that is spent on it, and the status is what is reported")
+  @Test("Reading an error body ends at its time limit, and the status is reported")
   func errorBody() {
     let engine = VirtualEngine { $0.messages.errorBodyTime = .seconds(2) }
     engine.network.serveHTTP1 { server, _ in
@@ -108,7 +108,7 @@ struct VirtualTimerTests {
     #expect(engine.network.openCount == 0 && engine.activeJobs == 0)
   }
 
-  @Test("A deadline that passes while the rest of a redirect's body is read harms no caller")
+  @Test("A deadline that passes while the rest of a redirect's body is read does not affect the caller")
   func redirectDeadline() {
     let engine = VirtualEngine()
     engine.network.serveHTTP1 { server, _ in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("What the end of an HTTP/2 stream means")
+@Suite("Outcomes of a closed HTTP/2 stream")
 struct HTTP2EndingTests {
   private static let violation = HTTP2Violation(.field, "broken")
 
@@ -44,7 +44,7 @@ struct HTTP2EndingTests {
     }
   }
 
-  @Test("is as the table has it, in every cell")
+  @Test("Each kind of end has the outcome of the table")
   func cells() {
     var rows = ["request answer " + Self.closings.map(\.name).joined(separator: " ")]
     for request in HTTP2RequestPhase.allCases {
@@ -57,7 +57,7 @@ struct HTTP2EndingTests {
     #expect(rows == table)
   }
 
-  @Test("is named after its error code, or by its number")
+  @Test("An end is described by the name of its error code, or by its number")
   func codes() {
     #expect(HTTP2ErrorCode(rawValue: 0xFFFF_FFFF).description == "error code 4294967295")
     #expect(HTTP2ErrorCode.http11Required.description == "HTTP_1_1_REQUIRED")

@@ -6,10 +6,10 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("The fields of a request over HTTP/2")
+@Suite("Request fields over HTTP/2")
 struct HTTP2FieldsTests {
   @Test(
-    "are refused where they belong to HTTP/1.1",
+    "Fields of HTTP/1.1 connections are refused",
     arguments: [
       ("Connection", "close"), ("keep-alive", "5"), ("Proxy-Connection", "x"), ("transfer-encoding", "chunked"),
       ("Upgrade", "websocket"), ("te", "gzip"),
@@ -20,7 +20,7 @@ struct HTTP2FieldsTests {
   }
 
   @Test(
-    "are refused where they could be read as others",
+    "Ambiguous field values are refused",
     arguments: [
       ("", "x", RequestViolation.Kind.fieldName), ("a b", "x", .fieldName), (":path", "/", .fieldName),
       ("x", "a\r\nb", .fieldValue), ("x", "a\0", .fieldValue), ("x", " a", .fieldValue), ("x", "a\t", .fieldValue),
@@ -32,7 +32,7 @@ struct HTTP2FieldsTests {
   }
 
   @Test(
-    "begin with a method, an authority and a path that can be sent",
+    "Method, authority and path must be valid",
     arguments: [
       ("", "a", "/", RequestViolation.Kind.method), ("G T", "a", "/", .method), ("GET", "", "/", .host),
       ("GET", "a b", "/", .host), ("GET", "a", "", .target), ("GET", "a", "/a b", .target), ("GET", "a", "/#", .target),
@@ -43,7 +43,7 @@ struct HTTP2FieldsTests {
     } throws: { ($0 as? RequestViolation)?.kind == kind }
   }
 
-  @Test("go out in lower case, pseudo-fields first, and as often as wanted")
+  @Test("Names are sent in lower case, pseudo-fields first, and repeated fields are kept")
   func bytes() throws {
     var head = try SessionLab.request("GET", "/a?b")
     try head.add("X-A", "1")
@@ -57,14 +57,14 @@ struct HTTP2FieldsTests {
     #expect(lab.send().count == 2)
   }
 
-  @Test("may say trailers in any case", arguments: ["trailers", "Trailers", "TRAILERS"])
+  @Test("TE: trailers is accepted in any case", arguments: ["trailers", "Trailers", "TRAILERS"])
   func trailersOfTE(value: String) throws {
     var head = try SessionLab.request()
     try head.add("te", value)
     #expect(head.fields.count == 5)
   }
 
-  @Test("of CONNECT are method and authority alone")
+  @Test("A CONNECT head has only method and authority as pseudo-fields")
   func connect() throws {
     let head = try HTTP2Fields(method: "CONNECT", scheme: nil, authority: "a:443", path: nil)
     #expect(head.bytes == Array(":methodCONNECT:authoritya:443".utf8))
@@ -77,7 +77,7 @@ struct HTTP2FieldsTests {
     #expect(lab.bodies[1] == Array("pong".utf8))
   }
 
-  @Test("may be more than a hundred")
+  @Test("A head may have more than a hundred fields")
   func many() throws {
     var head = try SessionLab.request()
     for index in 0..<150 { try head.add("x-\(index)", "\(index)") }
@@ -112,7 +112,7 @@ struct HTTP2FieldsTests {
     }
   }
 
-  @Test("are what the server reads, request for request")
+  @Test("The server decodes the same fields, request for request")
   func read() throws {
     let lab = try SessionLab.ready()
     let reader = try ServerReader()
@@ -138,7 +138,7 @@ struct HTTP2FieldsTests {
     }
   }
 
-  @Test("go out in as many frames as they need, as a head and as trailers")
+  @Test("Heads and trailers are split into as many frames as they need")
   func large() throws {
     let lab = try SessionLab.ready()
     let reader = try ServerReader()
@@ -169,7 +169,7 @@ struct HTTP2FieldsTests {
     }
   }
 
-  @Test("that are more than is sent end their stream, of which the server hears nothing")
+  @Test("A head beyond the limit ends its stream, and the server receives nothing of it")
   func largeHead() throws {
     let lab = try SessionLab.ready()
     var head = try SessionLab.request()
@@ -185,7 +185,7 @@ struct HTTP2FieldsTests {
     #expect(lab.ending(other) == .whole && lab.session.loss == nil)
   }
 
-  @Test("that are more than is sent, as trailers, reset their stream")
+  @Test("Trailers beyond the limit reset their stream")
   func largeTrailers() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.upload(3, ends: false)

@@ -3,7 +3,7 @@
 import LastroHTTP
 import Testing
 
-@Suite("The estimate of bandwidth and delay")
+@Suite("Bandwidth-delay estimate")
 struct BandwidthEstimateTests {
   private let start = 1_000 * HTTP2Time.second
 
@@ -19,7 +19,7 @@ struct BandwidthEstimateTests {
     return estimate.acknowledged(now: now, isRead: isRead)
   }
 
-  @Test("doubles what came within a round trip, up to its limit, where two thirds of the window were used")
+  @Test("The window doubles the bytes per round trip, up to its limit, if two thirds of it were used")
   func growth() {
     var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)
     var now = start
@@ -39,7 +39,7 @@ struct BandwidthEstimateTests {
     #expect(estimate.window == 16 << 20)
   }
 
-  @Test("does not grow where the bandwidth was higher before")
+  @Test("The window does not grow if an earlier bandwidth was higher")
   func bandwidth() {
     var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)
     var now = start
@@ -50,7 +50,7 @@ struct BandwidthEstimateTests {
     #expect(estimate.window == 2 << 20)
   }
 
-  @Test("does not grow again where it only made the queue longer, in which the PING's answer waits, too")
+  @Test("The window does not grow again if growing only lengthened the queue that delays PING replies")
   func queue() {
     var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)
     var now = start
@@ -63,7 +63,7 @@ struct BandwidthEstimateTests {
     #expect(estimate.window == 4 << 20)
   }
 
-  @Test("takes an eighth of each new round trip")
+  @Test("The round-trip time is smoothed with a weight of one eighth")
   func roundTrip() {
     var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)
     var now = start
@@ -73,7 +73,7 @@ struct BandwidthEstimateTests {
     #expect(estimate.roundTrip == 90)
   }
 
-  @Test("measures less often while nothing grows, and more often when it does")
+  @Test("Measurements become rarer while nothing grows, and more frequent when it does")
   func delay() {
     var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)
     var now = start
@@ -89,7 +89,7 @@ struct BandwidthEstimateTests {
     #expect(estimate.delay == 5 * HTTP2Time.second)
   }
 
-  @Test("counts nothing before the delay is over, and asks once at a time")
+  @Test("Nothing is counted before the round trip ends, and one PING is outstanding at a time")
   func rest() {
     var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)
     let grewUnasked = estimate.acknowledged(now: start, isRead: true)
@@ -103,7 +103,7 @@ struct BandwidthEstimateTests {
     #expect(asksLater)
   }
 
-  @Test("does not grow while readers are behind")
+  @Test("The window does not grow while readers are behind")
   func behind() {
     var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)
     var now = start

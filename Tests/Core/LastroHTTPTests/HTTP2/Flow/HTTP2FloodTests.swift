@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("A server that floods an HTTP/2 connection")
+@Suite("Floods on an HTTP/2 connection")
 struct HTTP2FloodTests {
   /// Asserts that the connection ended with GOAWAY and that every stream ended.
   private func expectEnd(
@@ -27,7 +27,7 @@ struct HTTP2FloodTests {
     (.windowUpdate(1, on: 1), .windowUpdates, "WINDOW_UPDATE"),
   ]
 
-  @Test("with control frames is left after a thousand within ten seconds", arguments: controls)
+  @Test("A flood of control frames closes the connection after a thousand within ten seconds", arguments: controls)
   func control(frame: WireFrame, kind: HTTP2Violation.Kind, name: String) throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -41,7 +41,7 @@ struct HTTP2FloodTests {
     #expect(violation.kind == kind)
   }
 
-  @Test("may send a thousand control frames in each ten seconds", arguments: controls)
+  @Test("A thousand control frames in each ten seconds are accepted", arguments: controls)
   func controlInTime(frame: WireFrame, kind: HTTP2Violation.Kind, name: String) throws {
     let lab = try SessionLab.ready()
     _ = try lab.open()
@@ -52,7 +52,7 @@ struct HTTP2FloodTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("within one piece of input cannot send more either")
+  @Test("Control frames within a single read are counted like others")
   func oneSegment() throws {
     let lab = try SessionLab.ready()
     lab.receive([WireFrame](repeating: .ping(), count: 100_000))
@@ -60,7 +60,7 @@ struct HTTP2FloodTests {
     #expect(lab.session.wantsClose)
   }
 
-  @Test("may send WINDOW_UPDATE and PING as often as an upload gives it reason to")
+  @Test("WINDOW_UPDATE and PING are accepted in proportion to an upload")
   func provoked() throws {
     let lab = try SessionLab.ready(settings: [(4, 1 << 30)])
     lab.receive([.windowUpdate(1 << 30, on: 0)])
@@ -74,7 +74,7 @@ struct HTTP2FloodTests {
   }
 
   @Test(
-    "with empty DATA frames loses the stream after a hundred of them, not the connection", arguments: [false, true])
+    "Empty DATA frames reset the stream after a hundred, and keep the connection", arguments: [false, true])
   func emptyData(isPadded: Bool) throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -96,7 +96,7 @@ struct HTTP2FloodTests {
     expectEnd(lab, .idleBytes, "the server floods the connection with frames of closed streams, or of unknown types")
   }
 
-  @Test("with resets of almost every stream gets no new requests, and the running ones finish")
+  @Test("A server that resets almost every stream gets no new requests, and running ones finish")
   func resets() throws {
     let lab = try SessionLab.ready()
     let running = try lab.open()
@@ -119,7 +119,7 @@ struct HTTP2FloodTests {
     #expect(lab.session.wantsClose)
   }
 
-  @Test("with requests that it refuses, as one under load does, is not left")
+  @Test("A server that refuses requests, as an overloaded one does, keeps its connection")
   func refusals() throws {
     let lab = try SessionLab.ready()
     let long = try lab.open()
@@ -140,7 +140,7 @@ struct HTTP2FloodTests {
     #expect(lab.session.isClosedToRequests && lab.session.loss == nil)
   }
 
-  @Test("may reset some streams at once, and more with time and with responses")
+  @Test("Some resets at once are accepted, and more over time and after responses")
   func manyResets() throws {
     var floods = HTTP2FloodGuard()
     for _ in 0..<HTTP2FloodGuard.resets.burst {
@@ -160,7 +160,7 @@ struct HTTP2FloodTests {
     }
   }
 
-  @Test("with heads over the limit loses the stream, not the connection")
+  @Test("Heads over the limit reset the stream and keep the connection")
   func largeHead() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -186,7 +186,7 @@ struct HTTP2FloodTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("with a field of more than nghttp2 takes is left for a limit, and not for what it broke")
+  @Test("A field larger than nghttp2 accepts closes the connection and is reported as a limit")
   func largeField() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -203,7 +203,7 @@ struct HTTP2FloodTests {
     #expect(largest.head(other)?.fields.map(\.value.utf8.count) == [65_536])
   }
 
-  @Test("with fields that sum up to too much loses the stream, however small they are on the wire")
+  @Test("Fields whose decoded sum exceeds the limit reset the stream, however small they are on the wire")
   func bomb() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -220,7 +220,7 @@ struct HTTP2FloodTests {
     #expect(lab.ending(other) == .whole)
   }
 
-  @Test("with interim responses loses the stream when they exceed the limit at once, or one head is too large")
+  @Test("Interim responses reset the stream if they exceed the limit together, or one head is too large")
   func interims() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -237,7 +237,7 @@ struct HTTP2FloodTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("with too many fields loses the stream, in heads and in trailers")
+  @Test("Too many fields reset the stream, in heads and in trailers")
   func fields() throws {
     let lab = try SessionLab.ready()
     let many = (0..<501).map { ("x\($0)", "") }
@@ -251,7 +251,7 @@ struct HTTP2FloodTests {
     }
   }
 
-  @Test("with small CONTINUATION frames is left after sixteen in one head", arguments: [16, 17])
+  @Test("Small CONTINUATION frames close the connection after sixteen in one head", arguments: [16, 17])
   func continuations(count: Int) throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -271,7 +271,7 @@ struct HTTP2FloodTests {
     }
   }
 
-  @Test("with a head that never ends is left, whatever its frames hold", arguments: [1_024, 16_384])
+  @Test("A head that never ends closes the connection, whatever its frames contain", arguments: [1_024, 16_384])
   func endlessHead(size: Int) throws {
     let lab = try SessionLab.ready()
     _ = try lab.open()
@@ -283,7 +283,7 @@ struct HTTP2FloodTests {
     expectEnd(lab, .continuations, "the server sent a head of more than 589824 bytes, as it is coded")
   }
 
-  @Test("with WINDOW_UPDATE beyond the bytes of an upload is left")
+  @Test("More WINDOW_UPDATE credit than an upload's bytes justify closes the connection")
   func excessiveCredit() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.upload(100)
@@ -294,7 +294,7 @@ struct HTTP2FloodTests {
     #expect(lab.violation?.kind == .windowUpdates)
   }
 
-  @Test("with a push is left", arguments: [true, false])
+  @Test("A pushed response closes the connection", arguments: [true, false])
   func push(isAcknowledged: Bool) throws {
     let lab = try SessionLab()
     lab.send()
@@ -305,7 +305,7 @@ struct HTTP2FloodTests {
     expectEnd(lab, .push, "the server pushes, which it was asked not to do", code: .protocolError)
   }
 
-  @Test("with a body that goes on after its stream's end is left")
+  @Test("A body that continues after the end of its stream closes the connection")
   func unaskedBytes() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -320,7 +320,7 @@ struct HTTP2FloodTests {
     expectEnd(lab, .idleBytes, "the server floods the connection with frames of closed streams, or of unknown types")
   }
 
-  @Test("with settings in one frame, or with so many that our answers pile up, is left by nghttp2's own limits")
+  @Test("Too many settings in a frame, or too many unsent replies, close the connection by nghttp2's own limits")
   func library() throws {
     let lab = try SessionLab.ready()
     lab.receive([.settings([(UInt16, UInt32)](repeating: (4, 65_535), count: 33))])

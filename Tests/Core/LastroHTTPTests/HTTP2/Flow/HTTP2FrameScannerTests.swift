@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Heads of frames in bytes that come in parts")
+@Suite("Scanner of HTTP/2 frame headers")
 struct HTTP2FrameScannerTests {
   private static let frames: [WireFrame] = [
     .settings([(4, 1)]), .data([], on: 1), .data([UInt8](repeating: 9, count: 300), on: 0x7FFF_FFFF),
@@ -35,7 +35,7 @@ struct HTTP2FrameScannerTests {
     "continuation 3 70000", "goAway 0 8",
   ]
 
-  @Test("are found in one piece, with where they begin")
+  @Test("Frame headers in one buffer are found, with their positions")
   func whole() {
     let bytes = Self.frames.flatMap(\.bytes)
     let found = scan([bytes[...]])
@@ -47,7 +47,7 @@ struct HTTP2FrameScannerTests {
     }
   }
 
-  @Test("are found byte by byte, and split at any byte")
+  @Test("Frame headers are found byte by byte and when split at any byte")
   func parts() {
     let bytes = Self.frames.flatMap(\.bytes)
     #expect(scan(bytes.indices.map { bytes[$0...$0] }).heads == Self.heads)

@@ -6,10 +6,10 @@ import Testing
 @testable import LastroHTTP
 
 /// Frame sequences that would look like a flood by their number alone, and that real servers send for good reasons.
-@Suite("A busy but lawful HTTP/2 server")
+@Suite("Busy but conforming HTTP/2 servers")
 struct HTTP2HonestPeerTests {
   @Test(
-    "may grant credit for each read of an upload, on the stream and on the connection",
+    "A server may grant credit for each read of an upload, on the stream and on the connection",
     arguments: [(1, 65_536), (100, 1 << 20), (512, 1 << 20), (1_024, 1 << 20)])
   func smallCredits(read: Int, bytes: Int) throws {
     let lab = try SessionLab.ready()
@@ -28,7 +28,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("may answer calls that have timed out, or reset them")
+  @Test("A server may respond to calls that have timed out, or reset them")
   func lateAnswers() throws {
     let lab = try SessionLab.ready()
     for index in 0..<3_000 {
@@ -44,7 +44,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("may send RST_STREAM with NO_ERROR behind each early response")
+  @Test("A server may send RST_STREAM with NO_ERROR after each early response")
   func earlyResponses() throws {
     let lab = try SessionLab.ready(settings: [(4, 1 << 20)])
     lab.receive([.windowUpdate(1 << 30, on: 0)])
@@ -58,7 +58,7 @@ struct HTTP2HonestPeerTests {
   }
 
   @Test(
-    "may send frames that change nothing by the thousand, and is ended for their bytes alone",
+    "Frames without effect are accepted by the thousand; only their bytes are limited",
     arguments: [
       WireFrame(type: 0x42, payload: [1]), .goAway(last: .max), .reset(0, on: 1), .data([], on: 1),
       .headers([("x", "y")], on: 1, ends: true), .windowUpdate(1, on: 1),
@@ -75,7 +75,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.session.wantsClose)
   }
 
-  @Test("may send as many bytes without use as bytes of bodies, at any time")
+  @Test("Padding and other overhead up to the size of the bodies is accepted at any time")
   func idleBytesWithProgress() throws {
     let lab = try SessionLab.ready()
     _ = try lab.open()
@@ -86,7 +86,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("may send an empty DATA frame behind each event, for ever")
+  @Test("An empty DATA frame behind each event is accepted indefinitely")
   func emptyData() throws {
     let lab = try SessionLab.ready()
     _ = try lab.open()
@@ -101,7 +101,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.session.loss == nil && lab.session.openStreams == 1)
   }
 
-  @Test("may reset streams while others make progress, and keeps its connection")
+  @Test("A server that resets streams while others progress keeps its connection")
   func resetsBesideProgress() throws {
     let lab = try SessionLab.ready()
     _ = try lab.open()
@@ -114,7 +114,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.session.loss == nil && !lab.session.isClosedToRequests)
   }
 
-  @Test("may send an interim response now and then while a request takes long")
+  @Test("Occasional interim responses during a long request are accepted")
   func interimsInTime() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -126,7 +126,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("may send ten thousand interim responses to an upload, at any time behind its bytes")
+  @Test("Ten thousand interim responses to an upload are accepted, at any time after its bytes")
   func interimsOfUpload() throws {
     let lab = try SessionLab.ready(settings: [(4, 1 << 30)])
     lab.receive([.windowUpdate(1 << 30, on: 0)])
@@ -138,7 +138,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("may send interim heads that together exceed the limit of a head")
+  @Test("Interim heads that exceed the limit of one head in total are accepted")
   func largeInterims() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -151,7 +151,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("may send a head in one CONTINUATION frame for each KiB", arguments: [512, 1_024])
+  @Test("A head may have one CONTINUATION frame for each KiB", arguments: [512, 1_024])
   func continuations(size: Int) throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -161,7 +161,7 @@ struct HTTP2HonestPeerTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("may send a head as large as is allowed, however much that is")
+  @Test("A head may be as large as the configured limit, whatever that is")
   func largeHead() throws {
     var configuration = HTTP2Configuration()
     configuration.limits = ExchangeLimits(headBytes: 1 << 20, fields: 100)

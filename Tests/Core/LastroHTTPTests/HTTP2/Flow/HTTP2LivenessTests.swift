@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Whether a server of HTTP/2 is alive")
+@Suite("Liveness of an HTTP/2 server")
 struct HTTP2LivenessTests {
   private let start = 1_000 * HTTP2Time.second
 
@@ -58,7 +58,7 @@ struct HTTP2LivenessTests {
     }
   }
 
-  @Test("every state and every event are as the table says")
+  @Test("Every event in every state leads to the state of the table")
   func cells() {
     let events = ["request", "read", "probe", "early", "delivered", "moving", "stuck"]
     let states = [
@@ -70,7 +70,7 @@ struct HTTP2LivenessTests {
     #expect(rows == Self.table.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") })
   }
 
-  @Test("a PING has its whole time from the look that finds it delivered")
+  @Test("The time for a PING's reply starts when the PING is found to be delivered")
   func late() {
     var machine = HTTP2Liveness(now: start - limits.silence)
     var now = start
@@ -91,7 +91,7 @@ struct HTTP2LivenessTests {
   }
 
   @Test(
-    "a server whose kernel takes the PING and that does not answer it gets no more requests, and keeps those it has")
+    "A server whose kernel acknowledges the PING, but that does not reply, gets no new requests and keeps running ones")
   func busy() throws {
     let lab = try SessionLab.ready()
     let first = try lab.open("POST")
@@ -106,7 +106,7 @@ struct HTTP2LivenessTests {
     #expect(lab.ending(first) == .whole && lab.ending(second) == .whole)
   }
 
-  @Test("is asked with PING beside a request after ten seconds of silence, and given up after ten more")
+  @Test("A PING is sent during a request after ten seconds of silence, and the server is given up ten seconds later")
   func silence() throws {
     let lab = try SessionLab.ready()
     let first = try lab.open()
@@ -128,7 +128,7 @@ struct HTTP2LivenessTests {
     #expect(lab.told.last == .failed(.unanswered))
   }
 
-  @Test("is shown by anything that comes", arguments: [true, false])
+  @Test("Any received bytes show that the server is alive", arguments: [true, false])
   func answered(isPong: Bool) throws {
     let lab = try SessionLab.ready()
     _ = try lab.open()
@@ -142,7 +142,7 @@ struct HTTP2LivenessTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("is asked after a request's time was over: without an answer within a second it gets no more requests")
+  @Test("After a request timed out a PING is sent: without a reply within a second no new requests are sent")
   func probe() throws {
     let lab = try SessionLab.ready()
     let late = try lab.open()
@@ -168,7 +168,7 @@ struct HTTP2LivenessTests {
     #expect(!well.session.isUnhealthy && well.session.freeStreams == 100)
   }
 
-  @Test("is not asked while nothing is requested")
+  @Test("No PING is sent while no request is running")
   func quiet() throws {
     let quiet = try SessionLab.ready()
     #expect(quiet.session.deadline == nil)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("What a server may send over HTTP/2")
+@Suite("HTTP/2 receive windows")
 struct HTTP2WindowTests {
   private func piece(_ count: Int, on stream: Int32, ends: Bool = false) -> [WireFrame] {
     stride(from: 0, to: count, by: 16_384).map { start in
@@ -15,7 +15,7 @@ struct HTTP2WindowTests {
     }
   }
 
-  @Test("is given back to the connection at once, and to a stream when its reader took it")
+  @Test("Credit is returned to the connection at once, and to a stream when its reader consumed the bytes")
   func credit() throws {
     let lab = try SessionLab.ready()
     lab.reads = false
@@ -38,7 +38,7 @@ struct HTTP2WindowTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("is all that it may send on a stream")
+  @Test("A server may send no more than the stream's window")
   func overrun() throws {
     let lab = try SessionLab.ready()
     lab.reads = false
@@ -56,7 +56,7 @@ struct HTTP2WindowTests {
     #expect(lab.session.unreadBytes == 0)
   }
 
-  @Test("flows on ten thousand streams beside one that is never read")
+  @Test("Ten thousand streams make progress beside one that is never read")
   func tenThousand() throws {
     let lab = try SessionLab.ready()
     lab.reads = false
@@ -83,7 +83,7 @@ struct HTTP2WindowTests {
     #expect(lab.ending(unread) == .whole)
   }
 
-  @Test("flows on ten thousand streams that are open at the same time, but for one that is never read")
+  @Test("Ten thousand concurrent streams make progress, except one that is never read")
   func tenThousandAtATime() throws {
     var configuration = HTTP2Configuration()
     configuration.streams = 10_000
@@ -120,7 +120,7 @@ struct HTTP2WindowTests {
   }
 
   @Test(
-    "has a bound for all streams also where it does not take the smaller windows of many", arguments: [false, true])
+    "Unread bytes of all streams are bounded, even if the server ignores reduced windows", arguments: [false, true])
   func stubborn(isAcknowledged: Bool) throws {
     let lab = try SessionLab.ready(Self.bounded)
     lab.reads = false
@@ -149,7 +149,7 @@ struct HTTP2WindowTests {
     #expect(lab.session.loss == nil || lab.session.unreadBytes == 0 && lab.session.openStreams == 0)
   }
 
-  @Test("reaches no bound for a server that takes smaller windows, whatever was under way")
+  @Test("A server that respects reduced windows does not reach the bound, whatever was in flight")
   func obedient() throws {
     let lab = try SessionLab.ready(Self.bounded)
     lab.reads = false
@@ -165,7 +165,7 @@ struct HTTP2WindowTests {
     #expect(lab.session.loss == nil && lab.session.openStreams == 100)
   }
 
-  @Test("has a bound however many streams a caller allows")
+  @Test("Unread bytes are bounded however many streams a caller allows")
   func anyStreams() throws {
     var configuration = HTTP2Configuration()
     configuration.streams = .max
@@ -176,7 +176,7 @@ struct HTTP2WindowTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("is shared by all streams: as much as one could use, half as much for twice as many")
+  @Test("The window is shared by all streams: half as much each for twice as many")
   func plan() {
     func window(_ estimate: Int, _ streams: Int, unread: Int = 0) -> Int {
       WindowPlan.window(estimate: estimate, streams: streams, unread: unread, limit: 64 << 20)
@@ -196,7 +196,7 @@ struct HTTP2WindowTests {
     }
   }
 
-  @Test("grows with bandwidth and delay, and is told to the server")
+  @Test("The window grows with bandwidth and delay, and the server is notified")
   func grows() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -223,7 +223,7 @@ struct HTTP2WindowTests {
     #expect(lab.session.isOpen(stream))
   }
 
-  @Test("does not grow for a reader who takes nothing")
+  @Test("The window does not grow for a reader that reads nothing")
   func slowReader() throws {
     let lab = try SessionLab.ready()
     lab.reads = false

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("An answer that breaks HTTP/2")
+@Suite("Malformed HTTP/2 responses")
 struct HTTP2BrokenAnswerTests {
   /// The answers that break the stream, and the kind of violation.
   static let streams: [(String, [WireFrame], HTTP2Violation.Kind)] = [
@@ -42,7 +42,7 @@ struct HTTP2BrokenAnswerTests {
     ("a pseudo-field in trailers", [.head(200, on: 1), .headers([(":status", "200")], on: 1, ends: true)], .field),
   ]
 
-  @Test("is read all the same where that is safe: blanks at the ends of a value go, and a spoilt cookie does")
+  @Test("Harmless defects are repaired: blanks around values are stripped, and an invalid cookie is dropped")
   func lenient() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -54,7 +54,7 @@ struct HTTP2BrokenAnswerTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("loses its stream only", arguments: streams)
+  @Test("A malformed response resets its own stream only", arguments: streams)
   func stream(name: String, frames: [WireFrame], kind: HTTP2Violation.Kind) throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -71,7 +71,7 @@ struct HTTP2BrokenAnswerTests {
     #expect(lab.session.loss == nil)
   }
 
-  @Test("of HEAD has no body")
+  @Test("A body in a response to HEAD resets the stream")
   func head() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open("HEAD")
@@ -102,7 +102,7 @@ struct HTTP2BrokenAnswerTests {
     ("a reset of a stream that never was", [.reset(0, on: 99)]),
   ]
 
-  @Test("in its frames loses the connection, and all streams are told", arguments: connections)
+  @Test("Malformed frames close the connection, and all streams are notified", arguments: connections)
   func connection(name: String, frames: [WireFrame]) throws {
     let lab = try SessionLab.ready()
     let streams = try (0..<3).map { _ in try lab.open() }
@@ -123,7 +123,7 @@ struct HTTP2BrokenAnswerTests {
     #expect(lab.told.isEmpty)
   }
 
-  @Test("is not HTTP/2 at all where the server speaks HTTP/1.1")
+  @Test("An HTTP/1.1 response fails the connection")
   func http1() throws {
     let lab = try SessionLab()
     let stream = try lab.open()
@@ -132,7 +132,7 @@ struct HTTP2BrokenAnswerTests {
     guard case .lost? = lab.ending(stream) else { Issue.record("not lost"); return }
   }
 
-  @Test("in what came before a flood is still whole")
+  @Test("Responses complete before a flood are still delivered")
   func before() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("A stream that its owner gives up")
+@Suite("Cancelled HTTP/2 streams")
 struct HTTP2CancellationTests {
   /// The frames of an exchange. The stream is cancelled before one of them.
   private static let answer: [WireFrame] = [
@@ -14,7 +14,7 @@ struct HTTP2CancellationTests {
   ]
 
   @Test(
-    "at any point of its exchange costs one RST_STREAM, tells nothing more, and leaves the others alone",
+    "Cancelling at any point costs one RST_STREAM, reports nothing more, and leaves other streams alone",
     arguments: 0...answer.count - 1)
   func everyPoint(point: Int) throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
@@ -36,7 +36,7 @@ struct HTTP2CancellationTests {
     #expect(lab.session.loss == nil && lab.session.freeStreams == 100)
   }
 
-  @Test("before its head went out is never seen by the server")
+  @Test("A stream cancelled before its head was sent is never seen by the server")
   func unsent() throws {
     let lab = try SessionLab.ready()
     let first = try #require(lab.session.open(try SessionLab.request(), now: lab.now))
@@ -47,7 +47,7 @@ struct HTTP2CancellationTests {
     #expect(lab.ending(second) == .whole && lab.ending(first) == nil)
   }
 
-  @Test("between two calls for its body stops the sending at once")
+  @Test("Cancelling between two pieces of the body stops sending at once")
   func whileSending() throws {
     let lab = try SessionLab.ready(settings: [(4, 1 << 20)])
     let stream = try #require(
@@ -65,7 +65,7 @@ struct HTTP2CancellationTests {
     #expect(frames == [.reset(8, on: 1)])
   }
 
-  @Test("gives its slot to the next one, and what is late for it does not reach that")
+  @Test("Cancelling frees the stream's slot, and late frames do not reach the next stream")
   func slots() throws {
     let lab = try SessionLab.ready()
     let first = try lab.open()
@@ -78,7 +78,7 @@ struct HTTP2CancellationTests {
     #expect(!lab.session.isOpen(second) && lab.ending(second) == .whole)
   }
 
-  @Test("while its answer is taken is told nothing of what came with it")
+  @Test("Cancelling while events are read drops the stream's remaining events")
   func whileTaking() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()

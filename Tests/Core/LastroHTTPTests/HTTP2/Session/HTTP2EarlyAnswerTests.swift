@@ -4,11 +4,13 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("An answer that comes before the request's end (RFC 9113 §8.1)")
+@Suite("Early HTTP/2 responses (RFC 9113 §8.1)")
 struct HTTP2EarlyAnswerTests {
   enum Reset: CaseIterable { case sameSegment, nextSegment, never }
 
-  @Test("of 300 and above stands, and ends the sending", arguments: Reset.allCases, [303, 307, 400, 413, 503])
+  @Test(
+    "An early response of 300 or above is returned and ends the upload", arguments: Reset.allCases,
+    [303, 307, 400, 413, 503])
   func refusal(reset: Reset, status: Int) throws {
     let lab = try SessionLab.ready(settings: [(4, 1_000)])
     let stream = try lab.upload(50_000, ends: false)
@@ -29,7 +31,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.frames(.data).isEmpty)
   }
 
-  @Test("of 300 and above is read to its end while nothing more of the request goes out")
+  @Test("An early response of 300 or above is read to its end while no more of the request is sent")
   func refusalThatTakesTime() throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
     let stream = try lab.upload(100)
@@ -43,7 +45,9 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("below 300 stands, and the sending goes on until the server or the owner ends it", arguments: Reset.allCases)
+  @Test(
+    "An early response below 300 is returned, and sending continues until the server or the owner ends it",
+    arguments: Reset.allCases)
   func acceptance(reset: Reset) throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
     let stream = try lab.upload(15)
@@ -63,7 +67,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.session.openStreams == 0)
   }
 
-  @Test("below 300 may be enough for the owner, who resets the stream without an error")
+  @Test("After an early response below 300 the owner may reset the stream without an error")
   func enough() throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
     let stream = try lab.upload(15)
@@ -74,7 +78,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.ending(stream) == nil && lab.session.openStreams == 0)
   }
 
-  @Test("that is not whole when the stream is reset without an error is a failure")
+  @Test("An incomplete response whose stream is reset without an error is a failure")
   func part() throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
     let stream = try lab.upload(15)
@@ -85,7 +89,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.ending(other) == .reset(.noError))
   }
 
-  @Test("stands whatever code a reset behind it has")
+  @Test("A complete response is returned whatever code resets its stream afterwards")
   func otherCodes() throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
     let stream = try lab.upload(15)

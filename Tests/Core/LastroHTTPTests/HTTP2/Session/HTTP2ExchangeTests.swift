@@ -5,9 +5,9 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("An exchange over HTTP/2")
+@Suite("HTTP/2 exchanges")
 struct HTTP2ExchangeTests {
-  @Test("begins with the preface, settings and the connection's window")
+  @Test("A connection begins with the preface, the settings and its window")
   func preface() throws {
     let lab = try SessionLab()
     let frames = lab.send()
@@ -19,7 +19,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.session.freeStreams == 100)
   }
 
-  @Test("of a GET: head, body and end")
+  @Test("A GET receives head, body and end")
   func get() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -35,7 +35,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.session.openStreams == 0 && lab.session.unreadBytes == 0)
   }
 
-  @Test("repeats a head word for word, and a cookie is never taken from another answer")
+  @Test("Identical heads are repeated exactly, and a cookie never leaks from another response")
   func repeatedHeads() throws {
     let lab = try SessionLab.ready()
     for (index, cookie) in ["a", "b", nil, nil, "c"].enumerated() {
@@ -46,7 +46,7 @@ struct HTTP2ExchangeTests {
     }
   }
 
-  @Test("takes of a head what is as before, and reads what is not")
+  @Test("Heads that share fields with earlier ones are decoded correctly")
   func similarHeads() throws {
     let lab = try SessionLab.ready()
     let heads: [[(String, String)]] = [
@@ -61,7 +61,7 @@ struct HTTP2ExchangeTests {
     }
   }
 
-  @Test("of HEAD, 204 and 304 has no body whatever its length says", arguments: [("HEAD", 200), ("GET", 304)])
+  @Test("HEAD, 204 and 304 have no body, whatever length they announce", arguments: [("HEAD", 200), ("GET", 304)])
   func noBody(method: String, status: Int) throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open(method)
@@ -69,7 +69,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("tells interim heads before the final one")
+  @Test("Interim heads are reported before the final one")
   func interim() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -83,7 +83,7 @@ struct HTTP2ExchangeTests {
       ])
   }
 
-  @Test("has trailers, without those that may not stand there")
+  @Test("Trailers are reported, without fields that are not allowed there")
   func trailersIn() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -95,7 +95,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("sends a body and its trailers")
+  @Test("A body and its trailers are sent")
   func trailersOut() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open("POST", body: .stream(length: nil))
@@ -112,7 +112,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("asks once for the end of a body of which no byte was announced")
+  @Test("The end of a body without announced bytes is requested once")
   func noBytes() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open("POST", body: .stream(length: 0))
@@ -124,7 +124,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.session.requestPhase(of: stream) == .sent)
   }
 
-  @Test("sends only trailers where the body is empty")
+  @Test("An empty body with trailers is sent as trailers only")
   func onlyTrailers() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open("POST", body: .stream(length: nil))
@@ -136,14 +136,14 @@ struct HTTP2ExchangeTests {
     #expect(lab.session.requestPhase(of: stream) == .sent)
   }
 
-  @Test("ends an empty body with an empty frame")
+  @Test("An empty body ends with an empty frame")
   func emptyBody() throws {
     let lab = try SessionLab.ready()
     _ = try lab.upload(0)
     #expect(lab.frames(.data) == [.data([], on: 1, ends: true)])
   }
 
-  @Test("keeps sensitive values out of every table")
+  @Test("Sensitive values are kept out of every compression table")
   func sensitive() throws {
     let lab = try SessionLab.ready()
     for _ in 0..<2 {
@@ -159,7 +159,7 @@ struct HTTP2ExchangeTests {
     #expect(blocks[1].count < blocks[0].count - 8)
   }
 
-  @Test("waits with the body for the server's windows, the stream's and the connection's")
+  @Test("The body waits for the windows of the stream and of the connection")
   func windows() throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
     let stream = try lab.upload(25)
@@ -185,7 +185,7 @@ struct HTTP2ExchangeTests {
     #expect(provided == 65_535 + 65_536)
   }
 
-  @Test("asks for more of the body when half of what is kept has gone")
+  @Test("More of the body is requested when half of the buffer has been sent")
   func asksForMore() throws {
     let lab = try SessionLab.ready(settings: [(4, 1 << 20)])
     lab.receive([.windowUpdate(1 << 24, on: 0)])
@@ -206,7 +206,9 @@ struct HTTP2ExchangeTests {
     #expect(lab.send().last?.ends == true)
   }
 
-  @Test("sends the same for any room", arguments: [10, 11, 100, 1_000, 1_033, 16_393, 65_536])
+  @Test(
+    "The same frames are sent whatever the size of the output buffer",
+    arguments: [10, 11, 100, 1_000, 1_033, 16_393, 65_536])
   func rooms(room: Int) throws {
     let reference = try SessionLab.ready(settings: [(4, 1 << 20)])
     let lab = try SessionLab.ready(settings: [(4, 1 << 20)])
@@ -221,7 +223,7 @@ struct HTTP2ExchangeTests {
     #expect(!lab.session.hasOutput)
   }
 
-  @Test("refuses a body that is longer or shorter than was said")
+  @Test("A body longer or shorter than announced is refused")
   func requestLength() throws {
     let lab = try SessionLab.ready()
     let long = try lab.open("POST", body: .stream(length: 2))
@@ -238,7 +240,7 @@ struct HTTP2ExchangeTests {
     }
   }
 
-  @Test("allows as many streams as the server, and a hundred before it has said")
+  @Test("As many streams as the server allows are opened, and a hundred before its settings arrive")
   func concurrency() throws {
     let lab = try SessionLab()
     for _ in 0..<100 { #expect(lab.session.open(try SessionLab.request(), now: lab.now) != nil) }
@@ -259,7 +261,7 @@ struct HTTP2ExchangeTests {
     #expect(two.has(.capacity))
   }
 
-  @Test("holds a request back whose stream the server's settings took away, until there is room")
+  @Test("A request beyond a newly lowered stream limit is held back until a stream is free")
   func lateSettings() throws {
     let lab = try SessionLab()
     let streams = try (0..<3).map { _ in
@@ -276,7 +278,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.ending(streams[2]) == .whole)
   }
 
-  @Test("takes no new requests on a connection that had 2²⁹ of them")
+  @Test("A connection takes no new requests after 2²⁹ of them")
   func retires() throws {
     let lab = try SessionLab.ready()
     lab.session.didOpen(HTTP2Session.lastNumber + 1)
@@ -284,7 +286,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.session.open(try SessionLab.request(), now: lab.now) == nil)
   }
 
-  @Test("answers PING and SETTINGS, and wants to be closed only at the end")
+  @Test("PING and SETTINGS are answered, and the connection asks to be closed only at its end")
   func housekeeping() throws {
     let lab = try SessionLab.ready()
     lab.receive([.ping(), .settings([(5, 20_000)])])

@@ -40,7 +40,7 @@ struct HTTP2GoAwayTests {
     return counts
   }
 
-  @Test("at every point of a hundred uploads: each is processed once, or told that it was not")
+  @Test("With GOAWAY at any point of a hundred uploads, each is processed once or reported as unprocessed")
   func everyPoint() throws {
     var all = 0
     _ = try goAway(after: 0, allFrames: &all)
@@ -51,7 +51,7 @@ struct HTTP2GoAwayTests {
     }
   }
 
-  @Test("tells requests that never went out from those that the server did not take")
+  @Test("Requests that were never sent are distinguished from those that the server did not process")
   func unsent() throws {
     let lab = try SessionLab.ready()
     let sent = try lab.open("POST", body: .stream(length: nil))
@@ -64,7 +64,7 @@ struct HTTP2GoAwayTests {
     #expect(lab.session.goAway?.code == .enhanceYourCalm)
   }
 
-  @Test("first as a notice, then with the last stream")
+  @Test("A first GOAWAY is a notice, and the second names the last stream")
   func notice() throws {
     let lab = try SessionLab.ready()
     let first = try lab.open()
@@ -83,7 +83,7 @@ struct HTTP2GoAwayTests {
     #expect(lab.session.wantsClose)
   }
 
-  @Test("with a lower last stream counts the second time too, and with a higher one breaks HTTP/2")
+  @Test("A lower last stream in a second GOAWAY applies, and a higher one is a violation")
   func second() throws {
     let lab = try SessionLab.ready()
     let streams = try (0..<3).map { _ in try lab.open() }
@@ -97,7 +97,7 @@ struct HTTP2GoAwayTests {
     guard case .lost(.violation)? = lab.ending(streams[0]) else { Issue.record("not lost"); return }
   }
 
-  @Test("does not make an answer unsaid that has begun above its last stream")
+  @Test("A response that began above the last stream stays delivered")
   func contradiction() throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -105,7 +105,9 @@ struct HTTP2GoAwayTests {
     #expect(lab.ending(stream) == .reset(.refusedStream))
   }
 
-  @Test("with an error says why the connection ends then", arguments: [HTTP2ErrorCode.enhanceYourCalm, .noError])
+  @Test(
+    "A GOAWAY with an error gives the reason for the end of the connection",
+    arguments: [HTTP2ErrorCode.enhanceYourCalm, .noError])
   func ends(code: HTTP2ErrorCode) throws {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
@@ -118,7 +120,7 @@ struct HTTP2GoAwayTests {
     #expect(lab.session.wantsClose)
   }
 
-  @Test("is no end of a connection that breaks: what had not gone out is known")
+  @Test("Without GOAWAY, a broken connection still reports requests that had not been sent")
   func broken() throws {
     let lab = try SessionLab.ready()
     let sent = try lab.open()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Answers with bytes changed at random")
+@Suite("Responses with bytes changed at random")
 struct HTTP2MutationTests {
   /// A generator that yields the same numbers in each run (xorshift).
   private struct Generator: RandomNumberGenerator {
@@ -45,7 +45,7 @@ struct HTTP2MutationTests {
     return result
   }
 
-  @Test("leave every request with one end, whatever they are and however they are cut", arguments: 0..<16)
+  @Test("Every request ends exactly once, whatever the bytes and however they are split", arguments: 0..<16)
   func everyEnd(seed: UInt64) throws {
     var generator = Generator(state: (seed + 1) &* 0x9E37_79B9_7F4A_7C15)
     for _ in 0..<150 {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("What is read in parts")
+@Suite("Input in pieces")
 struct HTTP2SplitTests {
   /// The events and frames that result from an input. They must not depend on the pieces in which it arrived.
   private struct Trace: Equatable {
@@ -60,7 +60,7 @@ struct HTTP2SplitTests {
       told: lab.told, bodies: lab.bodies.filter { $0.key != 17 }, sent: lab.sent.filter { $0 != .reset(0, on: 13) })
   }
 
-  @Test("in one piece tells all of it")
+  @Test("Input in one piece reports all events")
   func whole() throws {
     let trace = try trace { $0.receive(Self.input) }
     let endings = trace.told.compactMap { event -> HTTP2Ending? in
@@ -72,7 +72,7 @@ struct HTTP2SplitTests {
     #expect(trace.bodies[5] == Array("padsx".utf8))
   }
 
-  @Test("byte by byte tells the same")
+  @Test("Input byte by byte reports the same events")
   func bytes() throws {
     let whole = try trace { $0.receive(Self.input) }
     let bytes = try trace { lab in for byte in Self.input { lab.receive([byte]) } }
@@ -82,7 +82,7 @@ struct HTTP2SplitTests {
     #expect(one.sent == other.sent)
   }
 
-  @Test("split at any byte tells the same")
+  @Test("Input split at any byte reports the same events")
   func everySplit() throws {
     let whole = sorted(try trace { $0.receive(Self.input) })
     // The test splits at every position, but within the large head only at each 97th.
