@@ -18,7 +18,7 @@ struct APIKeyAuthenticatorTests {
     try APIKeyAuthenticator(Secret(key), in: placement, origins: [try Origin(origin)])
   }
 
-  @Test("in a header field, with and without a prefix; what stood there is replaced")
+  @Test("A key is sent in a header field, with and without a prefix, and replaces an existing field")
   func header() async throws {
     let plain = try Self.authenticator(.header("X-API-Key"))
     let name = try #require(HTTPField.Name("X-API-Key"))
@@ -31,7 +31,7 @@ struct APIKeyAuthenticatorTests {
   }
 
   @Test(
-    "in the query: encoded, in place of an item of that name, the others as they were",
+    "A key is sent percent-encoded in the query, replacing an item of that name and keeping the others",
     arguments: [
       ("/a", "/a?api%20key=<key>"), ("/a?", "/a?api%20key=<key>"), ("/a?x=1", "/a?x=1&api%20key=<key>"),
       ("/a?api%20key=old&x=%2f&x", "/a?api%20key=<key>&x=%2f&x"),
@@ -53,7 +53,7 @@ struct APIKeyAuthenticatorTests {
   }
 
   @Test(
-    "what cannot be sent is refused, without showing it",
+    "A key that cannot be sent is refused without showing it",
     arguments: [
       ("", APIKeyAuthenticator.Placement.header("X-Key")), ("k3y\n", .header("X-Key")), (" k3y", .header("X-Key")),
       ("k3y", .header("X Key")), ("k3y", .header("")), ("k3y", .header("Host")), ("k3y", .header("transfer-encoding")),
@@ -64,7 +64,7 @@ struct APIKeyAuthenticatorTests {
     #expect(!"\(error)".contains("k3y"))
   }
 
-  @Test("not in clear")
+  @Test("A key is not sent without TLS")
   func cleartext() throws {
     #expect(throws: ConfigurationError.self) {
       try Self.authenticator(.queryItem("key"), origin: "http://example.com")
@@ -72,7 +72,7 @@ struct APIKeyAuthenticatorTests {
     _ = try Self.authenticator(.queryItem("key"), origin: "http://[::1]:80")
   }
 
-  @Test("through a stack: not to another origin, not by a redirect either; not in errors")
+  @Test("A stack sends a key to no other origin, also after a redirect, and no error shows it")
   func stack() async throws {
     let header = try Self.authenticator(.header("X-Pass"), key: "s3cr3t")
     let item = try Self.authenticator(.queryItem("appid"), key: "s3cr3t")
@@ -93,7 +93,7 @@ struct APIKeyAuthenticatorTests {
     #expect(!"\(transport.requests)".contains("s3cr3t"))
   }
 
-  @Test("neither text nor mirror shows the key")
+  @Test("Neither description nor mirror shows the key")
   func secrecy() throws {
     let authenticator = try Self.authenticator(.header("X-Key"), key: "s3cr3t")
     var text = "\(authenticator) \(String(reflecting: authenticator))"

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Access tokens")
 struct AccessTokenTests {
-  @Test("types: Bearer in any case, no other")
+  @Test("The token type Bearer is accepted in any case, and no other type")
   func types() throws {
     for type in ["Bearer", "bearer", "BEARER"] { #expect(try AccessToken("t", type: type).value == "t") }
     for type in ["MAC", "DPoP", "", "Bearer "] {
@@ -16,7 +16,7 @@ struct AccessTokenTests {
     }
   }
 
-  @Test("what cannot stand in a field is refused, without being shown")
+  @Test("A token that cannot be sent in a field is refused without showing it")
   func values() {
     for value in ["", "hidden token", "hidden\r\n", "hidden\0", "hiddén", "\thidden", "Bearer hidden"] {
       let error = #expect(throws: ConfigurationError.self) { try AccessToken(Secret(value)) }
@@ -28,7 +28,7 @@ struct AccessTokenTests {
     #expect(throws: ConfigurationError.self) { try AccessToken("t", expiresIn: .seconds(-1)) }
   }
 
-  @Test("neither the token nor the authenticator shows its secrets")
+  @Test("Neither the token's nor the authenticator's description shows secrets")
   func masked() throws {
     let token = try AccessToken("hidden-a", expiresIn: .seconds(1), refreshToken: "hidden-r", scope: "read")
     let bearer = try BearerAuthenticator.test(CustomAccessTokenSource { _ in token }, token: token)

@@ -17,19 +17,21 @@ struct BasicAuthenticatorTests {
     return try await basic.authenticate(.test()).head.headerFields[.authorization]
   }
 
-  @Test("the examples of RFC 7617")
+  @Test("The examples of RFC 7617 are reproduced")
   func examples() async throws {
     #expect(try await Self.header("Aladdin", "open sesame") == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
     #expect(try await Self.header("test", "123£") == "Basic dGVzdDoxMjPCow==")
   }
 
-  @Test("a password may have colons in it, and both may be empty")
+  @Test("A password may contain colons, and user and password may be empty")
   func edges() async throws {
     #expect(try await Self.header("a", "b:c") == "Basic YTpiOmM=")
     #expect(try await Self.header("", "") == "Basic Og==")
   }
 
-  @Test("what cannot be sent is refused, without showing it", arguments: ["a:b", "a\nb", "a\u{7F}", "a\u{85}"])
+  @Test(
+    "Credentials that cannot be sent are refused without showing them",
+    arguments: ["a:b", "a\nb", "a\u{7F}", "a\u{85}"])
   func userIDs(user: String) throws {
     let error = #expect(throws: ConfigurationError.self) {
       try BasicAuthenticator(user: user, password: "p", origins: [try Self.origin()])
@@ -37,7 +39,7 @@ struct BasicAuthenticatorTests {
     #expect(error?.hint != nil)
   }
 
-  @Test("a password with a line's end is refused, without showing it")
+  @Test("A password with a line break is refused without showing it")
   func passwordEnd() throws {
     let error = try #require(throws: ConfigurationError.self) {
       try BasicAuthenticator(user: "u", password: "hunter2\n", origins: [try Self.origin()])
@@ -45,7 +47,7 @@ struct BasicAuthenticatorTests {
     #expect(!"\(error)".contains("hunter2") && error.hint?.contains("file") == true)
   }
 
-  @Test("there has to be an origin, and not one in clear unless that is said")
+  @Test("An origin is required, and one without TLS must be permitted explicitly")
   func origins() throws {
     #expect(throws: ConfigurationError.self) { try BasicAuthenticator(user: "u", password: "p", origins: []) }
     for url in [
@@ -67,7 +69,7 @@ struct BasicAuthenticatorTests {
   }
 
   @Test(
-    "another origin passes as it is",
+    "A request to another origin is sent unchanged",
     arguments: [
       "http://example.com/a", "https://example.com:8443/a", "https://www.example.com/a", "https://example.org/a",
     ])
@@ -78,7 +80,7 @@ struct BasicAuthenticatorTests {
     #expect(basic.credentialOrigins == basic.origins)
   }
 
-  @Test("through a stack: at once, not again after 401, and not to where a redirect leads")
+  @Test("A stack sends the credentials at once, not again after a 401, and not to the target of a redirect")
   func stack() async throws {
     let basic = try BasicAuthenticator(user: "user", password: "hunter2", origins: [try Self.origin()])
     let transport = ScriptedTransport([
@@ -96,7 +98,7 @@ struct BasicAuthenticatorTests {
     #expect(sent == [header, header, nil, header])
   }
 
-  @Test("neither text nor mirror shows the password")
+  @Test("Neither description nor mirror shows the password")
   func secrecy() throws {
     let basic = try BasicAuthenticator(user: "user", password: "hunter2", origins: [try Self.origin()])
     var text = "\(basic) \(String(reflecting: basic))"

@@ -9,12 +9,13 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: how often the source is asked", .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: frequency of refreshes", .timeLimit(.minutes(5)))
 struct BearerAskingTests {
   let clock = ManualClock()
 
   @Test(
-    "a refresh waits until the source has returned from the one before it, but not forever", arguments: [true, false])
+    "A refresh waits until the source has returned from the previous one, but not indefinitely",
+    arguments: [true, false])
   func oneAtATime(returns: Bool) async throws {
     let source = GatedSource(ignoresCancellation: true)
     let bearer = try BearerAuthenticator.test(source, token: .test("t0"), clock: clock)
@@ -44,7 +45,7 @@ struct BearerAskingTests {
     #expect(try await request.value == "Bearer t1")
   }
 
-  @Test("a refresh that had to wait still is on behalf of whoever began it")
+  @Test("A delayed refresh still belongs to the call that requested it")
   func marksOfWaiting() async throws {
     let outer = Lock<BearerAuthenticator?>(nil)
     let inner = Lock<BearerAuthenticator?>(nil)
@@ -77,7 +78,7 @@ struct BearerAskingTests {
     outer.withLock { $0 = nil }
   }
 
-  @Test("the source is down and there is no token: within 1 s of a failure nobody asks it again")
+  @Test("When the source is down and there is no token, it is not called again within 1 s of a failure")
   func noStorm() async throws {
     let count = EventRecorder<Int>()
     let bearer = try BearerAuthenticator.test(
@@ -101,7 +102,7 @@ struct BearerAskingTests {
     #expect(count.events.count == 3, "a replacement is a new beginning")
   }
 
-  @Test("more refreshes than the window lets through are refused, until it has slid on")
+  @Test("Refreshes beyond the sliding window are refused until it has moved on")
   func excessive() async throws {
     let count = EventRecorder<Int>()
     let window = try BearerAuthenticator.RefreshWindow(count: 3, per: .seconds(10))
@@ -125,7 +126,7 @@ struct BearerAskingTests {
     }
   }
 
-  @Test("when refreshes are excessive, a token that is still valid is used")
+  @Test("When refreshes are excessive, a token that is still valid is used")
   func excessiveAhead() async throws {
     let bearer = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in throw TestError() }, token: .test("t1", expiresIn: 100), clock: clock,
@@ -141,7 +142,7 @@ struct BearerAskingTests {
   }
 
   @Test(
-    "failures on the way do not count for the window; answers do",
+    "Network failures do not count towards the window; responses do",
     arguments: [
       (TransportError(stage: .connect, code: .connectFailed, message: "") as any Error, false),
       (HTTPFetchError<TestError>(.transport(TransportError(stage: .timeout, code: .idleTimeout, message: ""))), false),
@@ -165,7 +166,7 @@ struct BearerAskingTests {
         .count == (counts ? 18 : 0))
   }
 
-  @Test("without a window nothing is excessive")
+  @Test("Without a window no number of refreshes is excessive")
   func noWindow() async throws {
     let bearer = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in throw TestError() }, clock: clock, window: nil)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: tokens on requests, answers to 401", .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: tokens on requests, and responses with 401", .timeLimit(.minutes(5)))
 struct BearerAuthenticatorTests {
   let clock = ManualClock()
   let source = GatedSource()
@@ -21,7 +21,7 @@ struct BearerAuthenticatorTests {
     return TransportNetworkStack(transport: transport, configuration: configuration)
   }
 
-  @Test("the token goes to its origins and nowhere else; the field is marked as sensitive")
+  @Test("The token is sent to its origins only, and the field is marked as sensitive")
   func origins() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"))
     let request = try await bearer.authenticate(.test())
@@ -37,14 +37,14 @@ struct BearerAuthenticatorTests {
     #expect(source.asked.isEmpty)
   }
 
-  @Test("a request with credentials of another scheme keeps them; a bearer token of whatever origin is replaced")
+  @Test("A request with credentials of another scheme keeps them; any bearer token is replaced")
   func otherSchemes() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"))
     #expect(try await bearer.field(fields: [.authorization: "Basic YTpi"]) == "Basic YTpi")
     #expect(try await bearer.field(fields: [.authorization: "bearer t0"]) == "Bearer t1")
   }
 
-  @Test("what cannot work is refused when it is made")
+  @Test("Invalid settings are refused by the initializer")
   func validation() throws {
     let origin = try Origin("https://example.com")
     let plain = try Origin("http://example.com")
@@ -72,7 +72,7 @@ struct BearerAuthenticatorTests {
     }
   }
 
-  @Test("redirects: another origin gets no token, the way back does")
+  @Test("A redirect to another origin carries no token, and one back to the first does")
   func redirects() async throws {
     let transport = ScriptedTransport([
       .respond(status: .found, headers: [.location: "https://other.example/b"]),
@@ -84,7 +84,7 @@ struct BearerAuthenticatorTests {
     #expect(transport.requests.map { $0.head.headerFields[.authorization] } == ["Bearer t1", nil, "Bearer t1"])
   }
 
-  @Test("401 with the current token: one refresh, one repetition")
+  @Test("A 401 for the current token causes one refresh and one resend")
   func refresh() async throws {
     let api = TokenAPI(accepts: "t2")
     let bearer = try BearerAuthenticator.test(
@@ -98,7 +98,7 @@ struct BearerAuthenticatorTests {
     #expect(bearer.token?.value == "t2")
   }
 
-  @Test("401 with an older token: repeated at once, without a refresh, even while one runs")
+  @Test("A 401 for an older token causes a resend without a refresh, even while one runs")
   func older() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t2"))
     #expect(try await bearer.action(refused: "t1").word == "retry")
@@ -110,7 +110,7 @@ struct BearerAuthenticatorTests {
     #expect(try await current.word == "retry" && source.asked.count == 1)
   }
 
-  @Test("a second 401 in the same call stands: no second refresh, no loop")
+  @Test("A second 401 in the same call is returned, without another refresh")
   func secondRefusal() async throws {
     let api = TokenAPI(accepts: "none of them")
     let refreshes = EventRecorder<Int>()
@@ -121,7 +121,7 @@ struct BearerAuthenticatorTests {
     #expect(api.seen.events == ["Bearer t1", "Bearer t2"] && refreshes.events.count == 1)
   }
 
-  @Test("a 401 of another origin earlier in the call does not use up the repetition")
+  @Test("A 401 of another origin earlier in the call does not use up the resend")
   func foreignRefusal() async throws {
     let bearer = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in try .test("t2") }, token: .test("t1"))
@@ -137,7 +137,7 @@ struct BearerAuthenticatorTests {
     #expect(try await bearer.action(refused: "t0", retryState: own).word == "none")
   }
 
-  @Test("no opinion about what is not its own: other statuses, origins, requests without its token")
+  @Test("Other statuses and origins, and requests without its token, are left alone")
   func notItsOwn() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"))
     #expect(try await bearer.action(refused: "t1", url: "https://other.example/").word == "none")
@@ -156,7 +156,7 @@ struct BearerAuthenticatorTests {
     #expect(source.asked.isEmpty)
   }
 
-  @Test("a body that cannot be sent again is not: the veto stands, the token is new for the next call")
+  @Test("A request whose body cannot be sent again is not resent, and the next call uses the new token")
   func consumedBody() async throws {
     let api = TokenAPI(accepts: "t2")
     let bearer = try BearerAuthenticator.test(
@@ -177,7 +177,7 @@ struct BearerAuthenticatorTests {
     #expect(api.seen.events == ["Bearer t1"] && bearer.token?.value == "t2")
   }
 
-  @Test("a POST that was refused is repeated once: a 401 says that nothing was done")
+  @Test("A POST that was answered 401 is sent once more, because the server did not process it")
   func post() async throws {
     let api = TokenAPI(accepts: "t2")
     let bearer = try BearerAuthenticator.test(
@@ -186,7 +186,7 @@ struct BearerAuthenticatorTests {
     #expect(api.transport.requests.map { $0.body.length } == [1, 1])
   }
 
-  @Test("no deadlock when the source uses the same stack: its requests pass as they are, their 401 stands")
+  @Test("A source may use the same stack without deadlock: its requests are unchanged, and their 401 is returned")
   func sameStack() async throws {
     let api = TokenAPI(accepts: "t2")
     let late = Lock<TransportNetworkStack?>(nil)
@@ -207,7 +207,7 @@ struct BearerAuthenticatorTests {
     #expect(try await bearer.field() == "Bearer t1")
   }
 
-  @Test("a task that the source starts is marked too; two authenticators are told apart")
+  @Test("A task that the source starts counts as its own, and two authenticators are distinguished")
   func marks() async throws {
     let inner = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in try .test("inner") })

@@ -236,7 +236,9 @@ extension BearerModelTests.Run {
 
 extension BearerModelTests {
   // The histories run one after the other, because concurrent waiters would delay each other.
-  @Test("requests, refusals, cancellations, answers, failures, timeouts, replacements in any order", arguments: 0..<4)
+  @Test(
+    "Requests, refusals, cancellations, responses, failures, timeouts and replacements keep the invariants in any order",
+    arguments: 0..<4)
   func histories(part: UInt64) async throws {
     for seed in stride(from: 0, to: 250, by: SeedStride.value) {
       let run = try Run(seed: part << 32 | UInt64(seed))

@@ -27,7 +27,7 @@ struct BearerRefreshTests {
     }
   }
 
-  @Test("without a token the first request gets one; all that come meanwhile share it")
+  @Test("Without a token the first request fetches one, and all concurrent requests share it")
   func first() async throws {
     let bearer = try BearerAuthenticator.test(source, clock: clock)
     #expect(bearer.token == nil)
@@ -39,7 +39,7 @@ struct BearerRefreshTests {
     #expect(source.asked == [nil])
   }
 
-  @Test("who is cancelled leaves at once while the refresh hangs; it goes on for the others")
+  @Test("A cancelled request ends at once while the refresh hangs, which continues for the others")
   func cancelOne() async throws {
     let bearer = try BearerAuthenticator.test(source, clock: clock)
     let tasks = try await waiting(3, for: bearer)
@@ -52,7 +52,7 @@ struct BearerRefreshTests {
     #expect(try await tasks[2].value == "Bearer t1")
   }
 
-  @Test("when all who wait are cancelled, the refresh goes on, and its token serves the next")
+  @Test("When all waiting requests are cancelled, the refresh continues, and its token serves the next one")
   func cancelAll() async throws {
     let bearer = try BearerAuthenticator.test(source, clock: clock)
     let tasks = try await waiting(3, for: bearer)
@@ -66,7 +66,7 @@ struct BearerRefreshTests {
     #expect(source.asked.count == 1)
   }
 
-  @Test("a call that is cancelled while it waits after a 401 ends cancelled, in the pipeline too")
+  @Test("A call that is cancelled while it waits after a 401 ends as cancelled, in the pipeline too")
   func cancelAfterRefusal() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
     let api = TokenAPI(accepts: "t2")
@@ -81,7 +81,7 @@ struct BearerRefreshTests {
     #expect(bearer.isRefreshing && source.cancelled.isEmpty)
   }
 
-  @Test("a call whose time is over while it waits ends with its own timeout; the refresh goes on")
+  @Test("A call that times out while it waits ends with its own timeout, and the refresh continues")
   func deadline() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
     var configuration = StackConfiguration()
@@ -102,7 +102,7 @@ struct BearerRefreshTests {
     _ = try await stack.fetch(.test())
   }
 
-  @Test("limits are no sleeps: a clock that moves by itself does not jump to the timeout")
+  @Test("Timeouts do not sleep on the clock: a clock that advances automatically does not jump to them")
   func autoAdvance() async throws {
     let clock = ManualClock(autoAdvance: true)
     let bearer = try BearerAuthenticator(
@@ -115,7 +115,7 @@ struct BearerRefreshTests {
     #expect(try await tasks[0].value == "Bearer t1")
   }
 
-  @Test("a task that was cancelled before starts no refresh")
+  @Test("A task that was cancelled before starts no refresh")
   func cancelledBefore() async throws {
     let bearer = try BearerAuthenticator.test(source, clock: clock)
     let task = Task {
@@ -126,7 +126,7 @@ struct BearerRefreshTests {
     #expect(!bearer.isRefreshing && source.asked.isEmpty)
   }
 
-  @Test("a refresh that takes too long fails for all, also when its source does not listen; what it says later is lost")
+  @Test("A refresh that times out fails for all, even if its source ignores cancellation, and a late result is dropped")
   func timeout() async throws {
     let source = GatedSource(ignoresCancellation: true)
     let bearer = try BearerAuthenticator.test(source, clock: clock)
@@ -149,7 +149,7 @@ struct BearerRefreshTests {
     #expect(try await next[0].value == "Bearer t2")
   }
 
-  @Test("an answer ends the timeout: nothing sleeps on")
+  @Test("A result ends the timeout, and no sleep is left")
   func timeoutEnds() async throws {
     let bearer = try BearerAuthenticator.test(source, clock: clock)
     let tasks = try await waiting(1, for: bearer)
@@ -162,7 +162,7 @@ struct BearerRefreshTests {
     #expect(try await bearer.field() == "Bearer t1")
   }
 
-  @Test("ahead of expiry: one refresh from the leeway on, not before; requests go on with the token while it is valid")
+  @Test("One refresh starts within the leeway before expiry, while requests use the token that is still valid")
   func ahead() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 100), clock: clock)
     clock.advance(by: .milliseconds(69_999))
@@ -178,7 +178,7 @@ struct BearerRefreshTests {
     #expect(try await bearer.field() == "Bearer t2" && source.asked.count == 1)
   }
 
-  @Test("a refresh ahead of time is waited for once the token is refused, or has expired", arguments: [true, false])
+  @Test("An early refresh is awaited once the token is refused or has expired", arguments: [true, false])
   func aheadTurnsNeeded(isRefused: Bool) async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 100), clock: clock)
     clock.advance(by: .seconds(80))
@@ -193,7 +193,7 @@ struct BearerRefreshTests {
     if let refused { #expect(try await refused.value.word == "retry") }
   }
 
-  @Test("limits beyond all measure do not trap the system's clock")
+  @Test("Extremely large time limits do not trap with the system's clock")
   func longTimeout() async throws {
     let bearer = try BearerAuthenticator(
       source: source, origins: [try Origin("https://example.com")], leeway: .seconds(Int64.max),
@@ -205,7 +205,7 @@ struct BearerRefreshTests {
     #expect(try await tasks[0].value == "Bearer t1")
   }
 
-  @Test("a lifetime counts from when the refresh began")
+  @Test("The lifetime of a token counts from the start of its refresh")
   func lifetime() async throws {
     let bearer = try BearerAuthenticator.test(source, clock: clock)
     let tasks = try await waiting(1, for: bearer)
@@ -218,7 +218,7 @@ struct BearerRefreshTests {
     #expect(bearer.token?.expiresIn == .zero)
   }
 
-  @Test("a token that lives shorter than twice the leeway is used for half its life")
+  @Test("A token that lives shorter than twice the leeway is used for half its life")
   func shortLife() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 10), clock: clock)
     clock.advance(by: .milliseconds(4_999))
@@ -230,7 +230,7 @@ struct BearerRefreshTests {
     source.answer(.failure(TestError()))
   }
 
-  @Test("a token without a lifetime left serves those who waited for it, and is replaced for the next")
+  @Test("A token without remaining lifetime serves the requests that waited for it, and is replaced for the next")
   func noLife() async throws {
     let count = EventRecorder<Int>()
     let bearer = try BearerAuthenticator.test(
@@ -239,14 +239,14 @@ struct BearerRefreshTests {
     #expect(try await bearer.field() == "Bearer t1")
   }
 
-  @Test("a lifetime beyond all measure does not trap")
+  @Test("An extremely long lifetime does not trap")
   func longLife() async throws {
     let token = try AccessToken("t1", expiresIn: .seconds(Int64.max))
     let bearer = try BearerAuthenticator.test(source, token: token, clock: clock, leeway: .seconds(Int64.max))
     #expect(try await bearer.field() == "Bearer t1")
   }
 
-  @Test("when a refresh ahead of expiry fails, the old token is used, and the next tries a tenth of the leeway later")
+  @Test("When an early refresh fails, the old token is used, and a retry is due a tenth of the leeway later")
   func aheadFails() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 100), clock: clock)
     clock.advance(by: .seconds(70))
@@ -266,7 +266,7 @@ struct BearerRefreshTests {
     #expect(try await error(of: expired[0]) is TestError)
   }
 
-  @Test("a refresh that fails, fails for all who wait, with the error of the source")
+  @Test("A failed refresh fails all waiting requests with the error of the source")
   func fails() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
     let tasks = (0..<20).map { _ in Task { try await bearer.action(refused: "t1") } }
@@ -277,7 +277,7 @@ struct BearerRefreshTests {
     #expect(source.asked.count == 1 && bearer.token?.value == "t1")
   }
 
-  @Test("while a refused token is refreshed, no request goes out with it; when that fails, it is all there is")
+  @Test("While a refused token is refreshed, no request is sent with it; it is used again if the refresh fails")
   func requestsDuringRefresh() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
     for result in [.success(try .test("t2")), .failure(TestError())] as [Result<AccessToken, any Error>] {
@@ -294,7 +294,7 @@ struct BearerRefreshTests {
     #expect(source.asked.map { $0?.value } == ["t1", "t2"])
   }
 
-  @Test("calls that had begun when a refresh failed do not refresh again; new ones do")
+  @Test("Calls that began before a refresh failed do not refresh again; new ones do")
   func failsForOldCalls() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
     for call in [7, 5] as [UInt64] {
@@ -316,7 +316,7 @@ struct BearerRefreshTests {
     #expect(try await bearer.action(refused: "t1", call: 7).word == "retry")
   }
 
-  @Test("a policy that repeats whatever fails does not make a failed refresh run again")
+  @Test("A policy that retries every failure does not repeat a failed refresh")
   func insistentPolicy() async throws {
     let count = EventRecorder<Int>()
     let bearer = try BearerAuthenticator.test(

@@ -8,12 +8,12 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: replacing the token, and the end", .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: replacing the token and shutting down", .timeLimit(.minutes(5)))
 struct BearerReplacementTests {
   let clock = ManualClock()
   let source = GatedSource()
 
-  @Test("a token put in place is used at once, and can be read back with what is left of its life")
+  @Test("A token that was set is used at once, and can be read back with its remaining lifetime")
   func replace() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
     bearer.replace(with: try .test("mine", expiresIn: 100, refreshToken: "r"))
@@ -25,7 +25,7 @@ struct BearerReplacementTests {
     #expect(source.asked.isEmpty)
   }
 
-  @Test("a refresh that runs is cancelled, its result dropped; who waits goes on with the new token")
+  @Test("Replacing the token cancels a running refresh and drops its result; waiting requests use the new token")
   func replaceWhileRefreshing() async throws {
     let source = GatedSource(ignoresCancellation: true)
     let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 0), clock: clock)
@@ -42,7 +42,7 @@ struct BearerReplacementTests {
     #expect(bearer.token?.value == "mine")
   }
 
-  @Test("forgotten while a refresh runs: its token does not come back, who waits gets a new one")
+  @Test("When tokens are forgotten during a refresh, its token is dropped, and waiting requests get a new one")
   func forgetWhileRefreshing() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 0), clock: clock)
     let request = Task { try await bearer.field() }
@@ -54,7 +54,7 @@ struct BearerReplacementTests {
     #expect(try await request.value == "Bearer t2")
   }
 
-  @Test("the source is told to forget with every replacement, and with nothing else")
+  @Test("The source is told to forget with every replacement, and at no other time")
   func tellsSource() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
     let refused = Task { try await bearer.action(refused: "t1") }
@@ -66,7 +66,7 @@ struct BearerReplacementTests {
     #expect(source.forgotten == 2)
   }
 
-  @Test("dropping the authenticator ends a refresh that nobody waits for, and frees everything")
+  @Test("Dropping the authenticator ends a refresh that no request waits for, and frees everything")
   func release() async throws {
     weak var held: BearerAuthenticator?
     let source = source
@@ -84,7 +84,7 @@ struct BearerReplacementTests {
     #expect(source.cancelled == [0])
   }
 
-  @Test("an authenticator that was used is freed with its source")
+  @Test("An authenticator that was used is freed with its source")
   func releaseAfterUse() async throws {
     weak var held: BearerAuthenticator?
     weak var heldSource: GatedSource?

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: many at once", .serialized, .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: many concurrent calls", .serialized, .timeLimit(.minutes(5)))
 struct BearerStressTests {
   /// An API whose tokens represent numbers. It accepts each token whose number is high enough.
   final class NumberedAPI: Sendable {
@@ -39,7 +39,7 @@ struct BearerStressTests {
     return TransportNetworkStack(transport: transport, configuration: configuration)
   }
 
-  @Test("1,000 calls that are all refused at first: exactly one refresh, each repeated once")
+  @Test("1,000 calls that are all refused at first cause exactly one refresh, and each is resent once")
   func thousand() async throws {
     let api = NumberedAPI(least: 2, gathering: 1000)
     let source = GatedSource()
@@ -53,7 +53,7 @@ struct BearerStressTests {
     #expect(api.counts.withLock { $0 } == [1: 1000, 2: 1000])
   }
 
-  @Test("1,000 calls, nobody holds the refresh back: still one, though many answers come after it")
+  @Test("1,000 calls with an immediate refresh cause one refresh, though many responses arrive after it")
   func thousandUngated() async throws {
     let api = NumberedAPI(least: 2)
     let refreshes = EventRecorder<Int>()
@@ -69,7 +69,7 @@ struct BearerStressTests {
     #expect(counts[2] == 1000 && (1...1000).contains(counts[1] ?? 0))
   }
 
-  @Test("1,000 calls and a refresh that fails: one refresh, one error for all, none repeated")
+  @Test("1,000 calls and a refresh that fails cause one refresh and one error for all, and none is resent")
   func thousandFailures() async throws {
     let api = NumberedAPI(least: 2)
     let source = GatedSource()
@@ -87,7 +87,8 @@ struct BearerStressTests {
     #expect(source.asked.count == 1 && api.counts.withLock { $0 } == [1: 1000])
   }
 
-  @Test("random cancellations while tokens go bad: one end a call, one refresh at a time", arguments: 0..<20)
+  @Test(
+    "Under random cancellations and refusals each call ends once, and one refresh runs at a time", arguments: 0..<20)
   func randomCancellation(seed: UInt64) async throws {
     let random = RandomSource.seeded(seed)
     let api = NumberedAPI(least: 2)

@@ -18,7 +18,7 @@ struct ChallengeParserTests {
   }
 
   @Test(
-    "the grammar of RFC 9110",
+    "The grammar of RFC 9110 is accepted",
     arguments: [
       ("", ""), (" , ,", ""), ("Basic", "basic"), ("Negotiate", "negotiate"),
       (#"Basic realm="simple""#, "basic realm=<simple>"),
@@ -38,7 +38,7 @@ struct ChallengeParserTests {
   }
 
   @Test(
-    "what is malformed ends the field, and what was complete before it counts",
+    "A malformed challenge ends the field, and those complete before it count",
     arguments: [
       (#"Basic realm="x"#, ""), (#"Basic realm="x\"#, ""), (#"Basic realm="x" y"#, ""), ("a=1, Basic", ""),
       (#"Basic realm="x", Digest realm="y" nonce="z""#, "basic realm=<x>"), ("Basic, Digest a==b", "basic"),
@@ -48,7 +48,7 @@ struct ChallengeParserTests {
     #expect(Self.text(AuthenticationChallenge.read(value)) == expected)
   }
 
-  @Test("all fields together, up to a bound")
+  @Test("Challenges of all fields are read together, up to a limit")
   func fields() {
     var fields = HTTPFields()
     for index in 0..<20 { fields.append(HTTPField(name: .wwwAuthenticate, value: "A\(index) a=1, B")) }
@@ -58,7 +58,7 @@ struct ChallengeParserTests {
     #expect(AuthenticationChallenge.read(long).isEmpty)
   }
 
-  @Test("Authentication-Info is parameters and nothing else")
+  @Test("Authentication-Info contains parameters only")
   func information() {
     let read = AuthenticationChallenge.information(in: #"nextnonce="a b", qop=auth,rspauth="x""#)
     #expect(read?["nextnonce"] == "a b" && read?["rspauth"] == "x" && read?["qop"] == "auth")
@@ -67,7 +67,7 @@ struct ChallengeParserTests {
     }
   }
 
-  @Test("anything at all is read without a trap, and nothing comes of it that was not there")
+  @Test("Arbitrary input is read without a trap, and yields only what it contains")
   func fuzz() {
     let random = RandomSource.seeded(7616)
     let alphabet = Array("Digest Basic realm=\"x\\, \tnonce==~/+;:\u{1}\u{FF}é\r\n,,,===\"\"\"aqop".unicodeScalars)
@@ -91,7 +91,7 @@ struct ChallengeParserTests {
     }
   }
 
-  @Test("what is written is read again")
+  @Test("A written challenge is read back")
   func roundTrip() throws {
     let random = RandomSource.seeded(9110)
     for _ in 0..<2_000 {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Digest: calls", .timeLimit(.minutes(5)))
+@Suite("Digest authentication: calls", .timeLimit(.minutes(5)))
 struct DigestAuthenticatorTests {
   private static let url = "https://example.com/a?b=c"
 
@@ -56,7 +56,7 @@ struct DigestAuthenticatorTests {
     return (TransportNetworkStack(transport: transport, configuration: configuration), transport)
   }
 
-  @Test("asked once, then at once with the next count; the digest is of path and query as sent")
+  @Test("After one challenge, requests carry the next count at once, and the digest covers path and query as sent")
   func preemptive() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(), Self.ask("n1"), .respond(status: 200), .respond(status: 200), .respond(status: 200))
@@ -67,7 +67,7 @@ struct DigestAuthenticatorTests {
     #expect(Set(sent.map { $0["cnonce"] }).count == 3 && sent.allSatisfy { $0["cnonce"]?.count == 32 })
   }
 
-  @Test("refused credentials are refused once: no third sending, and the challenge is forgotten")
+  @Test("Refused credentials are not sent a third time, and the challenge is forgotten")
   func wrongPassword() async throws {
     let (stack, transport) = Self.stack(try Self.authenticator(), Self.ask("n1"), Self.ask("n2"), Self.ask("n3"))
     let error = try await stack.failure(of: .test(url: Self.url))
@@ -76,7 +76,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "n1/1", "-"] + ["n3/1"])
   }
 
-  @Test("a stale nonce costs one more sending, with the new one, and no more than that")
+  @Test("A stale nonce costs one more request with the new nonce, and no more than that")
   func stale() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(), Self.ask("n1"), .respond(status: 200),
@@ -89,7 +89,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n2/1", "n2/2", "n3/1", "n4/1"])
   }
 
-  @Test("an unauthenticated request, then a stale nonce: three sendings at most")
+  @Test("An unauthenticated request followed by a stale nonce takes three requests at most")
   func staleAfterFirst() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(), Self.ask("n1"), Self.ask("n2", ", stale=true"), .respond(status: 200))
@@ -97,7 +97,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "n1/1", "n2/1"])
   }
 
-  @Test("the same nonce refused, and not stale: the password is wrong, at once")
+  @Test("When the same nonce is refused and not stale, the password is wrong, and the call ends")
   func sameNonce() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(), Self.ask("n1"), .respond(status: 200), Self.ask("n1"), Self.ask("n1"), Self.ask("n1"))
@@ -107,7 +107,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "-", "n1/3"])
   }
 
-  @Test("a nonce that the server forgot without saying stale is replaced")
+  @Test("A nonce that the server forgot without reporting it as stale is replaced")
   func forgottenNonce() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(), Self.ask("n1"), .respond(status: 200), Self.ask("n2"), .respond(status: 200))
@@ -115,7 +115,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n2/1"])
   }
 
-  @Test("a POST is sent again with its body after the 401, once; one that cannot be is not")
+  @Test("A POST is sent again with its body after a 401, once, unless its body cannot be repeated")
   func bodies() async throws {
     let reading = ScriptedTransport.Step.perform { request throws(TransportError) in
       if case .stream(_, _, let open) = request.body.source { _ = open() }
@@ -134,7 +134,7 @@ struct DigestAuthenticatorTests {
     #expect(transport.requests.prefix(2).allSatisfy { $0.body.length == 7 })
   }
 
-  @Test("auth-int covers bodies in memory; others stay without credentials")
+  @Test("Auth-int covers bodies in memory; requests with other bodies are sent without credentials")
   func authInt() async throws {
     let ask = Self.refusal("Digest realm=r, qop=auth-int, nonce=n1")
     let (stack, transport) = Self.stack(
@@ -151,7 +151,7 @@ struct DigestAuthenticatorTests {
     #expect(sent["response"] == (try hash(expected)))
   }
 
-  @Test("nextnonce is used next; a session keeps its first nonces")
+  @Test("Nextnonce is used for the next request, and a session keeps its first nonces")
   func nextNonce() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(), Self.refusal("Digest realm=r, qop=auth, nonce=n1, algorithm=MD5-sess"),
@@ -170,7 +170,7 @@ struct DigestAuthenticatorTests {
     #expect(sent[3]["response"] == (try hash("\(secret):n3:00000001:\(nonce):auth:\(try hash("GET:/a?b=c"))")))
   }
 
-  @Test("a server's proof that is right changes nothing; a wrong one makes the challenge forgotten")
+  @Test("A correct server proof changes nothing, and a wrong one discards the challenge")
   func serverProof() async throws {
     let authenticator = try Self.authenticator()
     let name = try #require(HTTPField.Name("Authentication-Info"))
@@ -190,7 +190,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n1/3", "-"])
   }
 
-  @Test("MD5 only where it is allowed, a scheme that is not Digest never, and no challenge is no retry")
+  @Test("MD5 is used only if allowed, other schemes never, and without a challenge there is no retry")
   func unanswerable() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(allowsMD5: false), Self.refusal("Digest realm=r, nonce=n, qop=auth"),
@@ -200,7 +200,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "-", "-", "-", "n1/1"])
   }
 
-  @Test("challenges of other origins are not answered, and credentials stay behind on a redirect")
+  @Test("Challenges of other origins are not answered, and a redirect carries no credentials")
   func otherOrigins() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(), Self.ask("n1"), .respond(status: 200), Self.ask("x1"),
@@ -213,7 +213,7 @@ struct DigestAuthenticatorTests {
     #expect(transport.requests.compactMap(Self.parameters).map { $0["uri"] } == ["/a?b=c", "/a?b=c", "/c"])
   }
 
-  @Test("each origin has its own challenge")
+  @Test("Each origin has its own challenge")
   func origins() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator("https://example.com", "http://example.com"), Self.ask("n1"), .respond(status: 200),
@@ -224,7 +224,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "n1/1", "-", "m1/1", "n1/2", "m1/2"])
   }
 
-  @Test("thousands of calls at a time: no count twice, and every call is answered")
+  @Test("Thousands of concurrent calls use no count twice, and each is answered")
   func concurrency() async throws {
     let authenticator = try Self.authenticator()
     let issued = EventRecorder<String>()
@@ -253,7 +253,7 @@ struct DigestAuthenticatorTests {
     #expect(nonces.count == 1)
   }
 
-  @Test("no count twice: nextnonce with the nonce in use, a nonce that is called stale and offered again")
+  @Test("No count is used twice when nextnonce repeats the nonce in use, or a stale nonce is offered again")
   func sameNonceAgain() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(), Self.ask("n1"), try Self.success("nextnonce=n1"), .respond(status: 200),
@@ -262,7 +262,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n1/3", "n1/4"])
   }
 
-  @Test("two realms at one origin, many calls at a time: each answers the challenge of its own 401")
+  @Test("With two realms at one origin, each of many concurrent calls answers the challenge of its own 401")
   func realms() async throws {
     let used = EventRecorder<String>()
     let transport = ScriptedTransport(handler: { request throws(TransportError) in
@@ -288,7 +288,7 @@ struct DigestAuthenticatorTests {
     #expect(used.events.count == 1_000 && Set(used.events).count == 1_000)
   }
 
-  @Test("a refusal of another realm's digest is not final; three sendings are the most all the same")
+  @Test("A refusal of another realm's digest is not final, within three requests at most")
   func changingRealm() async throws {
     func ask(_ realm: String) -> ScriptedTransport.Step {
       Self.refusal("Digest realm=\(realm), qop=auth, algorithm=SHA-256, nonce=n-\(realm)")
@@ -300,7 +300,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.words(transport) == ["-", "n-a/1", "n-b/1", "n-b/2", "n-c/1", "n-d/1"])
   }
 
-  @Test("realms that a server makes up are bounded; those that asked last stay")
+  @Test("The number of realms per origin is bounded, and the most recent challenges are kept")
   func manyRealms() throws {
     var sessions = DigestSessions()
     let origin = try Origin("https://example.com")
@@ -313,7 +313,7 @@ struct DigestAuthenticatorTests {
     #expect(known == Array(84..<100) && sessions.current(at: origin)?.challenge.realm == "r99")
   }
 
-  @Test("credentials of another scheme stay, and their refusal is not ours to answer")
+  @Test("Credentials of another scheme are kept, and their refusal is not answered")
   func otherCredentials() async throws {
     let (stack, transport) = Self.stack(
       try Self.authenticator(), Self.ask("n1"), .respond(status: 200), Self.ask("n1"), .respond(status: 200))
@@ -325,7 +325,7 @@ struct DigestAuthenticatorTests {
     #expect(Self.parameters(transport.requests[3])?["nc"] == "00000002")
   }
 
-  @Test("a digest for a URL longer than what is read of a server's field is recognised as our own")
+  @Test("A digest for a URL longer than the limit for a server's field is recognised as our own")
   func longURL() async throws {
     let url = "https://example.com/a?" + String(repeating: "x", count: 20_000)
     let (stack, transport) = Self.stack(try Self.authenticator(), Self.ask("n1"), Self.ask("n2"), .respond(status: 200))
@@ -333,7 +333,7 @@ struct DigestAuthenticatorTests {
     #expect(transport.remainingSteps == 1)
   }
 
-  @Test("a count that is used up begins anew")
+  @Test("An exhausted nonce count starts again")
   func exhaustedCount() throws {
     var sessions = DigestSessions()
     let origin = try Origin("https://example.com")
@@ -344,7 +344,7 @@ struct DigestAuthenticatorTests {
     #expect(sessions.turn(at: origin) == nil && sessions.current(at: origin) == nil)
   }
 
-  @Test("hostile challenges: anything at all is survived, in three sendings at most")
+  @Test("Arbitrary hostile challenges are handled within three requests")
   func fuzz() async throws {
     let random = RandomSource.seeded(2617)
     let parts = [
@@ -364,7 +364,7 @@ struct DigestAuthenticatorTests {
     }
   }
 
-  @Test("what cannot be used is refused when it is made; no text shows the password")
+  @Test("Unusable credentials are refused by the initializer, and no description shows the password")
   func secrecy() async throws {
     #expect(throws: ConfigurationError.self) { try DigestAuthenticator(user: "u", password: "p", origins: []) }
     let error = try #require(throws: ConfigurationError.self) { try Self.authenticator(password: "hunter2\r\n") }

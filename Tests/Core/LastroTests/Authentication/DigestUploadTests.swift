@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Digest: uploads", .timeLimit(.minutes(5)))
+@Suite("Digest authentication: uploads", .timeLimit(.minutes(5)))
 struct DigestUploadTests {
   private static let url = "https://example.com/in/file"
   private static let large = Data(repeating: 7, count: 100_000)
@@ -61,7 +61,7 @@ struct DigestUploadTests {
     }
   }
 
-  @Test("A body that can be sent once goes out once, after an empty request that brings the challenge")
+  @Test("A body that can be sent once is sent once, after an empty request that brings the challenge")
   func once() async throws {
     let (stack, transport) = try Self.stack(challenges: true)
     let answer = try await stack.fetch(Self.put(Self.once(Self.large)))
@@ -71,7 +71,7 @@ struct DigestUploadTests {
     #expect(second.response.status.code == 201 && Self.sent(transport) == ["0", "-1+", "-1+"])
   }
 
-  @Test("A large body in memory goes out once, and a small one at once")
+  @Test("A large body in memory is sent once, after the challenge, and a small one at once")
   func sizes() async throws {
     let (stack, transport) = try Self.stack(challenges: true)
     _ = try await stack.fetch(Self.put(.raw(Self.large)))
@@ -82,7 +82,7 @@ struct DigestUploadTests {
   }
 
   @Test(
-    "A server that asks for no credentials gets the body after the empty request, whatever it said of that",
+    "A server that asks for no credentials gets the body after the empty request, whatever its response to that",
     arguments: [200, 204, 400, 411, 500])
   func unchallenged(status: Int) async throws {
     let (stack, transport) = try Self.stack(challenges: false, empty: status)
@@ -93,7 +93,7 @@ struct DigestUploadTests {
     #expect(Self.sent(transport) == ["0", "-1", "100000"])
   }
 
-  @Test("A request that a server may not act on twice is not sent without its body")
+  @Test("A request that must not be processed twice is not sent without its body")
   func notIdempotent() async throws {
     let (stack, transport) = try Self.stack(challenges: true)
     _ = try await stack.fetch(Self.put(.raw(Self.large), method: .post))
@@ -101,7 +101,7 @@ struct DigestUploadTests {
   }
 
   @Test(
-    "A request that depends on its body, or on what the server has, is not sent without its body",
+    "A request that depends on its body, or on the server's state, is not sent without its body",
     arguments: ["If-Match", "If-None-Match", "Expect"])
   func conditional(name: String) async throws {
     let (stack, transport) = try Self.stack(challenges: true)
@@ -111,7 +111,7 @@ struct DigestUploadTests {
     #expect(Self.sent(transport) == ["100000", "100000+"])
   }
 
-  @Test("A body is not withheld in an attempt that no other may follow")
+  @Test("A body is not withheld in an attempt that must be the last")
   func onlyAttempt() async throws {
     let (_, transport) = try Self.stack(challenges: false)
     var configuration = StackConfiguration()
@@ -133,7 +133,7 @@ struct DigestUploadTests {
     ) async -> Retry.Action { .noRetry(.retries(0)) }
   }
 
-  @Test("An empty request that succeeds is never the value of the call")
+  @Test("A successful empty request is never the value of the call")
   func emptySuccess() async throws {
     let (_, transport) = try Self.stack(challenges: false)
     var configuration = StackConfiguration()

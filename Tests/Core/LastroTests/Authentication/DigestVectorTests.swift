@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Digest: examples of the standards")
+@Suite("Digest authentication: examples of the standards")
 struct DigestVectorTests {
   private static func challenge(_ text: String) throws -> DigestChallenge {
     try #require(DigestChallenge.strongest(of: AuthenticationChallenge.read(text), allowsMD5: true))
@@ -27,7 +27,7 @@ struct DigestVectorTests {
   }
 
   @Test(
-    "RFC 7616 §3.9.1: SHA-256, and MD5 for a client that knows nothing else",
+    "The example of RFC 7616 §3.9.1 is reproduced with SHA-256, and with MD5 if nothing else is known",
     arguments: [
       ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
       ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
@@ -51,7 +51,7 @@ struct DigestVectorTests {
   }
 
   /// Uses the values of erratum 4897: the RFC's values were computed with SHA-512 cut in half.
-  @Test("RFC 7616 §3.9.2: SHA-512-256, the user name hashed, beyond ASCII")
+  @Test("The example of RFC 7616 §3.9.2 is reproduced: SHA-512-256 with a hashed user name beyond ASCII")
   func userHash() throws {
     let challenge = try Self.challenge(
       """
@@ -70,7 +70,7 @@ struct DigestVectorTests {
 
   /// Uses RFC 2617's example. The other forms were computed from it with Python's `hashlib`.
   @Test(
-    "RFC 2617 §3.5, its session, its protection of bodies, and RFC 2069",
+    "The examples of RFC 2617 §3.5 and RFC 2069 are reproduced, with session and body protection",
     arguments: [
       ("qop=\"auth,auth-int\"", "GET", "auth", "6629fae49393a05397450978507c4ef1"),
       ("qop=\"auth\", algorithm=md5-SESS", "GET", "auth", "8e3825c57e897f5a0dec6c2d4e5059d0"),
@@ -92,7 +92,7 @@ struct DigestVectorTests {
     #expect(parameters["algorithm"] == (parameter.contains("SESS") ? "MD5-sess" : nil))
   }
 
-  @Test("a session goes on with the nonces that it began with")
+  @Test("A session continues with its initial nonces")
   func session() throws {
     let challenge = try Self.challenge("Digest realm=r, nonce=second, qop=auth, algorithm=SHA-256-sess")
     let session = DigestAnswer.Session(nonce: "first", clientNonce: "c")
@@ -103,7 +103,7 @@ struct DigestVectorTests {
       response["response"] == (try hash("\(secret):second:00000010:c:auth:\(try hash("GET:/dir/index.html"))")))
   }
 
-  @Test("what is echoed is quoted anew; the digest is of the text without its escapes")
+  @Test("Echoed values are quoted again, and the digest covers the text without its escapes")
   func quoting() throws {
     let challenge = try Self.challenge(#"Digest realm="a \"b\" \\", nonce="n,\o", opaque="""#)
     let (header, parameters) = try Self.answer(challenge, user: #"x"y\"#, password: "p", clientNonce: "c")
@@ -114,7 +114,7 @@ struct DigestVectorTests {
     #expect(parameters["response"] == (try hash("\(secret):n,o:\(try hash("GET:/dir/index.html"))")))
   }
 
-  @Test("a user name beyond ASCII: RFC 8187's notation where the server reads UTF-8, bytes elsewhere")
+  @Test("A user name beyond ASCII uses RFC 8187 if the server reads UTF-8, and plain bytes otherwise")
   func userNames() throws {
     let modern = try Self.challenge("Digest realm=r, nonce=n, qop=auth, charset=utf-8")
     let header = try Self.answer(modern, user: "Jäsøn Doe", password: "p", clientNonce: "c").header
@@ -125,7 +125,7 @@ struct DigestVectorTests {
   }
 
   @Test(
-    "the first that is not MD5; MD5 where there is nothing else; none of what cannot be answered",
+    "The first challenge other than MD5 is answered, MD5 only as the last choice, and no unsupported one",
     arguments: [
       ("Digest realm=r, nonce=1, algorithm=MD5, Digest realm=r, nonce=2, algorithm=SHA-256", "2"),
       ("Digest realm=r, nonce=1, algorithm=SHA-512-256, Digest realm=r, nonce=2, algorithm=SHA-256", "1"),
@@ -145,7 +145,7 @@ struct DigestVectorTests {
     #expect(strict?.nonce == (chosen?.algorithm.hash == .md5 ? nil : nonce))
   }
 
-  @Test("what OpenSSL does not have is not answered, as MD5 under FIPS")
+  @Test("An algorithm that OpenSSL lacks, such as MD5 under FIPS, is not answered")
   func availability() {
     let challenges = AuthenticationChallenge.read(
       "Digest realm=r, nonce=1, algorithm=SHA-512-256, Digest realm=r, nonce=2, algorithm=SHA-256, Digest realm=r, nonce=3"
@@ -156,7 +156,7 @@ struct DigestVectorTests {
     #expect(chosen(.sha256, .md5) == "2" && chosen(.md5) == "3" && chosen() == nil)
   }
 
-  @Test("what is echoed has a bound")
+  @Test("A challenge with an echoed value longer than the limit is ignored")
   func bound() {
     let long = "Digest realm=r, nonce=" + String(repeating: "n", count: 4095)
     #expect(DigestChallenge.strongest(of: AuthenticationChallenge.read(long), allowsMD5: true) != nil)

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("OAuth 2 sources: what is sent once, and what is never seen", .timeLimit(.minutes(5)))
+@Suite("OAuth 2 sources: what is sent once, and what is never shown", .timeLimit(.minutes(5)))
 struct OAuth2SafetyTests {
   typealias Sources = OAuth2SourceTests
 
@@ -32,7 +32,7 @@ struct OAuth2SafetyTests {
     ) async -> Retry.Action { .retry }
   }
 
-  @Test("a request that may have been sent is not repeated, whatever the stack's interceptors say or add")
+  @Test("A token request that may have been sent is not repeated, whatever the stack's interceptors do")
   func sentOnce() async throws {
     let lost = TransportError(stage: .response, code: .connectionLost, message: "", requestSent: true)
     for step in [ScriptedTransport.Step.respond(status: .serviceUnavailable), .fail(lost)] {
@@ -46,7 +46,7 @@ struct OAuth2SafetyTests {
     }
   }
 
-  @Test("a redirect is not followed: the secrets are for the configured endpoint")
+  @Test("A redirect is not followed: the secrets are for the configured endpoint")
   func redirect() async throws {
     for status in [HTTPResponse.Status.found, .temporaryRedirect, .permanentRedirect] {
       let transport = ScriptedTransport([.respond(status: status, headers: [.location: "https://evil.example/"])])
@@ -57,7 +57,7 @@ struct OAuth2SafetyTests {
     }
   }
 
-  @Test("cancelling the task cancels the exchange")
+  @Test("Cancelling the task cancels the exchange")
   func cancelled() async throws {
     let transport = ScriptedTransport([.hang])
     let source = try OAuth2ClientCredentials(client: Sources.client(), stack: Sources.stack(transport))
@@ -68,7 +68,7 @@ struct OAuth2SafetyTests {
     #expect(error.isCancelled && transport.runningRequests == 0)
   }
 
-  @Test("no answer brings a secret into an error: neither one that was sent nor one that came")
+  @Test("No error shows a secret that was sent or received")
   func errors() async throws {
     let echo =
       #"{"error":"invalid_request","error_description":"hidden-s & hidden-r & hidden-p","error_uri":"hidden-s"}"#
@@ -97,7 +97,7 @@ struct OAuth2SafetyTests {
     }
   }
 
-  @Test("a refusal stays one when a policy of the stack had a say")
+  @Test("A refusal stays a refusal when a policy of the stack was consulted")
   func refusalBehindPolicy() async throws {
     let transport = ScriptedTransport([Sources.answer(#"{"error":"invalid_scope"}"#, status: .badRequest)])
     let source = try OAuth2ClientCredentials(
@@ -107,7 +107,7 @@ struct OAuth2SafetyTests {
     #expect(error?.refusal == OAuth2Error.Refusal(error: "invalid_scope"))
   }
 
-  @Test("nor into a log: requests, answers and failures as the logging interceptor writes them")
+  @Test("The logging interceptor shows no secret of requests, responses and failures")
   func logs() async throws {
     let (logger, entries) = RecordingLogHandler.make()
     let logging = LoggingInterceptor(logger: logger, verbosity: .bodies(limit: 4096), rendersCurlCommands: true)
@@ -121,7 +121,7 @@ struct OAuth2SafetyTests {
     #expect(text.contains("grant_type") && !Self.everything(text).contains("hidden"))
   }
 
-  @Test("a source shows nothing of its secrets")
+  @Test("A source's description shows no secrets")
   func sources() throws {
     let stack = Sources.stack(ScriptedTransport())
     let client = try Sources.client()
@@ -132,7 +132,7 @@ struct OAuth2SafetyTests {
     #expect(!Self.everything(credentials).contains("hidden"))
   }
 
-  @Test("with the authenticator, end to end: two expired tokens, a rotation, and a refusal at last")
+  @Test("With the authenticator, two expired tokens, a rotation and a final refusal work end to end")
   func together() async throws {
     let clock = ManualClock()
     let tokens = ScriptedTransport([

@@ -50,7 +50,7 @@ struct OAuth2SourceTests {
     throw TestFailure("there was a token")
   }
 
-  @Test("client credentials by Basic: RFC 6749 §4.4.2's request, and §5.1's answer")
+  @Test("Client credentials by Basic send RFC 6749 §4.4.2's request and read §5.1's response")
   func clientCredentials() async throws {
     let transport = ScriptedTransport([Self.answer(Self.granted)])
     let source = try OAuth2ClientCredentials(
@@ -70,7 +70,7 @@ struct OAuth2SourceTests {
     #expect(!request.allowsResend && transport.remainingSteps == 0)
   }
 
-  @Test("Basic: id and secret are form-encoded first (§2.3.1)")
+  @Test("With Basic, id and secret are form-encoded first (§2.3.1)")
   func encodedBasic() async throws {
     let transport = ScriptedTransport([Self.answer(Self.granted)])
     let client = try OAuth2Client(tokenURL: Self.tokenURL, id: "a:b c", authentication: .basic("p%:ä+"))
@@ -79,7 +79,7 @@ struct OAuth2SourceTests {
     #expect(field == "Basic " + Data("a%3Ab+c:p%25%3A%C3%A4%2B".utf8).base64EncodedString())
   }
 
-  @Test("the secret in the body, or none at all", arguments: [true, false])
+  @Test("The client secret is sent in the body, or omitted", arguments: [true, false])
   func bodyAuthentication(hasSecret: Bool) async throws {
     let transport = ScriptedTransport([Self.answer(Self.granted)])
     let source = try OAuth2ClientCredentials(
@@ -91,7 +91,8 @@ struct OAuth2SourceTests {
         == "grant_type=client_credentials&client_id=app" + (hasSecret ? "&client_secret=s%26" : ""))
   }
 
-  @Test("refresh token: §6's request; a new one replaces the old, is handed over first, and is used from then on")
+  @Test(
+    "A refresh sends §6's request; a new refresh token replaces the old one, is handed over first, and is used next")
   func rotation() async throws {
     let rotated = EventRecorder<String>()
     let transport = ScriptedTransport([
@@ -117,7 +118,7 @@ struct OAuth2SourceTests {
     #expect(rotated.events == ["r1", "r3"])
   }
 
-  @Test("a refresh token that was spent is not sent again; one from a new login is used")
+  @Test("A refresh token that was spent is not sent again; one from a new login is used")
   func spent() async throws {
     let transport = ScriptedTransport([
       Self.answer(#"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1"}"#),
@@ -135,7 +136,7 @@ struct OAuth2SourceTests {
       try transport.requests.map { try Self.form($0).split(separator: "=").last } == ["r0", "r1", "login"])
   }
 
-  @Test("after a logout nothing of the user is left: no refresh token, whatever it was made with or got")
+  @Test("After a logout no refresh token of the user is left, wherever it came from")
   func logout() async throws {
     let transport = ScriptedTransport([
       Self.answer(#"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1","expires_in":100}"#),
@@ -155,7 +156,7 @@ struct OAuth2SourceTests {
     #expect(try transport.requests.map { try Self.form($0).split(separator: "=").last } == ["r0", "rb"])
   }
 
-  @Test("an answer that comes after the token was forgotten is dropped: no rotation, nothing remembered")
+  @Test("A response that arrives after the token was forgotten is dropped, without a rotation")
   func lateAnswer() async throws {
     let rotated = EventRecorder<String>()
     let late = Lock<OAuth2RefreshToken?>(nil)
@@ -175,7 +176,7 @@ struct OAuth2SourceTests {
     #expect(transport.requests.count == 1)
   }
 
-  @Test("a task that was cancelled before it asks takes no refresh token along")
+  @Test("A task that was cancelled before it asks consumes no refresh token")
   func cancelledBefore() async throws {
     let transport = ScriptedTransport()
     let source = try OAuth2RefreshToken(client: Self.client(), stack: Self.stack(transport))
@@ -188,7 +189,7 @@ struct OAuth2SourceTests {
     guard case .noRefreshToken = error else { throw error }
   }
 
-  @Test("refusals (§5.2), with 400, 401, or 200 as some send them")
+  @Test("Refusals (§5.2) are recognised with status 400, 401 and 200")
   func refusals() async throws {
     let body = #"""
       {"error":"invalid_grant","error_description":"it\nexpired","error_uri":"https://id.example/e","extra":1}
@@ -205,7 +206,7 @@ struct OAuth2SourceTests {
   }
 
   @Test(
-    "answers that are no token",
+    "Responses without a valid token are refused",
     arguments: [
       "", "[]", "hidden-x", #"{"access_token":"hidden-x"}"#, #"{"access_token":"","token_type":"bearer"}"#,
       #"{"access_token":"hidden x","token_type":"bearer"}"#, #"{"access_token":"hidden-x\r\n","token_type":"bearer"}"#,
@@ -217,7 +218,7 @@ struct OAuth2SourceTests {
     #expect(!"\(error)".contains("hidden"))
   }
 
-  @Test("a token of another type is refused by name")
+  @Test("A token of another type is refused, and the error names the type")
   func otherType() async throws {
     let error = try await Self.error(Self.answer(#"{"access_token":"hidden-x","token_type":"DPoP"}"#))
     guard case .unsupportedTokenType(let type) = error else { throw error }
@@ -225,7 +226,7 @@ struct OAuth2SourceTests {
   }
 
   @Test(
-    "lifetimes: numbers, digits in a string, nonsense, and what no clock can hold",
+    "Lifetimes are read as numbers or digits in a string, and nonsense and overflow are handled",
     arguments: [
       ("3600", Duration.seconds(3600)), (#""3600""#, .seconds(3600)), ("1.5", .seconds(1.5)), ("-5", .zero),
       ("1e300", .seconds(1_000_000_000)), ("null", nil), (#""soon""#, nil), (#""nan""#, .zero), ("[1]", nil),
@@ -237,7 +238,7 @@ struct OAuth2SourceTests {
     #expect(try await source.token(replacing: nil).expiresIn == expected)
   }
 
-  @Test("what cannot work is refused when it is made")
+  @Test("Invalid settings are refused by the initializer")
   func validation() throws {
     func make(_ url: String, id: String = "app", secret: Secret = "s", insecure: Bool = false)
       throws(ConfigurationError) -> OAuth2Client

@@ -18,7 +18,7 @@ struct OneStackTests {
 
   static let resource = HTTPResource<NoContent, TextAPIError>.get("https://api.example/me")
 
-  @Test("a source without a stack asks through the stack whose call needs the token, also again after a 401")
+  @Test("A source without a stack uses the stack whose call needs the token, also after a 401")
   func sameStack() async throws {
     let transport = ScriptedTransport([
       Self.token("first", lifetime: 60), .answer(401), Self.token("second", lifetime: 60), .answer(204),
@@ -34,7 +34,7 @@ struct OneStackTests {
     #expect(fields.filter { $0.hasPrefix("Basic") }.count == 2)
   }
 
-  @Test("so does one of refresh tokens")
+  @Test("A refresh token source without a stack does so too")
   func refreshToken() async throws {
     let transport = ScriptedTransport([Self.token("first", lifetime: 60), .answer(204)])
     let source = try OAuth2RefreshToken(client: OAuth2SourceTests.client(), refreshToken: "r")
@@ -43,14 +43,14 @@ struct OneStackTests {
     #expect(transport.requests.count == 2)
   }
 
-  @Test("asked outside of a call it says what it lacks")
+  @Test("A source without a stack that is asked outside of a call names what is missing")
   func noStack() async throws {
     let source = try OAuth2ClientCredentials(client: OAuth2SourceTests.client())
     let error = await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
     #expect("\(try #require(error))".contains("the token source has no stack"))
   }
 
-  @Test("a stack that is dropped while a token is fetched is kept by nobody")
+  @Test("A stack that is dropped during a token request is not retained")
   func noCycle() async throws {
     weak var kept: BearerAuthenticator?
     let asked = EventRecorder<Int>()
@@ -72,7 +72,7 @@ struct OneStackTests {
     #expect(await eventually { kept == nil })
   }
 
-  @Test("the clock of the stack is that of its authenticator and of its script: one is to be given")
+  @Test("An authenticator and a scripted transport use the clock of their stack")
   func oneClock() async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport([
@@ -99,7 +99,7 @@ struct OneStackTests {
     #expect(error.code == .totalTimeout)
   }
 
-  @Test("what is left of a token that the authenticator began with is left by the stack's clock")
+  @Test("The lifetime of an initial token is measured by the stack's clock")
   func firstToken() async throws {
     let clock = ManualClock()
     let source = CustomAccessTokenSource { _ in try AccessToken("second", expiresIn: .seconds(60)) }

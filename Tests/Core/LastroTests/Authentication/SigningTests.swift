@@ -39,7 +39,7 @@ private struct Signer: RequestSigner {
   }
 }
 
-@Suite("Signing", .timeLimit(.minutes(5)))
+@Suite("Request signing", .timeLimit(.minutes(5)))
 struct SigningTests {
   private static let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
   private static let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -75,7 +75,7 @@ struct SigningTests {
     return digest.hexadecimal
   }
 
-  @Test("the hash of every kind of body")
+  @Test("Every kind of body is hashed")
   func bodies() async throws {
     #expect(try await Self.hash(.empty) == Self.nothing)
     #expect(try await Self.hash(.raw("")) == Self.nothing)
@@ -89,7 +89,7 @@ struct SigningTests {
       try await Self.hash(.file(path: path)) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
   }
 
-  @Test("a one-shot stream is not opened for its hash")
+  @Test("A one-shot stream is not opened for its hash")
   func oneShot() async throws {
     let opened = EventRecorder<Void>()
     let source = RequestBody.Source.stream(length: nil, isReplayable: false) {
@@ -100,7 +100,7 @@ struct SigningTests {
     #expect(opened.events.isEmpty)
   }
 
-  @Test("a body that is not what it was said to be cannot be signed")
+  @Test("A body whose length differs from the declared one cannot be signed")
   func lengths() async throws {
     for texts in [["ab"], ["ab", "cd"], ["a", "b", "c", "d", "e"]] {
       let body = RequestBody.stream(Repeating(texts: texts), length: 3, isReplayable: true)
@@ -118,7 +118,7 @@ struct SigningTests {
     #expect(gone.code == .invalidBody && gone.message.contains("No such file"))
   }
 
-  @Test("a stream's error is the error, and cancelling ends the reading")
+  @Test("An error of the body's stream is thrown, and cancelling ends the reading")
   func failures() async throws {
     let throwing = AsyncThrowingStream<Data, any Error> { $0.finish(throwing: TestError(name: "broken")) }
     let body = RequestBody.stream(throwing, isReplayable: true)
@@ -137,7 +137,7 @@ struct SigningTests {
     }
   }
 
-  @Test("a signature is the HMAC of what is sent")
+  @Test("A signature is the HMAC of what is sent")
   func hmac() async throws {
     let signer = HMACSigner(origins: try Self.origins(), key: "k3y")
     let request = try ResourceRequest.test(.post, url: "https://example.com/a?b=c", body: .raw("abc"))
@@ -151,7 +151,7 @@ struct SigningTests {
     #expect(again.head.headerFields[values: name] == [expected])
   }
 
-  @Test("signers come in order, each sees what those before made; the body is read once, and stays")
+  @Test("Signers run in order, each sees the changes of earlier ones, and the body is read once and kept")
   func order() async throws {
     let opened = EventRecorder<Void>()
     let source = RequestBody.Source.stream(length: nil, isReplayable: true) {
@@ -178,7 +178,7 @@ struct SigningTests {
     if case .stream = result.body.source {} else { Issue.record("the body was changed") }
   }
 
-  @Test("a request to another origin is neither read nor signed")
+  @Test("A request to another origin is neither read nor signed")
   func otherOrigins() async throws {
     let signer = HMACSigner(origins: try Self.origins("https://example.org"), key: "k")
     // The file does not exist, so reading it would fail.
@@ -188,7 +188,7 @@ struct SigningTests {
     #expect(try await signed(request, by: [], context: AttemptContext()).head == request.head)
   }
 
-  @Test("a signer may neither send the request elsewhere nor swallow a body that it cannot sign")
+  @Test("A signer may neither redirect the request nor consume a body that it cannot sign")
   func refusals() async throws {
     let mover = Signer(origins: try Self.origins()) { request, _ in request.head.authority = "example.org" }
     let error = try await #require(throws: TransportError.self) {

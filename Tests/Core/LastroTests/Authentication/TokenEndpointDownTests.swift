@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("A token that cannot be had is told as what it is", .timeLimit(.minutes(5)))
+@Suite("Errors of tokens that cannot be fetched", .timeLimit(.minutes(5)))
 struct TokenEndpointDownTests {
   typealias Sources = OAuth2SourceTests
 
@@ -47,7 +47,7 @@ struct TokenEndpointDownTests {
   }
 
   @Test(
-    "its endpoint is down: the cause's stage, the token's code; retried",
+    "If the token endpoint is down, the error has the cause's stage and the token's code, and is retried",
     arguments: [
       (FailureStage.connect, FailureCode.connectFailed), (.resolve, .hostNotFound), (.timeout, .connectTimeout),
       (.tls, .handshakeFailed), (.proxy, .proxyConnectFailed),
@@ -65,7 +65,7 @@ struct TokenEndpointDownTests {
   }
 
   @Test(
-    "A token endpoint that is down is asked once per retry policy, also where the token is fetched through the same stack",
+    "A token endpoint that is down is called once per retry policy, also through the same stack",
     arguments: [RetryInterceptor.Eligibility.standard, .any])
   func oneStack(eligibility: RetryInterceptor.Eligibility) async throws {
     let transport = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
@@ -77,7 +77,7 @@ struct TokenEndpointDownTests {
     #expect(error.description.components(separatedBy: "attempts").count == 2, "\(error)")
   }
 
-  @Test("A failed fetch of an interceptor that was retried is not retried again by the call that needed it")
+  @Test("A token fetch that its interceptor has retried is not retried again by the call that needed it")
   func nestedFetch() async throws {
     let inner = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
     let policy = try HTTPRetryPolicy.standard(attempts: 3, random: RandomSource { .max })
@@ -100,7 +100,7 @@ struct TokenEndpointDownTests {
     #expect(error.attempts.count == 1)
   }
 
-  @Test("it is back: the retry gets the token, and the request goes out once, also a POST")
+  @Test("When the endpoint is back, the retry gets the token, and the request, also a POST, is sent once")
   func back() async throws {
     let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed), Self.granted)
     let api = ScriptedTransport(repeatingLast: .answer(200))
@@ -109,7 +109,7 @@ struct TokenEndpointDownTests {
     #expect(tokens.requests.count == 2 && api.requests.count == 1)
   }
 
-  @Test("a request for a token that may have been sent is not repeated by a retry", arguments: [1, 503])
+  @Test("A token request that may have been sent is not repeated by a retry", arguments: [1, 503])
   func sent(_ status: Int) async throws {
     let answer: ScriptedTransport.Step =
       status == 1 ? .fail(.response, .connectionLost, sent: true) : .answer(status)
@@ -120,7 +120,7 @@ struct TokenEndpointDownTests {
     #expect(tokens.requests.count == 1 && api.requests.isEmpty && error.retryEnd == nil && error.statusCode == nil)
   }
 
-  @Test("a wrong client secret is told as that, with a hint, and not retried")
+  @Test("A wrong client secret is reported as such, with a hint, and not retried")
   func wrongSecret() async throws {
     let body = #"{"error":"invalid_client","error_description":"who are you?"}"#
     let tokens = ScriptedTransport(repeatingLast: .answer(401, body: body), Self.granted)
@@ -131,7 +131,7 @@ struct TokenEndpointDownTests {
     #expect(refusal.error == "invalid_client" && tokens.requests.count == 1)
   }
 
-  @Test("an answer that is no token, an endpoint that takes too long, too many refreshes: each has its stage")
+  @Test("An invalid token response, a slow endpoint and too many refreshes each have their stage")
   func others() async throws {
     let noToken = try await stack(
       ScriptedTransport(repeatingLast: .answer(200)), ScriptedTransport(repeatingLast: .answer(200, body: "{}"))
@@ -150,7 +150,7 @@ struct TokenEndpointDownTests {
   }
   private typealias Failure = HTTPFetchError<any Error>
 
-  @Test("a token endpoint that is not trusted is a trust failure, which no policy repeats")
+  @Test("An untrusted token endpoint is a trust failure, which no policy retries")
   func untrusted() async throws {
     for (stage, code) in [(FailureStage.trust, FailureCode.pinMismatch), (.tls, .untrustedCertificate)] {
       let tokens = ScriptedTransport(repeatingLast: .fail(stage, code))
@@ -161,7 +161,7 @@ struct TokenEndpointDownTests {
     }
   }
 
-  @Test("an own source, or any hook, that throws a fetch's failure: its stage; the code says whose it is")
+  @Test("A fetch failure thrown by a custom source or a hook keeps its stage, and its code names the origin")
   func ownSource() async throws {
     let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
     let inner = TransportNetworkStack(tokens, time: time.timeSource)
@@ -186,7 +186,7 @@ struct TokenEndpointDownTests {
     #expect(other.stage == .request && !other.isCancelled)
   }
 
-  @Test("a token that fails behind a redirect does not have the POST before it sent again")
+  @Test("A token failure behind a redirect does not resend the POST before it")
   func behindRedirect() async throws {
     let down = Failure(FailureRecord(.transport(TransportError(stage: .connect, code: .connectFailed, message: ""))))
     let hooks = Hooks(make: { result, context in context.hop == 0 ? result : .failure(down) })
@@ -197,7 +197,7 @@ struct TokenEndpointDownTests {
     #expect(api.requests.count == 1 && error.stage == .connect)
   }
 
-  @Test("an outage: many calls, few requests for a token, fewer the longer it lasts")
+  @Test("In an outage many calls make few token requests, and fewer the longer it lasts")
   func outage() async throws {
     let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
     let stack = try stack(ScriptedTransport(repeatingLast: .answer(200)), tokens)
@@ -209,7 +209,7 @@ struct TokenEndpointDownTests {
     #expect((10...200).contains(tokens.requests.count), "\(tokens.requests.count)")
   }
 
-  @Test("what would happen stands in the explanation of a stack with tokens")
+  @Test("The explanation of a stack with tokens shows what would happen")
   func explanation() async throws {
     let stack = try stack(
       ScriptedTransport(repeatingLast: .answer(200)), ScriptedTransport(repeatingLast: Self.granted))

@@ -38,7 +38,7 @@ struct CancelableBagTests {
     #expect(!CancelableBag().isCancelled)
   }
 
-  @Test("A cancelled bag says so", .parity("CB03"))
+  @Test("A cancelled bag reports that it is cancelled", .parity("CB03"))
   func cancelled() {
     let bag = CancelableBag()
     bag.cancel()
@@ -123,7 +123,7 @@ struct CancelableBagTests {
     #expect(bag.isCancelled)
   }
 
-  @Test("a member may come back to its bag while it is cancelled")
+  @Test("Cancelling a member may access the bag")
   func reentrancy() {
     let bag = CancelableBag()
     let late = CancelableProbe()
@@ -135,7 +135,7 @@ struct CancelableBagTests {
     #expect(late.cancellations == 1)
   }
 
-  @Test("D4 adding and cancelling at the same time: everything is cancelled exactly once")
+  @Test("Concurrent adding and cancelling cancels everything exactly once")
   func race() async {
     for _ in 0..<500 {
       let bag = CancelableBag()

@@ -13,7 +13,7 @@ struct MessageDigestTests {
 
   /// Uses the examples of FIPS 180-4 and RFC 1321 §A.5.
   @Test(
-    "the digests of NIST and RFC 1321",
+    "The digests of NIST and RFC 1321 are reproduced",
     arguments: [
       (HashAlgorithm.sha256, "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
       (.sha256, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -31,7 +31,7 @@ struct MessageDigestTests {
     #expect(try hasher.digest().hexadecimal == expected)
   }
 
-  @Test("a million times a, in pieces of any size, and a digest in between that changes nothing")
+  @Test("A million letters in pieces of any size have the known digest, and an intermediate digest changes nothing")
   func million() throws {
     let hasher = try MessageHasher()
     let random = RandomSource.seeded(3)
@@ -78,12 +78,12 @@ struct MessageDigestTests {
     ),
   ]
 
-  @Test("the HMACs of RFC 4231", arguments: hmacVectors)
+  @Test("The HMACs of RFC 4231 are reproduced", arguments: hmacVectors)
   func hmac(key: [UInt8], message: [UInt8], expected: String) throws {
     #expect(try MessageDigest.hmacSHA256(of: message, key: key).hexadecimal == expected)
   }
 
-  @Test("a secret is a key, and so is an empty one")
+  @Test("A secret may be used as a key, and so may an empty one")
   func keys() throws {
     let message = Data("what do ya want for nothing?".utf8)
     let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
@@ -94,7 +94,7 @@ struct MessageDigestTests {
     #expect(try MessageDigest.hmacSHA256(of: [UInt8](), key: [UInt8](repeating: 0, count: 1)) == empty)
   }
 
-  @Test("a function that OpenSSL does not have is an error")
+  @Test("A hash function that OpenSSL lacks is an error")
   func missing() {
     // MD4 is in a provider that is not loaded; the other functions are in no provider.
     for name in ["MD4", "no such function", ""] {
@@ -102,7 +102,7 @@ struct MessageDigestTests {
     }
   }
 
-  @Test("Base64, equality and texts")
+  @Test("Digests have Base64, equality and descriptions")
   func forms() throws {
     let digest = try MessageDigest(of: Data("abc".utf8))
     #expect(digest.base64 == "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=")

@@ -36,7 +36,7 @@ struct FetchErrorTests {
   }
 
   @Test(
-    "An error is its last failure, whether a policy ended the call or not, and its view has every failure",
+    "An error describes its last failure, whether a policy ended the call or not, and lists every failure",
     .parity("ER02"))
   func lastFailure() {
     let first = Self.error(.http(.notFound), response: Self.response)
@@ -71,7 +71,7 @@ struct FetchErrorTests {
     #expect(Failure(.transport(Self.transport), retryEnd: .policy(.retries(1))).statusCode == nil)
   }
 
-  @Test("the seed's seven cases are told apart")
+  @Test("The seven cases of Alicerce's error are distinguished")
   func sevenCases() {
     func name(_ error: Failure) -> String {
       if case (.delay(.seconds(3)), let state)? = error.retryFailure, state.totalDelay == .seconds(4) { return "retry" }
@@ -95,12 +95,12 @@ struct FetchErrorTests {
     #expect(errors.map(name) == ["noRequest", "http", "noData", "url", "badResponse", "retry", "cancelled"])
   }
 
-  @Test("the error is one word, whatever it knows")
+  @Test("An error occupies one word, whatever it contains")
   func size() {
     #expect(MemoryLayout<Failure>.size == MemoryLayout<Int>.size)
   }
 
-  @Test("descriptions: one line for logs; request, attempts and body for debugging; no secrets of the URL")
+  @Test("Descriptions have one line for logs and details for debugging, without secrets of the URL")
   func descriptions() async throws {
     let transport = ScriptedTransport(
       repeatingLast:
@@ -125,14 +125,14 @@ struct FetchErrorTests {
     #expect(error.body.map { String(decoding: $0, as: UTF8.self) }?.contains("s3cr3t") == true)
   }
 
-  @Test("the engine's code is kept, also under an exhausted policy")
+  @Test("The engine's code is kept, also under an exhausted policy")
   func engineCode() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed)))
     #expect(try await stack.failure(of: .test()).engineCode == 7)
     #expect(try await stack.failure(of: .intercepted(by: HTTPRetryPolicy.maxRetries(2))).engineCode == 7)
   }
 
-  @Test("snippets can be switched off, and are bounded")
+  @Test("Body snippets can be switched off and are bounded")
   func snippets() async throws {
     let long = String(repeating: "x", count: 2000)
     for (limit, count) in [(0, nil), (10, 10), (512, 512)] as [(Int, Int?)] {
@@ -144,13 +144,13 @@ struct FetchErrorTests {
     }
   }
 
-  @Test("hints teach")
+  @Test("A 401 has a hint that mentions authenticators")
   func hints() async throws {
     let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(401))).failure(of: .test())
     #expect(error.hint?.contains("authenticator") == true)
   }
 
-  @Test("user information and items that are no pairs do not show in the request's description")
+  @Test("User information and malformed items are not shown in the request's description")
   func summary() async throws {
     var request = try ResourceRequest.test(url: "https://example.com/a?s3cr3t&page=2&=s3cr3t#s3cr3t")
     #expect(request.summary == "GET https://example.com/a?***&page=2&=***")
@@ -163,7 +163,7 @@ struct FetchErrorTests {
     #expect(!error.debugDescription.contains("s3cr3t"))
   }
 
-  @Test("the head that a transport's error has makes the response of the fetch's")
+  @Test("The head kept by a transport's error becomes the response of the fetch error")
   func headOfTransportError() async throws {
     let head = HTTPResponse(status: .ok, headerFields: [.server: "x"])
     let cut = TransportError(
@@ -181,7 +181,7 @@ struct FetchErrorTests {
     #expect(seen.status == .ok && seen.url == "https://example.com/b" && seen.redirects == ["https://example.com/b"])
   }
 
-  @Test("why an error body did not decode is said without what it held")
+  @Test("The reason why an error body did not decode is given without its contents")
   func errorBodyFailure() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500, body: #"{"message":123456789}"#))) {
       $0.bodySnippetBytes = 0

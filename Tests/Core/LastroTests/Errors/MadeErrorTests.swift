@@ -31,11 +31,11 @@ private struct FailingStack: HTTPNetworkStack {
   }
 }
 
-@Suite("Errors made outside", .timeLimit(.minutes(5)))
+@Suite("Errors created by users", .timeLimit(.minutes(5)))
 struct MadeErrorTests {
   private typealias Failure = HTTPFetchError<Problem>
 
-  @Test("every reason can be made, and is what it was made as")
+  @Test("An error of every reason can be created and has that reason")
   func reasons() {
     let transport = TransportError(stage: .connect, code: .connectFailed, message: "m", engineCode: 7)
     let decode = DecodeFailure(Problem(name: "x"), payload: 1, metadata: 2)
@@ -58,7 +58,7 @@ struct MadeErrorTests {
     }
   }
 
-  @Test("with all that an error knows")
+  @Test("An error can be created with all its properties")
   func parts() {
     let response = ResourceResponse(head: HTTPResponse(status: .notFound), url: "https://example.com/")
     let error = Failure(
@@ -72,7 +72,7 @@ struct MadeErrorTests {
     #expect(Failure(.http(.notFound, nil)).statusCode == .notFound)
   }
 
-  @Test("the API's error is mapped, in the failures of a retry too")
+  @Test("The API's error can be mapped, also in the failures of a retry")
   func mapping() throws {
     let first = Failure(.http(.notFound, Problem(name: "a")))
     let mapped = first.mapAPIError { Other(name: $0.name + "!") }
@@ -89,7 +89,7 @@ struct MadeErrorTests {
     #expect((errors.first as? HTTPFetchError<any Error>)?.apiError as? Other == Other(name: "a!"))
   }
 
-  @Test("another stack throws them, typed")
+  @Test("Another stack can throw typed fetch errors")
   func otherStack() async {
     let stack: any HTTPNetworkStack = FailingStack(
       error: HTTPFetchError<any Error>(.http(.conflict, Problem(name: "x"))))

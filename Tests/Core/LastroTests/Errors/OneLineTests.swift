@@ -22,7 +22,7 @@ struct OneLineTests {
         baseRequestMaking: .request(request), decoding: .json(), errorDecoding: .json()))
   }
 
-  @Test("what the API said is in it, on one line, bounded and masked")
+  @Test("The line contains the API's message, unbroken, shortened and masked")
   func apiWords() async throws {
     let error = try await Self.failure(.answer(404, body: #"{"message":"no item\n999, token=s3cr3t"}"#))
     #expect(error.description.contains(#"; the API says: APIFailure(message: "no item\n999, token=***"#))
@@ -30,7 +30,7 @@ struct OneLineTests {
     #expect(try await Self.failure(.answer(404, body: #"{"message":"\#(long)"}"#)).description.count < 400)
   }
 
-  @Test("of a page in the API's place it has type and beginning; of JSON, which may be personal, nothing")
+  @Test("The line contains type and beginning of an HTML error page, and nothing of possibly personal JSON")
   func foreignBody() async throws {
     let refusal = try await Self.failure(.answer(500, fields: Self.page, body: "<h1>Oops</h1>"))
     #expect(refusal.description.contains("; the body is text/html, and begins with <h1>Oops</h1>"))
@@ -49,7 +49,7 @@ struct OneLineTests {
     }
   }
 
-  @Test("localizedDescription is the line, of fetches and of what they are made of")
+  @Test("localizedDescription is the line, for fetch errors and their causes")
   func localized() async throws {
     let error = try await Self.failure(.answer(404))
     #expect(error.localizedDescription == "\(error)")
@@ -60,7 +60,7 @@ struct OneLineTests {
     for part in parts { #expect(part.localizedDescription == "\(part)") }
   }
 
-  @Test("values of the query are shown that page and sort a list, and those that the request names; no others")
+  @Test("Query values that page or sort, and those that the request names, are shown; others are not")
   func query() async throws {
     var options = RequestOptions()
     options.shownQueryItems = ["item-kind", "token"]
@@ -76,14 +76,14 @@ struct OneLineTests {
     #expect(try await Self.failure(.answer(404), url: url, options).request?.contains("?page=***&") == true)
   }
 
-  @Test("The numbers and the flags of an S3 query are shown, and its prefix and words without a value are not")
+  @Test("The numbers and flags of an S3 query are shown; its prefix and words without a value are not")
   func queryOfS3() async throws {
     let url = "https://example.com/b?list-type=2&max-keys=50&prefix=ann&partNumber=3&uploads&swordfish"
     let error = try await Self.failure(.answer(404), url: url)
     #expect(error.request == "GET https://example.com/b?list-type=2&max-keys=50&prefix=***&partNumber=3&uploads&***")
   }
 
-  @Test("a timeout and a limit name the request")
+  @Test("A timeout and a limit name the request")
   func place() async throws {
     for (stage, code) in [
       (FailureStage.timeout, FailureCode.idleTimeout), (.limit, .queueFull), (.resolve, .hostNotFound),
@@ -93,7 +93,7 @@ struct OneLineTests {
     }
   }
 
-  @Test("a server that hangs up in the clear may speak TLS at that port")
+  @Test("If a server closes a plain connection, the hint mentions TLS on that port")
   func hungUp() async throws {
     for (url, isTold) in [("http://example.com/", true), ("https://example.com/", false)] {
       let error = try await Self.failure(.fail(.response, .connectionLost), url: url)

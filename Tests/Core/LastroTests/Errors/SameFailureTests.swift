@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("The same failure has one shape, whatever ended the retries", .timeLimit(.minutes(5)))
+@Suite("The same failure has one form, however the retries ended", .timeLimit(.minutes(5)))
 struct SameFailureTests {
   /// The reason for which no further attempt follows.
   enum Ending: String, CaseIterable, Sendable {
@@ -67,7 +67,7 @@ struct SameFailureTests {
     return try await stack.failure(of: PipelineTests.typed(request))
   }
 
-  @Test("an answer: reason, stage, code, status, API error and hint", arguments: Ending.allCases)
+  @Test("An error response has the same reason, stage, code, status, API error and hint", arguments: Ending.allCases)
   func answer(_ ending: Ending) async throws {
     let fields: HTTPFields = ending == .retryAfter ? [.retryAfter: "3600"] : [:]
     let observer = Observer()
@@ -81,7 +81,7 @@ struct SameFailureTests {
     check(ending, error)
   }
 
-  @Test("a failure on the way: the same", arguments: Ending.allCases.filter { $0 != .retryAfter })
+  @Test("A network failure has the same properties", arguments: Ending.allCases.filter { $0 != .retryAfter })
   func onTheWay(_ ending: Ending) async throws {
     let observer = Observer()
     let error = try await Self.error(ending, .fail(.response, .connectionLost, sent: true), observer)
@@ -108,7 +108,7 @@ struct SameFailureTests {
     #expect(error.retryFailure.map { $0.state.retryCount == attempts } ?? true)
   }
 
-  @Test("what an interceptor gave as its reason is masked where it is printed")
+  @Test("A reason given by an interceptor is masked where it is printed")
   func masked() async throws {
     let secret = Secret("hush-hush-hush")
     let policy = HTTPRetryPolicy.custom { _, _, _ in .noRetry(.custom(TestError(name: "no: hush-hush-hush"))) }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Explaining", .timeLimit(.minutes(5)))
+@Suite("Explanations", .timeLimit(.minutes(5)))
 struct ExplanationTests {
   struct Opaque: HTTPResourceInterceptor {
     var credentialOrigins: [Origin] { [try? Origin("https://partner.example")].compactMap(\.self) }
@@ -50,7 +50,7 @@ struct ExplanationTests {
     return (verdict.isRetried, verdict.reason)
   }
 
-  @Test("a GET: what is retried and what is not, and why")
+  @Test("The explanation of a GET says what is retried, what is not, and why")
   func get() async throws {
     let explanation = try await Self.explain()
     #expect(explanation.request == "GET https://api.example/a?token=***&page=2")
@@ -65,7 +65,7 @@ struct ExplanationTests {
     #expect(try Self.verdict(explanation, "certificate refused").1.contains("trust"))
   }
 
-  @Test("a POST: only what was not acted on, unless there is a key")
+  @Test("The explanation of a POST lists only unprocessed requests, unless it has a key")
   func post() async throws {
     let plain = try await Self.explain(.post, body: RequestBody(source: .bytes(Data("x".utf8))))
     #expect(try Self.verdict(plain, "no connection").0)
@@ -78,7 +78,7 @@ struct ExplanationTests {
     #expect(keyed.idempotency.contains("Idempotency-Key"))
   }
 
-  @Test("interceptors stand in their order; those that cannot say beforehand are named, not run")
+  @Test("Interceptors are listed in order; those that cannot explain themselves are named and not run")
   func interceptors() async throws {
     let explanation = try await Self.explain(interceptors: [Opaque()]) { $0.interceptors = [RetryInterceptor.standard] }
     #expect(explanation.interceptors.map(\.name) == ["RetryInterceptor", "Opaque"])
@@ -89,7 +89,7 @@ struct ExplanationTests {
     #expect(explanation.description.contains("unless Opaque decides otherwise"))
   }
 
-  @Test("limits of the call are those that hold: options over configuration")
+  @Test("The limits shown are the effective ones: options take precedence over the configuration")
   func limits() async throws {
     var options = RequestOptions()
     options.timeouts = try Timeouts(connect: .seconds(1), attempt: .seconds(2), idle: nil, total: .seconds(3))
@@ -104,7 +104,7 @@ struct ExplanationTests {
     #expect(try !Self.verdict(explanation, "status 429, Retry-After: 5").0)
   }
 
-  @Test("what cannot be made or would be refused is said")
+  @Test("A request that cannot be made, or would be refused, is reported as such")
   func refusals() async throws {
     struct Failing: Error {}
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
@@ -114,7 +114,7 @@ struct ExplanationTests {
     #expect(refused.refusal?.contains("maximumAttempts") == true)
   }
 
-  @Test("text and JSON say the same, without the secrets of the URL")
+  @Test("Text and JSON have the same content, without the secrets of the URL")
   func renderings() async throws {
     let explanation = try await Self.explain()
     let json = try String(decoding: JSONEncoder().encode(explanation), as: UTF8.self)
@@ -134,7 +134,7 @@ extension ExplanationTests {
     ) async throws -> ResourceRequest { request }
   }
 
-  @Test("authenticators tell what they add and do, without the secrets; signers are named")
+  @Test("Authenticators explain what they add and do, without secrets, and signers are named")
   func authenticators() async throws {
     let origin = try Origin("https://api.example")
     let key = try APIKeyAuthenticator("hush-key", in: .queryItem("api_key"), origins: [origin])

@@ -7,11 +7,11 @@ import Testing
 
 @testable import Lastro
 
-@Suite("One Cookie field", .timeLimit(.minutes(5)))
+@Suite("Single Cookie field", .timeLimit(.minutes(5)))
 struct CookieFieldTests {
   private func lines(_ fields: HTTPFields) -> [String] { fields.map { "\($0.name.rawName): \($0.value)" } }
 
-  @Test("cookies are joined where the first of them stood; other fields stay as they are")
+  @Test("Cookies are joined at the position of the first one, and other fields stay in place")
   func joined() throws {
     var fields = HTTPFields()
     fields.append(HTTPField(name: .accept, value: "a"))
@@ -26,7 +26,7 @@ struct CookieFieldTests {
     #expect(joined[.cookie] == fields[.cookie])
   }
 
-  @Test("one cookie, or none, changes nothing", arguments: [[], ["a=1; b=2"], [""]])
+  @Test("One cookie field, or none, changes nothing", arguments: [[], ["a=1; b=2"], [""]])
   func untouched(cookies: [String]) {
     var fields = HTTPFields()
     fields[values: .cookie] = cookies
@@ -34,14 +34,14 @@ struct CookieFieldTests {
     #expect(lines(fields.withOneCookieField) == lines(fields))
   }
 
-  @Test("a curl command shows what is sent")
+  @Test("A curl command shows the field that is sent")
   func command() throws {
     var request = try ResourceRequest(url: "https://example.com/")
     request.head.headerFields[.cookie] = "a=1; b=2"
     #expect(CurlCommand.render(request).split(separator: "Cookie:").count == 2)
   }
 
-  @Test("what a transport gets has one field")
+  @Test("A transport receives one field")
   func pipeline() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     _ = try await TransportNetworkStack(transport).fetch(.test(fields: [.cookie: "a=1; b=2"]))

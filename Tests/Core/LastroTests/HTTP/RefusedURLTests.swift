@@ -6,10 +6,10 @@ import Testing
 
 @testable import Lastro
 
-@Suite("URLs that are refused, as errors show them", .timeLimit(.minutes(5)))
+@Suite("Refused URLs in errors", .timeLimit(.minutes(5)))
 struct RefusedURLTests {
   @Test(
-    "An error names the URL, without what may be secret in it",
+    "An error names the URL without possible secrets",
     arguments: [
       ("https://a.example/x y", "\"https://a.example/x y\""),
       ("api.example.org/users", "\"api.example.org/users\""),
@@ -31,7 +31,7 @@ struct RefusedURLTests {
     #expect(!error.message.contains("PLANTED"))
   }
 
-  @Test("A long URL is cut")
+  @Test("A long URL is shortened")
   func long() throws {
     let error = try #require(throws: TransportError.self) {
       try RequestTarget("https://a b/" + String(repeating: "x", count: 10_000))
@@ -39,7 +39,7 @@ struct RefusedURLTests {
     #expect(error.message.count < 300 && error.message.hasSuffix("…\""))
   }
 
-  @Test("A base URL that cannot be used is named as such, and secrets of the request are masked in it")
+  @Test("An unusable base URL is named as such, and secrets of the request are masked in it")
   func baseURL() async throws {
     for (url, words) in [
       ("api.example.org", "the URL has no scheme: \"api.example.org\""), ("https://a.example/?a=1", "it has a query"),

@@ -17,7 +17,7 @@ struct RequestBodyTests {
     return String(decoding: data, as: UTF8.self)
   }
 
-  @Test("JSON")
+  @Test("A JSON body has its content type and length, and is replayable")
   func json() throws {
     let body = try RequestBody.json(Model(name: "é", ratio: 1.5))
     #expect(body.contentType == "application/json")
@@ -27,12 +27,12 @@ struct RequestBodyTests {
     #expect(body.length == Int64(text.utf8.count))
   }
 
-  @Test("what cannot be JSON throws")
+  @Test("A value that cannot be encoded as JSON throws")
   func badJSON() {
     #expect(throws: EncodingError.self) { try RequestBody.json(Model(name: "", ratio: .nan)) }
   }
 
-  @Test("forms, as the WHATWG serializer writes them")
+  @Test("Forms are encoded as by the WHATWG serializer")
   func form() {
     let body = RequestBody.form(["a b": "1+1=2&é", "*-._": "~!'()", "": "", "a b": "\r\n"])
     #expect(Self.text(body) == "a+b=1%2B1%3D2%26%C3%A9&*-._=%7E%21%27%28%29&=&a+b=%0D%0A")
@@ -41,7 +41,7 @@ struct RequestBodyTests {
     #expect(Self.text(.form(none)) == "")
   }
 
-  @Test("raw bytes and text")
+  @Test("Bytes and text are sent as they are")
   func raw() {
     #expect(RequestBody.raw([1, 2]).length == 2)
     #expect(RequestBody.raw([1, 2]).contentType == nil)
@@ -51,7 +51,7 @@ struct RequestBodyTests {
     #expect(!RequestBody.raw("").isEmpty)
   }
 
-  @Test("a file knows its length")
+  @Test("A file body has the length of its file")
   func file() throws {
     let body = try RequestBody.file(path: #filePath, contentType: "text/plain")
     #expect(body.length == Int64(try Data(contentsOf: URL(filePath: #filePath)).count))
@@ -60,7 +60,7 @@ struct RequestBodyTests {
   }
 
   @Test(
-    "files that cannot be sent",
+    "Files that cannot be sent are refused",
     arguments: ["", "/does/not/exist", "/", "/dev/null", "/etc/passwd/x", "/etc/pass\u{0}wd"])
   func badFile(path: String) throws {
     let error = try #require(refusal { _ = try RequestBody.file(path: path) })
@@ -68,7 +68,7 @@ struct RequestBodyTests {
     #expect(error.code == .invalidBody)
   }
 
-  @Test("a stream is iterated anew for each sending")
+  @Test("A stream is created again for each sending")
   func stream() async throws {
     struct Chunks: AsyncSequence, Sendable {
       struct AsyncIterator: AsyncIteratorProtocol {
@@ -92,7 +92,7 @@ struct RequestBodyTests {
     }
   }
 
-  @Test("a stream is not replayable unless it says so, and what it throws comes out")
+  @Test("A stream is not replayable unless declared so, and its error is thrown")
   func throwingStream() async throws {
     struct Marker: Error {}
     let body = RequestBody.stream(AsyncThrowingStream<Data, any Error> { $0.finish(throwing: Marker()) })

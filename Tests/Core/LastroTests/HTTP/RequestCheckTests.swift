@@ -5,7 +5,7 @@ import HTTPTypes
 import Lastro
 import Testing
 
-@Suite("Requests are checked")
+@Suite("Request checks")
 struct RequestCheckTests {
   static func request(_ fields: HTTPFields = [:]) -> ResourceRequest {
     ResourceRequest(
@@ -18,7 +18,7 @@ struct RequestCheckTests {
   }
 
   @Test(
-    "header fields that pass",
+    "Valid header fields pass",
     arguments: [
       ("Content-Length", "5"), ("Connection", "close"), ("connection", "Keep-Alive"), ("TE", "trailers"),
       ("Host", "H.com"), ("X-A", "a\tb é"), ("Expect", "100-continue"), ("X-Empty", ""),
@@ -30,7 +30,7 @@ struct RequestCheckTests {
   }
 
   @Test(
-    "framing and connection fields that contradict what is sent",
+    "Framing and connection fields that contradict the request are refused",
     arguments: [
       ("Transfer-Encoding", "chunked"), ("transfer-encoding", "identity"), ("Content-Length", "4"),
       ("Content-Length", "5, 5"), ("Content-Length", "+5"), ("Content-Length", ""),
@@ -44,7 +44,7 @@ struct RequestCheckTests {
     #expect(Self.code(request) == .conflictingFraming)
   }
 
-  @Test("several lengths, one of them wrong")
+  @Test("Several lengths are refused if one of them is wrong")
   func severalLengths() throws {
     var request = Self.request()
     try request.addHeader("Content-Length", "5")
@@ -52,7 +52,7 @@ struct RequestCheckTests {
     #expect(Self.code(request) == .conflictingFraming)
   }
 
-  @Test("a length for a stream that does not know its own")
+  @Test("A Content-Length for a stream of unknown length is refused")
   func unknownLength() throws {
     var request = Self.request()
     request.body = .stream(AsyncStream<Data> { $0.finish() })
@@ -61,14 +61,15 @@ struct RequestCheckTests {
   }
 
   @Test(
-    "Host that is not the authority, or several", arguments: [["other.com"], ["h.com:443"], [""], ["h.com", "h.com"]])
+    "A Host that differs from the authority, or several, are refused",
+    arguments: [["other.com"], ["h.com:443"], [""], ["h.com", "h.com"]])
   func host(values: [String]) throws {
     var request = Self.request()
     for value in values { try request.addHeader("Host", value) }
     #expect(Self.code(request) == .invalidHeader)
   }
 
-  @Test("a control character that HTTPField let through")
+  @Test("A control character that HTTPField accepted is refused")
   func lenientField() throws {
     let name = try #require(HTTPField.Name("X-A"))
     var request = Self.request()
@@ -76,7 +77,7 @@ struct RequestCheckTests {
     #expect(Self.code(request) == .invalidHeader)
   }
 
-  @Test("a body whose type breaks the line")
+  @Test("A content type with a line break is refused")
   func contentType() {
     var request = Self.request()
     request.body = .raw("x", contentType: "text/plain\r\nX-Evil: 1")
@@ -84,7 +85,7 @@ struct RequestCheckTests {
   }
 
   @Test(
-    "methods that cannot be",
+    "Invalid methods are refused",
     arguments: [(HTTPRequest.Method.connect, FailureCode.invalidMethod), (.head, .invalidBody), (.trace, .invalidBody)])
   func method(method: HTTPRequest.Method, code: FailureCode) {
     var request = Self.request()
@@ -92,14 +93,14 @@ struct RequestCheckTests {
     #expect(Self.code(request) == code)
   }
 
-  @Test("extended CONNECT")
+  @Test("Extended CONNECT is refused")
   func extendedConnect() {
     var request = Self.request()
     request.head.extendedConnectProtocol = "websocket"
     #expect(Self.code(request) == .invalidMethod)
   }
 
-  @Test("HEAD and TRACE without a body, GET with one")
+  @Test("A GET may have a body, and HEAD, TRACE and OPTIONS may have an empty one")
   func bodies() {
     var request = Self.request()
     request.head.method = .get
@@ -111,7 +112,7 @@ struct RequestCheckTests {
     }
   }
 
-  @Test("a negative length")
+  @Test("A negative length is refused")
   func negativeLength() {
     var request = Self.request()
     request.body = .stream(AsyncStream<Data> { $0.finish() }, length: -1)
@@ -119,7 +120,7 @@ struct RequestCheckTests {
   }
 
   @Test(
-    "schemes",
+    "Schemes other than http and https are refused",
     arguments: [
       ("http", nil), ("ftp", .unsupportedScheme), ("HTTPS", .unsupportedScheme), ("", .unsupportedScheme),
       (nil, .invalidURL),
@@ -131,7 +132,7 @@ struct RequestCheckTests {
   }
 
   @Test(
-    "authorities that pass",
+    "Valid authorities pass",
     arguments: [
       "h.com", "h.com:8443", "127.0.0.1:80", "[::1]", "[::1]:8443", "xn--mller-kva.test", "h-1.x", "H.com",
       "localhost", "a--b.test", "XN--MLLER-KVA.test", "h.com.", "a_b.test",
@@ -143,7 +144,7 @@ struct RequestCheckTests {
   }
 
   @Test(
-    "authorities that do not",
+    "Invalid authorities are refused",
     arguments: [
       nil as String?, "", "u@h.com", "u:p@h.com", "h.com:0", "h.com:65536", "h.com:x", "h.com:-1", "h.com:80:80",
       "h com", "h.com/x",
@@ -159,7 +160,7 @@ struct RequestCheckTests {
   }
 
   @Test(
-    "paths",
+    "A path must begin with a slash and contain no blank, fragment or non-ASCII character",
     arguments: [
       ("/", true), ("/a%20b?c=%2B", true), ("/a?", true), ("//a", true), ("", false), ("a", false), ("*", false),
       ("/a b", false), ("/a\tb", false), ("/é", false), ("/a#b", false), ("/\u{7F}a", false), (nil, false),
@@ -172,7 +173,7 @@ struct RequestCheckTests {
   }
 
   @Test(
-    "CR and LF in path and authority, which HTTPTypes makes spaces of",
+    "CR and LF in path and authority, which HTTPTypes turns into spaces, are refused",
     arguments: ["a\r\nHost: evil", "a\nb", "a\u{0}b"])
   func injection(text: String) {
     var request = Self.request()

@@ -8,7 +8,7 @@ import Testing
 @Suite("Requests from text")
 struct RequestFactoryTests {
   @Test(
-    "URLs that pass",
+    "Valid URLs pass",
     arguments: [
       ("https://h.com", "https://h.com/"), ("HTTPS://H.COM:443/A", "https://h.com/A"), ("http://h:80", "http://h/"),
       ("http://h:443/", "http://h:443/"), ("https://h.com:0443/", "https://h.com/"), ("http://h?q=1", "http://h/?q=1"),
@@ -33,7 +33,7 @@ struct RequestFactoryTests {
   }
 
   @Test(
-    "URLs that do not",
+    "Invalid URLs are refused",
     arguments: [
       "", "h.com", "//h.com", "/x", "http", "http:", "http:/h", "http://", "http:///x", "http://?q", "http://:80/",
       "1http://h",
@@ -59,23 +59,23 @@ struct RequestFactoryTests {
     #expect(error.code == .invalidURL)
   }
 
-  @Test("other schemes", arguments: ["ftp://h/", "file:///x", "ws://h/", "gopher://h/"])
+  @Test("Other schemes are refused", arguments: ["ftp://h/", "file:///x", "ws://h/", "gopher://h/"])
   func otherScheme(url: String) {
     #expect(refusal { _ = try ResourceRequest(url: url) }?.code == .unsupportedScheme)
   }
 
-  @Test("methods are tokens", arguments: ["", "GE T", "GET\r\n", "GÉT", "GET:", "G\u{0}T"])
+  @Test("A method must be a token", arguments: ["", "GE T", "GET\r\n", "GÉT", "GET:", "G\u{0}T"])
   func badMethod(method: String) {
     #expect(refusal { _ = try ResourceRequest(method: method, url: "http://h") }?.code == .invalidMethod)
   }
 
-  @Test("any token is a method, as written", arguments: ["GET", "get", "PROPFIND", "M-SEARCH"])
+  @Test("Any token is a method, with its case preserved", arguments: ["GET", "get", "PROPFIND", "M-SEARCH"])
   func goodMethod(method: String) throws {
     #expect(try ResourceRequest(method: method, url: "http://h").head.method.rawValue == method)
   }
 
   @Test(
-    "header fields that are refused",
+    "Invalid header fields are refused",
     arguments: [
       ("", "v"), ("A B", "v"), ("A:", "v"), (":path", "v"), ("A\r\n", "v"), ("Ä", "v"), ("A", "a\rb"), ("A", "a\nb"),
       ("A", "a\u{0}b"),
@@ -92,13 +92,13 @@ struct RequestFactoryTests {
   }
 
   @Test(
-    "values keep what they may have, and lose blanks around them",
+    "Field values keep permitted characters and lose surrounding blanks",
     arguments: [("é\tx", "é\tx"), (" \t a b \t", "a b"), ("", ""), (" ", "")])
   func goodHeader(value: String, expected: String) throws {
     #expect(try RawHeaders([("A", value)]).checkedFields().map(\.value) == [expected])
   }
 
-  @Test("setting replaces, adding adds, whatever the case of the name")
+  @Test("Setting replaces and adding appends a field, whatever the case of its name")
   func setAndAdd() throws {
     var request = try ResourceRequest(url: "http://h", headers: ["A": "1", "B": "2", "a": "3"])
     try request.setHeader("a", "4")
@@ -106,7 +106,7 @@ struct RequestFactoryTests {
     #expect(request.head.headerFields.map { "\($0.name.rawName)=\($0.value)" } == ["a=4", "B=2", "b=5"])
   }
 
-  @Test("raw header fields by name, whatever its case")
+  @Test("Raw header fields are found by name in any case")
   func rawHeaders() {
     var headers: RawHeaders = ["A": "1", .accept: "x", "a": "2"]
     #expect(headers["a"] == "1")
@@ -119,7 +119,7 @@ struct RequestFactoryTests {
     #expect(!headers.description.contains("secret"))
   }
 
-  @Test("too many header fields are an error, not a trap")
+  @Test("Too many header fields are an error and do not trap")
   func manyHeaders() {
     let headers = RawHeaders((0..<70_000).map { ("A\($0)", "") })
     #expect(refusal { _ = try headers.checkedFields() }?.code == .invalidHeader)

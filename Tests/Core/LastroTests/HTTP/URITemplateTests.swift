@@ -59,7 +59,7 @@ struct URITemplateTests {
     return result
   }
 
-  @Test("{name}: a path segment")
+  @Test("{name} expands to a path segment")
   func segments() throws {
     let cases = try Self.cases(operator: "").filter { $0.values.count == 1 && $0.literal.isEmpty }
     #expect(cases.count == 9)
@@ -68,7 +68,7 @@ struct URITemplateTests {
     }
   }
 
-  @Test("{?names}: query items")
+  @Test("{?names} expands to query items")
   func query() throws {
     let cases = try Self.cases(operator: "?")
     #expect(cases.count == 11)
@@ -82,7 +82,7 @@ struct URITemplateTests {
     }
   }
 
-  @Test("{&names}: query items after those of the base")
+  @Test("{&names} expands to query items after those of the base")
   func continuation() throws {
     let cases = try Self.cases(operator: "&")
     #expect(cases.count == 6)

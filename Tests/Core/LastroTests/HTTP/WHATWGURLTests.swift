@@ -29,7 +29,7 @@ struct WHATWGURLTests {
     }
   }
 
-  @Test("each is read as the standard says, but for the differences listed")
+  @Test("Each URL is parsed as the standard says, except for the listed differences")
   func urls() throws {
     let entries = try JSONDecoder().decode([CommentOr<Case>].self, from: ConformanceData.file("url/urltestdata.json"))
     let cases = entries.compactMap { if case .item(let item) = $0, item.isHTTP { item } else { nil } }

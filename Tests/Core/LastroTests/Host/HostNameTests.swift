@@ -8,7 +8,7 @@ import Testing
 @Suite("Host names")
 struct HostNameTests {
   @Test(
-    "have one form",
+    "Equivalent host names have one form",
     arguments: [
       ("example.com", "example.com"), ("EXAMPLE.com.", "example.com"), ("localhost", "localhost"),
       ("a_b.example", "a_b.example"), ("-a-.b--c", "-a-.b--c"), ("1.example", "1.example"),
@@ -30,7 +30,7 @@ struct HostNameTests {
   }
 
   @Test(
-    "what is none is refused, and the message says why",
+    "Invalid host names are refused with a reason",
     arguments: [
       ("", "empty"), (".", "empty label"), ("..", "empty label"), ("a..b", "empty label"), (".a", "empty label"),
       ("a.b..", "empty label"), ("example.com:443", "port"), ("[::1]:443", "without a port"), ("[::1", "bracket"),
@@ -58,7 +58,7 @@ struct HostNameTests {
   }
 
   @Test(
-    "marks are composed as NFC has them",
+    "Combining marks are composed to NFC",
     arguments: [
       ("e\u{323}\u{302}", "ệ"), ("e\u{302}\u{323}", "ệ"), ("ê\u{323}", "ệ"), ("ẹ\u{302}", "ệ"),
       ("q\u{323}\u{307}", "q̣̇"),
@@ -76,7 +76,7 @@ struct HostNameTests {
   }
 
   @Test(
-    "what may stand only beside others",
+    "Characters that are valid only in context are checked",
     arguments: [
       ("ශ්\u{200D}රී.lk", true), ("نامه\u{200C}ای.com", true), ("क्\u{200C}ष.com", true), ("l·l.cat", true),
       ("a·b.cat", false), ("中・国.jp", true), ("a・b.jp", false), ("א׳.com", true), ("a׳.com", false),
@@ -87,7 +87,7 @@ struct HostNameTests {
     #expect(((try? HostName(text)) != nil) == isAccepted)
   }
 
-  @Test("an uncertain normal form can be written in ASCII")
+  @Test("A name with an uncertain normal form can be written in ASCII")
   func uncertain() throws {
     let label = try #require(Punycode.encode(Array("ą\u{301}".unicodeScalars)))
     let host = "xn--" + String(decoding: label, as: UTF8.self)
@@ -95,7 +95,7 @@ struct HostNameTests {
   }
 
   @Test(
-    "subdomains, label by label",
+    "Subdomains are compared label by label",
     arguments: [
       ("a.example.com", "example.com", true), ("a.b.example.com", "com", true), ("example.com", "example.com", false),
       ("badexample.com", "example.com", false), ("com", "example.com", false), ("a.example.com.", "EXAMPLE.com", true),
@@ -105,7 +105,7 @@ struct HostNameTests {
     #expect(try HostName(host).isSubdomain(of: HostName(domain)) == expected)
   }
 
-  @Test("addresses have no subdomains")
+  @Test("IP addresses have no subdomains")
   func addresses() throws {
     #expect(try !HostName("1.1.1.1").isSubdomain(of: HostName("1.1.1.1")))
     #expect(try HostName("a.b.c").parent?.parent?.text == "c")
@@ -113,7 +113,7 @@ struct HostNameTests {
     #expect(try HostName("1.1.1.1").parent == nil)
   }
 
-  @Test("are strings in JSON, checked when they are read")
+  @Test("Host names are JSON strings and are checked when decoded")
   func codable() throws {
     let hosts = try JSONDecoder().decode([HostName].self, from: Data(#"["Bücher.example", "[::1]"]"#.utf8))
     #expect(hosts.map(\.text) == ["xn--bcher-kva.example", "::1"])

@@ -106,7 +106,7 @@ struct IDNAConformanceTests {
     return tally
   }
 
-  @Test("IdnaTestV2: nothing is read otherwise, nothing that is wrong is accepted")
+  @Test("IdnaTestV2: no name is converted differently, and no invalid name is accepted")
   func unicodeCases() throws {
     let tally = try Self.tally("url/IdnaTestV2.json")
     let refused: [Refusal: Int] = [
@@ -115,7 +115,7 @@ struct IDNAConformanceTests {
     #expect(tally == Tally(equal: 404, refusedByBoth: 1117, refused: refused))
   }
 
-  @Test("the URL standard's own cases, likewise")
+  @Test("The URL standard's own cases: no name is converted differently, and no invalid name is accepted")
   func ownCases() throws {
     let tally = try Self.tally("url/toascii.json")
     let refused: [Refusal: Int] = [

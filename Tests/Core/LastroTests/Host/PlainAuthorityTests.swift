@@ -9,7 +9,7 @@ import Testing
 
 /// Hosts are read in two ways: in one pass over bytes if they are plain, and otherwise by the rules of IDNA. Callers
 /// must not notice the difference.
-@Suite("Plain authorities", .timeLimit(.minutes(5)))
+@Suite("Fast path for plain authorities", .timeLimit(.minutes(5)))
 struct PlainAuthorityTests {
   /// The result of reading a text. Errors are compared by their texts, too.
   private enum Outcome: Equatable {
@@ -99,7 +99,7 @@ struct PlainAuthorityTests {
   }
 
   @Test(
-    "are read as by the long way, at the edges of the rules",
+    "Authorities at the edges of the rules are parsed as by the full parser",
     arguments: [
       "a", "A", "a.b", "A.b:80", "a:", "a:0", "a:1", "a:65535", "a:65536", "a:00080", "a:000080", "a:8x", "a:+8",
       "a:-1",
@@ -121,7 +121,7 @@ struct PlainAuthorityTests {
   }
 
   @Test(
-    "schemes are read as by the long way",
+    "Schemes are parsed as by the full parser",
     arguments: [
       "", "http", "http:", "https:/", "https:/a", "https://", "http:///", "https://?", "http://#", "HTTPS://a/",
       "ftp://a/",
@@ -129,7 +129,7 @@ struct PlainAuthorityTests {
     ])
   func schemes(url: String) { expectSameTarget(url) }
 
-  @Test("are read as by the long way: 20,000 that were made by chance")
+  @Test("20,000 random authorities are parsed as by the full parser")
   func generated() async {
     var random = SeededGenerator(seed: 0x1A57)
     var read = 0
@@ -195,7 +195,7 @@ struct PlainAuthorityTests {
     return String(label)
   }
 
-  @Test("are read as by the long way: the test data of public suites")
+  @Test("The test data of public suites is parsed as by the full parser")
   func conformance() throws {
     let names = try ConformanceData.file("url/toascii.json")
     for item in try JSONDecoder().decode([CommentOr<IDNAConformanceTests.Case>].self, from: names) {

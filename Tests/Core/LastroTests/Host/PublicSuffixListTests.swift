@@ -31,7 +31,7 @@ struct PublicSuffixListTests {
   }
 
   @Test(
-    "the rule with the most labels, exceptions before all",
+    "The rule with the most labels applies, and exceptions come first",
     arguments: [
       ("com", nil), ("example.com", "example.com"), ("a.b.example.com.", "example.com"), ("co.uk", nil),
       ("uk", nil), ("a.uk", "a.uk"), ("www.a.co.uk", "a.co.uk"), ("ck", nil), ("a.ck", nil), ("b.a.ck", "b.a.ck"),
@@ -46,7 +46,7 @@ struct PublicSuffixListTests {
     #expect(Self.sample.isPublicSuffix(name) == (expected == nil && !name.isIPAddress))
   }
 
-  @Test("what is no rule is left out, and counted")
+  @Test("Lines that are not rules are skipped and counted")
   func broken() {
     let list = PublicSuffixList(text: "a..b\n*.\na b\n.com\nx.*.y\n!\nxn--a\n1.2.3.4\n\u{FFFD}.com\ncom\n \tnet\n//\n/")
     #expect(list.ruleCount == 2 && !list.isEmpty)
@@ -54,7 +54,7 @@ struct PublicSuffixListTests {
     #expect(Self.sample.ruleCount == 10 && Self.sample.skipped.isEmpty)
   }
 
-  @Test("an empty list has single labels for suffixes")
+  @Test("With an empty list every single label is a public suffix")
   func empty() throws {
     let list = PublicSuffixList(text: "")
     #expect(list.isEmpty)
@@ -63,7 +63,7 @@ struct PublicSuffixListTests {
     #expect(try Self.domain("a.co.uk", in: list) == "co.uk")
   }
 
-  @Test("no rule of the system's list is skipped")
+  @Test("No rule of the system's list is skipped")
   func system() throws {
     #expect(PublicSuffixList.system.skipped == [])
     #expect(PublicSuffixList.system.ruleCount > 9_000)
@@ -72,7 +72,7 @@ struct PublicSuffixListTests {
     }
   }
 
-  @Test("publicsuffix.org's own cases, all")
+  @Test("All of publicsuffix.org's own cases pass")
   func ownCases() throws {
     let text = String(decoding: try ConformanceData.file("publicsuffix/tests.txt"), as: UTF8.self)
     var count = 0

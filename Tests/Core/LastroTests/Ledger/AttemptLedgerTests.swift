@@ -41,7 +41,7 @@ struct AttemptLedgerTests {
     return (error.ledger, error)
   }
 
-  @Test("every attempt: cause, sent or not, delay and why, quota, times, connection, trust")
+  @Test("Every attempt lists cause, whether it was sent, delay and reason, quota, times, connection and trust")
   func account() async throws {
     let (ledger, error) = try await Self.eventfulCall()
     #expect(ledger.attempts.map(\.number) == [1, 2, 3])
@@ -59,7 +59,7 @@ struct AttemptLedgerTests {
     #expect(error.response?.ledger.attempts.count == 3)
   }
 
-  @Test("the page of text says it all, without secrets")
+  @Test("The text page contains everything, without secrets")
   func text() async throws {
     let (ledger, error) = try await Self.eventfulCall()
     let page = ledger.description
@@ -92,7 +92,7 @@ struct AttemptLedgerTests {
     #expect(!ledger.json().contains("hush"))
   }
 
-  @Test("JSON has times to the microsecond, without the rest of binary fractions")
+  @Test("JSON has times to the microsecond, without rounding residue")
   func times() throws {
     var timings = TransferFacts.Timings(total: .microseconds(2_247))
     timings.queued = .nanoseconds(247_000)
@@ -104,7 +104,7 @@ struct AttemptLedgerTests {
     #expect(Duration.seconds(Int64.max).inRoundedSeconds == 9.223372036854776e18)
   }
 
-  @Test("a success has it too")
+  @Test("A success has a ledger too")
   func success() async throws {
     let value = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(503), .answer(200))).fetch(
       .test(.get, interceptors: [RetryInterceptor(policy: .maxRetries(1))]))
@@ -113,7 +113,7 @@ struct AttemptLedgerTests {
     #expect(value.response.ledger.attempts[1].requestSent)
   }
 
-  @Test("why there was no retry stands in it: Retry-After over the limit, over the deadline, an empty quota")
+  @Test("The ledger says why there was no retry: Retry-After over the limit or the deadline, or an empty quota")
   func refusals() async throws {
     let retry = RetryInterceptor(policy: .maxRetries(5))
     for (wait, word) in [("61", "maximumRetryAfter"), ("45", "total deadline")] {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("curl commands")
 struct CurlCommandTests {
-  @Test("a plain request")
+  @Test("A plain request is rendered")
   func plain() throws {
     #expect(CurlCommand.render(try ResourceRequest(url: "https://h.com/a?b=1&c=2")) == "curl 'https://h.com/a?b=1&c=2'")
     #expect(
@@ -17,7 +17,7 @@ struct CurlCommandTests {
       CurlCommand.render(try ResourceRequest(method: .delete, url: "https://h.com")) == "curl -X DELETE https://h.com/")
   }
 
-  @Test("header fields and body, secrets masked")
+  @Test("Header fields and body are rendered with secrets masked")
   func full() throws {
     let request = try ResourceRequest(
       method: .post, url: "https://h.com/?token=S1",
@@ -31,7 +31,7 @@ struct CurlCommandTests {
     #expect(CurlCommand.render(request, redaction: .off).contains("Bearer S2"))
   }
 
-  @Test("what curl would interpret is switched off")
+  @Test("Characters that curl would interpret are neutralised")
   func interpretation() throws {
     #expect(CurlCommand.render(try ResourceRequest(url: "http://[::1]/")) == "curl --globoff 'http://[::1]/'")
     #expect(CurlCommand.render(try ResourceRequest(url: "http://h/a/../b")) == "curl --path-as-is http://h/a/../b")
@@ -40,7 +40,7 @@ struct CurlCommandTests {
         == "curl -X POST http://h/ -H Content-Type: --data-raw a")
   }
 
-  @Test("bodies that are no text, too long, in a file or a stream")
+  @Test("Bodies that are binary, too long, in a file or in a stream are described")
   func otherBodies() throws {
     func rendered(_ body: RequestBody) throws -> String {
       CurlCommand.render(try ResourceRequest(method: .put, url: "http://h", body: body), maximumBodyBytes: 4)
@@ -52,7 +52,7 @@ struct CurlCommandTests {
     #expect(try rendered(RequestBody(source: .file(path: "/a b", length: 1))) == start + "--data-binary '@/a b'")
   }
 
-  @Test("a shell gives back what was quoted")
+  @Test("A shell reproduces the quoted text")
   func quoting() throws {
     let bodies = [
       "", "a", "it's", "''", "$(id) `id` $HOME \"x\" \\n !! * ? ~ # & | ; < >", "a\nb\r\n\tc", "\u{1}2\u{7F}3\\4'5",

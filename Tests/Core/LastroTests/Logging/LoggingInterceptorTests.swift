@@ -52,7 +52,7 @@ struct LoggingInterceptorTests {
   }
 
   @Test(
-    "no planted secret is in anything that is logged",
+    "No planted secret appears in any log message",
     arguments: [LoggingInterceptor.Verbosity.basic, .headers, .bodies(limit: 10_000), .bodies(limit: 30)])
   func secrets(verbosity: LoggingInterceptor.Verbosity) async throws {
     let failure = TransportError(
@@ -73,13 +73,13 @@ struct LoggingInterceptorTests {
     }
   }
 
-  @Test("the same secrets show when redaction is off, so the search can find them")
+  @Test("The same secrets appear when redaction is off, so the search can find them")
   func redactionOff() async throws {
     let entries = try await Self.entries(.bodies(limit: 10_000), [Self.secretResponse], curl: true, redaction: .off)
     #expect(entries.allSatisfy { $0.text.contains("PLANTED") })
   }
 
-  @Test("what an interceptor or endpoint throws is masked too")
+  @Test("Errors of interceptors and endpoints are masked too")
   func thrown() async throws {
     let (logger, entries) = RecordingLogHandler.make()
     let resource = RawHTTPResource(
@@ -91,7 +91,7 @@ struct LoggingInterceptorTests {
     #expect(!all[0].text.contains("PLANTED"))
   }
 
-  @Test("basic: constant messages, and what is particular in the metadata")
+  @Test("Level basic logs constant messages, with details in the metadata")
   func basic() async throws {
     let entries = try await Self.entries(.basic, [Self.secretResponse])
     #expect(entries.map(\.message) == ["request scheduled", "request succeeded"])
@@ -107,7 +107,7 @@ struct LoggingInterceptorTests {
     #expect(entries[1].metadata["status"] == "200")
   }
 
-  @Test("the operation is masked, and on one line")
+  @Test("The operation is masked and on one line")
   func operation() async throws {
     var request = try Self.secretRequest()
     request.options.operation = "get\nPLANTED-9 token=PLANTED"
@@ -116,7 +116,7 @@ struct LoggingInterceptorTests {
     #expect(entries.count == 2 && entries.allSatisfy { $0.metadata["operation"] == "get\\n*** token=***" })
   }
 
-  @Test("headers: in order, secrets masked")
+  @Test("Header fields are logged in order, with secrets masked")
   func headers() async throws {
     let entries = try await Self.entries(.headers, [Self.secretResponse])
     guard case .array(let fields) = entries[0].metadata["headers"] else {
@@ -129,7 +129,7 @@ struct LoggingInterceptorTests {
     #expect(entries[0].metadata["body"] == nil)
   }
 
-  @Test("bodies: bounded, on one line, not where they are no text")
+  @Test("Bodies are shortened, on one line, and omitted if they are binary")
   func bodies() async throws {
     func body(_ body: RequestBody, limit: Int) async throws -> String? {
       let request = try ResourceRequest(method: .post, url: "http://h", body: body)
@@ -145,7 +145,7 @@ struct LoggingInterceptorTests {
     #expect(entries.last?.metadata["body"] == "01234567… (10 bytes)")
   }
 
-  @Test("failures: stage, code, hint, at their level")
+  @Test("Failures are logged with stage, code and hint, at their level")
   func failures() async throws {
     let failure = TransportError(stage: .tls, code: .hostMismatch, message: "no", hint: "look", engineCode: 60)
     let entries = try await Self.entries(.basic, [.fail(failure)])
@@ -160,7 +160,7 @@ struct LoggingInterceptorTests {
     #expect(refused.last?.metadata["stage"] == "http")
   }
 
-  @Test("a cancellation is not a warning")
+  @Test("A cancellation is not logged as a warning")
   func cancelled() async throws {
     let (logger, entries) = RecordingLogHandler.make()
     let stack = TransportNetworkStack(transport: ScriptedTransport([.fail(.cancelled(requestSent: true))]))
@@ -172,7 +172,7 @@ struct LoggingInterceptorTests {
     #expect(last.level == .debug)
   }
 
-  @Test("nothing is worked out below the logger's level")
+  @Test("Nothing is computed below the logger's level")
   func levels() async throws {
     #expect(try await Self.entries(.basic, [Self.secretResponse], level: .info).map(\.message) == ["request succeeded"])
     #expect(try await Self.entries(.basic, [Self.secretResponse], level: .warning).isEmpty)
@@ -180,7 +180,7 @@ struct LoggingInterceptorTests {
     #expect(try await Self.entries(.basic, [.respond(status: 500)], level: .error).isEmpty)
   }
 
-  @Test("the curl command has a body only where bodies are logged")
+  @Test("The curl command has a body only if bodies are logged")
   func curl() async throws {
     let basic = try await Self.entries(.basic, [Self.secretResponse], curl: true)
     let command = try #require(basic.first?.metadata["curl"]?.description)

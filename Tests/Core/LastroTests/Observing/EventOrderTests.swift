@@ -13,7 +13,7 @@ import Testing
 struct EventOrderTests {
   /// Runs scenarios by seed, and records the violations of each.
   @Test(
-    "every start gets its end, in random scenarios",
+    "Every start event is followed by its end, in random scenarios",
     arguments: 0..<8)
   func everyStartGetsItsEndInRandomScenarios(batch: UInt64) async throws {
     var events: [String: Int] = [:]
@@ -34,7 +34,7 @@ struct EventOrderTests {
   }
 
   @Test(
-    "the checker finds what is wrong",
+    "The checker detects wrong orders",
     arguments: [
       (".", [1]), ("c", [1]), ("a c", [1, 2, 1]), ("a t e", []), ("t", []), ("a t T e c", [1]),
     ])

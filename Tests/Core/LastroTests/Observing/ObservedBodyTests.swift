@@ -27,7 +27,7 @@ struct ObservedBodyTests {
     func cancel() {}
   }
 
-  @Test("a second reader is told that there is a first, and not that the body has ended")
+  @Test("A second reader gets an error because there is a first, and not the end of the body")
   func twoReaders() async throws {
     let (pieces, give) = AsyncStream.makeStream(of: Data.self)
     let source = Waiting(pieces)

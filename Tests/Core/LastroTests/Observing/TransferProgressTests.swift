@@ -33,7 +33,7 @@ struct TransferProgressTests {
     return seen
   }
 
-  @Test("a slow reader sees the newest step, and the last")
+  @Test("A slow reader sees the latest progress, and the last")
   func aSlowReaderSeesTheNewestStepAndTheLast() async {
     let transfer = reporter.beginTransfer(totalBytesToSend: 10)
     for count in 1...10 { transfer.report(sent: Int64(count)) }
@@ -44,7 +44,7 @@ struct TransferProgressTests {
     #expect(await rest() == [step])
   }
 
-  @Test("a new transfer begins again, and the old one is not heard any more")
+  @Test("A new transfer starts again, and the old one no longer reports")
   func aNewTransferBeginsAgainAndTheOldOneIsNotHeard() {
     let first = reporter.beginTransfer(totalBytesToSend: 10)
     first.report(sent: 7)
@@ -61,7 +61,7 @@ struct TransferProgressTests {
     #expect(reporter.current == TransferProgress(bytesSent: 1))
   }
 
-  @Test("every request on the wire counts anew")
+  @Test("Every request on the wire starts a new count")
   func everyRequestOnTheWireCountsAnew() async throws {
     let steps = EventRecorder<TransferProgress>()
     let step = ScriptedTransport.Step.perform { [reporter] request throws(TransportError) in
@@ -76,14 +76,14 @@ struct TransferProgressTests {
     #expect(await rest() == [end])
   }
 
-  @Test("a scripted transport reports too")
+  @Test("A scripted transport reports progress")
   func aScriptReportsToo() async throws {
     _ = try await stack(.respond(status: 200, body: "abc")).fetch(.test(.put, body: .raw("12"), options: options()))
     let end = TransferProgress(bytesSent: 2, totalBytesToSend: 2, bytesReceived: 3, totalBytesToReceive: 3)
     #expect(await rest() == [end])
   }
 
-  @Test("the options of the resource have precedence over those of the request")
+  @Test("The resource's options take precedence over the request's")
   func theOptionsOfTheResourceHaveThePrecedence() async throws {
     var resource = try RawHTTPResource.test(options: RequestOptions())
     resource.options.progress = reporter
@@ -91,14 +91,14 @@ struct TransferProgressTests {
     #expect(reporter.current.bytesReceived == 3)
   }
 
-  @Test("a request of which no progress is asked for carries no reporter")
+  @Test("A request without a progress reporter carries none")
   func nobodyIsToldWhereNobodyAsks() async throws {
     let transport = ScriptedTransport([.respond(status: 200)])
     _ = try await TransportNetworkStack.observed(transport).fetch(.test())
     #expect(transport.requests.map { $0.progress == nil } == [true])
   }
 
-  @Test("a failure ends the updates")
+  @Test("A failure ends the updates")
   func aFailureEndsTheUpdates() async throws {
     await #expect(throws: (any Error).self) {
       _ = try await stack(.respond(status: 500), .fail(.connect, .connectFailed)).fetch(.test(options: options()))
@@ -106,7 +106,7 @@ struct TransferProgressTests {
     #expect(await rest().count == 1)
   }
 
-  @Test("a request that is refused ends the updates")
+  @Test("A refused request ends the updates")
   func aRequestThatIsRefusedEndsTheUpdates() async throws {
     var options = options()
     options.maximumBodyBytes = -1
@@ -115,7 +115,7 @@ struct TransferProgressTests {
     #expect(await rest() == [])
   }
 
-  @Test("cancellation ends the updates")
+  @Test("Cancellation ends the updates")
   func cancellationEndsTheUpdates() async throws {
     let stack = stack(.hang)
     let resource = try RawHTTPResource.test(options: options())
@@ -130,7 +130,7 @@ struct TransferProgressTests {
   }
 
   @Test(
-    "a stream ends the updates with its body, read or dropped",
+    "A stream ends the updates with its body, read or dropped",
     arguments: [true, false], [true, false])
   func aStreamEndsTheUpdatesWithItsBody(isRead: Bool, isObserved: Bool) async throws {
     let stack = stack(.stream(["abc", "d"]), observers: isObserved ? [EventGrammar()] : [])

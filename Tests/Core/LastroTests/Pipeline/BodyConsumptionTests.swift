@@ -18,7 +18,7 @@ struct BodyConsumptionTests {
       })
   }
 
-  @Test("a body that was taken away is not opened by the attempt before")
+  @Test("A body that was cancelled is not opened by the earlier attempt")
   func sealed() async throws {
     let opened = EventRecorder<Int>()
     let consumption = BodyConsumption()
@@ -29,7 +29,7 @@ struct BodyConsumptionTests {
     #expect(opened.events.isEmpty && consumption.seal())
   }
 
-  @Test("a body that was opened cannot be taken away")
+  @Test("A body that was opened cannot be cancelled")
   func opened() async throws {
     let opened = EventRecorder<Int>()
     let consumption = BodyConsumption()
@@ -50,7 +50,7 @@ struct BodyConsumptionTests {
     }
   }
 
-  @Test("what a signer marks secret is masked in what the call gives")
+  @Test("Values that a signer marks as secret are masked in the call's results")
   func signers() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(403, body: "no hush-hush-hush here"))) {
       $0.signers = [TaggingSigner()]

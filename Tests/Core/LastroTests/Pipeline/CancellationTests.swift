@@ -31,7 +31,7 @@ struct CancellationTests {
     #expect(error.attempts.count == attempts)
   }
 
-  @Test("before it begins: nothing is made or sent")
+  @Test("A fetch that is cancelled before it begins makes and sends nothing")
   func before() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let made = EventRecorder<Int>()
@@ -48,7 +48,7 @@ struct CancellationTests {
     #expect(transport.requests.isEmpty && made.events.isEmpty)
   }
 
-  @Test("while the base request is made, whatever the maker then does", arguments: [true, false])
+  @Test("A fetch is cancelled while the base request is made, whatever the maker then does", arguments: [true, false])
   func maker(throwsElse: Bool) async throws {
     let room = WaitingRoom()
     let transport = ScriptedTransport(repeatingLast: .answer(200))
@@ -62,7 +62,9 @@ struct CancellationTests {
     #expect(transport.requests.isEmpty)
   }
 
-  @Test("in any hook: make, scheduled, succeeded, failed", arguments: ["make", "scheduled", "succeeded", "failed"])
+  @Test(
+    "A fetch is cancelled within any hook: make, scheduled, succeeded, failed",
+    arguments: ["make", "scheduled", "succeeded", "failed"])
   func hooks(stage: String) async throws {
     let room = WaitingRoom()
     let pause: @Sendable (String) async -> Void = { if $0 == stage { await room.waitForCancellation() } }
@@ -85,7 +87,7 @@ struct CancellationTests {
   }
 
   @Test(
-    "A cancelled fetch cancels its transport, whatever transport, decoder or interceptor make of it",
+    "Cancelling a fetch cancels its transport, however transport, decoder or interceptor react",
     .parity("ST07", "OL10"))
   func inFlight() async throws {
     for answer in [
@@ -128,7 +130,7 @@ struct CancellationTests {
   }
 
   @Test(
-    "A fetch that is cancelled while a retry waits has one failure and the cancelled error, and sends nothing more",
+    "A fetch that is cancelled before a retry has one failure and the cancelled error, and sends nothing more",
     .parity("OL01"))
   func whileWaiting() async throws {
     let room = WaitingRoom()
@@ -150,7 +152,7 @@ struct CancellationTests {
     #expect(transport.requests.count == 1 && waits.events == [.seconds(5)])
   }
 
-  @Test("while decoding, whether it then succeeds or not", arguments: [true, false])
+  @Test("A fetch is cancelled while decoding, whether that then succeeds or not", arguments: [true, false])
   func decoding(succeeds: Bool) async throws {
     let resource = HTTPResource<Int, APIFailure>(
       baseRequestMaking: .request(try .test()),
@@ -165,7 +167,7 @@ struct CancellationTests {
     Self.expectCancelled(try await task.value)
   }
 
-  @Test("between redirects")
+  @Test("A fetch is cancelled between redirects")
   func redirects() async throws {
     let callers = EventRecorder<Task<HTTPFetchError<any Error>, any Error>>()
     let transport = ScriptedTransport { (_, index) throws(TransportError) in
@@ -178,14 +180,14 @@ struct CancellationTests {
     #expect(transport.requests.count == 1)
   }
 
-  @Test("a stack that was shut down is the cancelled error too, with its own code")
+  @Test("A stack that was shut down throws the cancelled error with its own code")
   func shutDown() async throws {
     let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .fail(.cancelled, .shutDown)))
       .failure(of: .intercepted(by: Script(actions: [.retry])))
     #expect(error.isCancelled && error.stage == .cancelled && error.code == .shutDown)
   }
 
-  @Test("a CancellationError that somebody throws without cancellation is their failure, not the caller's")
+  @Test("A CancellationError thrown without cancellation is its thrower's failure, not the caller's")
   func foreignCancellation() async throws {
     let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200))).failure(
       of: RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw CancellationError() }))
@@ -193,7 +195,7 @@ struct CancellationTests {
     #expect(cause is CancellationError)
   }
 
-  @Test("callback form: the handle cancels, the completion comes once, with the cancelled error")
+  @Test("In callback form the handle cancels, and the completion is called once with the cancelled error")
   func callbacks() async throws {
     let room = WaitingRoom()
     let stack = TransportNetworkStack(
@@ -217,7 +219,8 @@ struct CancellationTests {
     #expect(await iterator.next() == nil)
   }
 
-  @Test("callback form of fetchAndDecode: cancelled, however it got there")
+  @Test(
+    "In callback form a cancelled fetchAndDecode reports the cancellation, even if the decoder throws another error")
   func decodedCallbacks() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
     let decoding = HTTPModelDecoding<Int> { _, _ in

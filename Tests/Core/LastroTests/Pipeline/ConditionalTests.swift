@@ -15,7 +15,7 @@ struct ConditionalTests {
 
   static func resource() -> HTTPResource<Model, APIFailure> { .get("https://example.com/a") }
 
-  @Test("ifModified(since:) asks by the validators of an answer, and its value is nil where nothing changed")
+  @Test("ifModified(since:) sends the validators of a response, and its value is nil if nothing changed")
   func ifModified() async throws {
     let transport = ScriptedTransport([
       .answer(200, fields: Self.validators, body: #"{"name":"a"}"#), .answer(304), .answer(200, body: #"{"name":"b"}"#),
@@ -32,7 +32,7 @@ struct ConditionalTests {
     #expect(error.apiError?.message == "gone")
   }
 
-  @Test("an answer without validators asks for all of it again")
+  @Test("A response without validators leads to an unconditional request")
   func withoutValidators() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200, body: #"{"name":"a"}"#))
     let stack = TransportNetworkStack(transport)
@@ -41,7 +41,7 @@ struct ConditionalTests {
     #expect(transport.requests.last?.head.headerFields[.ifNoneMatch] == nil)
   }
 
-  @Test("it is below the stack's base URL where the resource is")
+  @Test("A conditional resource is resolved against the stack's base URL")
   func based() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(304))
     let stack = TransportNetworkStack(transport) { $0.baseURL = "https://b.example" }
@@ -50,7 +50,7 @@ struct ConditionalTests {
     #expect(transport.requests.first?.head.authority == "b.example")
   }
 
-  @Test("with a condition of one's own: bytes are none, an optional model is nil, a stream is empty")
+  @Test("With a custom condition a 304 has empty bytes, a nil optional model or an empty stream")
   func ownCondition() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(304)))
     for fields in [[.ifNoneMatch: "*"], [.ifModifiedSince: "Sun, 06 Nov 1994 08:49:37 GMT"]] as [HTTPFields] {
@@ -70,7 +70,7 @@ struct ConditionalTests {
     }
   }
 
-  @Test("it stays a failure that teaches where there was no condition, or the model has no place for it")
+  @Test("Without a condition, or if the model cannot be empty, a 304 is a failure with a hint")
   func failures() async throws {
     let interceptor = RetryLoopTests.Script(actions: [.none, .none])
     for fields in [[:], [.ifNoneMatch: "*"]] as [HTTPFields] {

@@ -6,7 +6,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Credentials of any field stay with their origin", .timeLimit(.minutes(5)))
+@Suite("Credentials in any field stay with their origin", .timeLimit(.minutes(5)))
 struct CredentialRedirectTests {
   private static func send(
     _ fields: HTTPFields, to location: String, _ interceptors: any HTTPResourceInterceptor...
@@ -19,7 +19,7 @@ struct CredentialRedirectTests {
     return try #require(transport.requests.last).head.headerFields
   }
 
-  @Test("a redirect to another origin takes no credential along", arguments: CredentialCase.all)
+  @Test("A redirect to another origin carries no credentials", arguments: CredentialCase.all)
   func redirected(given: CredentialCase) async throws {
     let fields = given.fields(of: "ann")
     #expect(try await Self.send(fields, to: "/b").contains { $0.value == given.secret(of: "ann") })
@@ -28,7 +28,7 @@ struct CredentialRedirectTests {
     #expect(sent[.accept] == "*/*" && sent[.idempotencyKey] == "i")
   }
 
-  @Test("nor does an interceptor put one on the redirected request again", arguments: CredentialCase.all)
+  @Test("An interceptor does not add credentials to the redirected request", arguments: CredentialCase.all)
   func addedBack(given: CredentialCase) async throws {
     let adding = Hooks(make: { result, _ in
       result.map {

@@ -17,7 +17,7 @@ struct DeadlineTests {
       connect: nil, attempt: attempt.map { .seconds($0) }, idle: nil, total: total.map { .seconds($0) })
   }
 
-  @Test("the transport gets what is left, and the code of the limit that comes first")
+  @Test("The transport gets the remaining time and the code of the earliest limit")
   func remaining() async throws {
     let time = ManualClock(autoAdvance: true)
     let transport = ScriptedTransport { (_, index) throws(TransportError) in
@@ -31,7 +31,7 @@ struct DeadlineTests {
     #expect(transport.requests.map(\.deadlineCode) == [.attemptTimeout, .attemptTimeout, .totalTimeout])
   }
 
-  @Test("redirects count in the attempt and in the total")
+  @Test("Redirects count towards the attempt and the total")
   func redirects() async throws {
     let time = ManualClock(autoAdvance: true)
     let transport = ScriptedTransport { (_, index) throws(TransportError) in
@@ -47,7 +47,7 @@ struct DeadlineTests {
     #expect(error.attempts.first?.requestSent == true)
   }
 
-  @Test("time that a maker or an interceptor takes counts; nothing is sent when it is over")
+  @Test("Time spent in a maker or an interceptor counts, and nothing is sent when it is used up")
   func hooksTakeTime() async throws {
     for hook in ["maker", "make", "scheduled"] {
       let time = ManualClock(autoAdvance: true)
@@ -70,7 +70,7 @@ struct DeadlineTests {
     }
   }
 
-  @Test("a wait that cannot end in time is not begun, and the failure says so")
+  @Test("A wait that cannot end in time is not started, and the failure says so")
   func futileWait() async throws {
     let time = ManualClock(autoAdvance: true)
     let transport = ScriptedTransport(repeatingLast: .answer(503))
@@ -83,7 +83,7 @@ struct DeadlineTests {
     #expect(time.sleeps.isEmpty && transport.requests.count == 3)
   }
 
-  @Test("a wait that overshoots ends the call with the total timeout")
+  @Test("A wait that overshoots ends the call with the total timeout")
   func overshoot() async throws {
     let time = ManualClock(autoAdvance: true)
     let source = TimeSource(
@@ -97,7 +97,7 @@ struct DeadlineTests {
     #expect(error.attempts.count == 2 && error.attempts[1].requestSent == false)
   }
 
-  @Test("without a total there is none")
+  @Test("Without a total timeout there is no deadline")
   func unlimited() async throws {
     let time = ManualClock(autoAdvance: true)
     let transport = ScriptedTransport(repeatingLast: .answer(503), .answer(200))
@@ -106,7 +106,7 @@ struct DeadlineTests {
     #expect(transport.requests.map(\.deadline) == [nil, nil])
   }
 
-  @Test("a stream's timeouts are its own")
+  @Test("Streams have their own timeouts")
   func streams() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport) {
@@ -117,7 +117,7 @@ struct DeadlineTests {
     #expect(transport.requests.first?.deadline == nil)
   }
 
-  @Test("the total of the request's own options, or of an interceptor's, holds from the second attempt on")
+  @Test("A total from the request's own options, or an interceptor's, applies from the second attempt on")
   func ownTotal() async throws {
     for isIntercepted in [false, true] {
       let time = ManualClock(autoAdvance: true)
@@ -144,7 +144,7 @@ struct DeadlineTests {
     }
   }
 
-  @Test("and holds for an attempt whose request cannot be made")
+  @Test("The total applies to an attempt whose request cannot be made")
   func ownTotalWithoutRequest() async throws {
     let calls = EventRecorder<Int>()
     let time = ManualClock(autoAdvance: true)

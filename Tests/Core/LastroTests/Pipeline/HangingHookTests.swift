@@ -76,7 +76,7 @@ struct HangingHookTests {
   }
 
   @Test(
-    "the call ends with the limit or the cancellation, with the right error", arguments: Place.allCases, End.allCases)
+    "The call ends with the limit or the cancellation, and the right error", arguments: Place.allCases, End.allCases)
   func ends(place: Place, end: End) async throws {
     for isCancellable in [true, false] {
       let call = Call(place, end, isCancellable: isCancellable)
@@ -103,7 +103,7 @@ struct HangingHookTests {
     }
   }
 
-  @Test("a hook that is told of the end is awaited while it is quick, a second at most when it hangs")
+  @Test("A hook that is called at the end is awaited if it is quick, and for a second at most if it hangs")
   func grace() async throws {
     for isCancelled in [true, false] {
       for hangs in [true, false] {
@@ -137,7 +137,7 @@ struct HangingHookTests {
     }
   }
 
-  @Test("an attempt that came to no request counts as one of the policy's retries nevertheless")
+  @Test("An attempt that produced no request counts as one of the policy's retries")
   func countsEveryAttempt() async throws {
     for limit in 0...4 {
       let clock = SimulatedClock()

@@ -170,7 +170,7 @@ private struct OnlyAuthenticating: RequestAuthenticator, HTTPResourceInterceptor
   }
 }
 
-@Suite("Hooks: what a type has is always called, what it lacks is not", .timeLimit(.minutes(5)))
+@Suite("Hooks: those a type implements are always called, others are not", .timeLimit(.minutes(5)))
 struct HookPresenceTests {
   /// Every combination of hooks, in the order of the bits of `HookSet`.
   private static let combinations: [any Telling.Type] = [
@@ -196,7 +196,7 @@ struct HookPresenceTests {
     #expect(transport.requests.count == 3)
   }
 
-  @Test("every combination beside every other, of the stack and of the resource, whether its hooks wait or not")
+  @Test("Every combination of hooks is called next to every other, on stack and resource, with and without suspension")
   func combinations() async throws {
     for (first, firstType) in Self.combinations.enumerated() {
       for (second, secondType) in Self.combinations.enumerated() {
@@ -220,7 +220,7 @@ struct HookPresenceTests {
     }
   }
 
-  @Test("types that nobody has seen, used by many calls at once: every hook of every call")
+  @Test("All hooks of a previously unknown type are called in many concurrent calls")
   func learning() async throws {
     try await expectEveryHook(of: Fresh<Int>.self, depth: 20)
   }
@@ -241,7 +241,7 @@ struct HookPresenceTests {
     if depth > 0 { try await expectEveryHook(of: Fresh<T>.self, depth: depth - 1) }
   }
 
-  @Test("an interceptor that passes events on is called itself, whatever the next one lacks; also one of its own type")
+  @Test("A forwarding interceptor is called itself, whatever hooks the next one lacks, even one of its own type")
   func forwarding() async throws {
     for (bits, type) in Self.combinations.enumerated() {
       for _ in 0..<3 {
@@ -257,7 +257,7 @@ struct HookPresenceTests {
     #expect(KnownHooks.of(Forwarding.self).present == .all)
   }
 
-  @Test("classes, their subclasses, actors, enums, authenticators")
+  @Test("Hooks of classes, subclasses, actors, enums and authenticators are called")
   func kinds() async throws {
     for _ in 0..<3 {
       let log = EventRecorder<String>()
@@ -272,7 +272,7 @@ struct HookPresenceTests {
     #expect(KnownHooks.of(RetryInterceptor.self).present == [.failed])
   }
 
-  @Test("who has no opinion still has one, where a resource folds opinions by a rule of its own")
+  @Test("An interceptor without a retry hook takes part in a resource's own folding rule")
   func fold() async throws {
     for _ in 0..<3 {
       let folded = EventRecorder<String>()
@@ -291,7 +291,7 @@ struct HookPresenceTests {
     }
   }
 
-  @Test("credentials stay behind after a redirect, also with interceptors that make no requests")
+  @Test("Credentials are dropped after a redirect, also with interceptors that make no requests")
   func redirect() async throws {
     for _ in 0..<3 {
       let log = EventRecorder<String>()

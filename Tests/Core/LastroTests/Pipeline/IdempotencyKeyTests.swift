@@ -24,7 +24,7 @@ struct IdempotencyKeyTests {
     return (transport.requests.map { $0.head.headerFields[.idempotencyKey] }, value.response.ledger.idempotencyKey)
   }
 
-  @Test("an endpoint that makes a new key for every attempt does not have the server act on each")
+  @Test("An endpoint that makes a new key for every attempt does not cause the server to process each")
   func freshKeys() async throws {
     for idempotency in [RequestOptions.Idempotency.byMethod, .idempotent, .generatedKey] {
       let keys = try await Self.keys(idempotency)

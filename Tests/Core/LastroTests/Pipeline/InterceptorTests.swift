@@ -35,7 +35,7 @@ private struct Authenticator: RequestAuthenticator, HTTPResourceInterceptor {
 struct InterceptorTests {
   static let context = AttemptContext()
 
-  @Test("The defaults of an interceptor pass everything on and decide nothing", .parity("IN01", "IN02", "IN03"))
+  @Test("An interceptor's defaults pass everything on and decide nothing", .parity("IN01", "IN02", "IN03"))
   func defaults() async throws {
     let request = try ResourceRequest.test()
     let success = await Plain().interceptMakeRequest(.success(request), context: Self.context)
@@ -78,7 +78,7 @@ struct InterceptorTests {
     #expect(told.events == [false])
   }
 
-  @Test("The rule of an authenticator receives everything, and its action counts", .parity("IN06"))
+  @Test("The rule of an authenticator receives everything, and its action is used", .parity("IN06"))
   func evaluates() async throws {
     let seen = EventRecorder<Hooks.Failure>()
     let authenticator = Authenticator(
@@ -142,7 +142,7 @@ struct InterceptorTests {
       ])
   }
 
-  @Test("a later interceptor recovers the failure of an earlier one")
+  @Test("A later interceptor recovers from the failure of an earlier one")
   func recovery() async throws {
     let replacement = try ResourceRequest.test(url: "https://example.com/recovered")
     let recover = Hooks(make: { result, _ in
@@ -155,7 +155,7 @@ struct InterceptorTests {
     #expect(transport.requests.map(\.head.path) == ["/recovered"])
   }
 
-  @Test("requests are adapted one after another")
+  @Test("Interceptors adapt the request one after another")
   func chain() async throws {
     let append = { (text: String) -> Hooks in
       Hooks(make: { result, _ in
@@ -172,7 +172,7 @@ struct InterceptorTests {
     #expect(transport.requests.first?.head.headerFields[.accept] == "abc")
   }
 
-  @Test("a decode failure is told as a failure, and not as a success")
+  @Test("A decoding failure is reported as a failure, not as a success")
   func decodeFailure() async throws {
     let events = EventRecorder<String>()
     _ = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200, body: "{}"))).failure(
@@ -181,7 +181,7 @@ struct InterceptorTests {
     #expect(!events.events.contains { $0.contains("succeeded") })
   }
 
-  @Test("attempts are numbered, the call keeps its name")
+  @Test("Attempts are numbered, and the call keeps its name")
   func numbering() async throws {
     let seen = EventRecorder<AttemptContext>()
     let hooks = Hooks(

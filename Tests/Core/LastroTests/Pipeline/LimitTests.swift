@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Limits", .timeLimit(.minutes(5)))
 struct LimitTests {
-  @Test("limits that mean nothing are refused before anything is sent")
+  @Test("Invalid limits are refused before anything is sent")
   func negative() async throws {
     let faults: [@Sendable (inout StackConfiguration, inout RequestOptions) -> Void] = [
       { $1.maximumBodyBytes = -1 }, { configuration, _ in configuration.maximumBodyBytes = -1 },
@@ -33,7 +33,7 @@ struct LimitTests {
     }
   }
 
-  @Test("a transport that looks at no limit does not get past it")
+  @Test("Limits are enforced even if the transport ignores them")
   func bodyInMemory() async throws {
     var options = RequestOptions()
     options.maximumBodyBytes = 3
@@ -44,7 +44,7 @@ struct LimitTests {
     #expect(try await stack.fetch(.test(options: options)).value == Data("abcd".utf8))
   }
 
-  @Test("an error keeps no more of a body than the stack allows; the API's error is decoded from all of it")
+  @Test("An error keeps no more of a body than the stack allows, and the API's error is decoded from all of it")
   func errorBody() async throws {
     let body = #"{"message":"m"}"#
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500, body: body))) {
@@ -56,7 +56,7 @@ struct LimitTests {
     #expect(error.bodyCut?.code == .bodyTooLarge && error.response?.facts.bodyCut == error.bodyCut)
   }
 
-  @Test("of a body that a transport streams, what came before it broke is kept, and why there is no more")
+  @Test("Of a broken streamed error body the received part is kept, with the reason for its end")
   func streamedErrorBody() async throws {
     for (chunks, end, limit, body, code) in [
       (["ab", "cd"], nil, 10, "abcd", nil), (["ab", "cd"], nil, 4, "abcd", nil),
@@ -75,7 +75,7 @@ struct LimitTests {
     }
   }
 
-  @Test("a transport is told how much of an error is kept, and whether the bodies of redirects are wanted")
+  @Test("A transport is told how much of an error body is kept and whether the bodies of redirects are wanted")
   func seam() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport) { $0.maximumErrorBodyBytes = 7 }

@@ -50,7 +50,7 @@ struct PipelineTests {
     #expect(transport.requests.isEmpty)
   }
 
-  @Test("A 200 returns body and response of the request that was made", .parity("ST02", "ST05"))
+  @Test("A 200 returns the body and the response of the request", .parity("ST02", "ST05"))
   func succeeds() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200, fields: [.eTag: "\"1\""], body: "hello"))
     let request = try ResourceRequest.test(.put, fields: [.accept: "text/plain"], body: .raw("x"))
@@ -89,7 +89,7 @@ struct PipelineTests {
     }
   }
 
-  @Test("A stream that requires a body fails where the body ends without a byte")
+  @Test("A stream that requires a body fails if the body ends without a byte")
   func emptyStream() async throws {
     var options = RequestOptions()
     options.requiresBody = true
@@ -163,7 +163,7 @@ struct PipelineTests {
     #expect(seen.events == [#"{"message":"m"} 500"#])
   }
 
-  @Test("an error body that does not decode hides nothing")
+  @Test("An error body that does not decode hides neither status nor response")
   func undecodableError() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(502, body: "<html>token=abc</html>")))
     let error = try await stack.failure(of: Self.typed())
@@ -174,7 +174,7 @@ struct PipelineTests {
     #expect(error.debugDescription.contains("did not decode"))
   }
 
-  @Test("an error body that cannot be read hides nothing")
+  @Test("An error body that cannot be read hides neither status nor response")
   func unreadableError() async throws {
     let stack = TransportNetworkStack(
       ScriptedTransport { _ throws(TransportError) in
@@ -194,7 +194,7 @@ struct PipelineTests {
     #expect(error.statusCode == .ok)
   }
 
-  @Test("a body that breaks off is a failure of the exchange")
+  @Test("A truncated body is a failure of the exchange")
   func brokenBody() async throws {
     let stack = TransportNetworkStack(
       ScriptedTransport { _ throws(TransportError) in
@@ -204,7 +204,7 @@ struct PipelineTests {
     #expect(error.code == .truncatedBody && error.statusCode == .ok)
   }
 
-  @Test("what the request check refuses is never sent, and interceptors are told")
+  @Test("A request that the check refuses is never sent, and interceptors see the failure")
   func refused() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let told = EventRecorder<Hooks.Failure>()
@@ -222,7 +222,7 @@ struct PipelineTests {
     #expect(told.events.first?.request != nil)
   }
 
-  @Test("options: the resource's over the request's over the stack's")
+  @Test("Options of the resource take precedence over the request's, and those over the stack's")
   func options() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport) { $0.maximumBodyBytes = 1 }
@@ -242,7 +242,7 @@ struct PipelineTests {
     #expect(last.deadline == .seconds(2) && last.deadlineCode == .attemptTimeout)
   }
 
-  @Test("streams: their own limits, and the body as it comes")
+  @Test("Streams have their own limits, and their body arrives as it is received")
   func streams() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200, body: "hello"))
     let value = try await TransportNetworkStack(transport).stream(Self.typed())

@@ -20,7 +20,8 @@ struct RedirectTests {
   }
 
   @Test(
-    "which statuses are followed, and with which method", arguments: [300, 301, 302, 303, 304, 305, 306, 307, 308, 399])
+    "The table says which statuses are followed, and with which method",
+    arguments: [300, 301, 302, 303, 304, 305, 306, 307, 308, 399])
   func methods(status: Int) throws {
     let expected: [Int: [String]] = [
       300: ["GET", "HEAD", "POST", "PUT", "DELETE"], 301: ["GET", "HEAD", "GET", "PUT", "DELETE"],
@@ -32,14 +33,14 @@ struct RedirectTests {
     #expect(followed == expected[status] ?? [nil, nil, nil, nil, nil])
   }
 
-  @Test("a 3xx without Location is the response")
+  @Test("A 3xx without Location is the response")
   func noLocation() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(302))
     let error = try await TransportNetworkStack(transport).failure(of: .test())
     #expect(error.statusCode == .found && transport.requests.count == 1)
   }
 
-  @Test("a rewritten method loses the body and what describes it; a kept one keeps all")
+  @Test("A changed method drops the body and its fields; an unchanged one keeps all")
   func bodies() throws {
     let fields: HTTPFields = [
       .contentType: "text/plain", .contentLength: "1", .contentEncoding: "gzip", .contentLanguage: "de",
@@ -56,7 +57,7 @@ struct RedirectTests {
   }
 
   @Test(
-    "locations are resolved",
+    "Locations are resolved against the URL",
     arguments: [
       ("/x", "https://example.com/x"), ("x", "https://example.com/a/x"), ("../x", "https://example.com/x"),
       ("../../../x", "https://example.com/x"), ("./x/./y/../z", "https://example.com/a/x/z"),
@@ -78,7 +79,7 @@ struct RedirectTests {
     #expect((try? RedirectTarget(location, base: base, fragment: nil))?.url == expected)
   }
 
-  @Test("the fragment stays when the location has none")
+  @Test("The fragment is kept if the location has none")
   func fragments() throws {
     let base = try RequestTarget("https://example.com/a")
     #expect(try RedirectTarget("/b", base: base, fragment: "f").url == "https://example.com/b#f")
@@ -88,7 +89,7 @@ struct RedirectTests {
   }
 
   @Test(
-    "what may not be followed",
+    "Invalid targets are not followed",
     arguments: [
       "ftp://other.org/", "file:///etc/passwd", "javascript:alert(1)", "https:/x", "https:x", "https://", "https:///x",
       "//", "https://user@other.org/", "https://user:pw@other.org/", "//user@other.org/", "https://other.org:0/",
@@ -107,7 +108,7 @@ struct RedirectTests {
     #expect(!error.description.contains("pw"))
   }
 
-  @Test("https to http is refused, unless allowed; http to https is fine")
+  @Test("A redirect from https to http is refused unless allowed, and one from http to https is followed")
   func downgrade() async throws {
     let stack = TransportNetworkStack(
       ScriptedTransport(repeatingLast: .redirect(to: "http://example.com/b"), .answer(200)))
@@ -123,7 +124,7 @@ struct RedirectTests {
     #expect(try await upgrade.fetch(.test(url: "http://example.com/a")).response.redirects == ["https://example.com/b"])
   }
 
-  @Test("limits: so many are followed, one more is a failure, 0 gives the answer")
+  @Test("A redirect beyond the limit is a failure, and with a limit of 0 the response is returned")
   func limits() async throws {
     for limit in [1, 3] {
       let transport = ScriptedTransport { (_, index) throws(TransportError) in .redirect(to: "/\(index)") }
@@ -140,14 +141,14 @@ struct RedirectTests {
     #expect(error.response?.headerFields[.location] == "/b" && transport.requests.count == 1)
   }
 
-  @Test("the default limit is 20")
+  @Test("The default limit is 20")
   func defaultLimit() async throws {
     let transport = ScriptedTransport { (_, index) throws(TransportError) in .redirect(to: "/\(index)") }
     _ = try await TransportNetworkStack(transport).failure(of: .test())
     #expect(transport.requests.count == 21)
   }
 
-  @Test("loops are noticed by method and URL, not by fragment")
+  @Test("Loops are detected by method and URL, ignoring the fragment")
   func loops() async throws {
     let toSelf = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .redirect(to: "#x"))).failure(
       of: .test())
@@ -160,7 +161,7 @@ struct RedirectTests {
     #expect(post.requests.map(\.head.method) == [.post, .get])
   }
 
-  @Test("a one-shot body stops a redirect that needs it, and no other")
+  @Test("A one-shot body stops a redirect that needs it, and no other")
   func oneShot() async throws {
     let body = RequestBody(source: .stream(length: 1, isReplayable: false) { { nil } })
     for (status, code) in [
@@ -184,7 +185,7 @@ struct RedirectTests {
   ]
 
   @Test(
-    "credentials stay behind when scheme, host or effective port changes",
+    "Credentials are dropped when scheme, host or effective port changes",
     arguments: [
       ("/b", true), ("https://EXAMPLE.com:443/b", true), ("https://example.com:8443/b", false),
       ("https://www.example.com/b", false), ("//other.org/b", false), ("http://example.com/b", false),
@@ -208,7 +209,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("once stripped stays stripped, also when it bounces back")
+  @Test("Dropped credentials are not restored when a redirect returns to the first origin")
   func bounce() async throws {
     let transport = ScriptedTransport(
       repeatingLast:
@@ -229,7 +230,7 @@ struct RedirectTests {
       })
   }
 
-  @Test("what an interceptor adds back is dropped, unless the new origin is one of its own")
+  @Test("Credentials added by an interceptor are dropped, unless the new origin is one of its own")
   func addedBack() async throws {
     let other = try Origin("https://other.org")
     for (interceptors, expected) in [
@@ -246,7 +247,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("credentials for one origin do not follow an interceptor that changes the URL behind them")
+  @Test("Credentials for one origin do not follow when a later interceptor changes the URL")
   func movedBehind() async throws {
     let other = try Origin("https://other.org")
     let move = Hooks(make: { result, context in
@@ -263,7 +264,7 @@ struct RedirectTests {
     #expect(transport.requests.last?.head.headerFields[.authorization] == nil)
   }
 
-  @Test("every hop goes through make and scheduled hooks, and knows where it comes from")
+  @Test("Every hop calls the make and scheduled hooks, which see the URL it was redirected from")
   func hooks() async throws {
     let events = EventRecorder<String>()
     let hooks = Hooks(
@@ -287,7 +288,7 @@ struct RedirectTests {
     #expect(value.response.attempts.first?.redirects == value.response.redirects)
   }
 
-  @Test("an interceptor can refuse a hop")
+  @Test("An interceptor can refuse a hop")
   func refusedHop() async throws {
     let hooks = Hooks(make: { $1.hop > 0 ? .failure(TestError(name: "no")) : $0 })
     let transport = ScriptedTransport(repeatingLast: .redirect(to: "/b"), .answer(200))
@@ -297,7 +298,7 @@ struct RedirectTests {
     #expect(error.attempts.first?.requestSent == true)
   }
 
-  @Test("the body of a redirect is given up")
+  @Test("The body of a redirect is discarded")
   func intermediateBody() async throws {
     let source = GivenUpSource()
     let transport = ScriptedTransport { (_, index) throws(TransportError) in
@@ -309,7 +310,7 @@ struct RedirectTests {
     #expect(source.isCancelled.events == [true] || source.isCancelled.events == [true, true])
   }
 
-  @Test("a Host field of the application's own does not name the old host to the new one")
+  @Test("A Host field of the application does not reach the new host")
   func hostField() async throws {
     let host = try #require(HTTPField.Name("Host"))
     let transport = ScriptedTransport(repeatingLast: .redirect(to: "https://other.org/"), .answer(200))
@@ -317,7 +318,7 @@ struct RedirectTests {
     #expect(transport.requests.map { $0.head.headerFields[host] } == ["example.com", nil])
   }
 
-  @Test("more than one Location is refused, whatever they say", arguments: ["/b", "/c"])
+  @Test("More than one Location is refused, whatever they contain", arguments: ["/b", "/c"])
   func severalLocations(second: String) async throws {
     var fields = HTTPFields()
     fields.append(HTTPField(name: .location, value: "/b"))
@@ -337,7 +338,7 @@ struct RedirectTests {
     return options
   }
 
-  @Test("a request's client certificate stays behind with the other credentials, also when an interceptor adds it")
+  @Test("A request's client certificate is dropped with the other credentials, also if an interceptor adds it")
   func clientCertificate() async throws {
     let addAgain = Hooks(make: { result, _ in
       result.map {
@@ -356,7 +357,7 @@ struct RedirectTests {
     }
   }
 
-  @Test("the response's URL is the one that was asked, also where an interceptor rewrote the hop")
+  @Test("The response's URL is the requested one, also where an interceptor rewrote the hop")
   func rewrittenHop() async throws {
     let move = Hooks(make: { result, context in
       result.map {
@@ -372,7 +373,7 @@ struct RedirectTests {
   }
 
   @Test(
-    "a combining mark does not hide a delimiter",
+    "A combining mark does not hide a delimiter",
     arguments: [
       ("/x#\u{301}f", "https://example.com/x#%CC%81f"), ("/x?\u{301}y", "https://example.com/x?%CC%81y"),
       ("/\u{301}x", "https://example.com/%CC%81x"), ("/a \u{301}b", "https://example.com/a%20%CC%81b"),
@@ -395,7 +396,7 @@ private final class GivenUpSource: ResponseBodySource {
 @Suite("Origin", .timeLimit(.minutes(5)))
 struct OriginTests {
   @Test(
-    "equal by scheme, lower-cased host and effective port",
+    "Origins are equal by scheme, lower-cased host and effective port",
     arguments: [
       ("https://Example.com/a?b#c", "https", "example.com", 443), ("http://example.com", "http", "example.com", 80),
       ("https://example.com:8443", "https", "example.com", 8443),
@@ -411,7 +412,7 @@ struct OriginTests {
   }
 
   @Test(
-    "no origin, and why not",
+    "An invalid origin is refused with a reason",
     arguments: [
       ("", "begin it with https:// or http://"), ("example.com", "begin it with https:// or http://"),
       ("ftp://example.com", "scheme ftp is not supported"), ("https://", "no host"),
@@ -422,7 +423,7 @@ struct OriginTests {
     #expect(error.description.hasPrefix("cannot read an origin: ") && error.description.contains(reason))
   }
 
-  @Test("as text, without the default port")
+  @Test("The text of an origin omits the default port")
   func text() throws {
     #expect(try Origin("https://EXAMPLE.com:443/x").description == "https://example.com")
     #expect(try Origin("http://example.com:8080").description == "http://example.com:8080")

@@ -97,7 +97,7 @@ struct RetryLoopTests {
     #expect(error.response?.attempts.count == 3)
   }
 
-  @Test("none after retries: the failure itself, with the history that Alicerce lost")
+  @Test("With none after retries the failure itself is thrown, with its history")
   func noneAfterRetries() async throws {
     let script = Script(actions: [.retry, .retryAfter(.seconds(1))])
     let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500))).failure(
@@ -107,7 +107,7 @@ struct RetryLoopTests {
     #expect(error.retryEnd == nil && error.retryFailure == nil)
   }
 
-  @Test("every interceptor is asked, also after a noRetry; the fold is f(acc, next), seeded none")
+  @Test("Every interceptor is asked, even after a noRetry, and the actions are folded starting with none")
   func fold() async throws {
     let folded = EventRecorder<String>()
     let scripts = [
@@ -126,7 +126,7 @@ struct RetryLoopTests {
     #expect(folded.events == ["none | no: retries 1", "no: retries 1 | after 2.0", "no: retries 1 | retry"])
   }
 
-  @Test("an own priority decides")
+  @Test("A custom priority decides")
   func ownPriority() async throws {
     var resource = try RawHTTPResource.intercepted(
       by: Script(actions: [.noRetry(.retries(1))]), Script(actions: [.retry]))
@@ -136,7 +136,7 @@ struct RetryLoopTests {
     #expect(transport.requests.count == 2)
   }
 
-  @Test("loops without a wait end", arguments: [Duration.zero, .nanoseconds(1)])
+  @Test("Retries without a delay end at the limit of attempts", arguments: [Duration.zero, .nanoseconds(1)])
   func immediateLoop(delay: Retry.Delay) async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(500))
     let policy = HTTPRetryPolicy.backoff(.constant(delay: delay, until: .maxDelay(.seconds(1))))
@@ -147,7 +147,7 @@ struct RetryLoopTests {
     #expect(transport.requests.count == 1000)
   }
 
-  @Test("a request that cannot be made is retried when an interceptor says so, and the maker is asked anew")
+  @Test("A request that cannot be made is retried on request of an interceptor, and the maker is called again")
   func retriedMake() async throws {
     let calls = EventRecorder<Int>()
     let making = BaseRequestMaking<ResourceRequest> {
@@ -164,7 +164,7 @@ struct RetryLoopTests {
     #expect(value.response.attempts[1].reason == "request/request_making_failed")
   }
 
-  @Test("a delay that no clock can hold does not trap", arguments: [Retry.seconds(.infinity), .seconds(Int64.max)])
+  @Test("A delay beyond any clock does not trap", arguments: [Retry.seconds(.infinity), .seconds(Int64.max)])
   func hugeDelay(delay: Retry.Delay) async throws {
     let script = Script(actions: [.retryAfter(delay)])
     let time = ManualClock(autoAdvance: true)
@@ -177,7 +177,7 @@ struct RetryLoopTests {
     #expect(time.sleeps == [.seconds(1e9)])
   }
 
-  @Test("each fetch of a resource starts with an empty state")
+  @Test("Each fetch of a resource starts with an empty state")
   func freshState() async throws {
     let script = Script(actions: [])
     let resource = try RawHTTPResource.intercepted(by: script)
@@ -188,7 +188,7 @@ struct RetryLoopTests {
     #expect(Set(script.seen.events.map(\.context.callID)).count == 2)
   }
 
-  @Test("a policy's own bound is honoured, however large")
+  @Test("A policy's own limit is applied, however large")
   func boundedByPolicy() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(500))
     let stack = TransportNetworkStack(transport) { $0.retryQuota = nil }
@@ -199,7 +199,7 @@ struct RetryLoopTests {
   }
 
   @Test(
-    "the stack's limit of attempts holds for retries of all kinds, and names itself",
+    "The stack's limit of attempts applies to retries of all kinds, and is named in the error",
     arguments: [Duration.zero, .milliseconds(1), .seconds(10)])
   func maximumAttempts(delay: Retry.Delay) async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(500))
@@ -213,7 +213,7 @@ struct RetryLoopTests {
     #expect(transport.requests.count == 7 && error.attempts.count == 7)
   }
 
-  @Test("the state keeps the body and the attempts of the last failure only")
+  @Test("The state keeps the body and the attempts of the last failure only")
   func abridgedState() async throws {
     let transport = ScriptedTransport(
       repeatingLast: .answer(500, body: "a"), .answer(502, body: "b"), .answer(503, body: "c"))

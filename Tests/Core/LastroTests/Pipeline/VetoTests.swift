@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Vetoes", .timeLimit(.minutes(5)))
+@Suite("Rules that forbid retries", .timeLimit(.minutes(5)))
 struct VetoTests {
   typealias Script = RetryLoopTests.Script
 
@@ -23,7 +23,7 @@ struct VetoTests {
     return (error, transport.requests.count, script.seen.events.count)
   }
 
-  @Test("a trust failure stands, whatever a policy says; interceptors hear of it")
+  @Test("A trust failure is final, whatever a policy says, and interceptors see it")
   func trust() async throws {
     for action in [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(0))] {
       let result = try await Self.run(.fail(.trust, FailureCode("pin_mismatch")), action)
@@ -37,7 +37,7 @@ struct VetoTests {
     }
   }
 
-  @Test("a spent total deadline stands")
+  @Test("An exceeded total deadline is final")
   func deadline() async throws {
     for action in [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(0))] {
       let result = try await Self.run(.fail(.timeout, .totalTimeout, sent: true), action)
@@ -47,7 +47,9 @@ struct VetoTests {
     }
   }
 
-  @Test("non-idempotent requests that may have been sent", arguments: [HTTPRequest.Method.post, .patch])
+  @Test(
+    "Requests that are not idempotent and may have been sent are not retried",
+    arguments: [HTTPRequest.Method.post, .patch])
   func notIdempotent(method: HTTPRequest.Method) async throws {
     for answer in [
       ScriptedTransport.Step.answer(503), .answer(500), .answer(429), .fail(.response, .connectionLost, sent: true),
@@ -64,12 +66,12 @@ struct VetoTests {
     #expect(try await Self.run(.fail(.connect, .connectFailed), .retry, method: method).sent == 3)
   }
 
-  @Test("a refusal that says nothing was done may be retried: new credentials for a POST", arguments: [401, 407, 421])
+  @Test("A refusal without processing may be retried, such as a POST with new credentials", arguments: [401, 407, 421])
   func refusals(status: Int) async throws {
     #expect(try await Self.run(.answer(status), .retry, method: .post).sent == 3)
   }
 
-  @Test("noRetry wins over a veto that is not final, so that its reason is seen")
+  @Test("noRetry takes precedence over a rule that is not final, so its reason is reported")
   func noRetry() async throws {
     let result = try await Self.run(.answer(503), .noRetry(.retries(0)), method: .post)
     let isPolicy = if case .policy(.retries(0)) = result.error.retryEnd { true } else { false }
@@ -78,14 +80,14 @@ struct VetoTests {
     #expect(isUnavailable, "\(result.error)")
   }
 
-  @Test("a GET is explicitly made non-idempotent")
+  @Test("A GET can be declared not idempotent")
   func explicit() async throws {
     var options = RequestOptions()
     options.idempotency = .notIdempotent
     #expect(try await Self.run(.answer(503), .retry, options: options).sent == 1)
   }
 
-  @Test("a POST that was answered by 303 is not sent again because the GET after it failed")
+  @Test("A POST that was answered by 303 is not resent if the GET after it failed")
   func redirectedPost() async throws {
     let transport = ScriptedTransport { (request) throws(TransportError) in
       request.head.method == .post ? .redirect(303, to: "/done") : .answer(503)
@@ -96,7 +98,7 @@ struct VetoTests {
     #expect(error.retryEnd?.description.contains("POST") == true)
   }
 
-  @Test("a one-shot body that was read is not sent again; one that was not, is")
+  @Test("A one-shot body that was read is not sent again; one that was not read is")
   func oneShotBody() async throws {
     for isRead in [true, false] {
       let body = RequestBody(source: .stream(length: nil, isReplayable: false) { { nil } })
@@ -119,12 +121,12 @@ struct VetoTests {
     }
   }
 
-  @Test("nothing is said about retries that nobody asked for")
+  @Test("An error says nothing about retries if no interceptor asked for one")
   func silent() async throws {
     #expect(try await Self.run(.answer(503), .none, method: .post).error.retryEnd == nil)
   }
 
-  @Test("a 401 after a redirect says nothing about the POST that was redirected: it is not sent again")
+  @Test("A 401 after a redirect does not resend the POST that was redirected")
   func refusedAfterRedirect() async throws {
     let transport = ScriptedTransport { (request) throws(TransportError) in
       request.head.method == .post ? .redirect(303, to: "/done") : .answer(401)

@@ -28,7 +28,7 @@ struct DecodingTests {
     #expect(key.stringValue == "name")
   }
 
-  @Test("the given decoder is used")
+  @Test("The given decoder is used")
   func ownDecoder() throws {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
@@ -37,7 +37,7 @@ struct DecodingTests {
     #expect(try decoding.decode(Data(#"{"user_name":"a"}"#.utf8), Self.response).userName == "a")
   }
 
-  @Test("nothing decodes into an optional and NoContent, and into nothing else")
+  @Test("An empty body decodes into an optional and NoContent only")
   func emptyPayload() throws {
     #expect(try Self.decode(Model?.self, "") == nil)
     #expect(try Self.decode(NoContent.self, "") == NoContent())
@@ -47,7 +47,7 @@ struct DecodingTests {
     #expect("\(try #require(error))".contains("no body"))
   }
 
-  @Test("raw, empty, text, map")
+  @Test("Raw bytes, no content, text and mapped models decode")
   func others() throws {
     let data = Data("grüß".utf8)
     #expect(try ModelDecoding<Data, Data, ResourceResponse>.raw.decode(data, Self.response) == data)
@@ -79,7 +79,7 @@ struct DecodingTests {
     #expect(try erased.decode(Data(#"{"message":"m"}"#.utf8), Self.response) as? APIFailure == APIFailure(message: "m"))
   }
 
-  @Test("a decode failure keeps path, status, fields, snippet and the decoder's error")
+  @Test("A decoding failure keeps path, status, fields, snippet and the decoder's error")
   func failure() throws {
     struct Page: Decodable, Sendable { var items: [Model] }
     let text = #"{"items":[{"name":"a"},{"name":3}],"access_token":"s3cr3t"}"#
@@ -94,14 +94,14 @@ struct DecodingTests {
     #expect(failure.description.contains("items[1].name") && failure.description.contains("200"))
   }
 
-  @Test("a decode failure of a stack without HTTP has no status")
+  @Test("A decoding failure of a stack without HTTP has no status")
   func foreignFailure() {
     let failure = DecodeFailure(TestError(), payload: 3, metadata: "x")
     #expect(failure.status == nil && failure.snippet == nil && failure.headerFields.isEmpty)
   }
 
   @Test(
-    "snippets mask secrets",
+    "Snippets mask secrets",
     arguments: [
       (#"{"access_token":"abc","name":"n"}"#, #"{"access_token":"***","name":"n"}"#),
       (#"{"password" : "a b, c"}"#, #"{"password" : "***"}"#),
@@ -121,7 +121,7 @@ struct DecodingTests {
     #expect(BodySnippet(Data(text.utf8), limit: 512).text == expected)
   }
 
-  @Test("snippets are bounded, and a cut character does not make text binary")
+  @Test("Snippets are bounded, and a cut character does not make text binary")
   func bounds() {
     let long = BodySnippet(Data(String(repeating: "a", count: 1000).utf8), limit: 10)
     #expect(long.text == "aaaaaaaaaa… (1000 bytes)")
@@ -131,7 +131,7 @@ struct DecodingTests {
     #expect(BodySnippet(Data([0xFF, 0x00, 1]), limit: 10).text == "<3 bytes, not text>")
   }
 
-  @Test("errors as bytes and as text")
+  @Test("Error bodies decode as bytes and as text")
   func plainErrors() throws {
     let raw = ErrorDecoding<RawAPIError, Data, ResourceResponse>.raw
     let text = ErrorDecoding<TextAPIError, Data, ResourceResponse>.text
@@ -149,7 +149,7 @@ struct DecodingTests {
 
   private enum Colour: String, Decodable, Sendable { case red }
 
-  @Test("a decode failure quotes neither values nor more than a bit of the payload's keys, on one line")
+  @Test("A decoding failure shows no values and few of the payload's keys, on one line")
   func boundedFailure() throws {
     func failure<T: Decodable & Sendable>(_ type: T.Type, _ text: String) throws -> DecodeFailure {
       let error = #expect(throws: DecodingError.self) { try Self.decode(type, text) }

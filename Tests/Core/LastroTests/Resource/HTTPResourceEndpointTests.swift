@@ -143,14 +143,14 @@ struct HTTPResourceEndpointTests {
     ("h:/x", nil, nil, "h/x"),
   ]
 
-  @Test("D10 D11 the observed table", arguments: table)
+  @Test("Base, path and query items are combined as in the observed table", arguments: table)
   func observed(base: String, path: String?, items: [URLQueryItem]?, wire: String) throws {
     func full(_ text: String) -> String { "https://h.com" + text.dropFirst() }
     #expect(try EndpointFixture(full(base), path: path, items: items).wire == full(wire))
   }
 
   @Test(
-    "base URLs that cannot work are refused, with a remedy",
+    "Unusable base URLs are refused with a remedy",
     arguments: [
       ("https://u:p@h.com:8080/v1", FailureCode.invalidURL), ("https://token@h.com", .invalidURL),
       ("ftp://h.com", .unsupportedScheme), ("file:///etc/passwd", .unsupportedScheme), ("/v1/users", .invalidURL),
@@ -168,7 +168,7 @@ struct HTTPResourceEndpointTests {
   }
 
   @Test(
-    "hosts become ASCII",
+    "Hosts are converted to ASCII",
     arguments: [
       ("https://MÜLLER.test/a", "xn--mller-kva.test"), ("https://m%C3%BCller.test/a", "xn--mller-kva.test"),
       ("https://XN--MLLER-kva.test/a", "xn--mller-kva.test"), ("https://[::1]:8443/a", "[::1]:8443"),
@@ -177,7 +177,7 @@ struct HTTPResourceEndpointTests {
     #expect(try EndpointFixture(base).makeRequest().head.authority == expected)
   }
 
-  @Test("injected header fields are refused")
+  @Test("Injected header fields are refused")
   func injectedHeader() throws {
     var endpoint = try EndpointFixture("https://h.com")
     endpoint.headers = ["X-A": "1\r\nX-Evil: 2"]
@@ -187,7 +187,7 @@ struct HTTPResourceEndpointTests {
   }
 
   @Test(
-    "segments are escaped so that they stay segments",
+    "Path segments are escaped so that they stay segments",
     arguments: [
       ("abc-._~09", "abc-._~09"), ("a/b?c#d", "a%2Fb%3Fc%23d"), ("50%", "50%25"), ("a b", "a%20b"), ("é", "%C3%A9"),
       (".", "%2E"), ("..", "%2E%2E"), ("...", "..."), ("", ""), ("a;b=c+d", "a%3Bb%3Dc%2Bd"), ("\r\n", "%0D%0A"),

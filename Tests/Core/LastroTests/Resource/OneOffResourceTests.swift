@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Resources of a URL", .timeLimit(.minutes(5)))
+@Suite("Resources from a URL", .timeLimit(.minutes(5)))
 struct OneOffResourceTests {
   struct Item: Codable, Equatable { var id: Int }
   struct Problem: Codable, Error, Equatable { var code: String }
@@ -18,7 +18,7 @@ struct OneOffResourceTests {
     return (TransportNetworkStack(transport: transport), transport)
   }
 
-  @Test("query and header fields are added, percent-encoded and checked")
+  @Test("Query and header fields are added, percent-encoded and checked")
   func parts() async throws {
     let (stack, transport) = Self.stack(.respond(status: 200, body: #"{"id":1}"#))
     let item: Item = try await stack.fetch(
@@ -29,7 +29,7 @@ struct OneOffResourceTests {
     #expect(head.method == .get && head.headerFields[.accept] == "application/json")
   }
 
-  @Test("a URL or a header field that cannot be sent fails the fetch, typed, before anything is sent")
+  @Test("A URL or a header field that cannot be sent fails the fetch with a typed error before anything is sent")
   func refused() async throws {
     let (stack, transport) = Self.stack()
     for resource in [
@@ -41,7 +41,7 @@ struct OneOffResourceTests {
     #expect(transport.requests.isEmpty)
   }
 
-  @Test("a value is encoded for every attempt, and what encoding throws fails the fetch")
+  @Test("A value is encoded for every attempt, and an encoding error fails the fetch")
   func encoding() async throws {
     struct Unencodable: Encodable {
       func encode(to encoder: any Encoder) throws { throw TestError(name: "no") }
@@ -58,7 +58,7 @@ struct OneOffResourceTests {
     #expect(cause as? TestError == TestError(name: "no"))
   }
 
-  @Test("other answers are the API's error, or text where none is named")
+  @Test("Error responses decode as the API's error, or as text if no type is named")
   func errors() async throws {
     let body = #"{"code":"busy"}"#
     let (stack, _) = Self.stack(.respond(status: 409, body: body), .respond(status: 409, body: body))
@@ -72,7 +72,7 @@ struct OneOffResourceTests {
     #expect((raw?.apiError as? TextAPIError)?.text == body)
   }
 
-  @Test("a closure that does not wait makes the request on the call's own task; one that may wait in one of its own")
+  @Test("A synchronous closure makes the request on the call's own task, and an asynchronous one on a separate task")
   func waiting() {
     #expect(BaseRequestMaking { try ResourceRequest(url: "https://example.com/") }.makeAtOnce != nil)
     #expect(
@@ -83,7 +83,7 @@ struct OneOffResourceTests {
     #expect(HTTPResource<Item, Problem>.get("https://example.com/").baseRequestMaking.makeAtOnce != nil)
   }
 
-  @Test("a static bearer token is checked, and explained without being told")
+  @Test("A static bearer token is checked, and its explanation does not show it")
   func bearer() async throws {
     let token = try APIKeyAuthenticator.bearer("t0ken", for: "https://example.com")
     #expect(token.explanation == "sends a bearer token" && token.origins.map(\.description) == ["https://example.com"])

@@ -20,7 +20,7 @@ struct RetryAfterTests {
     return RetryAfter.wait(fields) { here }
   }
 
-  @Test("seconds: digits only, however many")
+  @Test("Seconds are digits only, of any length")
   func seconds() {
     #expect(Self.wait("120") == .seconds(120))
     #expect(Self.wait("007") == .seconds(7))
@@ -34,13 +34,13 @@ struct RetryAfterTests {
     #expect(RetryAfter.wait([:]) { .zero } == nil)
   }
 
-  @Test("of several the longest; garbage beside them counts for nothing")
+  @Test("The longest of several values counts, and invalid ones are ignored")
   func several() {
     #expect(Self.wait("3", "9", "soon", "1") == .seconds(9))
     #expect(Self.wait("3", WrittenDate.text(Self.here + 30)) == .seconds(30))
   }
 
-  @Test("dates count from the answer's own Date, whatever the clock here says", arguments: WrittenDate.Format.allCases)
+  @Test("Dates are relative to the response's own Date, not to the local clock", arguments: WrittenDate.Format.allCases)
   func dates(format: WrittenDate.Format) {
     for skew: Int64 in [0, -90_000, 90_000] {
       let there = Self.here + skew
@@ -59,7 +59,7 @@ struct RetryAfterTests {
         == .seconds(20))
   }
 
-  @Test("no clock makes it trap")
+  @Test("No clock makes it trap")
   func clocks() {
     let text = "Fri, 31 Dec 9999 23:59:59 GMT"
     for seconds: Int64 in [.min, .min + 1, -1, 0, .max] {

@@ -27,7 +27,7 @@ struct RetryInterceptorTests {
   }
 
   // CONTRIBUTING.md shows this test.
-  @Test("A call that is answered 503 once is asked again")
+  @Test("A call that is answered 503 once is sent again")
   func retried() async throws {
     let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200, body: "[1]")])
     var configuration = StackConfiguration()
@@ -39,7 +39,7 @@ struct RetryInterceptorTests {
     try transport.verify()
   }
 
-  @Test("statuses that are retried for idempotent requests", arguments: [425, 429, 500, 502, 503, 504])
+  @Test("Statuses such as 503 are retried for idempotent requests", arguments: [425, 429, 500, 502, 503, 504])
   func retriedStatuses(status: Int) async throws {
     #expect(try await Self.attempts(.get, .answer(status)) == 4)
     #expect(try await Self.attempts(.put, .answer(status)) == 4)
@@ -48,7 +48,7 @@ struct RetryInterceptorTests {
     #expect(try await Self.attempts(.post, .answer(status), fields: [.idempotencyKey: "k"]) == 4)
   }
 
-  @Test("408 is retried once for idempotent requests, 421 once for all")
+  @Test("408 is retried once for idempotent requests, and 421 once for all")
   func once() async throws {
     #expect(try await Self.attempts(.get, .answer(408)) == 2)
     #expect(try await Self.attempts(.post, .answer(408)) == 1)
@@ -56,7 +56,7 @@ struct RetryInterceptorTests {
     #expect(try await Self.attempts(.post, .answer(421)) == 2)
   }
 
-  @Test("409 is the server's word that it works on the first attempt, where there is a key and was one")
+  @Test("A 409 to a repeated idempotency key means that the first attempt is in progress, and is retried")
   func conflict() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(503), .answer(409), .answer(409), .answer(200))
     let stack = TransportNetworkStack(transport)
@@ -71,7 +71,7 @@ struct RetryInterceptorTests {
     #expect(error.attempts.count == 4)
   }
 
-  @Test("the replay after a 401 is none of the policy's retries")
+  @Test("The resend after a 401 does not count towards the policy's retries")
   func replays() async throws {
     let replay = Hooks(failed: { $0.error.statusCode == .unauthorized ? .retry : .none })
     let transport = ScriptedTransport(
@@ -83,13 +83,13 @@ struct RetryInterceptorTests {
     guard case .policy(.retries(3)) = error.retryEnd else { throw error }
   }
 
-  @Test("statuses that are not", arguments: [300, 400, 401, 403, 404, 409, 422, 501, 505])
+  @Test("Other statuses are not retried", arguments: [300, 400, 401, 403, 404, 409, 422, 501, 505])
   func otherStatuses(status: Int) async throws {
     #expect(try await Self.attempts(.get, .answer(status)) == 1)
   }
 
   @Test(
-    "before anything is sent, any method",
+    "Failures before anything was sent are retried for any method",
     arguments: [
       (FailureStage.resolve, FailureCode.hostNotFound), (.connect, .connectFailed), (.timeout, .connectTimeout),
       (.proxy, .proxyConnectFailed), (.tls, .handshakeFailed),
@@ -100,7 +100,7 @@ struct RetryInterceptorTests {
   }
 
   @Test(
-    "after something was sent, idempotent requests only",
+    "Failures after sending are retried for idempotent requests only",
     arguments: [
       (FailureStage.response, FailureCode.connectionLost), (.timeout, .attemptTimeout), (.timeout, .idleTimeout),
       (.send, .sendFailed), (.response, .receiveFailed),
@@ -117,7 +117,7 @@ struct RetryInterceptorTests {
   }
 
   @Test(
-    "never, by the standard",
+    "Failures that a retry cannot fix are not retried by the standard policy",
     arguments: [
       (FailureStage.trust, FailureCode("pin_mismatch")), (.tls, .untrustedCertificate), (.tls, .hostMismatch),
       (.tls, .certificateExpired), (.tls, .invalidTLSConfiguration), (.cancelled, .shutDown),
@@ -128,7 +128,7 @@ struct RetryInterceptorTests {
     #expect(try await Self.attempts(.get, .fail(stage, code)) == 1)
   }
 
-  @Test("a model that does not decode is not fetched again")
+  @Test("A response that does not decode is not fetched again")
   func decode() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200, body: "{}"))
     let resource = HTTPResource<Model, APIFailure>(
@@ -139,7 +139,7 @@ struct RetryInterceptorTests {
     #expect(transport.requests.count == 1)
   }
 
-  @Test("any: other statuses too, for idempotent requests")
+  @Test("With any, other statuses are retried too, for idempotent requests")
   func anyEligibility() async throws {
     #expect(try await Self.attempts(.get, .answer(404), eligibility: .any) == 4)
     #expect(try await Self.attempts(.post, .answer(404), eligibility: .any) == 1)

@@ -8,7 +8,7 @@ import Testing
 struct RetryQuotaTests {
   static func origin(_ host: String = "example.com") throws -> Origin { try Origin("https://\(host)/") }
 
-  @Test("the defaults, and what is refused")
+  @Test("The quota has defaults and refuses invalid values")
   func configuration() throws {
     let standard = RetryQuota.standard()
     #expect(standard.capacity == 500 && standard.cost == 14 && standard.throttledCost == 5)
@@ -19,7 +19,7 @@ struct RetryQuotaTests {
     #expect(throws: ConfigurationError.self) { try RetryQuota(throttledCost: -1) }
   }
 
-  @Test("paid until it is empty, refunded up to the capacity, each origin for itself")
+  @Test("Each origin's quota is spent until it is empty and refunded up to its capacity")
   func arithmetic() throws {
     let quota = try RetryQuota(capacity: 30)
     let origin = try Self.origin()
@@ -41,7 +41,7 @@ struct RetryQuotaTests {
     #expect(quota.pay(0, for: other) == 30 && quota.isFull)
   }
 
-  @Test("from many tasks: never below zero, never above the capacity, and all of it comes back")
+  @Test("Concurrent tasks keep the quota between zero and its capacity, and all of it is refunded")
   func stress() async throws {
     let quota = try RetryQuota(capacity: 100)
     let origins = try (0..<4).map { try Self.origin("host\($0).example") }

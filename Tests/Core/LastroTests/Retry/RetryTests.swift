@@ -108,7 +108,7 @@ struct RetryTests {
   }
 
   @Test(
-    "the worked table: delays until the policy stops",
+    "Delays follow the worked table until the policy stops",
     arguments: [
       (
         Policy.backoff(
@@ -147,7 +147,7 @@ struct RetryTests {
   }
 
   @Test(
-    "The action of highest priority wins, for every pair of actions",
+    "The action of highest priority wins for every pair of actions",
     .parity("RT15", "RT16", "RT17", "RT18", "RT19", "RT20", "OL06"))
   func matrix() {
     let left: [Retry.Action] = [.none, .noRetry(.retries(1)), .retry, .retryAfter(.seconds(2))]
@@ -183,7 +183,7 @@ struct RetryTests {
     #expect(Self.state(1).attemptCount == 2 && Self.state(1).retryCount == 1)
   }
 
-  @Test("doubling neither overflows nor starts below the base")
+  @Test("Doubling neither overflows nor starts below the base")
   func doubling() {
     #expect((0...4).map { Retry.Backoff.doubling(.seconds(1), $0) } == [1, 1, 2, 4, 8].map { .seconds($0) })
     #expect(Retry.Backoff.doubling(.seconds(Int64.max), .max) > .zero)
@@ -191,7 +191,7 @@ struct RetryTests {
   }
 
   @Test(
-    "a number of seconds makes a delay, whatever the number",
+    "Any number of seconds makes a delay",
     arguments: [
       (1.5, Duration.milliseconds(1500)), (-2, .seconds(-2)), (.nan, .zero), (.infinity, .seconds(1_000_000_000)),
       (-.infinity, .seconds(-1_000_000_000)), (1e300, .seconds(1_000_000_000)),
@@ -201,7 +201,7 @@ struct RetryTests {
     #expect(Retry.Backoff.scale { $0 * Double($1) }(.seconds(2), 3) == .seconds(6))
   }
 
-  @Test("full jitter stays under cap and doubling, and a seed repeats it")
+  @Test("Full jitter stays below the cap and the doubled base, and a seed reproduces it")
   func jitter() {
     let scale = Retry.Backoff.fullJitter(cap: .seconds(5), random: .seeded(42))
     let delays = (1...50).map { scale(.seconds(1), $0) }
@@ -214,7 +214,7 @@ struct RetryTests {
     #expect((1...50).map { other(.seconds(1), $0) } != delays)
   }
 
-  @Test("the system's randomness is not constant")
+  @Test("The system's random numbers are not constant")
   func systemRandom() {
     #expect(Set((0..<8).map { _ in RandomSource.system.next() }).count == 8)
   }

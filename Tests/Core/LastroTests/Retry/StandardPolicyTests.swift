@@ -35,7 +35,7 @@ struct StandardPolicyTests {
     return delays
   }
 
-  @Test("a seed's schedule: each delay is its random number times the doubled base, capped before the draw")
+  @Test("Each delay is its random number times the doubled base, capped before the draw")
   func schedule() throws {
     let policy = try HTTPRetryPolicy.standard(attempts: 12, random: .seeded(7))
     let draws = RandomSource.seeded(7)
@@ -46,7 +46,7 @@ struct StandardPolicyTests {
     #expect(Self.delays(throttled, Self.metadata(429)) == [1.0, 2, 4, 8, 16, 20].map { .seconds($0) * more.unit() })
   }
 
-  @Test("the longer base: after 429, and 503 that names a time")
+  @Test("The longer base applies after 429, and after 503 with a time")
   func bases() throws {
     let top = RandomSource { .max }
     for (status, field, base) in [
@@ -59,7 +59,7 @@ struct StandardPolicyTests {
     }
   }
 
-  @Test("three attempts, of which the first counts; one attempt is none more")
+  @Test("Three attempts include the first, and one attempt means no retry")
   func attempts() throws {
     #expect(Self.delays(.standard).count == 2)
     #expect(try Self.delays(.standard(attempts: 1)).isEmpty)
@@ -77,7 +77,7 @@ struct StandardPolicyTests {
     #expect(delay < .seconds(20))
   }
 
-  @Test("the same seeds give the same schedule to the millisecond, over a stack; other seeds another")
+  @Test("Equal seeds give equal schedules to the millisecond over a stack; different seeds differ")
   func overStack() async throws {
     func schedule(_ seed: UInt64) async throws -> [Duration] {
       let time = ManualClock(autoAdvance: true)

@@ -42,7 +42,7 @@ struct RedactedDescriptionsTests {
     for part in parts { #expect(text.contains(part)) }
   }
 
-  @Test("proxies, without user and password")
+  @Test("Proxies are described without user and password")
   func proxies() {
     Self.expectRedacted(Self.connection().proxy, has: "http://***@proxy.example:8080", "bypassed.example")
     Self.expectRedacted(ProxyOptions.url("s3cr3t@proxy.example"), has: "***@proxy.example")
@@ -50,21 +50,21 @@ struct RedactedDescriptionsTests {
     Self.expectRedacted(ProxyOptions.environmentBypassing(["a.example"]), has: "environmentBypassing", "a.example")
   }
 
-  @Test("client certificates, without bytes and password")
+  @Test("Client certificates are described without bytes and password")
   func identities() throws {
     let identity = try #require(Self.connection().tls.identity)
     Self.expectRedacted(identity, has: "certificate: <6 bytes>", "keyPassword: ***")
     Self.expectRedacted(TLSOptions.Identity(certificate: .file("/c.pem"), keyPassword: "s3cr3t"), has: "/c.pem")
   }
 
-  @Test("options, with all that is in them")
+  @Test("Options are described with all their contents")
   func options() throws {
     Self.expectRedacted(Self.connection().tls)
     Self.expectRedacted(Self.connection(), has: "proxy.example")
     Self.expectRedacted(try Self.request().options, has: "findIt")
   }
 
-  @Test("requests: method, URL, names of header fields, length of the body")
+  @Test("Requests are described by method, URL, names of header fields and length of the body")
   func requests() throws {
     let request = try Self.request()
     let text = "POST https://example.com/path?token=***&***, fields: [Authorization, X-Plain], <6 bytes>"

@@ -8,7 +8,7 @@ import Testing
 @Suite("Redaction")
 struct RedactionTests {
   @Test(
-    "URLs",
+    "Secrets in URLs are masked",
     arguments: [
       ("https://h/p", "https://h/p"), ("https://h/p?a=1&token=x&b=2", "https://h/p?a=1&token=***&b=2"),
       ("https://h/?access_token=x#id_token=y&a=1", "https://h/?access_token=***#id_token=***&a=1"),
@@ -28,7 +28,7 @@ struct RedactionTests {
   }
 
   @Test(
-    "text in many notations",
+    "Secrets in text are masked in many notations",
     arguments: [
       (#"{"user":"ann","password":"x","n":1}"#, #"{"user":"ann","password":"***","n":1}"#),
       (#"{"token" : "a\"b\\", "b": 2}"#, #"{"token" : "***", "b": 2}"#), (#"{"pin":1234}"#, #"{"pin":***}"#),
@@ -58,7 +58,7 @@ struct RedactionTests {
   }
 
   @Test(
-    "header fields",
+    "Secrets in header fields are masked",
     arguments: [
       ("Authorization", "Bearer x", "***"), ("proxy-authorization", "x", "***"), ("Cookie", "a=b", "***"),
       ("Set-Cookie", "a=b; Secure", "***"),
@@ -77,14 +77,14 @@ struct RedactionTests {
   }
 
   @Test(
-    "the names that well-known services use",
+    "The parameter names of well-known services are masked",
     arguments: ["X-Auth-Key", "Ocp-Apim-Subscription-Key", "X-Functions-Key", "X-Auth", "X-Auth-Token", "X-Access-Key"])
   func knownHeaders(name: String) throws {
     #expect(Redaction.standard.isSecret(try #require(HTTPField.Name(name))))
     #expect(Redaction.standard.url("https://h/?\(name)=x") == "https://h/?\(name)=***")
   }
 
-  @Test("the names of forms, which mean other things in JSON")
+  @Test("Names that are secret in forms, but not in JSON, are masked in forms")
   func knownItems() {
     #expect(
       Redaction.standard.text("code_verifier=x&device_code=y&pass=z&passed=1&a=b")
@@ -92,7 +92,7 @@ struct RedactionTests {
     #expect(Redaction.standard.text(#"{"device_code":"x","pass":3}"#) == #"{"device_code":"***","pass":3}"#)
   }
 
-  @Test("what a request's options name")
+  @Test("Names listed in a request's options are masked")
   func options() throws {
     var options = RequestOptions()
     let name = try #require(HTTPField.Name("X-Patient"))
@@ -105,14 +105,14 @@ struct RedactionTests {
     #expect(!Redaction.standard.isSecret(name))
   }
 
-  @Test("switched off it still hides user information in URLs")
+  @Test("With redaction off user information in URLs is still hidden")
   func off() {
     #expect(Redaction.off.url("https://u:p@h/?token=x") == "https://***@h/?token=x")
     #expect(Redaction.off.text(#"{"token":"x"}"#) == #"{"token":"x"}"#)
   }
 
   @Test(
-    "delimiters, brackets and line ends in values do not let any of them out",
+    "Delimiters, brackets and line ends in values do not end the masking early",
     arguments: [
       (#"{"password":" S,S"}"#, #"{"password":"***"}"#), (#"{"password":"=S,S"}"#, #"{"password":"***"}"#),
       (#"{"password":":\" S,S","a":1}"#, #"{"password":"***","a":1}"#),

@@ -20,13 +20,13 @@ struct SecretCodingTests {
     try #require(JSONSerialization.jsonObject(with: data) as? [String: Any])
   }
 
-  @Test("encoders give the mask")
+  @Test("Encoders write the mask")
   func masked() throws {
     let text = String(decoding: try JSONEncoder().encode(Self.login), as: UTF8.self)
     #expect(!text.contains("PLANTED") && text.contains(#""password":"***""#))
   }
 
-  @Test("an encoder that reveals gives the text, and decoding takes it")
+  @Test("An encoder that reveals secrets writes the text, and decoding reads it")
   func revealed() throws {
     let encoder = JSONEncoder()
     #expect(!encoder.revealsSecrets)
@@ -41,7 +41,7 @@ struct SecretCodingTests {
     #expect(throws: DecodingError.self) { try JSONDecoder().decode([Secret].self, from: Data("[1]".utf8)) }
   }
 
-  @Test("a JSON body has the text, and knows its secrets")
+  @Test("A JSON body contains the text and registers its secrets")
   func jsonBody() throws {
     let encoder = JSONEncoder()
     let body = try RequestBody.json(Self.login, encoder: encoder)
@@ -56,13 +56,13 @@ struct SecretCodingTests {
     #expect(plain.secrets.isEmpty)
   }
 
-  @Test("many secrets of a body are kept once each, in the order of their coding")
+  @Test("The secrets of a body are registered once each, in coding order")
   func manySecrets() throws {
     let secrets = (0..<5000).map { Secret("PLANTED-\($0 % 2500)") }
     #expect(try RequestBody.json(secrets).secrets == Array(secrets.prefix(2500)))
   }
 
-  @Test("bodies made at the same time with one encoder know their own secrets each")
+  @Test("Bodies encoded concurrently with one encoder each register their own secrets")
   func concurrentBodies() async throws {
     let encoder = JSONEncoder()
     try await withThrowingTaskGroup { group in
@@ -77,7 +77,7 @@ struct SecretCodingTests {
     }
   }
 
-  @Test("a form has the text, and knows its secrets")
+  @Test("A form contains the text and registers its secrets")
   func formBody() throws {
     let body = RequestBody.form(["user": "ann"], secrets: ["password": "a b&c"])
     let sent = try body.bytes
@@ -86,7 +86,7 @@ struct SecretCodingTests {
     #expect(RequestBody.form(["user": "ann"]).secrets.isEmpty)
   }
 
-  @Test("a header field: set, kept at home, masked")
+  @Test("A secret header field is sent, kept at its origin and masked")
   func header() throws {
     var request = try ResourceRequest.test(fields: [.authorization: "old"])
     try request.setHeader("Authorization", "t0ken-1", prefix: "Bearer ")
@@ -96,7 +96,7 @@ struct SecretCodingTests {
     #expect(request.options.secrets == ["t0ken-1", "t0ken-2"])
   }
 
-  @Test("a header field with line breaks is refused, without telling it")
+  @Test("A header field with line breaks is refused without showing it")
   func badHeader() throws {
     var request = try ResourceRequest.test()
     let error = #expect(throws: TransportError.self) { try request.setHeader("X-Key", Secret("PLANTED\r\nA: b")) }
@@ -104,7 +104,7 @@ struct SecretCodingTests {
     #expect(request.options.secrets.isEmpty && request.head.headerFields.isEmpty)
   }
 
-  @Test("query items and path segments: encoded, masked")
+  @Test("Secret query items and path segments are encoded and masked")
   func url() throws {
     var request = try ResourceRequest.test(url: "https://example.com/a%2Fb/?x=1")
     try request.appendQueryItem("k y", "s&c ret")
@@ -116,14 +116,14 @@ struct SecretCodingTests {
     #expect(CurlCommand.render(request) == "curl 'https://example.com/a%2Fb/***?x=1&k%20y=***'")
   }
 
-  @Test("segments that would change the path are refused", arguments: ["", ".", ".."])
+  @Test("Segments that would change the path are refused", arguments: ["", ".", ".."])
   func badSegment(text: String) throws {
     var request = try ResourceRequest.test()
     let error = #expect(throws: TransportError.self) { try request.appendPathSegment(Secret(text)) }
     #expect(error?.code == .invalidURL && request.options.secrets.isEmpty)
   }
 
-  @Test("options: secrets of resource and request are united")
+  @Test("The secrets of resource and request options are combined")
   func overriding() {
     var base = RequestOptions()
     base.secrets = ["one-1"]
@@ -133,7 +133,7 @@ struct SecretCodingTests {
     #expect(RequestOptions().overriding(base).secrets == ["one-1"])
   }
 
-  @Test("secrets are equal when their bytes are")
+  @Test("Secrets are equal if their bytes are")
   func equality() {
     #expect(Secret("\u{e9}") != Secret("e\u{301}") && Secret("a") == Secret("a"))
     #expect(Set([Secret("\u{e9}"), Secret("e\u{301}"), Secret("\u{e9}")]).count == 2)

@@ -13,7 +13,7 @@ struct SecretMatcherTests {
     "\\\\\\\\\\\\", "    ", "++++", "line\nbreak\ttab\r\u{8}\u{c}", "e\u{301}te\u{301}", "abcd",
   ]
 
-  @Test("are found in every notation", arguments: texts)
+  @Test("Secrets are found in every notation", arguments: texts)
   func notations(text: String) {
     let redaction = Redaction.off.adding([Secret(text)])
     for (name, written) in SecretNotation.all(of: text) {
@@ -23,7 +23,7 @@ struct SecretMatcherTests {
     }
   }
 
-  @Test("random secrets are found in every notation, in the midst of random text", arguments: 0..<40)
+  @Test("Random secrets are found in every notation within random text", arguments: 0..<40)
   func randomSecrets(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     for _ in 0..<10 {
@@ -49,7 +49,7 @@ struct SecretMatcherTests {
     return text
   }
 
-  @Test("what is no secret stays as it is")
+  @Test("Text that is not secret stays unchanged")
   func nothingElse() {
     let redaction = Redaction.off.adding(["s3cr3t-t0ken", "p@ss w\"rd"])
     let text = #"s3cr3t-t0ke p@ss+w"r %73%33 \u0073 {"a":"b\/c\\"} 100% &amp; &#; \u{} \uD83D \"#
@@ -57,7 +57,7 @@ struct SecretMatcherTests {
     #expect(Redaction.off.text(text) == text)
   }
 
-  @Test("secrets that overlap, or lie in each other, are masked as a whole")
+  @Test("Overlapping and nested secrets are masked as a whole")
   func overlaps() {
     let redaction = Redaction.off.adding(["abcdef", "defghi", "cdef", "abcdefgh-long"])
     #expect(redaction.text("<abcdefghi>") == "<***>")
@@ -65,13 +65,13 @@ struct SecretMatcherTests {
     #expect(redaction.text("<abcdefdefghi>") == "<******>" || redaction.text("<abcdefdefghi>") == "<***>")
   }
 
-  @Test("of less than 4 bytes are not looked for", arguments: ["", "a", "ab", "abc", "é"])
+  @Test("Secrets of fewer than 4 bytes are not searched", arguments: ["", "a", "ab", "abc", "é"])
   func short(text: String) {
     let sentence = "a sentence with abc and é in it"
     #expect(Redaction.off.adding([Secret(text)]).text(sentence) == sentence)
   }
 
-  @Test("half a secret at the end of a body that was cut off is masked too", arguments: 2..<18)
+  @Test("Half a secret at the end of a truncated body is masked too", arguments: 2..<18)
   func cut(length: Int) {
     let secret = "s3c/r3t \"té\" key"
     let redaction = Redaction.off.adding([Secret(secret)])
@@ -85,14 +85,14 @@ struct SecretMatcherTests {
     #expect(!redaction.text("\(error)").contains("s3c"))
   }
 
-  @Test("are masked before names are, so that a delimiter in them does not end the masking")
+  @Test("Secrets are masked before names, so a delimiter in them does not end the masking")
   func delimiters() {
     let redaction = Redaction.standard.adding(["abc&def,ghi"])
     #expect(redaction.text("password=abc&def,ghi&x=1") == "password=***&x=1")
     #expect(redaction.url("https://h/?token=abc&def,ghi") == "https://h/?token=***")
   }
 
-  @Test("many are looked for as few are; patterns that two have in common once")
+  @Test("Many secrets are found like few, and shared patterns are stored once")
   func many() {
     var matcher = SecretMatcher(Set((0..<2000).map { Secret("PLANTED-\($0)-x") }))
     matcher.add(["PLANTED-1-x", " PLANTED-1-x ", "PLANTED-new"])
@@ -102,7 +102,7 @@ struct SecretMatcherTests {
         == "a *** b *** c *** d PLANTED-2000-x")
   }
 
-  @Test("a redaction tells its secrets to code, and prints none")
+  @Test("A redaction gives its secrets to code and prints none")
   func redaction() {
     var redaction = Redaction.standard
     #expect(redaction.secrets.isEmpty && redaction == .standard)

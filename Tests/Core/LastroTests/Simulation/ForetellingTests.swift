@@ -41,7 +41,7 @@ struct ForetellingTests {
     return facts
   }
 
-  @Test("every combination of facts: a retry breaks no rule, and an end names the first rule that forbids it")
+  @Test("For every combination of facts a retry breaks no rule, and an end names the first rule that forbids it")
   func rules() throws {
     var retries = 0
     for facts in try Self.allFacts() {

@@ -9,11 +9,11 @@ import Testing
 @testable import Lastro
 
 /// A host that is down, and many clients that still call it.
-@Suite("Outage", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Simulated outage", .ownThread, .timeLimit(.minutes(5)))
 struct OutageTests {
   static let calls = 1_000
 
-  @Test("a thousand calls of several stacks, one after the other: the load stays near the calls, and all recovers")
+  @Test("A thousand consecutive calls over several stacks keep the load near the number of calls, and all recover")
   func oneAfterTheOther() async throws {
     for outage in [0, 1, 10, 30, 3_600] {
       let clock = ManualClock(autoAdvance: true)
@@ -50,7 +50,7 @@ struct OutageTests {
     }
   }
 
-  @Test("a thousand calls at once: no more retries than the quota holds")
+  @Test("A thousand concurrent calls make no more retries than the quota allows")
   func atOnce() async throws {
     let quota = RetryQuota.standard()
     let isUp = Lock(false)

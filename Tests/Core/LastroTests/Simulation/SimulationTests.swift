@@ -8,11 +8,11 @@ import Testing
 @testable import Lastro
 
 /// Thousands of calls on a simulated clock. A failure names its seed; `SimulatedCall(Scenario(seed: …))` repeats it.
-@Suite("Simulation", .timeLimit(.minutes(5)))
+@Suite("Simulation of random servers and policies", .timeLimit(.minutes(5)))
 struct SimulationTests {
   static let chunk: UInt64 = 150
 
-  @Test("whatever servers, policies, hooks and callers do, the promises hold", arguments: 0..<UInt64(40))
+  @Test("The invariants hold whatever servers, policies, hooks and callers do", arguments: 0..<UInt64(40))
   func promises(chunk: UInt64) async throws {
     var calls: [SimulatedCall] = []
     var explained = 0
@@ -35,7 +35,7 @@ struct SimulationTests {
     #expect(Set(keys).count == keys.count)
   }
 
-  @Test("a seed repeats everything: answers, waits, tokens, times", arguments: 0..<UInt64(10))
+  @Test("A seed reproduces responses, waits, tokens and times", arguments: 0..<UInt64(10))
   func repeatable(chunk: UInt64) async throws {
     for seed in chunk * 30..<(chunk + 1) * 30 {
       var accounts: [String] = []

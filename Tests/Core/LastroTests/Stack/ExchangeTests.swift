@@ -13,7 +13,7 @@ struct ExchangeTests {
   private func retrying(_ count: Int) -> RetryInterceptor { RetryInterceptor(policy: .maxRetries(count)) }
 
   @Test(
-    "every status is a value, with its whole body",
+    "Every status is a value, with its whole body",
     arguments: [200, 201, 300, 304, 400, 404, 500, 599], [false, true])
   func statuses(status: Int, streamed: Bool) async throws {
     let body = status == 304 ? "" : String(repeating: "x", count: 5000)
@@ -29,7 +29,7 @@ struct ExchangeTests {
     #expect(answer.response.attempts.map(\.status?.code) == [status])
   }
 
-  @Test("a body beyond the limit is refused, whatever the status, and one that breaks off is no answer")
+  @Test("A body beyond the limit is refused, whatever the status, and a truncated one is a failure")
   func limits() async throws {
     for status in [200, 404] {
       let transport = ScriptedTransport { (_, _) throws(TransportError) in
@@ -53,7 +53,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("a body in memory has the facts of its whole transfer, as a fetch tells them", arguments: [200, 404])
+  @Test("A body in memory has the facts of its whole transfer, as with a fetch", arguments: [200, 404])
   func facts(status: Int) async throws {
     let note = TransferFacts.Note("paced", text: "waited")
     let transport = ScriptedTransport { (_, _) throws(TransportError) in
@@ -74,7 +74,7 @@ struct ExchangeTests {
     #expect(told.withLock { Set($0) } == ["3 of 77"])
   }
 
-  @Test("the body of a redirect that is followed is not read")
+  @Test("The body of a followed redirect is not read")
   func redirectBody() async throws {
     let body = ChunkSource([Data("too long".utf8)])
     let stack = TransportNetworkStack(
@@ -89,7 +89,7 @@ struct ExchangeTests {
     #expect(body.finalFacts == nil)
   }
 
-  @Test("retries are those of a fetch; the last answer is the value", arguments: [false, true])
+  @Test("Retries are those of a fetch, and the last response is the value", arguments: [false, true])
   func retried(streamed: Bool) async throws {
     for (statuses, status) in [([503, 503, 404], 404), ([503, 200], 200), ([503, 503, 503, 503], 503)] {
       let transport = ScriptedTransport(statuses.map { .answer($0, body: "\($0)") })
@@ -103,7 +103,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("a rule that forbids a retry makes the answer the value, too")
+  @Test("If a rule forbids a retry, the response is the value")
   func forbidden() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(503)), interceptors: [retrying(9)]) {
       $0.maximumAttempts = 2
@@ -115,7 +115,7 @@ struct ExchangeTests {
     #expect(try await late.exchange(.test()).response.status == .serviceUnavailable)
   }
 
-  @Test("bodies of answers that are followed by another attempt are given up, and the last one is not")
+  @Test("Bodies of responses that are retried are discarded, and the last one is kept")
   func givenUp() async throws {
     let sources = (0..<2).map { _ in ChunkSource([Data("a".utf8), Data("b".utf8)]) }
     let transport = ScriptedTransport(
@@ -129,7 +129,8 @@ struct ExchangeTests {
   }
 
   @Test(
-    "interceptors see each status outside 200–299 fail, with the body where it is in memory", arguments: [false, true])
+    "Interceptors see each status outside 200–299 as a failure, with the body if it is in memory",
+    arguments: [false, true])
   func hooks(streamed: Bool) async throws {
     let seen = Lock<[String]>([])
     let hooks = Hooks(
@@ -151,7 +152,7 @@ struct ExchangeTests {
     #expect(seen.withLock { $0 } == ["failed 404 \(streamed ? -1 : 3)", "succeeded 200"])
   }
 
-  @Test("redirects are followed as ever; where they are not, the answer is the value")
+  @Test("Redirects are followed as usual; if they are not, the response is the value")
   func redirects() async throws {
     let stack = TransportNetworkStack(ScriptedTransport([.redirect(to: "/b"), .answer(404, body: "b")]))
     let answer = try await stack.exchange(.test())
@@ -167,13 +168,13 @@ struct ExchangeTests {
     #expect(error?.stage == .redirect)
   }
 
-  @Test("an answer to HEAD has no body, whatever was sent")
+  @Test("A response to HEAD has no body, whatever was sent")
   func head() async throws {
     let stack = TransportNetworkStack(ScriptedTransport([.answer(404, body: "junk")]))
     #expect(try await stack.exchange(.test(.head)).value.bytes == Data())
   }
 
-  @Test("no answer is a failure, and cancelling is one too, even when an answer is there")
+  @Test("A missing response is a failure, and so is cancellation, even with a response")
   func failures() async throws {
     let failing = TransportNetworkStack(ScriptedTransport([.fail(.connect, .connectFailed)]))
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await failing.exchange(.test()) }
@@ -198,7 +199,7 @@ struct ExchangeTests {
     await #expect(throws: TransportError.self) { try await source.next() }
   }
 
-  @Test("observers see the attempts fail, and the call succeed", arguments: [false, true])
+  @Test("Observers see failed attempts and a successful call", arguments: [false, true])
   func observed(streamed: Bool) async throws {
     let observer = Observer()
     let stack = TransportNetworkStack(

@@ -31,7 +31,7 @@ struct NetworkClientTests {
     TransportNetworkStack(transport) { $0.baseURL = base }
   }
 
-  @Test("two APIs on one transport have factories of one name, and each client takes its own")
+  @Test("Two APIs with equally named factories share a transport, and each client uses its own")
   func sameNames() async throws {
     let transport = ScriptedTransport([
       .answer(200, body: #"{"price":7}"#), .answer(200, body: #"{"rate":8}"#), .answer(200, body: "1\n2"),

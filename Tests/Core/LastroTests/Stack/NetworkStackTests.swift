@@ -78,7 +78,7 @@ struct NetworkStackTests {
     #expect(value == Fetched(value: 8, response: .init(number: 4)))
   }
 
-  @Test("callback forms of a foreign stack complete once, with value or error")
+  @Test("Callback forms of a custom stack complete once, with value or error")
   func callbacks() async throws {
     let fetched = await withCheckedContinuation { continuation in
       dictionary.fetch(.init(text: "word")) { continuation.resume(returning: $0) }
@@ -96,7 +96,7 @@ struct NetworkStackTests {
     #expect(try decoded.get().value == 8)
   }
 
-  @Test("completions run where they are told to")
+  @Test("Completions are called on the given callback queue")
   func queues() async {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       dictionary.fetch(.init(text: "word"), callbackOn: .mainActor) { _ in
@@ -126,7 +126,7 @@ struct NetworkStackTests {
     }
   }
 
-  @Test("the errors of foreign stacks tell whether they are cancellations")
+  @Test("Errors of custom stacks report whether they are cancellations")
   func foreignCancellation() async {
     for isCancelled in [true, false] {
       let error = await #expect(throws: FetchAndDecodeError<Stopping.Failure>.self) {

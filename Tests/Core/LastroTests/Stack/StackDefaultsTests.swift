@@ -46,7 +46,7 @@ struct StackDefaultsTests {
     return "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
   }
 
-  @Test("the base URL takes the place of an endpoint's, whatever slashes stand where they join")
+  @Test("The base URL replaces an endpoint's, whatever slashes are at the join")
   func baseURL() async throws {
     for (base, own, path, expected) in [
       ("http://127.0.0.1:81", "https://a.example", "users/1", "http://127.0.0.1:81/users/1"),
@@ -65,7 +65,7 @@ struct StackDefaultsTests {
     #expect(try await Self.url(of: .init(Shop.root)) { $0.baseURL = "http://localhost" } == "http://localhost/?k=1")
   }
 
-  @Test("an endpoint without one, and a URL that begins with a slash, are below the stack's; other URLs stay")
+  @Test("Endpoints without a base, and URLs with a leading slash, are below the stack's base; other URLs are unchanged")
   func relative() async throws {
     let base = { @Sendable (configuration: inout StackConfiguration) in configuration.baseURL = "https://b.example/v2" }
     let endpoint = try await Self.url(of: .init(Relative()), base)
@@ -77,7 +77,7 @@ struct StackDefaultsTests {
     #expect(plan.request == "GET https://b.example/v2/items/1?page=2&key=***" && plan.refusal == nil)
   }
 
-  @Test("what cannot be put together is refused, and nothing is sent")
+  @Test("Parts that cannot be combined are refused, and nothing is sent")
   func refusals() async throws {
     for (base, resource, words) in [
       (nil, .init(Relative()), "the stack has none (set StackConfiguration.baseURL"),
@@ -94,7 +94,7 @@ struct StackDefaultsTests {
     }
   }
 
-  @Test("header fields go to requests that have none of the name; secret ones are refused")
+  @Test("Default header fields are added if the request has none of that name; secret ones are refused")
   func headers() async throws {
     for (own, expected) in [([:], "application/json"), ([.accept: "text/csv"], "text/csv")] as [(RawHeaders, String)] {
       let transport = ScriptedTransport(repeatingLast: .answer(204))
@@ -128,7 +128,7 @@ struct StackDefaultsTests {
     var madeAt: Date
   }
 
-  @Test("JSON is read and written by the stack's coders where a resource names none of its own")
+  @Test("JSON uses the stack's coders unless a resource names its own")
   func coders() async throws {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase

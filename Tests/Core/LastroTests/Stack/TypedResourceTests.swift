@@ -68,7 +68,7 @@ struct TypedResourceTests {
         head: HTTPResponse(status: .init(code: status)), body: ResponseBody(Data(body.utf8)))
     })
 
-  @Test("static factories are found by their model, and give model and response")
+  @Test("Static factories are found by their model and return model and response")
   func factories() async throws {
     let repository = try await github.fetch(.repository("apple", "swift"))
     #expect(repository.value == Repository(name: "swift"))
@@ -79,7 +79,7 @@ struct TypedResourceTests {
     #expect(try await github.fetch(.readmeLength("apple", "swift")).value == 16)
   }
 
-  @Test("the API's error is typed")
+  @Test("The API's error is typed")
   func typedError() async {
     do throws(HTTPFetchError<GitHubError>) {
       _ = try await github.fetch(.user("nobody"))
@@ -91,7 +91,7 @@ struct TypedResourceTests {
     }
   }
 
-  @Test("through the existential that features take")
+  @Test("Typed calls work through an existential stack")
   func existential() async throws {
     let stack: any HTTPNetworkStack = github
     #expect(try await stack.fetch(.repository("apple", "swift")).value.name == "swift")
@@ -103,7 +103,7 @@ struct TypedResourceTests {
     #expect(error?.apiError?.message == "Not Found")
   }
 
-  @Test("bytes, and bytes decoded, of the seed")
+  @Test("Bytes, and decoded bytes, are returned")
   func rawAndDecoded() async throws {
     let user = try await github.fetchAndDecode(.raw(GitHub.user("ada")), decoding: .json(User.self))
     #expect(user.value == User(login: "ada"))
@@ -111,7 +111,7 @@ struct TypedResourceTests {
     #expect(same.value == user.value)
   }
 
-  @Test("a stream of the same call")
+  @Test("A stream of the same call is returned")
   func stream() async throws {
     let stream = try await github.stream(.user("ada"))
     #expect(String(decoding: try await stream.value.collect(upTo: 100), as: UTF8.self) == #"{"login":"ada"}"#)
@@ -119,7 +119,7 @@ struct TypedResourceTests {
     #expect(error?.apiError?.message == "Not Found")
   }
 
-  @Test("callback forms, raw and typed, of the stack and of the existential")
+  @Test("Callback forms work, raw and typed, on the stack and on the existential")
   func callbacks() async throws {
     let stack: any HTTPNetworkStack = github
     let raw = await withCheckedContinuation { continuation in

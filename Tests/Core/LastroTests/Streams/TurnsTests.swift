@@ -4,7 +4,7 @@ import Lastro
 import LastroSupport
 import Testing
 
-@Suite("Turns at a stream")
+@Suite("Exclusive reading and writing of a stream")
 struct TurnsTests {
   @Test("One task reads and one writes: a second one of either is refused")
   func second() throws {
@@ -17,7 +17,7 @@ struct TurnsTests {
     }
   }
 
-  @Test("A turn that is given back can be taken again, and the other one stays as it is")
+  @Test("A turn that is returned can be taken again, and the other one is unaffected")
   func again() throws {
     var turns = Turns()
     try turns.begin(.reading)

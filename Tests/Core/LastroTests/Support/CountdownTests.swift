@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Countdown")
 struct CountdownTests {
-  @Test("What is left shrinks with the clock, to zero and not below")
+  @Test("The remaining time decreases with the clock to zero and not below")
   func left() {
     let clock = ManualClock()
     let countdown = Countdown(.seconds(5), now: clock.timeSource.now)
@@ -18,7 +18,7 @@ struct CountdownTests {
     #expect(countdown.left == .zero)
   }
 
-  @Test("Without a limit nothing runs out, and a limit below zero has")
+  @Test("Without a limit the countdown never ends, and a negative limit has ended")
   func extremes() {
     #expect(Countdown(nil).left == nil)
     #expect(Countdown(.seconds(-1), now: ManualClock().timeSource.now).left == .zero)
@@ -30,7 +30,7 @@ struct CountdownTests {
     #expect(countdown.left == .seconds(1_000_000_000))
   }
 
-  @Test("An end that is moved leaves as much more; none stays none")
+  @Test("Moving the end extends the remaining time; without an end there is still none")
   func extended() {
     var countdown = Countdown(.seconds(5), now: ManualClock().timeSource.now)
     countdown.extend(by: .seconds(2))

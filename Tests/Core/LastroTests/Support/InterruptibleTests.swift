@@ -6,9 +6,9 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Waits for other people's code", .timeLimit(.minutes(5)))
+@Suite("Waiting for user code", .timeLimit(.minutes(5)))
 struct InterruptibleTests {
-  @Test("a prompt operation's value, with and without a limit")
+  @Test("A prompt operation's value is returned, with and without a limit")
   func prompt() async throws {
     let clock = SimulatedClock()
     for limit in [nil, Duration.seconds(1)] {
@@ -19,7 +19,7 @@ struct InterruptibleTests {
     }
   }
 
-  @Test("a hanging operation is given up at the limit, and cancelled, whether it ends when cancelled or not")
+  @Test("A hanging operation is abandoned and cancelled at the limit, whether it reacts to that or not")
   func limit() async throws {
     for isCancellable in [true, false] {
       for ignoring in [true, false] {
@@ -43,7 +43,7 @@ struct InterruptibleTests {
     }
   }
 
-  @Test("cancelled meanwhile: given up at once, though the operation ignores it")
+  @Test("Cancelling meanwhile returns at once though the operation ignores it")
   func cancelled() async throws {
     let clock = SimulatedClock()
     let (started, start) = AsyncStream.makeStream(of: Void.self)
@@ -61,7 +61,7 @@ struct InterruptibleTests {
     clock.close()
   }
 
-  @Test("cancelled before: given up at once; the operation sees that it is")
+  @Test("Cancelling before returns at once, and the operation sees that it is cancelled")
   func cancelledBefore() async throws {
     let clock = SimulatedClock()
     let (ended, end) = AsyncStream.makeStream(of: Void.self)
@@ -79,7 +79,7 @@ struct InterruptibleTests {
     for await _ in ended {}
   }
 
-  @Test("ignoring cancellation: a prompt operation is waited for and sees it, a hanging one until the limit")
+  @Test("When cancellation is ignored, a prompt operation is awaited, and a hanging one until the limit")
   func ignoring() async throws {
     let clock = SimulatedClock()
     let task = Task {
@@ -102,7 +102,7 @@ struct InterruptibleTests {
     clock.close()
   }
 
-  @Test("no timer is left watching")
+  @Test("No timer is left running")
   func timers() async throws {
     let ended = EventRecorder<Bool>()
     let (watching, watch) = AsyncStream.makeStream(of: Void.self)
@@ -127,7 +127,7 @@ struct InterruptibleTests {
     #expect(ended.events == [true])
   }
 
-  @Test("value, limit and cancellation at the same moment: one answer, a thousand times")
+  @Test("Simultaneous value, limit and cancellation give one result, a thousand times")
   func races() async throws {
     for _ in 0..<1_000 {
       let clock = SimulatedClock()

@@ -5,10 +5,10 @@ import LastroSupport
 import TestSupport
 import Testing
 
-@Suite("Places at which a text stops being JSON")
+@Suite("Offsets at which text stops being JSON")
 struct JSONFaultTests {
   @Test(
-    "The offset is that of the first byte that cannot be there",
+    "The offset is that of the first byte that is not allowed there",
     arguments: [
       ("", 0), ("{", 1), ("{\"a\":1,\"b\":[1,2", 15), ("{\"a\":1,,", 7), ("[1 2]", 3), ("{\"a\" 1}", 5), ("tru", 3),
       ("nul]", 3), ("\"abc", 4), ("\"a\\x\"", 3), ("\"\\u12G4\"", 5), ("01", 1), ("1.", 2), ("1e+", 3), ("-", 1),
@@ -19,7 +19,7 @@ struct JSONFaultTests {
   }
 
   /// Foundation accepts a comma after the last element, which RFC 8259 §4 and §5 do not allow.
-  @Test("It agrees with Foundation on what is JSON, but for a comma at the end, for texts with a random change")
+  @Test("It agrees with Foundation on randomly changed texts, except for a trailing comma")
   func agrees() throws {
     let whole = Array(#"{"a":[1,-2.5e3,true,null,{"é":"\u00e9\n"}],"b":{},"c":[],"d":"x"}"#.utf8)
     #expect(JSONFault.offset(in: whole) == nil)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("One answer", .timeLimit(.minutes(5)))
 struct OneAnswerTests {
-  @Test("the first value counts, whether it is waited for before or after")
+  @Test("The first value counts, whether it is awaited before or after")
   func first() async {
     let early = OneAnswer<Int>()
     #expect(!early.isGiven)
@@ -24,7 +24,7 @@ struct OneAnswerTests {
     #expect(!late.offer(4))
   }
 
-  @Test("a value is taken once, and not kept afterwards")
+  @Test("A value is taken once and not retained")
   func taken() async {
     final class Box: Sendable {}
     let answer = OneAnswer<Box>()
@@ -42,7 +42,7 @@ struct OneAnswerTests {
     #expect(kept == nil)
   }
 
-  @Test("who begins to wait when the value was taken goes on at once")
+  @Test("A waiter that starts after the value was taken returns at once")
   func takenBefore() async {
     let answer = OneAnswer<Int>()
     answer.give(1)
@@ -51,7 +51,7 @@ struct OneAnswerTests {
     #expect(answer.take() == nil)
   }
 
-  @Test("the task that waits may be woken later than the value is given")
+  @Test("The waiting task may be resumed later than the value is set")
   func settled() async {
     let answer = OneAnswer<String>()
     let task = Task {
@@ -68,7 +68,7 @@ struct OneAnswerTests {
     #expect(await task.value == "given")
   }
 
-  @Test("of a thousand that give at once, one is the first")
+  @Test("Of a thousand concurrent values exactly one is the first")
   func race() async {
     let answer = OneAnswer<Int>()
     let firsts = await withTaskGroup(of: Bool.self) { group in

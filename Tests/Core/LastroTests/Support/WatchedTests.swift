@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A watched state", .timeLimit(.minutes(5)))
 struct WatchedTests {
-  @Test("a change wakes the tasks whose conditions it meets, and no others")
+  @Test("A change resumes the tasks whose conditions it meets, and no others")
   func change() async {
     let state = Watched(0)
     async let small = state.wait { $0 >= 1 }
@@ -20,7 +20,7 @@ struct WatchedTests {
     #expect(await state.wait { $0 == 2 })
   }
 
-  @Test("a cancelled task stops waiting; where the condition is met all the same, that counts")
+  @Test("A cancelled task stops waiting, unless the condition is met")
   func cancelled() async {
     let state = Watched(0)
     let waiting = Task { await state.wait { $0 == 1 } }
@@ -36,14 +36,14 @@ struct WatchedTests {
     #expect(await late.value)
   }
 
-  @Test("a limit ends the wait")
+  @Test("A limit ends the wait")
   func limit() async {
     let state = Watched(0)
     let outcome = await state.wait(within: .milliseconds(1), time: .continuous) { $0 == 1 }
     #expect(throws: Interruption.limit) { try outcome.get() }
   }
 
-  @Test("an error of a change passes through, and what was changed before it wakes")
+  @Test("An error during a change is rethrown, and the change made before it resumes waiters")
   func failure() async {
     struct Failure: Error {}
     let state = Watched(0)

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Timeouts", .timeLimit(.minutes(5)))
 struct TimeoutsTests {
-  @Test("what is left out is as in the standard limits")
+  @Test("Omitted limits are the standard ones")
   func defaults() throws {
     #expect(try Timeouts() == .standard)
     #expect(try Timeouts(connect: .seconds(2)).connect == .seconds(2))
@@ -16,7 +16,7 @@ struct TimeoutsTests {
     #expect(try Timeouts(idle: nil).idle == nil)
   }
 
-  @Test("a standard limit gives way to a shorter whole; one that is given does not")
+  @Test("A standard limit is reduced to a shorter enclosing limit; an explicit one is refused")
   func shorterWhole() throws {
     let short = try Timeouts(total: .seconds(3))
     #expect(short.total == .seconds(3) && short.connect == nil && short.idle == nil)
@@ -27,7 +27,7 @@ struct TimeoutsTests {
     #expect(throws: ConfigurationError.self) { try Timeouts(attempt: .seconds(90)) }
   }
 
-  @Test("one value is changed, the others stay")
+  @Test("Changing one value keeps the others")
   func change() {
     var timeouts = Timeouts.standard
     timeouts.total = .seconds(5)
@@ -35,7 +35,7 @@ struct TimeoutsTests {
   }
 
   @Test(
-    "a limit that was set to nothing is refused before anything is sent", arguments: 0..<4,
+    "A limit that was set to zero is refused before anything is sent", arguments: 0..<4,
     [Duration.zero, .seconds(-1)])
   func refused(limit: Int, value: Duration) async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
@@ -46,7 +46,7 @@ struct TimeoutsTests {
     #expect(transport.requests.isEmpty)
   }
 
-  @Test("a part that was set longer than its whole has no effect")
+  @Test("A partial limit longer than the total has no effect")
   func longerPart() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport) { $0.timeouts.total = .seconds(5) }

@@ -17,7 +17,7 @@ struct EvaluatorConfigurationTests {
   @Test("Leaf to root counts up", .parity("CF10"))
   func leafToRoot() { #expect(Array(order(.leafToRoot, 3)) == [0, 1, 2]) }
 
-  @Test("a chain without certificates has no indices", arguments: [0, -1, Int.min])
+  @Test("A chain without certificates has no indices", arguments: [0, -1, Int.min])
   func noIndices(length: Int) {
     for order in ServerTrustEvaluator.CertificateCheckingOrder.allCases {
       #expect(Array(order.indices(forChainLength: length)).isEmpty)
@@ -38,7 +38,7 @@ struct EvaluatorConfigurationTests {
     }
   }
 
-  @Test("two policies for one host are refused, whatever they say and however it is spelt")
+  @Test("Two policies for one host are refused, whatever they say and however it is spelt")
   func duplicates() throws {
     let error = try #require(throws: ServerTrustEvaluator.ConfigurationValidationError.self) {
       try Configuration(pinningPolicies: [
@@ -60,7 +60,7 @@ struct EvaluatorConfigurationTests {
     ("192.0.2.1", "192.0.2.1"), ("192.0.2.2", nil), ("2001:db8::1", nil),
   ]
 
-  @Test("the policy of the host itself, else of its longest parent with subdomains", arguments: lookups)
+  @Test("A host's own policy applies, or else that of its nearest parent with subdomains", arguments: lookups)
   func lookup(host: String, policy: String?) throws {
     let policies: [PinningPolicy] = try [
       .test("example.com", includeSubdomains: true), .test("api.example.com"),

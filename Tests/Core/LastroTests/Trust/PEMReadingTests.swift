@@ -5,7 +5,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("PEM as people have it")
+@Suite("Reading PEM as found in practice")
 struct PEMReadingTests {
   let pem: String
   let certificate: PeerCertificate
@@ -25,7 +25,7 @@ struct PEMReadingTests {
     try #require(throws: ConfigurationError.self) { try PeerCertificate.certificates(pem: text) }
   }
 
-  @Test("line ends, a byte order mark, blanks, remarks and other blocks do no harm")
+  @Test("Line ends, a byte order mark, blanks, remarks and other blocks are ignored")
   func harmless() throws {
     let key = KnownKey.all[2].pem
     let crlf = pem.replacing("\n", with: "\r\n")
@@ -47,7 +47,7 @@ struct PEMReadingTests {
   }
 
   @Test(
-    "a block whose first line is not quite one is no remark",
+    "A block with a damaged first line is not taken for a remark",
     arguments: ["----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE----", "-----BEGIN CERTIFICATE", "x" + begin])
   func almost(line: String) throws {
     let broken = other.pem.replacing(Self.begin, with: line)
@@ -58,7 +58,7 @@ struct PEMReadingTests {
     #expect(SPKIHash(pem: broken + pem) == nil && SPKIHash(pem: broken) == nil)
   }
 
-  @Test("blocks that do not end, or that are encrypted, are errors; nobody is asked for a password")
+  @Test("Unfinished and encrypted blocks are errors, and no password is requested")
   func broken() throws {
     let lines = pem.split(separator: "\n").map(String.init)
     let cut = lines.prefix(3).joined(separator: "\n") + "\n"
@@ -107,13 +107,13 @@ struct PEMReadingTests {
     ),
   ]
 
-  @Test("the pins of requests and keys, whatever the key's type", arguments: keys)
+  @Test("Pins of certificate requests and keys are computed, whatever the key's type", arguments: keys)
   func keyTypes(pem: String, pin: String) {
     #expect(SPKIHash(pem: pem)?.base64 == pin)
     #expect(SPKIHash(pem: pem + "\n" + self.pem)?.base64 == pin)
   }
 
-  @Test("what follows the key in its block makes it none")
+  @Test("Bytes after the key in its block make it invalid")
   func trailing() {
     // The third of `keys`, followed by two bytes.
     #expect(SPKIHash(pem: "-----BEGIN PUBLIC KEY-----\nMAwwBQYDKgMEAwMAAQIFAA==\n-----END PUBLIC KEY-----\n") == nil)

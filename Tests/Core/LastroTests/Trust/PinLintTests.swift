@@ -44,14 +44,14 @@ struct PinLintTests {
 
   func summary(_ findings: [Finding]) -> [String] { findings.map { "\($0.severity.rawValue) \($0.code.rawValue)" } }
 
-  @Test("a policy with the issuer's key, a backup and an expiration is good")
+  @Test("A policy with the issuer's key, a backup and an expiration has no findings")
   func nothing() throws {
     #expect(try lint(good()).isEmpty)
     #expect(try lint(good(), hosts: []).isEmpty)
     try lint(good()).check(atLeast: .note)
   }
 
-  @Test("no pin matches: an error, or a warning where it is only reported")
+  @Test("A policy without a matching pin is an error, or a warning in report-only mode")
   func noMatch() throws {
     let pins = [Self.backup, SPKIHash.made(of: 7)]
     let findings = try lint(good(pins: pins))
@@ -61,7 +61,7 @@ struct PinLintTests {
       try summary(lint(good(pins: pins, mode: .reportOnly))) == ["warning report_only", "warning no_pin_matches"])
   }
 
-  @Test("no backup: a single pin, or pins of the served chain alone")
+  @Test("A missing backup is found: a single pin, or pins of the served chain only")
   func noBackup() throws {
     #expect(try summary(lint(good(pins: ["\(chain.root.pin)"]))) == ["warning no_backup_pin"])
     #expect(
@@ -70,20 +70,20 @@ struct PinLintTests {
     #expect(try lint(good(pins: ["\(chain.root.pin)", "\(chain.leaf.pin)"]), hosts: []).isEmpty)
   }
 
-  @Test("only the leaf is pinned: said with the life of its certificate")
+  @Test("A policy that pins only the leaf is reported with the certificate's lifetime")
   func leafOnly() throws {
     let findings = try lint(good(pins: ["\(chain.leaf.pin)", Self.backup]))
     #expect(summary(findings) == ["warning leaf_only"])
     #expect(findings.first?.message.contains("365 days") == true && findings.first?.hint.contains("47 days") == true)
   }
 
-  @Test("several pins of keys that are not served")
+  @Test("Several pins of keys that are not served are found")
   func notServed() throws {
     let findings = try lint(good(pins: ["\(chain.root.pin)", Self.backup, SPKIHash.made(of: 7)]))
     #expect(summary(findings) == ["note pins_not_served"] && findings.first?.message.contains(Self.backup) == true)
   }
 
-  @Test("the expiration of policies: near, past, none")
+  @Test("Near, past and missing expirations of policies are found")
   func policyExpiration() throws {
     #expect(try summary(lint(good(), after: 69)) == [])
     #expect(try summary(lint(good(), after: 71)) == ["warning policy_expires"])
@@ -93,7 +93,7 @@ struct PinLintTests {
     #expect(try summary(lint(good(expiration: .never))) == ["note no_expiration"])
   }
 
-  @Test("the expiration of served certificates: near and past")
+  @Test("Near and past expirations of served certificates are found")
   func certificateExpiration() throws {
     let policy = try good(expiration: .refuse(after: now.addingTimeInterval(2000 * Self.day)))
     #expect(try summary(lint(policy, after: 357)) == [])
@@ -103,7 +103,7 @@ struct PinLintTests {
     #expect(findings.first?.message.contains("CN=lastro.example.com") == true)
   }
 
-  @Test("a child that says what its parent says, or demands less")
+  @Test("A child policy that repeats its parent, or demands less, is found")
   func overlapping() throws {
     let parent = try good("example.com")
     #expect(try summary(lint(parent, good())) == ["note redundant"])
@@ -117,7 +117,7 @@ struct PinLintTests {
     #expect(try summary(lint(.excluding(domainName: "example.com"), good())) == ["note off"])
   }
 
-  @Test("a policy that excludes a host from nothing")
+  @Test("A policy that excludes a host without effect is found")
   func unreachable() throws {
     let excluding = try PinningPolicy.excluding(domainName: TrustChain.domain)
     #expect(try summary(lint(excluding, allowing: true)) == ["warning unreachable"])
@@ -125,14 +125,14 @@ struct PinLintTests {
     #expect(try summary(lint(good("example.com"), excluding, allowing: true)) == ["note off"])
   }
 
-  @Test("a served host without a policy, where it is refused")
+  @Test("A served host without a policy is found if such hosts are refused")
   func notPinned() throws {
     let findings = try lint(good(), hosts: [TrustChain.domain, "other.test"])
     #expect(summary(findings) == ["error host_not_pinned"] && findings.first?.host.text == "other.test")
     #expect(try lint(good(), hosts: ["other.test"], allowing: true).isEmpty)
   }
 
-  @Test("a child that falls back before its parent does is weaker; after it, it is not")
+  @Test("A child that falls back before its parent is weaker; one that falls back later is not")
   func fallsBackFirst() throws {
     func soft(_ days: Double, _ domain: String = TrustChain.domain) throws -> PinningPolicy {
       try good(
@@ -146,7 +146,7 @@ struct PinLintTests {
     #expect(try summary(lint(soft(100, "example.com"), soft(200), after: 101)) == ["warning policy_expired"])
   }
 
-  @Test("a policy that is off, by what its parent would do")
+  @Test("A policy that is off is judged by what its parent would do")
   func off() throws {
     func finding(_ parent: PinningPolicy, pins: Bool = false, after days: Double = 0) throws -> Finding? {
       let child: PinningPolicy = try pins ? good(mode: .off) : .excluding(domainName: TrustChain.domain)
@@ -167,7 +167,7 @@ struct PinLintTests {
     }
   }
 
-  @Test("no public suffix list: said once, where policies include subdomains")
+  @Test("A missing public suffix list is reported once if policies include subdomains")
   func noSuffixList() throws {
     func codes(_ policies: PinningPolicy..., list: String) throws -> [Finding.Code] {
       try ServerTrustEvaluator.Configuration(pinningPolicies: policies).lint(
@@ -181,7 +181,7 @@ struct PinLintTests {
     #expect(try codes(good("a.example"), list: "com\n").isEmpty)
   }
 
-  @Test("as a check: fails with what is bad enough, the worst first")
+  @Test("Check throws findings of at least the given severity, the worst first")
   func check() throws {
     let findings = try lint(
       good("a.example", mode: .reportOnly), good(expiration: .never, pins: [Self.backup, SPKIHash.made(of: 7)]))
@@ -201,7 +201,7 @@ struct PinLintTests {
     try findings.check(ignoring: [.noPinMatches, .reportOnly])
   }
 
-  @Test("findings as JSON, for programs")
+  @Test("Findings can be encoded as JSON")
   func json() throws {
     let findings = try lint(good(expiration: .never))
     let encoder = JSONEncoder()

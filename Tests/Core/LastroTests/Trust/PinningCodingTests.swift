@@ -22,7 +22,7 @@ struct PinningCodingTests {
     try read(#"{"policies": [{\#(members)}]}"#).pinningPolicies.first
   }
 
-  @Test("members default as in Swift")
+  @Test("Omitted members have the defaults of the Swift initializers")
   func defaults() throws {
     let policy = try Self.policy(#""domain": "Example.com", "pins": \#(Self.pins)"#)
     #expect(try policy == PinningPolicy(domainName: "example.com", pinnedHashes: PinningPolicyTests.pins))
@@ -30,7 +30,7 @@ struct PinningCodingTests {
     #expect(!configuration.allowNotPinnedDomains && configuration.certificateCheckingOrder == .leafToRoot)
   }
 
-  @Test("what is written is read again as the same, and is the same each time")
+  @Test("A written configuration is read back equal, and writing is deterministic")
   func roundTrip() throws {
     let configuration = try Configuration(
       pinningPolicies: [
@@ -48,7 +48,7 @@ struct PinningCodingTests {
     }
   }
 
-  @Test("an address that is taken out")
+  @Test("An excluded IP address is read and written")
   func excludedAddress() throws {
     let policy = try Self.policy(#""ipAddress": "::FFFF:192.0.2.7", "mode": "off""#)
     #expect(try policy == .excluding(ipAddress: "192.0.2.7") && policy?.host.isIPAddress == true)
@@ -57,7 +57,7 @@ struct PinningCodingTests {
     #expect(try Self.policy(#""ipAddress": "::1", "mode": "off", "pins": \#(Self.pins)"#)?.pins.count == 2)
   }
 
-  @Test("the form of the file")
+  @Test("The file has the documented form")
   func form() throws {
     let policy = try PinningPolicy(
       domainName: "example.com", expiration: .fallBack(after: .manual()), pinnedHashes: PinningPolicyTests.pins)
@@ -127,7 +127,7 @@ struct PinningCodingTests {
     ),
   ]
 
-  @Test("each mistake in a policy is an error that names the place and teaches the fix", arguments: broken)
+  @Test("Each mistake in a policy is an error that names its place and the fix", arguments: broken)
   func mistakes(members: String, words: [String]) throws {
     let error = try #require(throws: ConfigurationError.self) { try Self.policy(members) }
     #expect(error.message.hasPrefix("the pinning configuration: "))
@@ -136,7 +136,7 @@ struct PinningCodingTests {
   }
 
   @Test(
-    "dates are UTC to the second, and dates of the calendar",
+    "Dates are UTC to the second and valid calendar dates",
     arguments: [
       "2027-01-01", "2027-01-01T00:00:00", "2027-01-01T00:00:00Zjunk", "2027-02-30T00:00:00Z", "tomorrow", "",
       "2027-01-01T00:00:00+01:00", " 2027-01-01T00:00:00Z", "1969-12-31T23:59:59Z",
@@ -148,7 +148,7 @@ struct PinningCodingTests {
     #expect(error.hint != nil)
   }
 
-  @Test("a good date")
+  @Test("A valid date is read")
   func date() throws {
     let policy = try Self.policy(
       Self.good + #", "expires": "2028-02-29T23:59:59Z", "afterExpiration": "refuse""#)
@@ -156,7 +156,7 @@ struct PinningCodingTests {
   }
 
   @Test(
-    "mistakes around the policies",
+    "Mistakes outside of policies are reported",
     arguments: [
       (#"{"policies": []}"#, ["policies: the list of pinning policies is empty"]), ("{}", ["policies is missing"]),
       ("[]", ["its top"]), ("", ["is not valid JSON"]), (#"{"policies": [],}"#, ["the pinning configuration"]),
@@ -172,13 +172,13 @@ struct PinningCodingTests {
     for word in words { #expect(error.description.contains(word)) }
   }
 
-  @Test("the same members in different objects, and names among the values, are no repetition")
+  @Test("Equal members in different objects, and member names used as values, are not duplicates")
   func noRepetition() throws {
     let text = #"{"policies": [{\#(Self.good)}, {"domain": "domain", "mode": "off", "pins": []}]}"#
     #expect(try Self.read(text).pinningPolicies.map(\.host.text) == ["a.example", "domain"])
   }
 
-  @Test("a text in UTF-16 is refused: its members would not be looked at")
+  @Test("Text in UTF-16 is refused because its members would not be checked")
   func utf16() throws {
     let bytes = #"{"policies": []}"#.utf16.flatMap {
       [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)]
@@ -187,7 +187,7 @@ struct PinningCodingTests {
     #expect(error.message == "the pinning configuration is not UTF-8")
   }
 
-  @Test("a file; one that is not there is named")
+  @Test("A configuration is read from a file, and a missing file is named")
   func files() throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "lastro-pins-\(UUID().uuidString).json").path
     let missing = try #require(throws: ConfigurationError.self) { try Configuration(contentsOfFile: path) }

@@ -8,7 +8,7 @@ import Testing
 struct PinningPolicyHostTests {
   static let pins = [Character("A"), "B"].map { "sha256/" + String(repeating: $0, count: 43) + "=" }
 
-  @Test("a name and an address make the policies that the longer initializers make")
+  @Test("A name and an address make the same policies as the longer initializers")
   func equal() throws {
     #expect(
       try PinningPolicy("API.example.com", includeSubdomains: true, pins: Self.pins)
@@ -19,7 +19,7 @@ struct PinningPolicyHostTests {
     #expect(try PinningPolicy("2001:db8::1", pins: Self.pins).host.isIPAddress)
   }
 
-  @Test("what cannot be is refused as the longer initializers refuse it")
+  @Test("Invalid arguments are refused as by the longer initializers")
   func refused() {
     #expect(throws: PinningPolicyValidationError.emptyPins) { try PinningPolicy("a.example", pins: [String]()) }
     #expect(throws: PinningPolicyValidationError.missingBackupPin) {

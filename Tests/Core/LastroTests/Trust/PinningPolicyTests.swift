@@ -87,7 +87,7 @@ struct PinningPolicyTests {
     #expect(Set(policies).count == policies.count)
   }
 
-  @Test("what is wrong with the domain comes before what is wrong with the pins")
+  @Test("An invalid domain is reported before invalid pins")
   func order() throws {
     for (name, expected) in [
       ("*.example.com", PinningPolicyValidationError.wildcard("*.example.com")), ("127.0.0.1", .ipAddress("127.0.0.1")),
@@ -106,7 +106,7 @@ struct PinningPolicyTests {
 
   static let suffixes = PublicSuffixList(text: "com\nuk\nco.uk\n")
 
-  @Test("without a public suffix list, only names of one label are refused")
+  @Test("Without a public suffix list, only single-label names are refused")
   func noSuffixes() throws {
     func policy(_ name: String) throws(PinningPolicyValidationError) -> PinningPolicy {
       try PinningPolicy(
@@ -116,7 +116,7 @@ struct PinningPolicyTests {
     #expect(try Self.problem { try policy("com") } == .singleLabel("com"))
   }
 
-  @Test("pins that have been read already make the same policy as their texts")
+  @Test("Parsed pins make the same policy as their texts")
   func hashes() throws {
     let pins = Set(Self.pins.compactMap { SPKIHash($0) })
     let one = Set(pins.prefix(1))
@@ -136,7 +136,7 @@ struct PinningPolicyTests {
     #expect(try PinningPolicy(domainName: "a.example", pins: one, enforceBackupPin: false).pins == one)
   }
 
-  @Test("IP addresses have policies of their own")
+  @Test("IP addresses have their own policies")
   func addresses() throws {
     let policy = try PinningPolicy(ipAddress: "192.0.2.1", pinnedHashes: Self.pins)
     #expect(policy.host.isIPAddress && !policy.includeSubdomains)
@@ -148,7 +148,7 @@ struct PinningPolicyTests {
     #expect(try Self.problem { try .excluding(ipAddress: "a.example") } == .notAnIPAddress("a.example"))
   }
 
-  @Test("expirations that no calendar has are refused; parts of a second are dropped")
+  @Test("Expirations outside the calendar are refused, and fractions of a second are dropped")
   func expirations() throws {
     for seconds in [TimeInterval.nan, .infinity, -.infinity, -1, 253_402_300_800, 1e300] {
       let error = try Self.problem {
@@ -161,7 +161,7 @@ struct PinningPolicyTests {
     #expect(try PinningPolicy.test(expiration: .refuse(after: .distantFuture)).expiration.date == .distantFuture)
   }
 
-  @Test("every validation error says what is wrong, and how to fix it, on one line")
+  @Test("Every validation error states the problem and the fix on one line")
   func texts() throws {
     let errors: [PinningPolicyValidationError] = [
       .invalidDomainName("a\nb", ConfigurationError("x", hint: "y")), .wildcard("*.a"), .ipAddress("::1"),

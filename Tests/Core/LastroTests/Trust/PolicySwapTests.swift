@@ -11,7 +11,7 @@ import Testing
 struct PolicySwapTests {
   typealias Configuration = ServerTrustEvaluator.Configuration
 
-  @Test("another configuration holds at once, can be seen, and changes the revision")
+  @Test("A new configuration applies at once, is visible, and changes the revision")
   func swap() throws {
     let chain = try TrustChain()
     let evaluator = try ServerTrustEvaluator(.test())
@@ -27,7 +27,7 @@ struct PolicySwapTests {
     #expect(evaluator.revision != after && evaluator.revision != before)
   }
 
-  @Test("the revision changes with every policy that expires, and never repeats after a swap")
+  @Test("The revision changes with every policy that expires, and never repeats after a swap")
   func revision() throws {
     let clock = ManualClock()
     let policies: [PinningPolicy] = try [
@@ -49,7 +49,7 @@ struct PolicySwapTests {
     #expect(seen.count == 4 && Set(seen).count == 4)
   }
 
-  @Test("the revision and the judgement agree on the moment of expiration")
+  @Test("The revision and the judgement agree on the moment of expiration")
   func moment() throws {
     let chain = try TrustChain()
     let clock = ManualClock()
@@ -65,7 +65,7 @@ struct PolicySwapTests {
     #expect(last.1.failure?.reason == .policyExpired(.manual(1)))
   }
 
-  @Test("without expirations the clock is not read for the revision")
+  @Test("Without expirations the revision does not read the clock")
   func noClock() throws {
     let reads = EventRecorder<Void>()
     let time = TimeSource(
@@ -84,7 +84,7 @@ struct PolicySwapTests {
     #expect(reads.count == 1)
   }
 
-  @Test("swapped from many threads while others judge: each judgement is wholly one configuration's")
+  @Test("During concurrent swaps each judgement uses exactly one configuration")
   func concurrently() async throws {
     let chain = try TrustChain()
     let trust = try chain.trust()

@@ -41,7 +41,7 @@ struct SPKIHashTests {
     #expect(try PeerCertificate.certificates(pem: certificate.pem) == [certificate])
   }
 
-  @Test("a renewed certificate with the same key keeps its pin")
+  @Test("A renewed certificate with the same key keeps its pin")
   func renewed() throws {
     let root = try CertificateAuthority()
     let first = try root.issue(hosts: ["a.example"])
@@ -51,7 +51,7 @@ struct SPKIHashTests {
     #expect(before != second && before.pin == second.pin)
   }
 
-  @Test("pins are compared as 32 bytes: another spelling of the last character is the same pin")
+  @Test("Pins are compared as 32 bytes: another spelling of the last character is the same pin")
   func nonCanonical() throws {
     let pin = try #require(SPKIHash("r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E="))
     #expect(SPKIHash("r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5F=") == pin)

@@ -72,7 +72,7 @@ struct ServerTrustEvaluatorTests {
   }
 
   @Test(
-    "A host without a policy is allowed or refused, as the configuration says", .parity("TE08", "TE18", "TE21"),
+    "A host without a policy is allowed or refused, as configured", .parity("TE08", "TE18", "TE21"),
     arguments: ["other.example.com", "sub.\(TrustChain.domain)"])
   func notPinned(host: String) throws {
     let chain = try TrustChain()
@@ -83,7 +83,7 @@ struct ServerTrustEvaluatorTests {
     #expect(try ServerTrustEvaluator(policy, allowNotPinnedDomains: true).judge(trust) == .accepted(.validated))
   }
 
-  @Test("certificates outside the verified chain count for nothing, and neither does an empty chain")
+  @Test("Certificates outside the verified chain do not count, and neither does an empty chain")
   func others() throws {
     let chain = try TrustChain()
     let policy = try PinningPolicy.test(pins: ["\(chain.unrelated.pin)"])
@@ -94,7 +94,7 @@ struct ServerTrustEvaluatorTests {
     #expect(evaluator.judge(nothing).failure?.reason == .noPinMatches)
   }
 
-  @Test("keys of every type are judged alike", arguments: CertificateKeyType.allCases)
+  @Test("Keys of every type are judged alike", arguments: CertificateKeyType.allCases)
   func keyTypes(_ type: CertificateKeyType) throws {
     let root = try CertificateAuthority(keyType: type)
     let leaf = try PeerCertificate(minted: root.issue(hosts: ["a.example"], keyType: type).certificatePEM)
@@ -105,7 +105,7 @@ struct ServerTrustEvaluatorTests {
     }
   }
 
-  @Test("a policy that excludes a host takes it out of its parent's, and no other")
+  @Test("A policy that excludes a host removes it from its parent's, and no other host")
   func excluding() throws {
     let chain = try TrustChain()
     let evaluator = try ServerTrustEvaluator(
@@ -118,7 +118,7 @@ struct ServerTrustEvaluatorTests {
     #expect(try deep.judge(chain.trust("a.free.example.com")) == .accepted(.validated))
   }
 
-  @Test("modes: refused, reported, not looked at")
+  @Test("Modes enforce, report or skip the check")
   func modes() throws {
     let chain = try TrustChain()
     let trust = try chain.trust()
@@ -131,7 +131,7 @@ struct ServerTrustEvaluatorTests {
     #expect(try ServerTrustEvaluator(good).judge(trust) == .accepted(.pinned))
   }
 
-  @Test("expiration: the last moment still counts; then the choice does, and no parent is asked")
+  @Test("The last moment before expiration still counts; after it the policy's choice applies, and no parent's")
   func expiration() throws {
     let chain = try TrustChain()
     let trust = try chain.trust()
@@ -145,7 +145,7 @@ struct ServerTrustEvaluatorTests {
     #expect(evaluator.judge(trust) == .accepted(.policyExpired))
   }
 
-  @Test("a proxy needs no policy, and is held to the one it has")
+  @Test("A proxy needs no policy, and must satisfy the one it has")
   func proxies() throws {
     let chain = try TrustChain()
     let evaluator = try ServerTrustEvaluator(.test())
@@ -154,7 +154,7 @@ struct ServerTrustEvaluatorTests {
     #expect(try evaluator.judge(chain.trust(role: .proxy)).failure?.reason == .noPinMatches)
   }
 
-  @Test("plain http shows no key: refused where one is demanded, and where a host needs a policy")
+  @Test("Plain http is refused where a key is demanded or a host needs a policy")
   func plaintext() throws {
     let host = try HostName(TrustChain.domain)
     func judge(_ policy: PinningPolicy, allowing: Bool = false, _ host: HostName = host) throws -> TrustDecision {
@@ -177,7 +177,7 @@ struct ServerTrustEvaluatorTests {
     #expect(try judge(address, allowing: true, HostName("::ffff:10.0.0.2")) == .accepted(.plain))
   }
 
-  @Test("the explanation says which policy holds, and what it demands")
+  @Test("The explanation says which policy applies and what it demands")
   func explanation() throws {
     let clock = ManualClock()
     let evaluator = try ServerTrustEvaluator(

@@ -21,7 +21,7 @@ struct TrustFailureTests {
     return (TrustFailure(.noPinMatches, trust: trust, policy: policy), chain)
   }
 
-  @Test("the text has all that is needed to mend a policy: host, policy, chain, pins, and the policy to paste")
+  @Test("The text contains host, policy, chain, pins and a corrected policy to paste")
   func text() throws {
     let (failure, chain) = try Self.failure()
     let expires = chain.all.map { $0.facts?.notAfter.inCalendar ?? "" }
@@ -55,21 +55,21 @@ struct TrustFailureTests {
     #expect(failure.description == expected)
   }
 
-  @Test("however many certificates a server sends, the text is bounded")
+  @Test("The text is bounded, however many certificates a server sends")
   func bounded() throws {
     let (failure, _) = try Self.failure(others: 1000)
     #expect(failure.description.contains("    and 990 more\n"))
     #expect(failure.description.split(separator: "\n").count < 50)
   }
 
-  @Test("texts are cut by scalars")
+  @Test("Texts are cut by Unicode scalars")
   func cut() {
     let marks = "a" + String(repeating: "\u{301}", count: 300)
     #expect(marks.count == 1 && marks.cut(to: 200).unicodeScalars.count == 201)
     #expect("abc".cut(to: 3) == "abc" && "abcd".cut(to: 3) == "abc…" && "".cut(to: 0).isEmpty)
   }
 
-  @Test("each reason has its sentence, code and hint")
+  @Test("Each reason has its sentence, code and hint")
   func reasons() throws {
     let (failure, _) = try Self.failure()
     let trust = failure.trust
@@ -96,7 +96,7 @@ struct TrustFailureTests {
     #expect(TrustFailure(.hostNotPinned, trust: proxy).message.hasPrefix("the proxy [::1]:8443 was refused"))
   }
 
-  @Test("printed and dumped, certificates are a line each, and PEM a number of bytes")
+  @Test("In descriptions and dumps, certificates take a line each, and PEM is shown as a number of bytes")
   func printed() throws {
     let (failure, chain) = try Self.failure()
     func dumped(_ value: some Any) -> String {
@@ -125,7 +125,7 @@ struct TrustFailureTests {
     #expect("\(TLSOptions.Roots.file("/a"))" == "file(/a)" && "\(TLSOptions.Roots.system)" == "system")
   }
 
-  @Test("Swift source of policies: what a program would have to say", arguments: PinningPolicy.Mode.allCases)
+  @Test("The Swift source of a policy is its initializer call", arguments: PinningPolicy.Mode.allCases)
   func source(mode: PinningPolicy.Mode) throws {
     let policy = try PinningPolicy.test(pins: [SPKIHash.made(of: 1)], mode: mode)
     let last = mode == .enforce ? "  enforceBackupPin: false)" : "  mode: .\(mode.rawValue))"
@@ -138,7 +138,7 @@ struct TrustFailureTests {
   }
 
   @Test(
-    "a refusal ends the fetch, whatever policies want; error, ledger and JSON tell of it",
+    "A refusal ends the fetch, whatever policies want, and appears in error, ledger and JSON",
     arguments: [Retry.Action.retry, .retryAfter(.seconds(1)), .none])
   func fetch(action: Retry.Action) async throws {
     let (failure, _) = try Self.failure()
@@ -161,7 +161,7 @@ struct TrustFailureTests {
     #expect(error.ledger.description.contains("trust/pin_mismatch"))
   }
 
-  @Test("what a judge says of a host whose name reads like a secret's stays whole; the judge of others is masked")
+  @Test("A judge's text about a host whose name resembles a secret stays whole, and about others it is masked")
   func names() async throws {
     let chain = try TrustChain()
     let trust = try chain.trust("token-service", port: 8443)
@@ -183,7 +183,7 @@ struct TrustFailureTests {
     #expect(!other.message.contains("hunter2") && !other.ledger.json().contains("hunter2"))
   }
 
-  @Test("what the request names as secret is masked in a refusal too")
+  @Test("Secrets named by the request are masked in a refusal too")
   func knownSecret() async throws {
     let failure = TrustFailure(.hostNotPinned, trust: try TrustChain().trust("tenant-4711.example"))
     let stack = TransportNetworkStack(transport: ScriptedTransport([.fail(.refusedTrust(failure))]))
@@ -194,7 +194,7 @@ struct TrustFailureTests {
     #expect(!error.ledger.json().contains("4711") && !error.ledger.description.contains("4711"))
   }
 
-  @Test("other failures have no trust failure")
+  @Test("Other failures have no trust failure")
   func others() async throws {
     let stack = TransportNetworkStack(transport: ScriptedTransport([.respond(status: .notFound)]))
     let error = try await stack.failure(of: .test())

@@ -31,7 +31,7 @@ struct TrustReportTests {
 
   static let day = Duration.seconds(86_400)
 
-  @Test("refusals are reported, and what report-only mode lets pass; what is pinned is not")
+  @Test("Refusals, and what report-only mode accepts, are reported; pinned connections are not")
   func reported() async throws {
     let chain = try TrustChain()
     let inbox = Inbox()
@@ -49,7 +49,7 @@ struct TrustReportTests {
     #expect(reports.allSatisfy { $0.date == .manual() && $0.suppressed == 0 })
   }
 
-  @Test("identical failures are reported once in 24 hours, with the number of those between")
+  @Test("Identical failures are reported once in 24 hours, with the number of those in between")
   func limited() async throws {
     let chain = try TrustChain()
     let inbox = Inbox()
@@ -73,7 +73,7 @@ struct TrustReportTests {
     #expect(reports.last?.failure.policy?.pins == [try #require(SPKIHash(SPKIHash.made(of: 7)))])
   }
 
-  @Test("the handler is not waited for, and is told one after the other; what finds no room is counted")
+  @Test("The handler is not awaited and is called serially; reports beyond the buffer are counted")
   func slowHandler() async throws {
     let chain = try TrustChain()
     let inbox = Inbox()
@@ -102,7 +102,7 @@ struct TrustReportTests {
     #expect(next.first?.failure.trust.port == sent && next.first?.suppressed == 1)
   }
 
-  @Test("a flush returns once the handler is done with the reports so far")
+  @Test("A flush returns once the handler has processed all earlier reports")
   func flush() async throws {
     let chain = try TrustChain()
     let handled = Lock<[Int]>([])
@@ -123,7 +123,7 @@ struct TrustReportTests {
     await silent.flushReports()
   }
 
-  @Test("no more failures are remembered than there is room for: the oldest is forgotten")
+  @Test("The number of remembered failures is bounded: the oldest is forgotten")
   func bounded() async throws {
     let chain = try TrustChain()
     let inbox = Inbox()
@@ -140,7 +140,7 @@ struct TrustReportTests {
     #expect(next.first?.failure.trust.port == 0 && next.first?.suppressed == 0)
   }
 
-  @Test("as JSON, a report has the members of RFC 7469 §3")
+  @Test("A report in JSON has the members of RFC 7469 §3")
   func json() throws {
     let chain = try TrustChain()
     let policy = try PinningPolicy.test(
@@ -163,7 +163,7 @@ struct TrustReportTests {
     #expect(object.count == 13)
   }
 
-  @Test("as text, a report does not say that a server was refused that was not")
+  @Test("The text of a report says that a server was refused only if it was")
   func description() throws {
     let trust = try TrustChain().trust()
     let reasons: [TrustFailure.Reason] = [.noPinMatches, .policyExpired(.manual()), .hostNotPinned, .plaintext]
@@ -178,7 +178,7 @@ struct TrustReportTests {
     }
   }
 
-  @Test("without a policy, a report names the host itself")
+  @Test("A report without a policy names the host itself")
   func withoutPolicy() throws {
     let failure = TrustFailure(.hostNotPinned, trust: try TrustChain().trust(role: .proxy))
     let text = TrustReport(failure, date: .manual(), isEnforced: true).json()
@@ -186,7 +186,7 @@ struct TrustReportTests {
     #expect(!text.contains("effective-expiration-date") && text.contains(#""role":"proxy""#))
   }
 
-  @Test("statistics: by policy, and of hosts without one")
+  @Test("Statistics are kept by policy, and for hosts without one")
   func statistics() throws {
     let chain = try TrustChain()
     let evaluator = try ServerTrustEvaluator(
