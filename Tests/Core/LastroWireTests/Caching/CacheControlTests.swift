@@ -3,10 +3,10 @@
 import LastroWire
 import Testing
 
-@Suite("Cache-Control, as it is read")
+@Suite("Parsing Cache-Control")
 struct CacheControlTests {
   @Test(
-    "seconds: digits alone count, quoted too; anything else is zero",
+    "Only digits count as seconds, also when quoted; anything else is zero",
     arguments: [
       ("max-age=3600", 3_600), ("MAX-AGE=3600", 3_600), ("max-age=\"3600\"", 3_600), ("max-age=003600", 3_600),
       ("max-age=99999999999999999999999", CacheControl.maximumSeconds), ("max-age=2147483649", 2_147_483_648),
@@ -16,22 +16,22 @@ struct CacheControlTests {
     ] as [(String, Int64)])
   func seconds(line: String, expected: Int64) { #expect(CacheControl([line]).maxAge == expected) }
 
-  @Test("what stands in a quoted string is no directive, and what follows it is one")
+  @Test("A directive inside a quoted string is ignored, and one after it counts")
   func quoted() {
     let control = CacheControl(["ext=\"max-age=3600, no-store\", no-cache, other=\"a\\\"b, public\""])
     #expect(control.maxAge == nil && !control.noStore && !control.isPublic)
     #expect(control.noCache)
   }
 
-  @Test("a quoted string that does not end hides no directive")
+  @Test("An unterminated quoted string hides no directive")
   func unterminated() { #expect(CacheControl(["ext=\"abc, no-store"]).noStore) }
 
-  @Test("a line of a hundred thousand quotes that end nothing is read once")
+  @Test("A line with a hundred thousand unmatched quotes is scanned once")
   func manyQuotes() {
     #expect(CacheControl(["x=" + String(repeating: "\"\\", count: 130_000) + ", no-store"]).noStore)
   }
 
-  @Test("lines are joined, unknown directives ignored, and names of fields taken as none")
+  @Test("Lines are joined, unknown directives ignored, and directives with field names count as without")
   func lines() {
     let control = CacheControl(["x-y=1, no-cache=\"set-cookie\"", "private=\"a\"", "@=1, =5", "must-revalidate"])
     #expect(control.noCache && control.isPrivate && control.mustRevalidate)
@@ -39,7 +39,7 @@ struct CacheControlTests {
     #expect(CacheControl([]).isEmpty && CacheControl([", ,"]).isEmpty)
   }
 
-  @Test("every directive is found by its name, and by no other")
+  @Test("Every directive is recognised by its name, and by no other")
   func names() {
     let rows: [(String, KeyPath<CacheControl, Bool>)] = [
       ("no-store", \.noStore), ("no-cache", \.noCache), ("must-revalidate", \.mustRevalidate),
@@ -57,7 +57,7 @@ struct CacheControlTests {
     #expect(CacheControl(["min-fresh=8"]).minFresh == 8)
   }
 
-  @Test("any bytes trap nothing")
+  @Test("Arbitrary bytes do not trap")
   func hostile() {
     let pieces = ["\"", "\\", ",", "=", " ", "max-age", "no-store", "\u{0}", "é", "9999999999999999999", "\t", "'"]
     var state: UInt64 = 7

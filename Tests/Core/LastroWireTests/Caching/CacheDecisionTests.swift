@@ -3,7 +3,7 @@
 import LastroWire
 import Testing
 
-@Suite("What becomes of a request, by what is stored (RFC 9111 §4)")
+@Suite("Decision about a request by stored responses (RFC 9111 §4)")
 struct CacheDecisionTests {
   /// Returns an entry whose age is 10 at the time of the tests.
   static func entry(_ control: String, _ more: String...) -> CacheEntry {
@@ -38,7 +38,7 @@ struct CacheDecisionTests {
   static let serve = CacheDecision.serve(0, .whole)
 
   @Test(
-    "by what the answer says",
+    "The stored response's directives decide",
     arguments: [
       ("max-age=11", serve), ("max-age=10", validate), ("max-age=100, no-cache", validate),
       ("max-age=5, stale-while-revalidate=6", .serveAndRevalidate(0, .whole)),
@@ -52,7 +52,7 @@ struct CacheDecisionTests {
   }
 
   @Test(
-    "by what the request says",
+    "The request's directives decide",
     arguments: [
       ("max-age=100", "Cache-Control: no-cache", validate), ("max-age=100", "Pragma: no-cache", validate),
       ("max-age=100", "Cache-Control: max-age=10", serve), ("max-age=100", "Cache-Control: max-age=9", validate),
@@ -73,7 +73,7 @@ struct CacheDecisionTests {
   }
 
   @Test(
-    "by what the caller wishes",
+    "The caller's cache policy decides",
     arguments: [
       ("max-age=100", .bypass, .forward(.bypass)), ("max-age=100", .reload, .forward(.request)),
       ("max-age=100", .revalidate, validate), ("max-age=100, immutable", .revalidate, serve),
@@ -85,7 +85,7 @@ struct CacheDecisionTests {
     #expect(Self.decide(Self.entry(control), Self.request(wish: wish)) == expected)
   }
 
-  @Test("what is not there is asked for, and is not available where the server must not be asked")
+  @Test("A missing response is requested, and is unavailable if the server must not be contacted")
   func misses() {
     #expect(Self.decide(nil, Self.request()) == .forward(.uriMiss))
     #expect(Self.decide(nil, Self.request(wish: .only)) == .unavailable)
@@ -96,7 +96,7 @@ struct CacheDecisionTests {
         == .forward(.varyMiss))
   }
 
-  @Test("of several the latest serves, and the tags of all are sent")
+  @Test("Of several stored responses the latest serves, and the tags of all are sent")
   func several() {
     let older = Self.entry("max-age=5")
     var newer = CacheEntry.test(
@@ -116,7 +116,7 @@ struct CacheDecisionTests {
   }
 
   @Test(
-    "ranges, of a whole body of ten bytes that is in its coding",
+    "Ranges are served from a complete body of ten bytes in its coding",
     arguments: [
       ("bytes=0-1", .serve(0, .part(0..<2))), ("bytes=6-", .serve(0, .part(6..<10))),
       ("bytes=-3", .serve(0, .part(7..<10))), ("bytes=5-100", .serve(0, .part(5..<10))),
@@ -141,7 +141,7 @@ struct CacheDecisionTests {
   }
 
   @Test(
-    "If-Range, by strong comparison alone",
+    "If-Range is compared strongly",
     arguments: [
       ("\"a\"", true), ("\"b\"", false), ("W/\"a\"", false), (HTTPDate.text(500), true), (HTTPDate.text(501), false),
     ])
@@ -151,7 +151,7 @@ struct CacheDecisionTests {
     #expect(decision == .serve(0, isMet ? .part(0..<2) : .whole))
   }
 
-  @Test("a shared cache serves nothing stale that has s-maxage or proxy-revalidate")
+  @Test("A shared cache serves nothing stale with s-maxage or proxy-revalidate")
   func shared() {
     let rules = CacheRules(isShared: true)
     for control in ["s-maxage=5, stale-while-revalidate=60", "max-age=5, proxy-revalidate, stale-while-revalidate=60"] {
@@ -162,7 +162,7 @@ struct CacheDecisionTests {
   }
 
   @Test(
-    "after the server failed",
+    "After a server failure a stale response serves within its limits",
     arguments: [
       ("max-age=5, stale-if-error=6", false, nil, true), ("max-age=5, stale-if-error=5", false, nil, false),
       ("max-age=5, stale-if-error=60, must-revalidate", true, 100, false),

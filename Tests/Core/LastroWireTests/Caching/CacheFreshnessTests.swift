@@ -27,7 +27,7 @@ struct CacheFreshnessTests {
   static func date(_ seconds: Int64) -> String { HTTPDate.text(seconds) }
 
   @Test(
-    "the lifetime: max-age, then Expires, then a tenth of the time since Last-Modified",
+    "The lifetime is max-age, or Expires, or a tenth of the time since Last-Modified",
     arguments: [
       (["Cache-Control: max-age=60", "Expires: \(date(5_000))"], 60), (["Expires: \(date(1_060))"], 60),
       (["Expires: 0"], 0), (["Expires: \(date(900))"], 0), (["Expires: \(date(1_060))", "Expires: \(date(1_070))"], 0),
@@ -43,7 +43,7 @@ struct CacheFreshnessTests {
     #expect(full.lifetime(CacheRules()) == .seconds(expected))
   }
 
-  @Test("heuristics are for the statuses that have them, or what is public, and end at 24 hours")
+  @Test("Heuristic lifetimes apply to cacheable statuses or public responses, and end at 24 hours")
   func heuristics() {
     let line = "Last-Modified: \(Self.date(0))"
     for status in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] {
@@ -60,7 +60,7 @@ struct CacheFreshnessTests {
     #expect(old.lifetime(CacheRules(heuristicFraction: 0)) == .zero)
   }
 
-  @Test("a shared cache takes s-maxage first")
+  @Test("A shared cache prefers s-maxage")
   func shared() {
     let entry = CacheEntry.test("Cache-Control: max-age=60, s-maxage=5")
     #expect(entry.lifetime(CacheRules(isShared: true)) == .seconds(5))
@@ -68,7 +68,7 @@ struct CacheFreshnessTests {
   }
 
   @Test(
-    "the age: of what was told, how long it took, and since",
+    "The age adds the stated age, the transfer time and the time since",
     arguments: [
       // The server's clock agrees: two seconds in transit, and eight since then.
       (["Date: \(date(1_000))"], 10), (["Date: \(date(1_000))", "Age: 100"], 110), (["Date: \(date(902))"], 108),
@@ -85,7 +85,7 @@ struct CacheFreshnessTests {
     #expect(full.age(now: .seconds(1_010)) == .seconds(expected))
   }
 
-  @Test("an answer is fresh as long as its age is below its lifetime")
+  @Test("A response is fresh while its age is below its lifetime")
   func border() {
     let entry = CacheEntry.test("Date: \(Self.date(1_000))", "Cache-Control: max-age=10")
     #expect(CacheFreshness(of: entry, now: .seconds(1_009), rules: CacheRules()).isFresh)
@@ -94,7 +94,7 @@ struct CacheFreshnessTests {
     #expect(!CacheFreshness(of: entry, now: .seconds(1_020), rules: CacheRules()).isWithin(.seconds(10)))
   }
 
-  @Test("where the clock went back by more than a second, nothing is fresh, and nothing stale may serve")
+  @Test("If the clock went back by more than a second nothing is fresh, and nothing stale may serve")
   func clockBack() {
     let entry = CacheEntry.test("Cache-Control: max-age=100000, stale-while-revalidate=100000")
     #expect(CacheFreshness(of: entry, now: .seconds(1_001), rules: CacheRules()).isFresh)

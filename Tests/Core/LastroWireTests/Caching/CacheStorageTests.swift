@@ -3,7 +3,7 @@
 import LastroWire
 import Testing
 
-@Suite("What is kept of an answer, and what a 304 or another method does to it")
+@Suite("Storing responses, and the effect of a 304 or another method")
 struct CacheStorageTests {
   static func mayStore(
     _ control: String, status: Int = 200, request: CacheRequest = CacheRequest(), rules: CacheRules = CacheRules()
@@ -13,7 +13,7 @@ struct CacheStorageTests {
   }
 
   @Test(
-    "by status and directives (RFC 9111 §3)",
+    "Status and directives decide about storing (RFC 9111 §3)",
     arguments: [
       ("", 200, true), ("no-store", 200, false), ("max-age=60, no-store", 200, false), ("max-age=60", 299, true),
       ("max-age=60", 400, true), ("max-age=60", 599, true), ("", 400, false), ("private", 400, true),
@@ -25,7 +25,7 @@ struct CacheStorageTests {
     #expect(Self.mayStore(control, status: status) == expected)
   }
 
-  @Test("by the request: GET alone, without no-store")
+  @Test("Only responses to GET without no-store are stored")
   func requests() {
     for method in ["HEAD", "POST", "PUT", "QUERY"] {
       #expect(!Self.mayStore("max-age=60", request: CacheRequest(method: method)))
@@ -35,14 +35,14 @@ struct CacheStorageTests {
     #expect(!Self.mayStore("max-age=60", request: CacheRequest(wish: .bypass)))
   }
 
-  @Test("what can be neither reused nor validated is not kept")
+  @Test("A response that can be neither reused nor validated is not stored")
   func useless() {
     #expect(!CacheStorage.mayStore(CacheRequest(), .test("Content-Type: a/b"), CacheRules()))
     #expect(!CacheStorage.mayStore(CacheRequest(), .test("Cache-Control: max-age=0"), CacheRules()))
     #expect(CacheStorage.mayStore(CacheRequest(), .test("Last-Modified: x"), CacheRules()))
   }
 
-  @Test("a shared cache keeps nothing private, and of credentials only what says so (§3.5)")
+  @Test("A shared cache stores nothing private, and responses to credentials only where permitted (§3.5)")
   func shared() {
     let rules = CacheRules(isShared: true)
     let authorized = CacheRequest(fields: CacheFields([.init("Authorization", "Bearer x")]))
@@ -55,7 +55,7 @@ struct CacheStorageTests {
     #expect(Self.mayStore("private, max-age=60", request: authorized))
   }
 
-  @Test("Vary: a star anywhere, or too many names, and it is not kept")
+  @Test("A response with a star or too many names in Vary is not stored")
   func vary() {
     for value in ["*", "Accept, *", " , *,"] {
       #expect(!CacheStorage.mayStore(CacheRequest(), .test("Vary: \(value)", "ETag: \"a\""), CacheRules()))
@@ -64,7 +64,7 @@ struct CacheStorageTests {
     #expect(VaryRule(CacheFields([.init("Vary", many)])).matchesNone)
   }
 
-  @Test("selecting fields: absent is not empty, blanks do not matter, order only where it does")
+  @Test("Selecting fields distinguish absent from empty, ignore blanks, and respect order only where it matters")
   func selection() {
     func text(_ vary: String, _ lines: (String, String)...) -> String {
       VaryRule(CacheFields([.init("Vary", vary)])).selection(from: CacheFields(lines.map { .init($0.0, $0.1) }))
@@ -81,7 +81,7 @@ struct CacheStorageTests {
     #expect(text("Foo", ("Foo", "1"), ("Other", "2")) == text("Foo", ("Foo", "1")))
   }
 
-  @Test("fields of the connection go, the others stay, line by line")
+  @Test("Connection fields are removed, and others are kept line by line")
   func fields() {
     let all = CacheFields(
       [
@@ -95,7 +95,7 @@ struct CacheStorageTests {
     #expect(kept.first("date") == HTTPDate.text(1_000))
   }
 
-  @Test("a 304 replaces what it brings, but for what describes the body")
+  @Test("A 304 replaces the fields that it contains, except those that describe the body")
   func freshening() {
     let entry = CacheEntry.test(
       "ETag: \"a\"", "Content-Length: 10", "Content-Encoding: gzip", "X: 1", "X: 2", "Y: 1", "Age: 50")
@@ -110,7 +110,7 @@ struct CacheStorageTests {
     #expect(new.requested == .seconds(2_000) && new.received == .seconds(2_001))
   }
 
-  @Test("which entries a 304 is about (§4.3.4)")
+  @Test("The validators of a 304 select the stored responses to update (§4.3.4)")
   func matches() {
     let entries: [CacheEntry] = [
       .test("ETag: \"a\"", "Date: \(HTTPDate.text(10))"), .test("ETag: \"a\"", "Date: \(HTTPDate.text(20))"),
@@ -129,7 +129,7 @@ struct CacheStorageTests {
     #expect(CacheFreshening.matches(CacheFields(), among: [entries[4]], asked: 0) == [0])
   }
 
-  @Test("HEAD's answer agrees with a stored one where none of its validators differs")
+  @Test("A response to HEAD agrees with a stored one if none of its validators differs")
   func heads() {
     let entry = CacheEntry.test("ETag: \"a\"", "Content-Length: 10")
     #expect(CacheFreshening.agrees(CacheFields([.init("ETag", "\"a\""), .init("Content-Length", "10")]), with: entry))
@@ -139,7 +139,7 @@ struct CacheStorageTests {
   }
 
   @Test(
-    "which methods and statuses invalidate (§4.4)",
+    "Unsafe methods and successful statuses invalidate (§4.4)",
     arguments: [
       ("POST", 200, true), ("PUT", 204, true), ("DELETE", 303, true), ("M-SEARCH", 200, true), ("PATCH", 404, false),
       ("POST", 500, false), ("GET", 200, false), ("HEAD", 200, false), ("OPTIONS", 200, false), ("TRACE", 200, false),

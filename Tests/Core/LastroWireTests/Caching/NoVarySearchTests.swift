@@ -3,14 +3,14 @@
 import LastroWire
 import Testing
 
-@Suite("No-Vary-Search, as it is read")
+@Suite("Parsing No-Vary-Search")
 struct NoVarySearchTests {
   static func rule(_ lines: String...) -> NoVarySearch? {
     NoVarySearch(CacheFields(lines.map { CacheFields.Line("No-Vary-Search", $0) }))
   }
 
   @Test(
-    "which URLs are alike",
+    "URLs are equivalent according to the rule",
     arguments: [
       ("params=(\"utm\")", "a?x=1&utm=2", "a?x=1", true), ("params=(\"utm\")", "a?utm=2", "a", true),
       ("params=(\"utm\")", "a?x=1&utm=2", "a?x=2", false), ("params=(\"utm\")", "a?x=1", "b?x=1", false),
@@ -31,14 +31,14 @@ struct NoVarySearchTests {
   }
 
   @Test(
-    "what says nothing, or not well, leaves all of the query",
+    "An empty or malformed rule keeps the whole query significant",
     arguments: [
       "", "params=()", "params=?0", "key-order=?0", "key-order=1", "params=\"x\"", "params=(x)", "params=(\"x\"",
       "except=\"x\"", "except", "params, except=(\"x\")", "params=(\"x\"), except=(\"y\")", "other", "PARAMS",
     ])
   func nothing(line: String) { #expect(Self.rule(line) == nil) }
 
-  @Test("lines are joined, and rules have texts of their own")
+  @Test("Lines are joined, and different rules have different texts")
   func rules() {
     #expect(Self.rule("key-order", "params=(\"x\")") == Self.rule("key-order, params=(\"x\")"))
     #expect(NoVarySearch(CacheFields()) == nil)

@@ -73,7 +73,7 @@ struct InflateMachineTests {
   private static let hello = Array("hello, hello, hello".utf8)
   private static let long = Array(String(repeating: "All happy families are alike. ", count: 40).utf8)
 
-  @Test("gzip, with and without the optional fields of its header", arguments: [Int32(0), 1, 6, 9])
+  @Test("gzip is decoded with and without the optional fields of its header", arguments: [Int32(0), 1, 6, 9])
   func gzip(level: Int32) {
     for header in [GzipSample.plainHeader, GzipSample.fullHeader] {
       for data in [[], Self.hello, Self.long] {
@@ -84,7 +84,7 @@ struct InflateMachineTests {
     }
   }
 
-  @Test("gzip of several members, and zeros behind them")
+  @Test("gzip with several members, and with trailing zeros, is decoded")
   func members() {
     let empty = GzipSample.gzip([])
     let two = GzipSample.gzip(Self.hello) + empty + GzipSample.gzip(Self.long, header: GzipSample.fullHeader) + empty
@@ -95,7 +95,7 @@ struct InflateMachineTests {
     }
   }
 
-  @Test("deflate in zlib's format, and bare", arguments: [Int32(0), 1, 6, 9])
+  @Test("Deflate is decoded in zlib format and raw", arguments: [Int32(0), 1, 6, 9])
   func deflate(level: Int32) {
     for data in [[], Self.hello, Self.long] {
       for bytes in [GzipSample.zlib(data, level: level), GzipSample.raw(data, level: level)] {
@@ -106,13 +106,13 @@ struct InflateMachineTests {
     }
   }
 
-  @Test("an empty body is empty, whatever its coding", arguments: [ContentCoding.gzip, .deflate])
+  @Test("An empty body is empty in any coding", arguments: [ContentCoding.gzip, .deflate])
   func empty(coding: ContentCoding) {
     let fed = read([], coding)
     #expect(fed.data.isEmpty && fed.violation == nil && fed.end == nil)
   }
 
-  @Test("what ends early is cut, wherever it ends")
+  @Test("A truncated body is detected, wherever it ends")
   func cut() {
     let samples: [(ContentCoding, [UInt8])] = [
       (.gzip, GzipSample.gzip(Self.hello, header: GzipSample.fullHeader)), (.deflate, GzipSample.zlib(Self.hello)),
@@ -131,7 +131,7 @@ struct InflateMachineTests {
     }
   }
 
-  @Test("what is not what its coding says, or has something behind it")
+  @Test("A body in another format, or with trailing data, is refused")
   func wrong() {
     let gzip = GzipSample.gzip(Self.hello)
     let zlib = GzipSample.zlib(Self.hello)
@@ -159,7 +159,7 @@ struct InflateMachineTests {
     #expect(Feeding([padded[...]], [.gzip]).violation == .trailing)
   }
 
-  @Test("codings upon codings, the last applied undone first")
+  @Test("Several codings are decoded in reverse order of application")
   func several() {
     let twice = GzipSample.gzip(GzipSample.zlib(Self.long))
     let fed = read(twice, .deflate, .gzip)
@@ -171,7 +171,7 @@ struct InflateMachineTests {
       Feeding([GzipSample.gzip(GzipSample.zlib(Self.long).dropLast(3))[...]], [.deflate, .gzip]).end == .truncated)
   }
 
-  @Test("memory is the window and the tables of each coding, and a piece between two")
+  @Test("Memory is bounded by the window and the tables of each coding, and a buffer between two")
   func memory() {
     let megabytes = [UInt8](repeating: 7, count: 8 << 20)
     let once = Feeding([GzipSample.gzip(megabytes)[...]], [.gzip], room: 32_768)
@@ -183,7 +183,7 @@ struct InflateMachineTests {
     #expect(fed.mostHeld <= 3 * 65_536 + 2 * 16_384)
   }
 
-  @Test("what stands for nothing does not go on for ever: names in headers, empty members, empty blocks")
+  @Test("Input without output does not continue indefinitely: header names, empty members, empty blocks")
   func waste() {
     let name = Array(GzipSample.plainHeader[..<3]) + [8, 0, 0, 0, 0, 0, 3] + [UInt8](repeating: 0x61, count: 2 << 20)
     let members = Array(repeatElement(GzipSample.gzip([]), count: 100_000).joined())
@@ -206,7 +206,7 @@ struct InflateMachineTests {
     #expect(Feeding([flushed[...]], [.gzip], room: 32_768).data.count == 400_000)
   }
 
-  @Test("random data, cut, changed and split at random, is read as zlib reads it in one call", arguments: 0..<8)
+  @Test("Random data, cut, changed and split at random, decodes as with zlib in one call", arguments: 0..<8)
   func fuzz(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     func number(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
@@ -241,7 +241,7 @@ struct InflateMachineTests {
   }
 
   @Test(
-    "Content-Encoding is a list without regard to case; identity is none",
+    "Content-Encoding is a case-insensitive list, and identity means none",
     arguments: [
       (["gzip"], [ContentCoding.gzip]), (["X-GZip"], [.gzip]), (["Deflate"], [.deflate]), ([], []), ([""], []),
       (["identity"], []), (["identity, Identity"], []), (["identity,gzip"], [.gzip]), (["none"], []),

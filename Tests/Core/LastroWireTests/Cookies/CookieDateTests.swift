@@ -4,10 +4,10 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Dates of cookies", .timeLimit(.minutes(5)))
+@Suite("Cookie dates", .timeLimit(.minutes(5)))
 struct CookieDateTests {
   @Test(
-    "are found in any order and punctuation",
+    "Dates are found in any order and punctuation",
     arguments: [
       ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("06-nov-94 8:49:37", 784_111_777),
       ("1994 Nov 6 08:49:37 anything", 784_111_777), ("08:49:37/6/November/1994", 784_111_777),
@@ -18,7 +18,7 @@ struct CookieDateTests {
   func found(text: String, seconds: Int64) { #expect(CookieDate.seconds(text.utf8) == seconds) }
 
   @Test(
-    "are refused where a part is missing, out of range, or of no day",
+    "Dates with missing or invalid parts are refused",
     arguments: [
       "", "06 Nov 1994", "08:49:37 Nov 1994", "06 08:49:37 1994", "06 Nov 08:49:37", "00 Nov 1994 08:49:37",
       "31 Nov 1994 08:49:37", "29 Feb 1900 00:00:00", "32 Jan 1994 00:00:00", "06 Nov 1600 08:49:37",
@@ -28,7 +28,7 @@ struct CookieDateTests {
     ])
   func refused(text: String) { #expect(CookieDate.seconds(text.utf8) == nil) }
 
-  @Test("the first token that fits counts; a day that fits is not a year")
+  @Test("The first matching token counts, and a day is not taken for a year")
   func first() {
     #expect(CookieDate.seconds("01 02 Jan Feb 1970 00:00:01 23:00:00".utf8) == 1_009_843_201)
   }

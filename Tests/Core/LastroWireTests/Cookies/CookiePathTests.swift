@@ -4,17 +4,17 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Paths and prefixes of cookies", .timeLimit(.minutes(5)))
+@Suite("Cookie paths and name prefixes", .timeLimit(.minutes(5)))
 struct CookiePathTests {
   @Test(
-    "the default path ends before the request's last slash",
+    "The default path ends before the request's last slash",
     arguments: [
       ("/", "/"), ("/a", "/"), ("/a/", "/a"), ("/a/b", "/a"), ("/a/b/c", "/a/b"), ("", "/"), ("a/b", "/"), ("//", "/"),
     ])
   func ofRequest(path: String, expected: String) { #expect(CookiePath.ofRequest(path) == expected) }
 
   @Test(
-    "a path covers itself and what lies below it, by bytes",
+    "A path matches itself and the paths below it, byte by byte",
     arguments: [
       ("/a", "/a", true), ("/a", "/a/b", true), ("/a/", "/a/b", true), ("/", "/a", true), ("/a", "/ab", false),
       ("/a/", "/a", false), ("/a/b", "/a", false), ("/A", "/a", false), ("/a%62", "/ab", false), ("/a", "/a?x", false),
@@ -24,14 +24,14 @@ struct CookiePathTests {
   }
 
   @Test(
-    "the longest prefix of a name counts, in any case",
+    "The longest name prefix counts, in any case",
     arguments: [
       ("__Secure-a", .secure), ("__SECURE-", .secure), ("__host-a", .host), ("__Host-Http-a", .hostHTTP),
       ("__hTTP-a", .http), ("__Secure", nil), ("_Secure-a", nil), ("a__Host-", nil), ("", nil),
     ] as [(String, CookiePrefix?)])
   func prefix(name: String, expected: CookiePrefix?) { #expect(CookiePrefix(name) == expected) }
 
-  @Test("each prefix has its own promise")
+  @Test("Each name prefix has its own requirements")
   func promises() {
     var held: [CookiePrefix: Int] = [:]
     for bits in 0..<8 {

@@ -18,7 +18,7 @@ struct SetCookieLineTests {
   private static func line(_ text: String) throws -> SetCookieLine { try SetCookieLine(text.utf8) }
 
   @Test(
-    "name and value: split at the first = before the first ;, without blanks, with quotes",
+    "Name and value are split at the first = before the first ;, without blanks and with quotes",
     arguments: [
       ("a=b", "a", "b"), (" \ta \t=\t b \t; Secure", "a", "b"), ("a=b=c", "a", "b=c"), ("a=", "a", ""),
       ("=b", "", "b"), ("b", "", "b"), ("a=\"b; c\"", "a", "\"b"), ("a=\"b\"", "a", "\"b\""), ("a b=c d", "a b", "c d"),
@@ -29,7 +29,7 @@ struct SetCookieLineTests {
     #expect(line.name == name && line.value == value)
   }
 
-  @Test("any control character but the tab refuses the line, wherever it stands")
+  @Test("A line with a control character other than tab is refused, wherever it is")
   func controls() {
     for byte in UInt8.min...UInt8.max {
       let isRefused = byte < 0x20 && byte != 0x09 || byte == 0x7F
@@ -38,7 +38,7 @@ struct SetCookieLineTests {
     }
   }
 
-  @Test("what is empty, too long, or no UTF-8 is refused")
+  @Test("Lines that are empty, too long, or not UTF-8 are refused")
   func refused() throws {
     #expect(Self.problem("".utf8) == .empty)
     #expect(Self.problem(" = ; Secure".utf8) == .empty)
@@ -50,7 +50,7 @@ struct SetCookieLineTests {
     #expect(Self.problem([0xC3, UInt8(ascii: "="), UInt8(ascii: "b")]) == .notUTF8)
   }
 
-  @Test("the last attribute of a name counts, in any case of its letters, with blanks around it")
+  @Test("The last attribute of a name counts, in any case and with surrounding blanks")
   func attributes() throws {
     let line = try Self.line(
       "a=b; DOMAIN=.x.example ;pAtH=/one; path = /two;Max-Age=1;max-age=2; SECURE; httponly=no; samesite=LAX; x; =y")
@@ -67,7 +67,7 @@ struct SetCookieLineTests {
   }
 
   @Test(
-    "Max-Age is digits with at most a minus in front, else it is ignored",
+    "Max-Age consists of digits with an optional minus, and is otherwise ignored",
     arguments: [
       ("0", 0), ("-1", 0), ("-99999999999999999999", 0), ("10", 10), ("007", 7), ("99999999999999999999", .max),
       ("", nil), ("-", nil), ("+1", nil), ("1.5", nil), ("1x", nil), ("x1", nil), ("\"1\"", nil), ("--1", nil),
@@ -76,20 +76,20 @@ struct SetCookieLineTests {
     #expect(try Self.line("a=b; Max-Age=\(text)").maximumAge == seconds)
   }
 
-  @Test("an Expires that is no date is ignored, and leaves an earlier one")
+  @Test("An invalid Expires is ignored and keeps an earlier one")
   func expires() throws {
     #expect(try Self.line("a=b; Expires=Sun, 06 Nov 1994 08:49:37 GMT").expires == 784_111_777)
     #expect(try Self.line("a=b; Expires=1 Jan 1970 00:00:00; Expires=never").expires == 0)
   }
 
-  @Test("an attribute's value of more than 1024 bytes takes its attribute with it")
+  @Test("An attribute value of more than 1024 bytes discards the attribute")
   func longAttribute() throws {
     let path = "/" + String(repeating: "p", count: 1023)
     #expect(try Self.line("a=b; path=\(path)").path == path)
     #expect(try Self.line("a=b; path=/x; path=\(path)p").path == "/x")
   }
 
-  @Test("hostile lines end in time: a megabyte of separators")
+  @Test("A megabyte of separators is parsed in time")
   func hostile() throws {
     #expect(try Self.line("a=b" + String(repeating: ";=", count: 500_000)).name == "a")
   }

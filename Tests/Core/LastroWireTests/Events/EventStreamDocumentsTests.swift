@@ -5,9 +5,9 @@ import Testing
 @testable import LastroWire
 
 /// Event streams, and the events that a reader must find in them (WHATWG HTML §9.2.6).
-@Suite("Documents of event streams", .timeLimit(.minutes(5)))
+@Suite("Event stream documents", .timeLimit(.minutes(5)))
 struct EventStreamDocumentsTests {
-  @Test("a document, in every split into two and byte by byte", arguments: all)
+  @Test("A document is parsed in every split into two and byte by byte", arguments: all)
   func documents(document: Document) {
     let expected = EventStreamMachineTests.Outcome(
       events: document.events, lastEventID: document.lastEventID, retry: document.retry)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("The machine of event streams", .timeLimit(.minutes(5)))
+@Suite("Event stream parser", .timeLimit(.minutes(5)))
 struct EventStreamMachineTests {
   typealias Event = EventStreamMachine.Event
   static let limits = EventStreamMachine.Limits(lineBytes: 1 << 20, eventBytes: 8 << 20, idBytes: 4 << 10)
@@ -33,7 +33,7 @@ struct EventStreamMachineTests {
     return outcome
   }
 
-  @Test("an event is given at the CR of its empty line, and the LF that follows begins nothing")
+  @Test("An event is reported at the CR of its empty line, and the following LF starts nothing")
   func promptness() throws {
     var machine = EventStreamMachine(limits: Self.limits)
     machine.feed(Array("data: a\r\n\r".utf8))
@@ -45,7 +45,7 @@ struct EventStreamMachineTests {
     #expect(try machine.next() == nil)
   }
 
-  @Test("what was fed and not read is not lost when more is fed")
+  @Test("Input that was fed and not read is kept when more is fed")
   func feedingAhead() throws {
     var machine = EventStreamMachine(limits: Self.limits)
     machine.feed(Array("data: a\n\ndata: b\n\nda".utf8))
@@ -56,7 +56,7 @@ struct EventStreamMachineTests {
     #expect(try machine.next() == nil)
   }
 
-  @Test("the identifier of the connection before stays in force until another comes")
+  @Test("The last event ID of the previous connection stays in force until another arrives")
   func earlierIdentifier() throws {
     var machine = EventStreamMachine(limits: Self.limits, lastEventID: "6")
     #expect(machine.lastEventID == "6")
@@ -68,7 +68,7 @@ struct EventStreamMachineTests {
   private static let small = EventStreamMachine.Limits(lineBytes: 20, eventBytes: 30, idBytes: 4)
 
   @Test(
-    "at a limit it is read, one byte above it is refused, in every split",
+    "Input at a limit is accepted, and one byte more is refused, in every split",
     arguments: [
       (":" + String(repeating: "c", count: 19) + "\n", nil),
       (":" + String(repeating: "c", count: 20) + "\n", .line(20)),
@@ -89,7 +89,7 @@ struct EventStreamMachineTests {
     }
   }
 
-  @Test("what was refused stays refused, whatever is fed")
+  @Test("A refused stream stays refused, whatever is fed")
   func refusedForGood() {
     var machine = EventStreamMachine(limits: Self.small)
     machine.feed(Array(repeating: 0x61, count: 21))
@@ -99,7 +99,7 @@ struct EventStreamMachineTests {
   }
 
   @Test(
-    "100 MB of one event are refused at the limit, whether in one line or in many",
+    "100 MB of one event are refused at the limit, in one line or in many",
     arguments: [
       (Array(repeating: 0x61, count: 1 << 16), .line(1 << 20), 17),
       (Array("data: 0123456789abcdef0123456789abcdef0123456789abcdef01234567\n".utf8), .event(8 << 20), 150_000),
@@ -120,7 +120,7 @@ struct EventStreamMachineTests {
     #expect(pieces <= most)
   }
 
-  @Test("comments may come for ever: nothing of them is kept")
+  @Test("Comments may continue indefinitely and are not kept")
   func comments() throws {
     var machine = EventStreamMachine(limits: Self.small)
     for _ in 0..<100_000 {

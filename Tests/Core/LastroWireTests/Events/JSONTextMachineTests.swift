@@ -58,7 +58,7 @@ struct JSONTextMachineTests {
   }
 
   @Test(
-    "lines end in LF or CRLF, the last may have no end, and empty ones are skipped",
+    "Lines end in LF or CRLF, the last may be unterminated, and empty ones are skipped",
     arguments: [
       ("", []), ("\n\r\n \t\r\n", []), ("1", ["1"]), ("1\n", ["1"]), ("{\"a\":1}\n[2]\n", ["{\"a\":1}", "[2]"]),
       ("1\r\n2\r\n", ["1\r", "2\r"]), ("\n\n1\n\n\n2", ["1", "2"]), ("\u{FEFF}1\n\u{FEFF}2\n", ["1", "\u{FEFF}2"]),
@@ -68,7 +68,7 @@ struct JSONTextMachineTests {
     expectOutcome(text, Outcome(texts: expected)) { Self.lines($0, maximum: $1) }
   }
 
-  @Test("a line at the limit is read, a longer one is refused")
+  @Test("A line at the limit is accepted, and a longer one is refused")
   func longLine() {
     expectOutcome("12345678\n1", Outcome(texts: ["12345678", "1"]), maximum: 8) { Self.lines($0, maximum: $1) }
     expectOutcome("12345678\r\n1", Outcome(texts: ["12345678\r", "1"]), maximum: 8) { Self.lines($0, maximum: $1) }
@@ -80,7 +80,7 @@ struct JSONTextMachineTests {
   }
 
   @Test(
-    "each text of a sequence stands behind a separator, and is told where it ends",
+    "Each text of a sequence follows a separator, and its end is reported",
     arguments: [
       ("", [], nil), ("\u{1E}\u{1E}\n", [], nil), ("\u{1E}{\"a\":1}\n", ["{\"a\":1}"], nil),
       ("\u{1E}1\n\u{1E}true\n\u{1E}\"x\"\n", ["1", "true", "\"x\""], nil),
@@ -100,14 +100,14 @@ struct JSONTextMachineTests {
     expectOutcome(text, Outcome(texts: expected, violation: violation)) { Self.sequence($0, maximum: $1) }
   }
 
-  @Test("a text is given at its LF, before the next separator")
+  @Test("A text is reported at its LF, before the next separator")
   func promptness() throws {
     var machine = JSONTextSequenceMachine(maximumTextBytes: 100)
     machine.feed(Array("\u{1E}{}\n".utf8))
     #expect(try machine.next() != nil)
   }
 
-  @Test("a text of a sequence at the limit is read, a longer one is refused")
+  @Test("A text of a sequence at the limit is accepted, and a longer one is refused")
   func longText() {
     expectOutcome("\u{1E}\"345678\"", Outcome(texts: ["\"345678\""]), maximum: 8) { Self.sequence($0, maximum: $1) }
     expectOutcome("\u{1E}\"3456789\"", Outcome(violation: .tooLong(8)), maximum: 8) { Self.sequence($0, maximum: $1) }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("A second reader of event streams", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Second parser for event streams", .ownThread, .timeLimit(.minutes(5)))
 struct SimpleEventReaderTests {
-  @Test("there are sixty documents at least, and the second reader reads them alike")
+  @Test("There are at least sixty documents, and the second parser agrees on them")
   func secondReader() {
     #expect(EventStreamDocumentsTests.all.count >= 60)
     for document in EventStreamDocumentsTests.all {
@@ -26,7 +26,7 @@ struct SimpleEventReaderTests {
     ].map { Array($0.utf8) } + [[0xFF], [0xC3], [0xE2, 0x82], [0xED, 0xA0, 0x80]]
 
   @Test(
-    "a document drawn from a seed, in pieces drawn from it, is read as the second reader reads it", arguments: 0..<40)
+    "A random document in random pieces is parsed as by the second parser", arguments: 0..<40)
   func drawn(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<250 {

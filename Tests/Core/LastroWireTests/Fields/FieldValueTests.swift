@@ -4,10 +4,10 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Values of fields, read")
+@Suite("Parsing field values")
 struct FieldValueTests {
   @Test(
-    "a type has parameters, in quotes or not",
+    "A media type has parameters, with or without quotes",
     arguments: [
       ("multipart/mixed", "multipart/mixed", []), ("A/B;Charset=utf-8", "a/b", ["charset=utf-8"]),
       (#"a/b ; x = "1;2,\"3\\" ; ;y=z;"#, "a/b", [#"x=1;2,"3\"#, "y=z"]), ("a/b;x", "a/b", ["x="]),
@@ -20,17 +20,17 @@ struct FieldValueTests {
   }
 
   @Test(
-    "what is not such a value is refused",
+    "Malformed values are refused",
     arguments: ["", " ", ";a=b", "a/b;c=\"d", "a/b c", "a/b;c=\"d\"e", "a/b,c/d"])
   func malformed(text: String) { #expect(ParameterizedValue(text) == nil) }
 
-  @Test("browsers' backslashes stand for themselves")
+  @Test("Backslashes as browsers send them are kept literally")
   func backslashes() throws {
     let value = try #require(ParameterizedValue(#"form-data; name="a\"; filename="c:\b""#, escapes: false))
     #expect(value.parameters["name"] == #"a\"# && value.parameters["filename"] == #"c:\b"#)
   }
 
-  @Test("of two values of one parameter that differ, none counts")
+  @Test("A parameter that is given twice with different values counts as absent")
   func only() throws {
     #expect(ParameterizedValue("a/b;x=1;x=1")?.only("x") == "1")
     #expect(ParameterizedValue("a/b;x=1;x=2")?.only("x") == nil)
@@ -38,7 +38,7 @@ struct FieldValueTests {
   }
 
   @Test(
-    "links are told apart by commas outside of <> and quotes, and have the first rel alone",
+    "Links are separated by commas outside of <> and quotes, and only the first rel counts",
     arguments: [
       (["<https://a/?p=2>; rel=\"next\", <https://a/?p=9>; rel=last"], ["https://a/?p=2 next", "https://a/?p=9 last"]),
       (["</a,b>; title=\"x, <y>; rel=prev\"; rel=NEXT"], ["/a,b next"]),
@@ -55,7 +55,7 @@ struct FieldValueTests {
     #expect(read == links)
   }
 
-  @Test("a field beyond 64 KiB has no links")
+  @Test("A field beyond 64 KiB has no links")
   func hugeLinks() {
     let link = "<a>;rel=next,"
     #expect(WebLink.links(in: [String(repeating: link, count: 5_041)]).count == 5_041)
@@ -63,7 +63,7 @@ struct FieldValueTests {
   }
 
   @Test(
-    "Content-Range is read by its grammar, and nothing else is",
+    "Content-Range is parsed by its grammar only",
     arguments: [
       ("bytes 0-9/10", "0..<10 of 10"), ("BYTES 5-5/*", "5..<6 of *"), ("bytes */10", "none of 10"),
       ("bytes 0-9223372036854775806/*", "0..<9223372036854775807 of *"), ("bytes */*", "nil"), ("bytes 0-10/10", "nil"),

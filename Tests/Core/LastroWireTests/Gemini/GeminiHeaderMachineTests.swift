@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("The header of a Gemini response")
+@Suite("Gemini response header")
 struct GeminiHeaderMachineTests {
   typealias Header = GeminiHeaderMachine.Header
 
@@ -47,7 +47,7 @@ struct GeminiHeaderMachineTests {
     return (found, rest)
   }
 
-  @Test("good headers, in one piece, byte by byte and in every split; what follows is left", arguments: good)
+  @Test("Valid headers are parsed in one piece, byte by byte and in every split, leaving what follows", arguments: good)
   func reading(text: String, status: Int, meta: String) throws {
     let body = Array("\r\n20 body".utf8)
     let bytes = Array(text.utf8) + body
@@ -59,7 +59,7 @@ struct GeminiHeaderMachineTests {
     }
   }
 
-  @Test("bad headers fail alike, however they are split", arguments: bad)
+  @Test("Invalid headers fail alike in every split", arguments: bad)
   func refusing(bytes: [UInt8], kind: GeminiHeaderViolation.Kind) throws {
     let whole = #expect(throws: GeminiHeaderViolation.self) { try Self.read([bytes]) }
     #expect(whole?.kind == kind, "\(String(decoding: bytes, as: UTF8.self))")
@@ -72,7 +72,7 @@ struct GeminiHeaderMachineTests {
     }
   }
 
-  @Test("the bytes that are missing at least")
+  @Test("The minimum number of missing bytes is reported")
   func missing() throws {
     var machine = GeminiHeaderMachine()
     for (byte, missing) in zip("20 x\r\n".utf8, [4, 3, 2, 2, 2, 1]) {

@@ -49,7 +49,7 @@ struct GemtextMachineTests {
     ("a\rb\r\r\n", [.text("a\rb\r")]),
   ]
 
-  @Test("its lines, in one piece, byte by byte and in every split", arguments: samples)
+  @Test("All kinds of lines are parsed in one piece, byte by byte and in every split", arguments: samples)
   func reading(text: String, expected: [Line]) {
     let bytes = Array(text.utf8)
     #expect(Self.lines([bytes]) == expected)
@@ -57,12 +57,12 @@ struct GemtextMachineTests {
     for split in 0...bytes.count { #expect(Self.lines([Array(bytes[..<split]), Array(bytes[split...])]) == expected) }
   }
 
-  @Test("what is not UTF-8 is repaired")
+  @Test("Invalid UTF-8 is repaired")
   func repaired() {
     #expect(Self.lines([[0x61, 0xFF, 0x0A, 0xC3]]) == [.text("a\u{FFFD}"), .text("\u{FFFD}")])
   }
 
-  @Test("a line that is too long comes in pieces, cut between characters, and keeps nothing more")
+  @Test("A line that is too long is reported in pieces, cut between characters, without buffering more")
   func longLines() {
     let text = "# " + String(repeating: "é", count: 3000) + "\r\nb"
     let lines = Self.lines([Array(text.utf8)], maximum: 1024)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Bodies of requests")
+@Suite("Request bodies")
 struct BodyWriterTests {
   private func write(_ pieces: [[UInt8]], _ framing: RequestFraming) throws -> (bytes: [UInt8], largest: Int) {
     var writer = BodyWriter(framing)
@@ -24,7 +24,7 @@ struct BodyWriterTests {
     return (bytes + (try writer.end()), largest)
   }
 
-  @Test("chunks are read as what was written, whatever their size, and none is over 64 KiB")
+  @Test("Chunks decode to what was written, whatever their size, and none exceeds 64 KiB")
   func chunks() throws {
     for size in [1, 9, 10, 15, 16, 255, 256, 4_095, 4_096, 65_535, 65_536, 65_537, 200_000] {
       let piece = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
@@ -38,7 +38,7 @@ struct BodyWriterTests {
     #expect(String(decoding: try write([], .chunked).bytes, as: UTF8.self) == "0\r\n\r\n")
   }
 
-  @Test("a body of known length goes out as it is, and is counted")
+  @Test("A body of known length is sent as it is, and its bytes are counted")
   func length() throws {
     #expect(try write([[1, 2], [3]], .length(3)).bytes == [1, 2, 3])
     #expect(try write([], .length(0)).bytes == [])
@@ -52,7 +52,7 @@ struct BodyWriterTests {
     #expect(violation == RequestViolation(.body, "the body ended after 1 byte, and its Content-Length is 2"))
   }
 
-  @Test("a trailer that would mean something in the head is refused, and so is one that cannot be sent")
+  @Test("A trailer that is only valid in a head, or cannot be sent, is refused")
   func trailers() {
     func kind(_ name: String, _ value: String = "1", _ framing: RequestFraming = .chunked) -> RequestViolation.Kind? {
       var writer = BodyWriter(framing)
@@ -73,7 +73,7 @@ struct BodyWriterTests {
     #expect(kind("Digest", "1", .length(0)) == .body)
   }
 
-  @Test("what announces a body follows from its length and the method")
+  @Test("Length and method determine the framing fields")
   func framing() {
     #expect(RequestFraming.known(0, method: "GET") == .none && RequestFraming.known(0, method: "DELETE") == .none)
     for method in ["POST", "PUT", "PATCH"] { #expect(RequestFraming.known(0, method: method) == .length(0)) }

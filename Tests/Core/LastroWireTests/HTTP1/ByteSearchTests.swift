@@ -5,9 +5,9 @@ import Testing
 @testable import LastroWire
 
 /// A search over eight bytes at a time finds the same bytes as a search over single bytes.
-@Suite("Bytes, eight at a time")
+@Suite("Searching bytes, eight at a time")
 struct ByteSearchTests {
-  @Test("every byte, at every place, alone and beside its neighbours")
+  @Test("Every byte is found at every position, alone and beside its neighbours")
   func values() {
     for length in [1, 7, 8, 9, 17] {
       for place in 0..<length {
@@ -28,7 +28,7 @@ struct ByteSearchTests {
     }
   }
 
-  @Test("the first LF from every place on, whatever stands before it")
+  @Test("The first LF is found from every position, whatever precedes it")
   func lineFeeds() {
     for first in 0..<20 {
       for second in first..<20 {
@@ -42,7 +42,7 @@ struct ByteSearchTests {
     }
   }
 
-  @Test("how far two texts are the same")
+  @Test("The length of the common prefix of two texts is computed")
   func prefixes() {
     let text = (0..<80).map { UInt8($0) }
     for length in 0...80 {
@@ -57,7 +57,7 @@ struct ByteSearchTests {
     #expect(nothing.commonPrefix(nothing) == 0)
   }
 
-  @Test("the bytes of a token are those of RFC 9110 §5.6.2")
+  @Test("The token characters are those of RFC 9110 §5.6.2")
   func tokens() {
     let tokens = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
     for byte in UInt8.min...UInt8.max { #expect(FieldSyntax.isToken(byte) == tokens.contains(byte)) }

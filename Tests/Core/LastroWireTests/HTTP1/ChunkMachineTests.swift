@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Chunks", .ownThread)
+@Suite("Chunked coding", .ownThread)
 struct ChunkMachineTests {
   /// The result of feeding a machine with bytes in parts.
   struct Feeding: Equatable {
@@ -56,7 +56,7 @@ struct ChunkMachineTests {
   }
 
   @Test(
-    "chunks are undone in every split, and nothing behind them is touched",
+    "Chunks are decoded in every split, and bytes behind them are untouched",
     arguments: [
       ("5\r\nhello\r\n0\r\n\r\n", "hello"), ("0\r\n\r\n", ""), ("000\r\n\r\nEXTRA", ""),
       ("1\r\na\r\nA\r\n0123456789\r\nb\r\n0123456789x\r\n0\r\n\r\n5\r\nevil!", "a01234567890123456789x"),
@@ -74,7 +74,7 @@ struct ChunkMachineTests {
   }
 
   @Test(
-    "lines that are no line of a chunk",
+    "Malformed chunk lines are refused",
     arguments: [
       "5 5\r\nhello\r\n", "5 \r\nhello\r\n", "5\t\r\nhello\r\n", " 5\r\nhello\r\n", "\r\n", "\n", "x\r\n", "-5\r\n",
       "+5\r\n",
@@ -92,7 +92,7 @@ struct ChunkMachineTests {
   }
 
   @Test(
-    "data that end elsewhere than their size says",
+    "Chunk data that does not end where its size says is refused",
     arguments: [
       "5\r\nhello!\r\n", "5\r\nhello\n", "5\r\nhello\r0\r\n", "5\r\nhello\r\r\n", "5\r\nhello0\r\n\r\n",
       "5\r\nhello\n\r\n",
@@ -103,7 +103,7 @@ struct ChunkMachineTests {
   }
 
   @Test(
-    "what is not whole is not done",
+    "An incomplete body is not finished",
     arguments: [
       "", "5", "5\r", "5\r\n", "5\r\nhel", "5\r\nhello", "5\r\nhello\r", "5\r\nhello\r\n", "5\r\nhello\r\n0\r\n",
     ])
@@ -113,7 +113,7 @@ struct ChunkMachineTests {
     #expect(!fed.isDone)
   }
 
-  @Test("trailers are kept, but for those that mean something in a head only")
+  @Test("Trailers are kept, except those that are only valid in a head")
   func trailers() {
     let fields = "Digest: x\r\nContent-Length: 5\r\nSET-COOKIE: a=b\r\nX-Two:\t y \r\n"
     let fed = read(Array("0\r\n\(fields)\r\nEXTRA: x\r\n".utf8))
@@ -123,7 +123,7 @@ struct ChunkMachineTests {
   }
 
   @Test(
-    "trailers that are none",
+    "Malformed trailers are refused",
     arguments: [
       ("A: b\r\n c\r\n\r\n", HeadViolation.Kind.fieldName), (" a: b\r\n\r\n", .fieldName), (": b\r\n\r\n", .fieldName),
       ("no colon\r\n\r\n", .fieldName), ("a : b\r\n\r\n", .fieldName), ("a: b\n\r\n", .lineEnd), ("\n", .lineEnd),
@@ -133,7 +133,7 @@ struct ChunkMachineTests {
     #expect(read(Array("0\r\n\(sent)".utf8)).violation?.kind == kind)
   }
 
-  @Test("trailers have limits, for the dropped ones too")
+  @Test("Trailers have limits, which include discarded ones")
   func trailerLimits() {
     let line = "Date: x\r\n"
     let two = Array("0\r\n\(line)\(line)\r\n".utf8)
@@ -145,7 +145,7 @@ struct ChunkMachineTests {
     #expect(Feeding([Array("0\r\n".utf8)[...], endless[...]], limits: (99, 2)).violation?.kind == .headTooLarge)
   }
 
-  @Test("extensions have limits, for a line and for all lines together")
+  @Test("Extensions have limits, for a line and for all lines together")
   func extensionLimits() {
     func chunk(_ count: Int, data: Int = 1) -> [UInt8] {
       Array("\(String(data, radix: 16));".utf8) + [UInt8](repeating: 0x61, count: count - 1) + Array("\r\n".utf8)
@@ -166,7 +166,7 @@ struct ChunkMachineTests {
     #expect(Feeding([signed[...]]).data.count == 20_000)
   }
 
-  @Test("bytes that were read by another parser: random mutations never change what comes first")
+  @Test("Random mutations never change the bytes before them, compared with another parser")
   func mutations() {
     var random = SeededGenerator(seed: 9112)
     let sample = Array("1a;x=y\r\nabcdefghijklmnopqrstuvwxyz\r\n3\r\nfoo\r\n0\r\nT: u\r\n\r\n".utf8)

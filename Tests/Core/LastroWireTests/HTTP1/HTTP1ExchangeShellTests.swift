@@ -6,7 +6,7 @@ import Testing
 
 /// A shell around an exchange, as the documentation describes it. Its connection accepts a limited number of bytes at a
 /// time. A script sends each response once a given number of request bytes has been accepted.
-@Suite("A shell around an exchange")
+@Suite("I/O loop around an exchange")
 struct HTTP1ExchangeShellTests {
   private struct Shell {
     var exchange: HTTP1Exchange
@@ -89,7 +89,7 @@ struct HTTP1ExchangeShellTests {
   private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
   private static let post = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-  @Test("a GET", arguments: [1, 7, Int.max])
+  @Test("A GET is exchanged", arguments: [1, 7, Int.max])
   func get(capacity: Int) throws {
     var shell = Shell(
       exchange: HTTP1Exchange(.none), source: [], script: [(Self.get.utf8.count, Self.hello)], capacity: capacity)
@@ -99,7 +99,7 @@ struct HTTP1ExchangeShellTests {
     #expect(shell.exchange.connection == .reusable)
   }
 
-  @Test("an upload in chunks with a trailer, after 100 or without it", arguments: [1, 7, Int.max], [true, false])
+  @Test("A chunked upload with a trailer is sent after 100 or without it", arguments: [1, 7, Int.max], [true, false])
   func upload(capacity: Int, continues: Bool) throws {
     let body = "3\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 1\r\n\r\n"
     let whole = Self.post.utf8.count + body.utf8.count
@@ -114,7 +114,7 @@ struct HTTP1ExchangeShellTests {
     #expect(shell.exchange.continueTimedOut == !continues)
   }
 
-  @Test("a refusal instead of 100: no byte of the body goes out")
+  @Test("After a refusal instead of 100 no byte of the body is sent")
   func refused() throws {
     let script = [(Self.post.utf8.count, "HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno")]
     var shell = Shell(
@@ -125,7 +125,7 @@ struct HTTP1ExchangeShellTests {
     #expect(shell.exchange.connection == .toClose)
   }
 
-  @Test("both directions at once: the answer comes piece by piece while the body goes out")
+  @Test("The response arrives piece by piece while the body is sent")
   func bothWays() throws {
     let start = Self.post.utf8.count
     let script = [

@@ -6,7 +6,7 @@ import Testing
 @testable import LastroWire
 
 /// The events of an exchange are the same, however the bytes of its response are split.
-@Suite("Exchanges over HTTP/1.1, in every split", .ownThread)
+@Suite("HTTP/1.1 exchanges in every split", .ownThread)
 struct HTTP1ExchangeSplitTests {
   /// The events and the body that an exchange reported.
   struct Record: Equatable {
@@ -77,7 +77,7 @@ struct HTTP1ExchangeSplitTests {
     return [waiting, sending, sent, known]
   }
 
-  @Test("in one piece, in every two, and byte by byte", arguments: answers)
+  @Test("The result is the same in one piece, in every two, and byte by byte", arguments: answers)
   func splits(answer: String) {
     let bytes = Array(answer.utf8)
     for (index, exchange) in Self.exchanges().enumerated() {

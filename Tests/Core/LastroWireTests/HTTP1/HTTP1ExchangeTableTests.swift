@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("The table of an HTTP/1.1 exchange")
+@Suite("State tables of an HTTP/1.1 exchange")
 struct HTTP1ExchangeTableTests {
   // Each row is a state: `writing/reading`, with `+` if a timer runs. Each cell is the next state: the half that
   // changes, or both halves. `.`: no change; CLOSE, REUSE, HAND: the exchange is over; `!`: it fails; `-`: the event
@@ -87,7 +87,7 @@ struct HTTP1ExchangeTableTests {
     broken/body     .    CLOSE      -     !cut   !cut
     """
 
-  @Test("every state and every event", arguments: ["writing", "reading", "ends"])
+  @Test("Every event in every state leads to the state of the table", arguments: ["writing", "reading", "ends"])
   func cells(table: String) throws {
     let text = ["writing": Self.writing, "reading": Self.reading, "ends": Self.ends][table]
     let rows = try #require(text).split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
@@ -106,7 +106,7 @@ struct HTTP1ExchangeTableTests {
     }
   }
 
-  @Test("the tables have every event, and every pair of halves that can be in use")
+  @Test("The tables contain every event and every pair of states that can be in use")
   func whole() {
     let events = [Self.writing, Self.reading, Self.ends].flatMap {
       $0.prefix { $0 != "\n" }.split(separator: " ").dropFirst().map(String.init)
@@ -125,7 +125,7 @@ struct HTTP1ExchangeTableTests {
     #expect(seen == Set(ExchangeLab.paths.map(\.name)))
   }
 
-  @Test("after its end an exchange ignores every event", arguments: ["CLOSE", "REUSE", "HAND"])
+  @Test("After its end an exchange ignores every event", arguments: ["CLOSE", "REUSE", "HAND"])
   func over(end: String) throws {
     let ends: [String: [ExchangeEvent]] = [
       "CLOSE": [.started, .empty, .extra], "REUSE": [.started, .end, .all, .empty], "HAND": [.started, .end, .all, .upgrade],

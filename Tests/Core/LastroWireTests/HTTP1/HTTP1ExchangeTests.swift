@@ -18,7 +18,7 @@ struct HTTP1ExchangeTests {
     return exchange
   }
 
-  @Test("a GET: head, body, end, and the connection carries another")
+  @Test("A GET receives head, body and end, and the connection is reusable")
   func get() throws {
     var exchange = sent()
     let bytes = Array(Self.hello.utf8)
@@ -39,7 +39,7 @@ struct HTTP1ExchangeTests {
   }
 
   @Test(
-    "the connection is kept only where both sides allow it, and nothing is left over",
+    "The connection is kept only if both sides allow it and no bytes are left over",
     arguments: [
       ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, HTTP1Exchange.Connection.reusable),
       ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true, .toClose),
@@ -84,7 +84,7 @@ struct HTTP1ExchangeTests {
     try read(&uploading, 104, count: 10_000, apart: 0)
   }
 
-  @Test("an answer that only the connection's end delimits is whole only where that end is in good order")
+  @Test("A response delimited by the connection's end is complete only if that end is clean")
   func closeDelimited() throws {
     for cleanly in [true, false] {
       var lab = ExchangeLab(sent())
@@ -107,7 +107,7 @@ struct HTTP1ExchangeTests {
     #expect(try exchange.connectionEnded(cleanly: false) == .end)
   }
 
-  @Test("a connection that ends without an answer tells whether it took any of the request")
+  @Test("The error of a connection that ends without a response says whether request bytes were accepted")
   func lost() {
     func failure(_ events: [ExchangeEvent]) -> HTTP1Failure? {
       var lab = ExchangeLab(HTTP1Exchange(.length(10)))
@@ -124,7 +124,7 @@ struct HTTP1ExchangeTests {
     #expect(failure([.started, .refuses]) == HTTP1Failure(kind: .truncated, requestSent: true))
   }
 
-  @Test("100 is waited for when the head is out; without it the body goes all the same, and that is told")
+  @Test("After the head 100 is awaited; without it the body is sent anyway, which is reported")
   func expect() throws {
     for answers in [true, false] {
       var lab = ExchangeLab(HTTP1Exchange(.chunked, expectsContinue: true))
@@ -148,7 +148,7 @@ struct HTTP1ExchangeTests {
     #expect(exchange.writing == .flushing, "nothing is to be held back")
   }
 
-  @Test("417 asks for the request once again without Expect, and only where there was one")
+  @Test("417 repeats the request once without Expect, and only if it had one")
   func expectationFailed() throws {
     for expects in [true, false] {
       var lab = ExchangeLab(HTTP1Exchange(.length(10), expectsContinue: expects))
@@ -160,7 +160,7 @@ struct HTTP1ExchangeTests {
     }
   }
 
-  @Test("a refusal while the body is sent stops the source; below 300 the body goes on, and the connection is kept")
+  @Test("A refusal while the body is sent stops the source; below 300 the body continues, and the connection is kept")
   func early() throws {
     var refused = ExchangeLab(HTTP1Exchange(.length(10)))
     refused.exchange.started()
@@ -188,7 +188,7 @@ struct HTTP1ExchangeTests {
     #expect(closing.exchange.connection == .toClose, "the server will not read the rest")
   }
 
-  @Test("a final response instead of 100 asks for the body below 300, and refuses it from there on")
+  @Test("A final response instead of 100 starts the body below 300 and cancels it otherwise")
   func finalInsteadOfContinue() throws {
     for (status, isWanted) in [(200, true), (204, true), (299, true), (300, false), (304, false), (403, false)] {
       for isHeadOut in [false, true] {
@@ -208,7 +208,7 @@ struct HTTP1ExchangeTests {
     }
   }
 
-  @Test("a response without a body that announces one all the same costs the connection; HEAD and 304 announce nothing")
+  @Test("A bodiless response that announces a body closes the connection; HEAD and 304 may announce one")
   func bytesWithoutAsking() throws {
     let both = "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"
     let rows: [(ResponseReader.Request, Int, String, HTTP1Exchange.Connection)] = [
@@ -228,7 +228,7 @@ struct HTTP1ExchangeTests {
     }
   }
 
-  @Test("after writing failed, an answer that was there is read; without one, a second ends the wait")
+  @Test("After a failed write a pending response is read; without one the wait ends after a second")
   func writeFailure() throws {
     var lab = ExchangeLab(HTTP1Exchange(.length(10)))
     lab.exchange.started()
@@ -241,7 +241,7 @@ struct HTTP1ExchangeTests {
     #expect(lab.exchange.connection == .toClose && lab.exchange.status == 413)
   }
 
-  @Test("what follows 101, and 2xx to CONNECT, belongs to the caller")
+  @Test("Bytes behind a 101, and behind a 2xx to CONNECT, belong to the caller")
   func tunnels() throws {
     for (request, head) in [(ResponseReader.Request.upgrade, "101 Switch"), (.connect, "200 OK")] {
       var exchange = sent(to: request)
@@ -262,7 +262,7 @@ struct HTTP1ExchangeTests {
     #expect(throws: HTTP1Failure.self) { try lab.read("HTTP/1.1 101 Switch\r\n\r\n") }
   }
 
-  @Test("trailers both ways")
+  @Test("Trailers are sent and received")
   func trailers() throws {
     var lab = ExchangeLab(HTTP1Exchange(.chunked))
     lab.exchange.started()
@@ -274,7 +274,7 @@ struct HTTP1ExchangeTests {
     #expect(lab.exchange.connection == .reusable)
   }
 
-  @Test("limits and grammar are the reader's, and its word for them comes through")
+  @Test("Limits and grammar are the reader's, and its violations are passed on")
   func violations() {
     var exchange = HTTP1Exchange(.none, limits: ExchangeLimits(fields: 0))
     exchange.started()
@@ -286,7 +286,7 @@ struct HTTP1ExchangeTests {
     #expect(lab.exchange.connection == .toClose)
   }
 
-  @Test("random histories go as a simple model says", arguments: 0..<4)
+  @Test("Random histories agree with a simple model", arguments: 0..<4)
   func histories(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     for round in 0..<500 {

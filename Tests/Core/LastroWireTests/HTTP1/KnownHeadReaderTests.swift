@@ -8,7 +8,7 @@ import Testing
 
 /// A reader with a known head compares a response's head with it, first as a whole and then in parts. Its verdicts
 /// equal those of a reader without memory.
-@Suite("Answers whose heads come again")
+@Suite("Reuse of parsed heads")
 struct KnownHeadReaderTests {
   private static let nginx = Array(
     ("HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sun, 22 Nov 2026 21:48:38 GMT\r\nContent-Type: text/plain\r\n"
@@ -29,7 +29,7 @@ struct KnownHeadReaderTests {
     }
   }
 
-  @Test("every answer of the corpus, after the head of every other")
+  @Test("Every response of the corpus is parsed correctly after every other")
   func corpusAfterCorpus() throws {
     let corpus = try Self.corpus()
     let known = corpus.compactMap { AnswerFeeding.known($0) }
@@ -41,7 +41,7 @@ struct KnownHeadReaderTests {
     }
   }
 
-  @Test("an answer with any byte changed, taken out, put in or doubled, after the answer itself")
+  @Test("A response with any byte changed, removed, inserted or doubled is parsed correctly after the original")
   func mutations() throws {
     var corpus = try Self.corpus().filter { AnswerFeeding.known($0) != nil && $0.count < 400 }
     corpus.removeSubrange(3...)
@@ -63,7 +63,7 @@ struct KnownHeadReaderTests {
     }
   }
 
-  @Test("a line put in, taken out, or put in another's place, after the answer itself")
+  @Test("A response with a line inserted, removed or replaced is parsed correctly after the original")
   func lines() throws {
     let known = try #require(AnswerFeeding.known(Self.nginx))
     let own = HeadFeeding.lines(Self.nginx.dropLast(5))
@@ -95,7 +95,7 @@ struct KnownHeadReaderTests {
     }
   }
 
-  @Test("limits of bytes and fields hold at the same place")
+  @Test("Limits of bytes and fields apply at the same position")
   func limits() throws {
     let known = try #require(AnswerFeeding.known(Self.nginx))
     for size in 1...Self.nginx.count {
@@ -106,7 +106,7 @@ struct KnownHeadReaderTests {
     }
   }
 
-  @Test("a head that is the same from its first byte to its empty line is not searched for lines")
+  @Test("A head identical to the previous one is not searched for lines")
   func whole() throws {
     let known = try #require(AnswerFeeding.known(Self.nginx))
     var reader = ResponseReader(resembling: known)
@@ -116,7 +116,7 @@ struct KnownHeadReaderTests {
     #expect(reader.takeKnown() === known)
   }
 
-  @Test("of a head with another date, only the line of the date is searched")
+  @Test("In a head that differs in its date, only that line is searched")
   func another() throws {
     let known = try #require(AnswerFeeding.known(Self.nginx))
     let later = Array(String(decoding: Self.nginx, as: UTF8.self).replacing("38 GMT", with: "39 GMT").utf8)

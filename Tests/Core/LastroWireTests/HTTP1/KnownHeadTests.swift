@@ -7,7 +7,7 @@ import Testing
 @testable import LastroWire
 
 /// A machine that knows an earlier head gives the same verdicts as a machine without memory.
-@Suite("Heads that come again")
+@Suite("Known heads")
 struct KnownHeadTests {
   private static let heads = [
     "HTTP/1.1 200 OK\r\nServer: a\r\nDate: now\r\nContent-Length: 5\r\nConnection: close\r\n\r\n",
@@ -74,7 +74,7 @@ struct KnownHeadTests {
     }
   }
 
-  @Test("after whatever head, every head gets the verdict that it gets alone")
+  @Test("After any head every head has the same result as alone")
   func verdicts() throws {
     let corpus = try Self.corpus()
     let known = Self.heads.compactMap(Self.known)
@@ -88,7 +88,7 @@ struct KnownHeadTests {
     }
   }
 
-  @Test("a line without a byte is refused, also where another is expected")
+  @Test("A line without bytes is refused, also where another is expected")
   func nothing() throws {
     let known = try #require(Self.known(Self.heads[0]))
     for count in 0..<known.lineCount {
@@ -97,7 +97,7 @@ struct KnownHeadTests {
     }
   }
 
-  @Test("the same head again is not read again")
+  @Test("An identical head is not parsed again")
   func repeated() throws {
     let known = try #require(Self.known(Self.heads[0]))
     let again = HeadFeeding(Self.heads[0], resembling: known)
@@ -106,7 +106,7 @@ struct KnownHeadTests {
     #expect(again.machine.contentLength == 5)
   }
 
-  @Test("a head with another line is kept in its place, with the lines of both")
+  @Test("A head with one changed line replaces the known one")
   func another() throws {
     let known = try #require(Self.known(Self.heads[0]))
     let other = HeadFeeding(Self.heads[1], resembling: known)
@@ -116,7 +116,7 @@ struct KnownHeadTests {
     #expect(HeadFeeding(Self.heads[1], resembling: kept).machine.known === kept)
   }
 
-  @Test("what is unusual is not kept: folds, more than 31 fields, more than 4 KiB")
+  @Test("Unusual heads are not kept: folds, more than 31 fields, more than 4 KiB")
   func bounds() throws {
     for bytes in Self.heads {
       guard let known = Self.known(bytes) else { continue }

@@ -7,7 +7,7 @@ import Testing
 @testable import LastroWire
 
 /// llhttp's strict response cases (`test/response`), as heads alone and as whole responses.
-@Suite("llhttp's responses")
+@Suite("Llhttp's responses")
 struct LLHTTPCorpusTests {
   /// The cases that llhttp refuses because of bytes after the head.
   static let bodyFaults: Set<String> = [
@@ -30,7 +30,7 @@ struct LLHTTPCorpusTests {
     "`chunkedchunked` transfer-encoding does not enable chunked enconding",
   ]
 
-  @Test("each strict case gets llhttp's verdict, but for the differences listed")
+  @Test("Each strict case has llhttp's result, except for the listed differences")
   func strict() throws {
     let cases = try LLHTTPCase.strict()
     #expect(cases.count == 77)
@@ -58,7 +58,7 @@ struct LLHTTPCorpusTests {
     "Tabs in `Content-Length` (surrounding)", "Google 301", "Chunk extensions quoting",
   ])
 
-  @Test("each strict case is read as the engine reads it, body and end included, in every split")
+  @Test("Each strict case is read as by the engine, body and end included, in every split")
   func answers() throws {
     let cases = try LLHTTPCase.strict()
     #expect(cases.count == 77)

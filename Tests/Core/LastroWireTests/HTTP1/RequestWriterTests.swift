@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Heads of requests")
+@Suite("Request heads")
 struct RequestWriterTests {
   private func write(
     _ method: String = "GET", _ target: String = "/", _ fields: [(String, String)] = [("Host", "h")]
@@ -24,7 +24,7 @@ struct RequestWriterTests {
     if case .failure(let violation) = write(method, target, fields) { violation.kind } else { nil }
   }
 
-  @Test("request line, fields in order, an empty line")
+  @Test("A head consists of the request line, the fields in order, and an empty line")
   func ordinary() throws {
     let fields = [("Host", "h:8080"), ("X-A", ""), ("x-a", "b \t c"), ("X-U", "é")]
     let text = try write("PATCH", "/a?b=c%20d", fields).get()
@@ -33,7 +33,7 @@ struct RequestWriterTests {
     #expect(try write("M-SEARCH", "*").get().hasPrefix("M-SEARCH * HTTP/1.1\r\n"))
   }
 
-  @Test("bytes of a value go out as they are, also those that are not UTF-8")
+  @Test("The bytes of a value are sent as they are, even if they are not UTF-8")
   func rawBytes() throws {
     var writer = try RequestWriter(method: "GET", target: "/")
     try writer.add("Host", "h")
@@ -41,7 +41,7 @@ struct RequestWriterTests {
     #expect(try writer.finish().suffix(12) == [0x41, 0x3A, 0x20, 0x20, 0xE9, 0xFF, 0x80, 0x20, 13, 10, 13, 10])
   }
 
-  @Test("of every byte, those that could end a line, a name or the target early are refused")
+  @Test("Bytes that could end a line, a name or the target early are refused")
   func everyByte() {
     for byte in UInt8.min...UInt8.max {
       let text = "a\(String(Unicode.Scalar(byte)))b"
@@ -57,7 +57,7 @@ struct RequestWriterTests {
     #expect(kind("GET", "/", [("Host", "h"), ("", "v")]) == .fieldName)
   }
 
-  @Test("a request has one host, and one framing")
+  @Test("A request has one Host and one framing")
   func once() {
     let cases: [([(String, String)], RequestViolation.Kind?)] = [
       ([], .host), ([("host", "a")], nil), ([("Host", "a"), ("HOST", "a")], .host),
@@ -75,7 +75,7 @@ struct RequestWriterTests {
     for (fields, expected) in cases { #expect(kind("POST", "/", fields) == expected, "\(fields)") }
   }
 
-  @Test("fields that were prepared go out as if they were added one by one, and a writer may be used again")
+  @Test("Prepared fields are sent as if added one by one, and a writer can be reused")
   func prepared() throws {
     var common = PreparedFields()
     for (name, value) in [("Host", "h"), ("Accept", "*/*")] { try common.add(name, value) }
@@ -90,7 +90,7 @@ struct RequestWriterTests {
     }
   }
 
-  @Test("prepared fields and others contradict each other as any would")
+  @Test("Conflicts between prepared and other fields are refused")
   func preparedOnce() throws {
     func kind(_ first: [(String, String)], _ second: [(String, String)]) throws -> RequestViolation.Kind? {
       var prepared = PreparedFields()

@@ -7,7 +7,7 @@ import Testing
 @Suite("Framing and limits of response heads")
 struct ResponseFramingTests {
   @Test(
-    "lengths that are accepted",
+    "Valid lengths are accepted",
     arguments: [
       ("Content-Length: 0", Int64(0)), ("content-length:\t42\t", 42), ("Content-Length: 5\r\nContent-Length: 5", 5),
       ("Content-Length: 5, 5", 5), ("CONTENT-LENGTH: 007", 7), ("Content-Length: 9223372036854775807", Int64.max),
@@ -20,7 +20,7 @@ struct ResponseFramingTests {
   }
 
   @Test(
-    "lengths that are refused",
+    "Invalid lengths are refused",
     arguments: [
       "Content-Length:", "Content-Length: +5", "Content-Length: -5", "Content-Length: 5 5", "Content-Length: 0x5",
       "Content-Length: 5,", "Content-Length: 5, 6", "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5.0",
@@ -30,7 +30,8 @@ struct ResponseFramingTests {
     #expect(HeadFeeding("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n").violation?.kind == .contentLength)
   }
 
-  @Test("chunked in any case", arguments: ["Transfer-Encoding: chunked", "transfer-encoding: \t CHUNKED "])
+  @Test(
+    "Chunked is recognised in any case", arguments: ["Transfer-Encoding: chunked", "transfer-encoding: \t CHUNKED "])
   func chunked(field: String) {
     let fed = HeadFeeding("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n")
     #expect(fed.violation == nil)
@@ -39,7 +40,7 @@ struct ResponseFramingTests {
   }
 
   @Test(
-    "transfer codings that are refused",
+    "Unsupported transfer codings are refused",
     arguments: [
       "Transfer-Encoding: identity", "Transfer-Encoding: chunked, gzip", "Transfer-Encoding: gzip, chunked",
       "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
@@ -51,13 +52,13 @@ struct ResponseFramingTests {
     #expect(HeadFeeding("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n").violation?.kind == .transferEncoding)
   }
 
-  @Test("transfer codings do not exist before and after HTTP/1.1", arguments: ["HTTP/1.0 200 OK", "HTTP/2 200 "])
+  @Test("Transfer codings are refused in other versions than HTTP/1.1", arguments: ["HTTP/1.0 200 OK", "HTTP/2 200 "])
   func wrongVersion(line: String) {
     #expect(HeadFeeding("\(line)\r\nTransfer-Encoding: chunked\r\n\r\n").violation?.kind == .transferEncoding)
   }
 
   @Test(
-    "the status decides first: the framing fields of a response without a body mean nothing",
+    "Status comes first: framing fields of a response without a body are ignored",
     arguments: [100, 102, 103, 204, 304],
     [
       "Content-Length: 0", "Content-Length: 5", "Transfer-Encoding: chunked", "Transfer-Encoding: gzip",
@@ -71,7 +72,7 @@ struct ResponseFramingTests {
     if status < 200 { #expect(fed.machine.contentLength == 2, "nothing of an interim head is left") }
   }
 
-  @Test("the request decides as well: HEAD, and CONNECT that succeeds, have no body")
+  @Test("Responses to HEAD, and successful ones to CONNECT, have no body")
   func withoutBodyByRequest() throws {
     let fields = [("Content-Length", "5"), ("Transfer-Encoding", "chunked")]
     let head = ResponseHead(
@@ -84,7 +85,7 @@ struct ResponseFramingTests {
     #expect(throws: HeadViolation.self) { try ResponseFraming(refusal, to: .connect) }
   }
 
-  @Test("a contradictory head that HEAD was answered with is no pattern for the next one")
+  @Test("A contradictory head in response to HEAD is not kept as known head")
   func contradictionIsForgotten() throws {
     let text = "HTTP/1.1 200 OK\r\nServer: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
     let bytes = Array(text.utf8)
@@ -99,7 +100,7 @@ struct ResponseFramingTests {
   }
 
   @Test(
-    "what only the end of the connection ends",
+    "A response without framing ends with the connection",
     arguments: [
       ("HTTP/1.1 200 OK", "GET", true), ("HTTP/1.0 200 OK", "POST", true), ("HTTP/1.1 200 OK", "HEAD", false),
       ("HTTP/1.1 204 No Content", "GET", false), ("HTTP/1.1 304 Not Modified", "GET", false),
@@ -110,7 +111,7 @@ struct ResponseFramingTests {
   }
 
   @Test(
-    "content codings",
+    "Content codings are recognised",
     arguments: [
       ("gzip", true), ("br, identity", true), ("identity", false), ("Identity", false),
       ("none", false), ("UTF-8", false), ("aws-chunked", false), ("aws-chunked, gzip", true), ("nones", true),
@@ -120,7 +121,7 @@ struct ResponseFramingTests {
     #expect(fed.machine.hasContentEncoding == expected)
   }
 
-  @Test("limit of bytes: at it and one above it")
+  @Test("The byte limit accepts its value and refuses one more")
   func bytes() {
     let head = Array("HTTP/1.1 200 OK\r\nA: 1\r\n\r\n".utf8)
     #expect(HeadFeeding(head, maximumHeadBytes: head.count).final != nil)
@@ -131,7 +132,7 @@ struct ResponseFramingTests {
     #expect(HeadFeeding(interim + head, maximumHeadBytes: interim.count - 1).violation?.kind == .headTooLarge)
   }
 
-  @Test("limit of fields: at it and one above it, in head and trailers")
+  @Test("The field limit accepts its value and refuses one more, in head and trailers")
   func fields() {
     let two = "A: 1\r\nB: 2\r\n"
     let head = Array("HTTP/1.1 200 OK\r\n\(two)\r\n\(two)\r\n".utf8)
@@ -141,7 +142,7 @@ struct ResponseFramingTests {
     #expect(HeadFeeding(trailers, maximumFields: 1).violation?.kind == .tooManyFields)
   }
 
-  @Test("limit of interim responses: at it and one above it")
+  @Test("The limit of interim responses accepts its value and refuses one more")
   func interims() {
     let interim = "HTTP/1.1 100 Continue\r\n\r\n"
     let text = Array((interim + interim + "HTTP/1.1 200 OK\r\n\r\n").utf8)

@@ -7,7 +7,7 @@ import Testing
 @Suite("Response heads")
 struct ResponseHeadMachineTests {
   @Test(
-    "a cookie with a control character is left out, and nothing else of the head",
+    "A cookie with a control character is dropped, and the rest of the head is kept",
     arguments: [
       "Set-Cookie: a=\u{1}", "set-cookie:\u{7f}", "SET-COOKIE: a=b\u{8}; Path=/", "Set-Cookie: a=\u{1}\r\n  b\r\n\tc",
     ])
@@ -25,7 +25,7 @@ struct ResponseHeadMachineTests {
   }
 
   @Test(
-    "A folded line is read after an interim head from which a cookie was left out",
+    "A folded line is read after an interim head from which a cookie was dropped",
     arguments: ["X: y", "Content-Length: 2"])
   func foldBehindInterimHead(line: String) {
     let known = HeadFeeding("HTTP/1.1 200 OK\r\n\(line)\r\n\r\n").machine.known
@@ -41,13 +41,13 @@ struct ResponseHeadMachineTests {
   }
 
   @Test(
-    "what could end a line or a string for another reader is refused in a cookie too, and in other fields anything",
+    "NUL and CR are refused in a cookie too, and in other fields any control character is refused",
     arguments: ["Set-Cookie: a\0", "Set-Cookie: a\rb", "Set-Cookies: a\u{1}", "X: a\u{1}", "Set-Cookie : a\u{1}"])
   func spoiltField(line: String) {
     #expect(HeadFeeding("HTTP/1.1 200 OK\r\n\(line)\r\n\r\n").violation != nil)
   }
 
-  @Test("an ordinary head comes out whole and in order")
+  @Test("An ordinary head is reported complete and in order")
   func ordinary() throws {
     let fed = HeadFeeding("HTTP/1.1 200 OK\r\nB: 2\r\nA:1\r\nb: \t3 \t\r\nEmpty:\r\n\r\n")
     #expect(fed.violation == nil)
@@ -60,7 +60,7 @@ struct ResponseHeadMachineTests {
   }
 
   @Test(
-    "status lines that are accepted",
+    "Valid status lines are accepted",
     arguments: [
       ("HTTP/1.0 200 OK", 200, "OK"), ("HTTP/1.1 404 Not Found", 404, "Not Found"), ("HTTP/1.1 204", 204, ""),
       ("HTTP/1.1 200 ", 200, ""), ("HTTP/2 200 ", 200, ""), ("HTTP/2 503", 503, ""), ("HTTP/3 200 ", 200, ""),
@@ -73,7 +73,7 @@ struct ResponseHeadMachineTests {
   }
 
   @Test(
-    "status lines that are refused",
+    "Invalid status lines are refused",
     arguments: [
       "", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 2x0 OK", "HTTP/1.1 099 Low", "HTTP/1.1 1000 High",
       "HTTP/1.1 200OK", "HTTP/1.1  200 OK", "HTTP/1.1\t200 OK", "HTTP/1.2 200 OK", "HTTP/0.9 200 OK", "HTTP/9 200 ",
@@ -86,13 +86,13 @@ struct ResponseHeadMachineTests {
     #expect(fed.events.isEmpty)
   }
 
-  @Test("a control character in the reason phrase is refused", arguments: ["a\u{0}b", "a\rb", "a\u{1B}b", "a\u{7F}"])
+  @Test("A control character in the reason phrase is refused", arguments: ["a\u{0}b", "a\rb", "a\u{1B}b", "a\u{7F}"])
   func badReason(reason: String) {
     #expect(HeadFeeding("HTTP/1.1 200 \(reason)\r\n\r\n").violation?.kind == .fieldValue)
   }
 
   @Test(
-    "field lines that are refused",
+    "Invalid field lines are refused",
     arguments: [
       ("NoColon", HeadViolation.Kind.fieldName), (": value", .fieldName), ("Name : value", .fieldName),
       ("Na me: value", .fieldName), ("Na\tme: value", .fieldName), ("Näme: value", .fieldName),
@@ -112,30 +112,30 @@ struct ResponseHeadMachineTests {
     #expect(fed.final?.fields.first?.value == "1")
   }
 
-  @Test("a line without an end is refused", arguments: ["HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r"])
+  @Test("A line without an end is refused", arguments: ["HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r"])
   func noLineEnd(text: String) {
     #expect(HeadFeeding(text).violation?.kind == .lineEnd)
   }
 
-  @Test("a fold becomes one space")
+  @Test("A folded line is joined with one space")
   func fold() {
     let fed = HeadFeeding("HTTP/1.1 200 OK\r\nA: 1\r\n  2\r\n\t3  \r\nB:\r\n 4\r\n\r\n")
     #expect(fed.final?.fields.map(\.value) == ["1 2 3", "4"])
   }
 
-  @Test("a fold before the first field is refused")
+  @Test("A fold before the first field is refused")
   func foldFirst() {
     #expect(HeadFeeding("HTTP/1.1 200 OK\r\n Host: x\r\n\r\n").violation?.kind == .fieldName)
   }
 
   @Test(
-    "a fold in a framing field is refused", arguments: ["Content-Length: 1\r\n 2", "transfer-encoding:\r\n chunked"])
+    "A fold in a framing field is refused", arguments: ["Content-Length: 1\r\n 2", "transfer-encoding:\r\n chunked"])
   func foldInFraming(fields: String) {
     #expect(HeadFeeding("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n").violation?.kind == .fieldValue)
   }
 
   @Test(
-    "a control character in a fold is refused, and in trailers every fold",
+    "A control character in a fold is refused, and so is any fold in trailers",
     arguments: [
       ("HTTP/1.1 200 OK\r\nA: 1\r\n", HeadViolation.Kind.fieldValue), ("HTTP/1.1 200 OK\r\n\r\nA: 1\r\n", .fieldName),
     ])
@@ -143,14 +143,14 @@ struct ResponseHeadMachineTests {
     #expect(HeadFeeding(start + " \u{0}\r\n\r\n").violation?.kind == kind)
   }
 
-  @Test("a value in UTF-8 stays, another is read as ISO 8859-1")
+  @Test("A UTF-8 value is kept, and any other is read as ISO 8859-1")
   func encodings() {
     #expect(HeadFeeding("HTTP/1.1 200 OK\r\nA: é\r\n\r\n").final?.fields.first?.value == "é")
     let latin = Array("HTTP/1.1 200 OK\r\nA: ".utf8) + [0xE9, 0x0D, 0x0A, 0x0D, 0x0A]
     #expect(HeadFeeding(latin).final?.fields.first?.value == "é")
   }
 
-  @Test("interim responses come before the final one")
+  @Test("Interim responses are reported before the final one")
   func interim() {
     let fed = HeadFeeding("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
     let link = ResponseHead.Field(name: "Link", value: "<a>")
@@ -162,13 +162,13 @@ struct ResponseHeadMachineTests {
     #expect(fed.final?.fields.isEmpty == true)
   }
 
-  @Test("101 was not asked for")
+  @Test("A 101 that was not requested is refused")
   func upgrade() {
     #expect(
       HeadFeeding("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n").violation?.kind == .unexpectedUpgrade)
   }
 
-  @Test("trailers are told, and checked")
+  @Test("Trailers are reported and checked")
   func trailers() {
     let fed = HeadFeeding("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nDigest: x\r\n\r\n")
     #expect(fed.violation == nil)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Answers, read off a connection", .ownThread)
+@Suite("Responses read from a connection", .ownThread)
 struct ResponseReaderTests {
   private func read(
     _ text: String, to request: ResponseReader.Request = .ordinary, limits: ExchangeLimits = ExchangeLimits(),
@@ -19,7 +19,7 @@ struct ResponseReaderTests {
 
   private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-  @Test("interim heads, head, body, trailers, end and what lies behind it, in every split")
+  @Test("Interim heads, head, body, trailers, end and the rest are reported in every split")
   func everything() throws {
     let answer = read(
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"
@@ -37,7 +37,7 @@ struct ResponseReaderTests {
   }
 
   @Test(
-    "where an answer ends follows from the request, the status and the head",
+    "The end of a response follows from the request, the status and the head",
     arguments: [
       ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloX", ResponseReader.Request.ordinary, "hello", true, "X"),
       ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nX", .ordinary, "", true, "X"),
@@ -63,7 +63,7 @@ struct ResponseReaderTests {
   }
 
   @Test(
-    "whether the connection carries another exchange",
+    "Whether the connection can be reused follows from the response",
     arguments: [
       ("HTTP/1.1 200 OK\r\nContent-Length: 0", ResponseReader.Request.ordinary, true),
       ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close", .ordinary, false),
@@ -80,7 +80,7 @@ struct ResponseReaderTests {
     #expect(!read(head + "\r\n", to: request).keepsConnection, "before the end")
   }
 
-  @Test("an end before the answer's own is told by where it came")
+  @Test("A premature end is reported by its position in head or body")
   func cut() {
     let heads = "HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     let bytes = Array((heads + "2\r\nhi\r\n0\r\nT: 1\r\n\r\n").utf8)
@@ -94,7 +94,7 @@ struct ResponseReaderTests {
   }
 
   @Test(
-    "what breaks the grammar is refused at the same place in every split",
+    "A violation of the grammar is reported at the same position in every split",
     arguments: [
       ("SSH-2.0-x\r\n", HeadViolation.Kind.statusLine), ("HTTP/2 200 OK\r\n\r\n", .statusLine),
       ("HTTP/3 200 OK\r\n\r\n", .statusLine), ("\r\nHTTP/1.1 200 OK\r\n\r\n", .statusLine),
@@ -109,7 +109,7 @@ struct ResponseReaderTests {
     #expect(read(sent).violation?.kind == kind)
   }
 
-  @Test("limits: at each of them and one above it, in every split")
+  @Test("Each limit accepts its value and refuses one more, in every split")
   func limits() {
     let interim = "HTTP/1.1 100 C\r\n\r\n", fields = "A: 1\r\nB: 2\r\n"
     let head = "HTTP/1.1 200 OK\r\n\(fields)Transfer-Encoding: chunked\r\n\r\n"
@@ -128,7 +128,7 @@ struct ResponseReaderTests {
     }
   }
 
-  @Test("trailers have the limits of a head")
+  @Test("Trailers have the limits of a head")
   func trailers() {
     let start = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
     let limits = ExchangeLimits(headBytes: 60, fields: 2)
@@ -138,7 +138,7 @@ struct ResponseReaderTests {
     #expect(read(start + "A: \(long)\r\n\r\n", limits: limits).violation?.kind == .headTooLarge)
   }
 
-  @Test("a head up to the limit is searched once, however small its pieces are", arguments: [1, 2, 3, 1000, Int.max])
+  @Test("A head up to the limit is searched once, however small its pieces", arguments: [1, 2, 3, 1000, Int.max])
   func linear(piece: Int) throws {
     let limits = ExchangeLimits()
     let long = String(repeating: "x", count: 1000) + "\r\n"
@@ -160,7 +160,7 @@ struct ResponseReaderTests {
     #expect(reader.searchedBytes == bytes.count)
   }
 
-  @Test("a line without an end is refused at the limit, and searched once", arguments: [1, 4096])
+  @Test("A line without an end is refused at the limit and searched once", arguments: [1, 4096])
   func endlessLine(piece: Int) {
     var reader = ResponseReader(limits: ExchangeLimits(headBytes: 65_536))
     var kind: HeadViolation.Kind?

@@ -34,20 +34,20 @@ struct PunycodeTests {
     ("\u{10FFFF}", "dn32g"),
   ]
 
-  @Test("the samples of RFC 3492, both ways", arguments: samples)
+  @Test("The samples of RFC 3492 convert in both directions", arguments: samples)
   func sample(unicode: String, ascii: String) {
     let scalars = Array(unicode.unicodeScalars)
     #expect(Punycode.encode(scalars).map { String(decoding: $0, as: UTF8.self) } == ascii)
     #expect(Punycode.decode(Array(ascii.utf8)) == scalars)
   }
 
-  @Test("digits are read in either case")
+  @Test("Digits are accepted in either case")
   func upperCase() {
     #expect(Punycode.decode(Array("BCHER-KVA".utf8)).map { String(String.UnicodeScalarView($0)) } == "BüCHER")
   }
 
   @Test(
-    "what is no Punycode",
+    "Invalid Punycode is refused",
     arguments: [
       "bcher-kv", "bcher-k_a", "ü", "-\u{80}", "99999999", "9999999999999999999999999999", "a-99999b", "bcher-",
       "-kva", "-",
@@ -60,7 +60,7 @@ struct PunycodeTests {
     #expect(text == "bcher-" ? decoded == Array("bcher".unicodeScalars) : decoded == nil)
   }
 
-  @Test("whatever decodes comes back when it is encoded")
+  @Test("Any text that decodes is encoded to the same text")
   func roundTrips() {
     var generator = SeededGenerator(seed: 7)
     let alphabet = Array("abcdefghijklmnopqrstuvwxyz0123456789-".utf8)
@@ -75,7 +75,7 @@ struct PunycodeTests {
     #expect(decodedCount > 1_000)
   }
 
-  @Test("labels of any scalars come back")
+  @Test("Labels of arbitrary scalars round-trip")
   func anyScalars() {
     var generator = SeededGenerator(seed: 11)
     for _ in 0..<300 {
@@ -86,7 +86,7 @@ struct PunycodeTests {
     }
   }
 
-  @Test("numbers that do not fit are refused, not wrapped round")
+  @Test("Numbers that overflow are refused and do not wrap around")
   func overflow() {
     let label = [Unicode.Scalar](repeating: "a", count: 5_000) + ["\u{10FFFF}"]
     #expect(Punycode.encode(label) == nil)

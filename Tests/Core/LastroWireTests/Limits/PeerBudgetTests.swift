@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Budgets of what a peer may cost")
+@Suite("Budgets for the cost of a peer")
 struct PeerBudgetTests {
   private static let second: UInt64 = 1_000_000_000
   private static let rule = PeerBudget.Rule(burst: 10, perSecond: 4)

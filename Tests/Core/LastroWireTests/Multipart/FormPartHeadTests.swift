@@ -4,13 +4,13 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Heads of a form's parts")
+@Suite("Form part heads")
 struct FormPartHeadTests {
   private func text(_ head: FormPartHead) throws -> String {
     String(decoding: head.bytes(try #require(MultipartBoundary("b"))), as: UTF8.self)
   }
 
-  @Test("name the part, its file, its type and further fields, in that order")
+  @Test("A head names the part, its file, its type and further fields, in that order")
   func heads() throws {
     #expect(try text(FormPartHead(name: "a")) == "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n")
     let head = FormPartHead(
@@ -22,14 +22,14 @@ struct FormPartHeadTests {
     #expect(FormPartHead.close(try #require(MultipartBoundary("b"))) == Array("--b--\r\n".utf8))
   }
 
-  @Test("escape quotes and line ends as browsers do, and nothing else; names have whole line ends")
+  @Test("Quotes and line ends are escaped as browsers do, and names have complete line ends")
   func escapes() throws {
     let head = try text(FormPartHead(name: "a\"\r\nb\rc\nd\\%22", filename: "e\"\r\nf\rg\nh\\"))
     #expect(head.contains(#"name="a%22%0D%0Ab%0D%0Ac%0D%0Ad\%22"; filename="e%22%0D%0Af%0Dg%0Ah\""#))
   }
 
   @Test(
-    "a CR or LF that stands alone becomes CRLF",
+    "A single CR or LF becomes CRLF",
     arguments: [
       ("a", "a"), ("\r", "\r\n"), ("\n", "\r\n"), ("\r\n", "\r\n"), ("\n\r", "\r\n\r\n"), ("\r\r\n", "\r\n\r\n"),
       ("a\rb\nc\r\nd", "a\r\nb\r\nc\r\nd"), ("\r\u{301}", "\r\n\u{301}"), ("", ""),

@@ -6,7 +6,7 @@ import Testing
 @testable import LastroWire
 
 /// The machine, compared with a reader that has the whole message in memory.
-@Suite("Messages of several parts, read in two ways", .ownThread)
+@Suite("Multipart messages, parsed in two ways", .ownThread)
 struct MultipartFuzzTests {
   private typealias Outcome = MultipartMachineTests.Outcome
 
@@ -31,7 +31,7 @@ struct MultipartFuzzTests {
     }
   }
 
-  @Test("40,000 texts of fragments are read as the second reader reads them, or refused for the same reason")
+  @Test("40,000 random texts are parsed as by the second parser, or refused for the same reason")
   func fuzz() throws {
     var random = Random(state: 2)
     var outcomes: [String: Int] = [:]

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Messages of several parts, bytes in and parts out")
+@Suite("Multipart parser")
 struct MultipartMachineTests {
   /// The result of reading a message. Incomplete parts are not included.
   struct Outcome: Equatable {
@@ -67,7 +67,7 @@ struct MultipartMachineTests {
     ("a\n--b\r\n--b\r\n\r\none\r\n--b--", ["one"]),
   ]
 
-  @Test("are taken apart at delimiters alone, in whatever chunks they come", arguments: messages)
+  @Test("Parts are separated at delimiters only, in any chunks", arguments: messages)
   func parts(message: String, bodies: [String]) throws {
     for chunk in [1, 2, 3, 5, .max] {
       let outcome = try Self.read(message, chunk: chunk)
@@ -76,7 +76,7 @@ struct MultipartMachineTests {
     }
   }
 
-  @Test("have heads like those of HTTP, whose lines may be folded")
+  @Test("Part heads are parsed as in HTTP, and their lines may be folded")
   func heads() throws {
     let message = "--b\r\nContent-Type: a/b\r\nX-Long: one\r\n \t two\r\n\tthree\r\nX-Empty:\r\n\r\n\r\n--b--"
     for chunk in [1, .max] {
@@ -87,7 +87,7 @@ struct MultipartMachineTests {
   }
 
   @Test(
-    "that break the rules are refused",
+    "Malformed messages are refused",
     arguments: [
       ("--b\n\r\none\r\n--b--", .bareLineFeed), ("--b\r\nA: b\n\r\n\r\n--b--", .bareLineFeed),
       ("--b\r\n\nx\r\n--b--", .bareLineFeed), ("--b\r\n\r\none\r\n--b \n\r\n--b--", .bareLineFeed),
@@ -100,7 +100,7 @@ struct MultipartMachineTests {
     for chunk in [1, 4, .max] { #expect(try Self.read(message, chunk: chunk).violation == kind, "chunks of \(chunk)") }
   }
 
-  @Test("that end too early are never taken for whole")
+  @Test("Truncated messages are never taken as complete")
   func truncation() throws {
     for (message, bodies) in Self.messages {
       let bytes = Array(message.utf8)
@@ -112,7 +112,7 @@ struct MultipartMachineTests {
     }
   }
 
-  @Test("keep to their limits, to the byte")
+  @Test("Limits are enforced to the byte")
   func limits() throws {
     var limits = MultipartMachine.Limits()
     limits.headBytes = 10
@@ -138,7 +138,7 @@ struct MultipartMachineTests {
     #expect(try Self.read("--b\(blanks.dropLast())\r\n\r\n--b--").violation == nil)
   }
 
-  @Test("hold back no more of a body than a delimiter is long")
+  @Test("No more of a body is held back than the length of a delimiter")
   func heldBack() throws {
     let boundary = String(repeating: "x", count: 70)
     var machine = MultipartMachine(boundary: try #require(MultipartBoundary(boundary)))
@@ -155,7 +155,7 @@ struct MultipartMachineTests {
     }
   }
 
-  @Test("their boundaries are 1 to 70 characters of RFC 2046, in quotes where a parameter needs them")
+  @Test("A boundary has 1 to 70 characters of RFC 2046, and is quoted if a parameter requires it")
   func boundaries() throws {
     #expect(MultipartBoundary("") == nil)
     #expect(MultipartBoundary("a ") == nil)

@@ -3,7 +3,7 @@
 import LastroWire
 import Testing
 
-@Suite("When which address is dialed")
+@Suite("Schedule of addresses to dial")
 struct AddressScheduleTests {
   private static let stagger = AddressSchedule.stagger
 
@@ -23,7 +23,7 @@ struct AddressScheduleTests {
     return result
   }
 
-  @Test("the families take turns, that of the first address first, and the dead come last")
+  @Test("Address families alternate, starting with the first address's, and dead addresses come last")
   func orders() {
     #expect(Self.order(["::1", "::2", "::3", "1.1.1.1", "2.2.2.2"]) == ["::1", "1.1.1.1", "::2", "2.2.2.2", "::3"])
     #expect(Self.order(["1.1.1.1", "2.2.2.2", "::1"]) == ["1.1.1.1", "::1", "2.2.2.2"])
@@ -34,7 +34,7 @@ struct AddressScheduleTests {
     #expect(Self.order(many) == Array(many.prefix(AddressSchedule.most)))
   }
 
-  @Test("the next begins 250 ms after the one before, and at once when one fails")
+  @Test("Each attempt starts 250 ms after the previous one, or at once when one fails")
   func times() {
     var schedule = AddressSchedule()
     #expect(schedule.due == .max)
@@ -56,7 +56,7 @@ struct AddressScheduleTests {
     #expect(schedule.state == .failed)
   }
 
-  @Test("late addresses join those that wait, and all that failed wait for them")
+  @Test("Late addresses join the queue, and a dial with only failures waits for them")
   func lateAnswers() {
     var schedule = AddressSchedule()
     schedule.add(["1.1.1.1", "2.2.2.2"], isComplete: false)
@@ -77,7 +77,7 @@ struct AddressScheduleTests {
     #expect(schedule.state == .failed)
   }
 
-  @Test("those that were begun long before the winner were slow")
+  @Test("Addresses started long before the winner are reported as slow")
   func slowOnes() {
     var schedule = AddressSchedule()
     schedule.add(["1", "2", "3"], isComplete: true)
@@ -109,7 +109,7 @@ struct AddressScheduleTests {
     }
   }
 
-  @Test("whatever happens, in any order: an end stays, nothing is begun behind it, and an end comes")
+  @Test("In any order of events an end is reached, is final, and no attempt starts after it")
   func everyHistory() {
     var histories: [[Event]] = [[]]
     for _ in 0..<5 { histories = histories.flatMap { history in Event.allCases.map { history + [$0] } } }
@@ -135,7 +135,7 @@ struct AddressScheduleTests {
     }
   }
 
-  @Test("an address is dead for 10 minutes, and 1,024 are remembered")
+  @Test("An address is considered dead for 10 minutes, and 1,024 are remembered")
   func deadAddresses() {
     var dead = DeadAddresses<String>()
     let lifetime = DeadAddresses<String>.lifetime
@@ -154,7 +154,7 @@ struct AddressScheduleTests {
     #expect(dead.count == 1)
   }
 
-  @Test("names of this machine, and names that are none")
+  @Test("Names of this machine, and names that never exist, are recognised")
   func specialNames() {
     for name in ["localhost", "a.localhost", "a.b.localhost"] { #expect(SpecialName(name) == .loopback) }
     for name in ["invalid", "a.invalid", "onion", "abc.onion"] { #expect(SpecialName(name) == .missing) }

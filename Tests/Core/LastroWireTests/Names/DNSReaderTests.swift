@@ -36,7 +36,7 @@ private struct DNSDraft {
 
 private func number(_ number: UInt16) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 0xFF)] }
 
-@Suite("Messages of DNS")
+@Suite("DNS messages")
 struct DNSReaderTests {
   private static let v4 = IPAddress(ipv4: 0xC000_0201)
   private static let data: [UInt8] = [192, 0, 2, 1]
@@ -68,7 +68,7 @@ struct DNSReaderTests {
     return draft
   }
 
-  @Test("a question is written with EDNS, and padded to 128 bytes")
+  @Test("A question is written with EDNS and padded to 128 bytes")
   func queries() throws {
     let question = try Self.question()
     let plain = question.query(id: 0xABCD)
@@ -80,7 +80,7 @@ struct DNSReaderTests {
     }
   }
 
-  @Test("what is no name is no question")
+  @Test("An invalid name makes no question")
   func names() {
     let label = String(repeating: "a", count: 63)
     for name in ["", ".", "a..b", ".a", "a.", label + "a", [label, label, label, label].joined(separator: ".")] {
@@ -89,13 +89,13 @@ struct DNSReaderTests {
     #expect(DNSQuestion([label, label, label, String(label.dropFirst(2))].joined(separator: "."), .a) != nil)
   }
 
-  @Test("an address is found behind an alias, with the least time to live, whatever the case of letters")
+  @Test("An address is found behind an alias, with the smallest time to live, whatever the case of letters")
   func found() throws {
     let question = try Self.question()
     #expect(Self.read(Self.full(question), question) == .success(.addresses([Self.v4], timeToLive: 60)))
   }
 
-  @Test("every part of a message is no message, and no byte may follow it")
+  @Test("A truncated message is refused, and so is one with trailing bytes")
   func splits() throws {
     let question = try Self.question()
     let bytes = Self.full(question).bytes
@@ -109,7 +109,7 @@ struct DNSReaderTests {
     #expect(throws: DNSViolation.tooLong) { _ = try DNSReader.read(long, answering: question, id: 0) }
   }
 
-  @Test("what answers another question, or none, is refused")
+  @Test("A response to another question, or to none, is refused")
   func others() throws {
     let question = try Self.question()
     func expect(_ violation: DNSViolation, _ edit: (inout DNSDraft) -> Void, line: Int = #line) {
@@ -128,7 +128,7 @@ struct DNSReaderTests {
     expect(.otherQuestion) { $0.questions = [DNSDraft.name("www.Example.test") + number(1) + number(3)] }
   }
 
-  @Test("no more is believed than what belongs to the name")
+  @Test("Only records that belong to the name are used")
   func bailiwick() throws {
     let question = try Self.question()
     var draft = Self.draft(question)
@@ -143,7 +143,7 @@ struct DNSReaderTests {
     #expect(Self.read(draft, question) == .success(.none(exists: true, timeToLive: nil)))
   }
 
-  @Test("that there is none is believed for as long as its zone says")
+  @Test("The absence of a name is cached as long as its zone says")
   func absences() throws {
     let question = try Self.question()
     for (zone, ttl, minimum, time) in [("example.test", 9, 5, 5), ("test", 4, 5, 4)]
@@ -169,7 +169,7 @@ struct DNSReaderTests {
     #expect(Self.read(draft, question) == .success(.truncated))
   }
 
-  @Test("a chain has 8 aliases at most, in any order, and a loop ends")
+  @Test("A chain may have 8 aliases in any order, and loops end")
   func chains() throws {
     let question = try Self.question("n0.test")
     for (count, isRead) in [(8, true), (9, false)] {
@@ -188,7 +188,7 @@ struct DNSReaderTests {
     #expect(Self.read(loop, question) == .failure(.longChain))
   }
 
-  @Test("pointers lead backwards, 126 times at most")
+  @Test("Compression pointers must point backwards, and at most 126 are followed")
   func pointers() throws {
     let question = try Self.question("a.test")
     let end = UInt16(Self.draft(question).bytes.count)
@@ -211,7 +211,7 @@ struct DNSReaderTests {
     }
   }
 
-  @Test("names and records keep to their sizes")
+  @Test("Names and records have their maximum sizes")
   func sizes() throws {
     let question = try Self.question("a.test")
     func read(_ records: [[UInt8]]) -> Result<DNSResponse, DNSViolation> {
@@ -240,7 +240,7 @@ struct DNSReaderTests {
         == .success(.addresses([Self.v4], timeToLive: 0)))
   }
 
-  @Test("mutated messages are read or refused, and never name an address that is not in them")
+  @Test("Mutated messages are read or refused, and never yield an address they do not contain")
   func mutations() throws {
     let question = try Self.question()
     let bytes = Self.full(question).bytes

@@ -5,7 +5,7 @@ import FoundationEssentials
 import LastroWire
 import Testing
 
-@Suite("Addresses as SOCKS 5 and Shadowsocks write them")
+@Suite("Addresses in the format of SOCKS 5 and Shadowsocks")
 struct SOCKS5AddressTests {
   private static let addresses: [(SOCKS5Address, [UInt8])] = [
     (.init(host: .ipv4([127, 0, 0, 1]), port: 80), [1, 127, 0, 0, 1, 0, 80]),
@@ -17,7 +17,7 @@ struct SOCKS5AddressTests {
     ),
   ]
 
-  @Test("what is written is read again, with what stands behind it, and every part of it is incomplete")
+  @Test("A written address is read back with what follows, and every prefix of it is incomplete")
   func roundTrip() throws {
     for (address, bytes) in Self.addresses {
       #expect(try address.bytes() == bytes)
@@ -28,7 +28,7 @@ struct SOCKS5AddressTests {
     }
   }
 
-  @Test("the vectors' addresses are read, and written again")
+  @Test("The vectors' addresses are read and written back")
   func vectors() throws {
     struct Vectors: Decodable {
       struct Address: Decodable {
@@ -63,11 +63,11 @@ struct SOCKS5AddressTests {
   }
 
   @Test(
-    "what cannot be an address is refused",
+    "Invalid addresses are refused",
     arguments: [[0], [2, 1], [5], [255], [3, 0], [3, 1, 0xFF, 0, 1]] as [[UInt8]])
   func invalid(bytes: [UInt8]) { #expect(SOCKS5Address.first(of: bytes) == .invalid) }
 
-  @Test("what has no form on the wire is refused")
+  @Test("Addresses without a wire format are refused")
   func unwritable() {
     for host in [
       SOCKS5Address.Host.name(""), .name(String(repeating: "a", count: 256)), .ipv4([1, 2, 3]), .ipv6([1]),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("SOCKS 5, bytes in and bytes out")
+@Suite("SOCKS 5 client")
 struct SOCKS5MachineTests {
   private static let login: (user: [UInt8], password: [UInt8]) = (Array("me".utf8), Array("pw".utf8))
 
@@ -28,7 +28,7 @@ struct SOCKS5MachineTests {
     return (sent, true, nil)
   }
 
-  @Test("a name goes out with its length, and the tunnel stands behind the bound address, whatever its kind")
+  @Test("A name is sent with its length, and the tunnel starts behind the bound address of any kind")
   func tunnel() throws {
     let machine = try SOCKS5Machine(host: .name("a.test"), port: 443)
     let bound: [[[UInt8]]] = [
@@ -42,7 +42,7 @@ struct SOCKS5MachineTests {
     }
   }
 
-  @Test("addresses go out as such")
+  @Test("IP addresses are sent as such")
   func addresses() throws {
     let six = Array(UInt8(1)...16)
     for (host, bytes) in [(SOCKS5Address.Host.ipv4([10, 1, 2, 3]), [1, 10, 1, 2, 3]), (.ipv6(six), [4] + six)] {
@@ -51,7 +51,7 @@ struct SOCKS5MachineTests {
     }
   }
 
-  @Test("user and password go out where the proxy asks for them, and only then")
+  @Test("User and password are sent if the proxy asks for them, and only then")
   func password() throws {
     let machine = try SOCKS5Machine(host: .name("a"), port: 1, login: Self.login)
     let asked = run(machine, [[5, 2], [1, 0], [5, 0, 0, 1], [0, 0, 0, 0, 0, 0]])
@@ -61,7 +61,7 @@ struct SOCKS5MachineTests {
     #expect(notAsked.sent == [[5, 2, 0, 2], [5, 1, 0, 3, 1, 0x61, 0, 1]])
   }
 
-  @Test("every answer that is not the one wanted is told apart")
+  @Test("Every other reply has its own failure")
   func failures() throws {
     let bare = try SOCKS5Machine(host: .name("a"), port: 1)
     let named = try SOCKS5Machine(host: .name("a"), port: 1, login: Self.login)
@@ -79,7 +79,7 @@ struct SOCKS5MachineTests {
     }
   }
 
-  @Test("more or fewer bytes than were wanted break the protocol, at every step")
+  @Test("Missing or excess bytes are a protocol violation at every step")
   func counts() throws {
     let machine = try SOCKS5Machine(host: .name("a"), port: 1, login: Self.login)
     let answers: [[UInt8]] = [[5, 2], [1, 0], [5, 0, 0, 3], [2], [0x61, 0x62, 0, 1]]
@@ -91,7 +91,7 @@ struct SOCKS5MachineTests {
     }
   }
 
-  @Test("what the protocol cannot carry is refused before anything is sent")
+  @Test("Requests that the protocol cannot represent are refused before anything is sent")
   func limits() {
     func kind(_ host: SOCKS5Address.Host, _ user: Int = 1, _ password: Int = 1) -> SOCKS5Failure.Kind? {
       do throws(SOCKS5Failure) {

@@ -15,7 +15,7 @@ struct StructuredFieldTests {
     "string-generated", "string", "token-generated", "token",
   ]
 
-  @Test("the suite of the HTTP working group passes whole", arguments: files)
+  @Test("The suite of the HTTP working group passes completely", arguments: files)
   func suite(file: String) throws {
     let data = try ConformanceData.file("structured-fields/\(file).json")
     let cases = try JSONDecoder().decode([Case].self, from: data)
@@ -133,7 +133,7 @@ struct StructuredFieldTests {
     return text + String(repeating: "=", count: (8 - text.count % 8) % 8)
   }
 
-  @Test("integers and decimals are told apart, and a decimal keeps its three digits")
+  @Test("Integers and decimals are distinguished, and a decimal keeps its three digits")
   func numbers() {
     #expect(StructuredReader.item("1".utf8)?.value == .integer(1))
     #expect(StructuredReader.item("1.0".utf8)?.value == .decimal(thousandths: 1_000))
@@ -141,7 +141,7 @@ struct StructuredFieldTests {
     #expect(StructuredReader.item("999999999999.999".utf8)?.value == .decimal(thousandths: 999_999_999_999_999))
   }
 
-  @Test("bytes of any kind, cut anywhere, end in a value or in nothing")
+  @Test("Arbitrary bytes, cut anywhere, yield a value or nothing")
   func hostile() {
     let whole = Array("a=(1 \"x\\\"\";p=:YWJj:);q, b=?0, c=@12, d=%\"%c3%bc\", e=*t/1;x=1.5".utf8)
     #expect(StructuredReader.dictionary(whole)?.names == ["a", "b", "c", "d", "e"])
@@ -157,7 +157,7 @@ struct StructuredFieldTests {
     }
   }
 
-  @Test("more members than RFC 9651 asks for are not read")
+  @Test("Members beyond the minimum that RFC 9651 requires are not read")
   func limits() {
     func list(_ count: Int) -> String { Array(repeating: "1", count: count).joined(separator: ",") }
     #expect(StructuredReader.list(list(1024).utf8)?.count == 1024)
@@ -181,7 +181,7 @@ struct StructuredFieldTests {
     return try Regex("^ *(?:" + member + "(?:[ \\t]*,[ \\t]*" + member + ")*[ \\t]*)?$")
   }
 
-  @Test("thousands of mutated lists: read where the grammar has them, as a second reader says")
+  @Test("Thousands of mutated lists are accepted exactly if a second parser accepts them")
   func fuzz() throws {
     let grammar = try Self.grammar()
     let seeds = [

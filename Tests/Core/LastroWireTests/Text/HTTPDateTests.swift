@@ -13,11 +13,11 @@ struct HTTPDateTests {
   static func read(_ text: String, now: Int64 = now) -> Int64? { HTTPDate.seconds(text, now: now) }
 
   @Test(
-    "the examples of RFC 9110 §5.6.7 are the same instant",
+    "The examples of RFC 9110 §5.6.7 are the same instant",
     arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
   func examples(text: String) { #expect(Self.read(text) == 784_111_777) }
 
-  @Test("every format reads what the calendar writes, from 1970 to 9999")
+  @Test("Every format is read back from calendar dates from 1970 to 9999")
   func calendar() {
     var random = SeededGenerator(seed: 1)
     for round in 0..<20_000 {
@@ -29,7 +29,7 @@ struct HTTPDateTests {
     }
   }
 
-  @Test("two-digit years within fifty years either way are told")
+  @Test("Two-digit years within fifty years in either direction are resolved")
   func twoDigits() {
     var random = SeededGenerator(seed: 2)
     for _ in 0..<5_000 {
@@ -43,21 +43,21 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "a year that seems more than fifty years ahead was in the past",
+    "A year that seems more than fifty years ahead is in the past",
     arguments: [
       ("Tuesday, 01-Jan-76 00:00:00 GMT", 3_345_062_400 as Int64), ("Friday, 01-Jan-77 00:00:00 GMT", 220_924_800),
       ("Friday, 31-Dec-99 23:59:59 GMT", 946_684_799), ("Thursday, 01-Jan-26 00:00:00 GMT", 1_767_225_600),
     ])
   func fiftyYears(text: String, expected: Int64) { #expect(Self.read(text) == expected) }
 
-  @Test("the turn of a century: the year after 99 is ahead, the one before 00 was")
+  @Test("Two-digit years are resolved across the turn of a century")
   func century() {
     let new2000: Int64 = 946_684_800
     #expect(Self.read("Saturday, 01-Jan-00 00:00:10 GMT", now: new2000 - 20) == new2000 + 10)
     #expect(Self.read("Friday, 31-Dec-99 23:59:50 GMT", now: new2000 + 20) == new2000 - 10)
   }
 
-  @Test("leap years and the ends of months")
+  @Test("Leap years and month lengths are respected")
   func leapYears() {
     #expect(Self.read("Thu, 29 Feb 2024 00:00:00 GMT") == 1_709_164_800)
     #expect(Self.read("Tue, 29 Feb 2000 00:00:00 GMT") == 951_782_400)
@@ -70,14 +70,14 @@ struct HTTPDateTests {
     }
   }
 
-  @Test("second 60 is the next minute's first; 61 is none")
+  @Test("Second 60 is the first of the next minute, and 61 is invalid")
   func leapSecond() {
     #expect(Self.read("Sat, 31 Dec 2016 23:59:60 GMT") == 1_483_228_800)
     #expect(Self.read("Sat, 31 Dec 2016 23:59:61 GMT") == nil)
   }
 
   @Test(
-    "what is no date",
+    "Invalid dates are refused",
     arguments: [
       "", " ", "0", "GMT", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
       "Sun, 06 Nov 1994 24:00:00 GMT",
@@ -90,12 +90,12 @@ struct HTTPDateTests {
   func garbage(text: String) { #expect(Self.read(text) == nil) }
 
   @Test(
-    "names and GMT are read in any case (RFC 9111 §4.2)",
+    "Names and GMT are read in any case (RFC 9111 §4.2)",
     arguments: ["SUN, 06 nov 1994 08:49:37 gMT", "sunday, 06-NOV-94 08:49:37 gmt", "sUN NOV  6 08:49:37 1994"])
   func anyCase(text: String) { #expect(Self.read(text) == 784_111_777) }
 
   @Test(
-    "what mixes the grammars, or has other blanks, is no date",
+    "Dates that mix the grammars, or have other blanks, are refused",
     arguments: [
       "Sun, 06 Nov 94 08:49:37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT", "Sun, 06-Nov-94 08:49:37 GMT",
       "Sunday, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun 06 Nov 1994 08:49:37 GMT",
@@ -107,7 +107,7 @@ struct HTTPDateTests {
     ])
   func mixtures(text: String) { #expect(Self.read(text) == nil) }
 
-  @Test("what is written is read again, and is what the calendar writes")
+  @Test("A written date is read back and agrees with the calendar")
   func written() {
     var random = SeededGenerator(seed: 4)
     for _ in 0..<5_000 {
@@ -118,7 +118,7 @@ struct HTTPDateTests {
     #expect(HTTPDate.text(.max) == "Fri, 31 Dec 9999 23:59:59 GMT")
   }
 
-  @Test("a hundred thousand texts out of a date's pieces, and any clock, trap nothing")
+  @Test("A hundred thousand random texts from pieces of dates, with any clock, do not trap")
   func fuzz() {
     var random = SeededGenerator(seed: 3)
     let pieces = [

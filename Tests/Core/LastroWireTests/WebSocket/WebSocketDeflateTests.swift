@@ -5,9 +5,9 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("permessage-deflate")
+@Suite("Permessage-deflate")
 struct WebSocketDeflateTests {
-  @Test("the examples of RFC 7692 §7.2.3 are read")
+  @Test("The examples of RFC 7692 §7.2.3 are decoded")
   func examples() {
     let deflate = WebSocketDeflate()
     let hello = FrameFeeding.Event.text(Array("Hello".utf8))
@@ -32,7 +32,7 @@ struct WebSocketDeflateTests {
   }
 
   @Test(
-    "messages come through with every window and with and without context",
+    "Messages round-trip with every window size, with and without context takeover",
     arguments: [9, 10, 12, 15], [false, true])
   func windows(bits: Int, forgets: Bool) {
     var deflate = WebSocketDeflate()
@@ -62,7 +62,7 @@ struct WebSocketDeflateTests {
     }
   }
 
-  @Test("a message takes no more memory than it is long", arguments: [1, 1000, 40_000, 65_536, 65_537])
+  @Test("A message takes no more memory than its length", arguments: [1, 1000, 40_000, 65_536, 65_537])
   func memory(size: Int) throws {
     guard var deflater = WebSocketDeflater(windowBits: 15), var inflater = WebSocketInflater(windowBits: 15) else {
       return #expect(Bool(false), "there is no memory")
@@ -86,7 +86,7 @@ struct WebSocketDeflateTests {
     }
   }
 
-  @Test("messages that end where a piece does come through", arguments: [16, 1000, 4096, 65_536])
+  @Test("Messages that end at the end of a piece round-trip", arguments: [16, 1000, 4096, 65_536])
   func edges(pieceBytes: Int) {
     for kind in [WebSocketKind.text, .binary] {
       var random = SeededGenerator(seed: UInt64(pieceBytes))
@@ -106,7 +106,7 @@ struct WebSocketDeflateTests {
     }
   }
 
-  @Test("fragments of a compressed message, empty ones too, come through", arguments: 0..<30)
+  @Test("Fragments of a compressed message, including empty ones, round-trip", arguments: 0..<30)
   func fragments(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     let deflate = WebSocketDeflate()
@@ -129,7 +129,7 @@ struct WebSocketDeflateTests {
     #expect(fed.events == expected)
   }
 
-  @Test("small messages go out as they are; RSV1 is for the first frame alone")
+  @Test("Small messages are sent uncompressed, and RSV1 is set on the first frame only")
   func small() {
     var encoder = WebSocketEncoder(role: .server, deflate: WebSocketDeflate(), minimumCompressedBytes: 10)
     #expect(encoder.frame(.text, Array("short".utf8)) == [0x81, 0x05] + Array("short".utf8))
@@ -140,7 +140,7 @@ struct WebSocketDeflateTests {
     #expect(FrameFeeding([0xC9, 0x00], deflate: WebSocketDeflate()).violation?.kind == .reservedBits)
   }
 
-  @Test("a window of 8 bits is not compressed for: zlib has none")
+  @Test("With a window of 8 bits nothing is compressed, because zlib does not support it")
   func smallestWindow() {
     var deflate = WebSocketDeflate()
     deflate.clientWindowBits = 8
@@ -148,7 +148,7 @@ struct WebSocketDeflateTests {
     #expect(encoder.frame(.text, [UInt8](repeating: 0x61, count: 100)).first == 0x81)
   }
 
-  @Test("what does not decompress, or breaks off, is refused; what expands is stopped at the limit")
+  @Test("Invalid or truncated data is refused, and expansion stops at the limit")
   func broken() {
     let deflate = WebSocketDeflate()
     #expect(FrameFeeding([0xC1, 0x02, 0xFF, 0xFF], deflate: deflate).violation?.kind == .compression)
@@ -166,7 +166,7 @@ struct WebSocketDeflateTests {
     #expect(FrameFeeding(bomb + text, deflate: deflate).violation?.kind == .utf8)
   }
 
-  @Test("extension lists are read with quoted values, blanks and empty elements")
+  @Test("Extension lists are parsed with quoted values, blanks and empty elements")
   func lists() throws {
     let list = try #require(
       WebSocketExtension.list(" a ; b=1;c=\"2\" ; d,, \tpermessage-deflate; client_max_window_bits=\"1\\0\""))
@@ -192,7 +192,7 @@ struct WebSocketDeflateTests {
   }
 
   @Test(
-    "an answer must fit the offer",
+    "A response must match the offer",
     arguments: [
       Answer("permessage-deflate", true), Answer("permessage-deflate; server_no_context_takeover", true),
       Answer("permessage-deflate; client_no_context_takeover; server_max_window_bits=9", true),
@@ -212,7 +212,7 @@ struct WebSocketDeflateTests {
     #expect((agreement != nil) == expected.isFit)
   }
 
-  @Test("what we insist on must be agreed to; what was not offered must not come")
+  @Test("Required parameters must be accepted, and parameters not offered are refused")
   func insisting() throws {
     let plain = try #require(WebSocketExtension.list("permessage-deflate")?.first)
     var offer = WebSocketDeflateOffer()

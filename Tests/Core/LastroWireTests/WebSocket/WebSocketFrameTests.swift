@@ -20,7 +20,7 @@ struct WebSocketFrameTests {
     ]
   }
 
-  @Test("a conversation is read alike in one piece, byte by byte, and in every two pieces")
+  @Test("A conversation is parsed alike in one piece, byte by byte, and in every two pieces")
   func splits() {
     let whole = FrameFeeding(Self.conversation)
     #expect(whole.violation == nil)
@@ -31,14 +31,14 @@ struct WebSocketFrameTests {
     }
   }
 
-  @Test("pieces of any size say the same")
+  @Test("Pieces of any size give the same result")
   func pieces() {
     for size in 1...40 {
       #expect(FrameFeeding(Self.conversation, maximumPieceBytes: size).events == Self.events)
     }
   }
 
-  @Test("the examples of RFC 6455 §5.7 are read")
+  @Test("The examples of RFC 6455 §5.7 are decoded")
   func examples() {
     #expect(FrameFeeding([0x81, 0x05, 0x48, 0x65, 0x6C, 0x6C, 0x6F]).events == [.text(Array("Hello".utf8))])
     #expect(
@@ -85,7 +85,7 @@ struct WebSocketFrameTests {
     Violation([0x01, 0x01, 0xC3, 0x80, 0x00], .utf8, at: 5),
   ]
 
-  @Test("a broken rule is noticed with the byte that shows it, and not before", arguments: violations)
+  @Test("A violation is detected at the byte that shows it, and not before", arguments: violations)
   func violation(_ expected: Violation) {
     let fed = FrameFeeding.byteByByte(expected.bytes)
     #expect(fed.violation?.kind == expected.kind)
@@ -93,13 +93,13 @@ struct WebSocketFrameTests {
     #expect(FrameFeeding(expected.bytes).violation?.kind == expected.kind)
   }
 
-  @Test("a server refuses what is not masked, and understands what is")
+  @Test("A server refuses unmasked frames and decodes masked ones")
   func serverRole() {
     #expect(FrameFeeding([0x81, 0x00], role: .server).violation?.kind == .masking)
     #expect(FrameFeeding([0x89, 0x81, 1, 2, 3, 4, 5], role: .server).events == [.ping([4])])
   }
 
-  @Test("close codes: which may be sent")
+  @Test("Exactly the permitted close codes may be sent")
   func closeCodes() {
     let valid = Array(1000...1003) + Array(1007...1014) + Array(3000...4999)
     for code in UInt16.min...UInt16.max {
@@ -108,13 +108,13 @@ struct WebSocketFrameTests {
     #expect(FrameFeeding([0x88, 0x00]).events == [.close(nil, "")])
   }
 
-  @Test("nothing is read behind a Close frame")
+  @Test("Nothing is read behind a Close frame")
   func afterClose() {
     #expect(FrameFeeding([0x88, 0x00, 0xFF, 0xFF]).events == [.close(nil, "")])
     #expect(FrameFeeding([0x88, 0x00, 0xFF, 0xFF], cuts: [2]).violation == nil)
   }
 
-  @Test("limits hold for a frame as soon as it says its length, and for a message over its frames")
+  @Test("The limits apply to a frame once its length is known, and to a message over all its frames")
   func limits() {
     let frame = FrameFeeding([0x82, 0x7F, 0, 0, 1, 0, 0, 0, 0, 0], maximumFrameBytes: 1 << 20)
     #expect(frame.violation?.kind == .frameTooLarge)
@@ -130,7 +130,7 @@ struct WebSocketFrameTests {
       FrameFeeding([0x02, 0x02, 1, 2, 0x80, 0x01, 3], maximumMessageBytes: 3).events == [.binary([1, 2, 3])])
   }
 
-  @Test("masking is the same at every length and offset as byte by byte")
+  @Test("Masking gives the same result at every length and offset as byte by byte")
   func masking() {
     var random = SeededGenerator(seed: 1)
     for length in 0...40 {
@@ -147,7 +147,7 @@ struct WebSocketFrameTests {
     }
   }
 
-  @Test("lengths are written in as few bytes as they need, and read back")
+  @Test("Lengths are written in as few bytes as possible and read back")
   func lengths() {
     for length in [0, 1, 125, 126, 127, 65_535, 65_536, 70_000] {
       var encoder = WebSocketEncoder(role: .client)
@@ -158,7 +158,7 @@ struct WebSocketFrameTests {
     }
   }
 
-  @Test("random frames in random pieces: what is sent is what is read", arguments: 0..<40)
+  @Test("Random frames in random pieces are received as sent", arguments: 0..<40)
   func random(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     var encoder = WebSocketEncoder(role: seed % 2 == 0 ? .client : .server)
@@ -188,7 +188,7 @@ struct WebSocketFrameTests {
     #expect(fed.events == expected)
   }
 
-  @Test("random bytes are refused or wait for more, and never do anything else", arguments: 0..<200)
+  @Test("Random bytes are refused or wait for more", arguments: 0..<200)
   func garbage(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed) &+ 1_000_000)
     var deflate: WebSocketDeflate?
@@ -204,7 +204,7 @@ struct WebSocketFrameTests {
 
 @Suite("UTF-8, piece by piece", .ownThread)
 struct UTF8ValidatorTests {
-  @Test("bytes are accepted exactly where the standard library accepts them", arguments: 0..<60)
+  @Test("Bytes are accepted exactly where the standard library accepts them", arguments: 0..<60)
   func random(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     let interesting: [UInt8] = [
@@ -225,7 +225,7 @@ struct UTF8ValidatorTests {
     }
   }
 
-  @Test("every scalar is accepted in every split; every surrogate is refused at its second byte")
+  @Test("Every scalar is accepted in every split, and every surrogate is refused at its second byte")
   func scalars() {
     for value in stride(from: UInt32(0), through: 0x10FFFF, by: 61) {
       guard let scalar = Unicode.Scalar(value) else {

@@ -4,14 +4,14 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("WebSocket handshakes, without I/O")
+@Suite("WebSocket handshakes without I/O")
 struct WebSocketHandshakeMachineTests {
   private func head(_ fields: [(String, String)]) -> ResponseHead {
     ResponseHead(
       version: (1, 1), status: 101, reason: "", fields: fields.map { ResponseHead.Field(name: $0.0, value: $0.1) })
   }
 
-  @Test("SHA-1 and base64 give what the RFCs say")
+  @Test("SHA-1 and Base64 reproduce the examples of the RFCs")
   func digests() {
     let hex = { (text: String) in
       SHA1.digest(Array(text.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -26,7 +26,7 @@ struct WebSocketHandshakeMachineTests {
     #expect(WebSocketHandshake.accept("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
   }
 
-  @Test("a nonce of 16 bytes becomes the key, and the request says what is offered")
+  @Test("A nonce of 16 bytes becomes the key, and the request contains the offer")
   func request() {
     let handshake = WebSocketHandshake(
       nonce: (0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0908), subprotocols: ["a", "b"], offer: .init())
@@ -37,7 +37,7 @@ struct WebSocketHandshakeMachineTests {
     #expect(fields["Sec-WebSocket-Version"] == "13")
   }
 
-  @Test("an answer that is right in any spelling is taken")
+  @Test("A correct response in any spelling is accepted")
   func right() throws {
     let handshake = WebSocketHandshake(nonce: (1, 2), subprotocols: ["a", "b"], offer: .init())
     let agreement = try handshake.check(
@@ -50,7 +50,7 @@ struct WebSocketHandshakeMachineTests {
     #expect(agreement.deflate?.serverWindowBits == 12)
   }
 
-  @Test("an answer that is wrong in one point is refused for it")
+  @Test("A response with one error is refused because of it")
   func wrong() {
     let handshake = WebSocketHandshake(nonce: (1, 2), subprotocols: ["a"])
     let right = [
@@ -73,7 +73,7 @@ struct WebSocketHandshakeMachineTests {
     #expect(throws: Never.self) { try handshake.check(head(right)) }
   }
 
-  @Test("101 is final for who asked for it, and refused for who did not")
+  @Test("101 is final for a request that asked for it, and refused otherwise")
   func upgrade() throws {
     for accepts in [true, false] {
       var machine = ResponseHeadMachine(
@@ -104,7 +104,7 @@ struct ResponseBodyMachineTests {
         version: (1, 1), status: 404, reason: "", fields: fields.map { ResponseHead.Field(name: $0.0, value: $0.1) }))
   }
 
-  @Test("lengths and chunks are read in every split, and nothing behind them")
+  @Test("Lengths and chunks are decoded in every split, without reading beyond them")
   func splits() throws {
     let cases: [([(String, String)], String, String)] = [
       ([("Content-Length", "5")], "helloEXTRA", "hello"), ([("Content-Length", "0")], "EXTRA", ""),
@@ -128,7 +128,7 @@ struct ResponseBodyMachineTests {
   }
 
   @Test(
-    "trailers have a limit, in lines and in bytes",
+    "Trailers have limits of lines and bytes",
     arguments: [
       (512, 1, nil), (513, 1, HeadViolation.Kind.tooManyFields), (4, 16_000, nil), (5, 16_000, .headTooLarge),
     ])
@@ -148,7 +148,7 @@ struct ResponseBodyMachineTests {
   }
 
   @Test(
-    "chunks that are none are refused", arguments: ["x\r\n", "\r\n", "-1\r\n", "1\r\nab\r\n", "8000000000000000\r\n"])
+    "Malformed chunks are refused", arguments: ["x\r\n", "\r\n", "-1\r\n", "1\r\nab\r\n", "8000000000000000\r\n"])
   func badChunks(_ text: String) throws {
     var machine = ResponseBodyMachine(try framing([("Transfer-Encoding", "chunked")]))
     var body: [UInt8] = []

@@ -51,7 +51,7 @@ struct WebSocketSessionPairTests {
     }
   }
 
-  @Test("all that either side sends comes to the other, byte by byte and in every sort of pieces", arguments: 0..<60)
+  @Test("Everything that one side sends reaches the other, in pieces of any kind", arguments: 0..<60)
   func conversation(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     let (client, server) = Self.pair(&random)
@@ -87,7 +87,7 @@ struct WebSocketSessionPairTests {
     }
   }
 
-  @Test("both sides may close at once")
+  @Test("Both sides may close at the same time")
   func bothClose() {
     for maximum in [1, 3, .max] {
       let client = SessionHistory(.client), server = SessionHistory(.server)
@@ -100,7 +100,7 @@ struct WebSocketSessionPairTests {
     }
   }
 
-  @Test("the answer to every illegal byte is the same however the bytes are cut")
+  @Test("The reaction to every illegal byte is the same in every split")
   func faults() {
     for bytes: [UInt8] in [
       [0xC1, 0x00], [0x83, 0x00], [0x81, 0x03, 0x61, 0xFF, 0x62], [0x88, 0x01, 0x03], [0x81, 0x80],
@@ -123,7 +123,7 @@ struct WebSocketSessionPairTests {
 
   /// Any events may occur in any order. Each request is answered once, states only advance, no transition occurs that
   /// the table calls illegal, and time limits end every session.
-  @Test("nothing that can happen breaks a session", arguments: 0..<400)
+  @Test("Random events keep the invariants of a session", arguments: 0..<400)
   func anything(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed) &* 7919)
     let (client, server) = Self.pair(&random)

@@ -27,7 +27,7 @@ struct WebSocketSessionTests {
 
   // MARK: closing
 
-  @Test("we close: messages go out first, the peer's Close ends it, and the peer may end the connection")
+  @Test("Our close sends pending messages first, the peer's Close completes it, and the peer may end the connection")
   func closeLocally() {
     let client = SessionHistory(.client)
     let id = client.send("last")
@@ -51,7 +51,7 @@ struct WebSocketSessionTests {
     #expect(last == .over)
   }
 
-  @Test("the peer closes: its code comes back, and what waited is not sent")
+  @Test("When the peer closes its code is echoed, and pending messages are not sent")
   func closeRemotely() {
     let client = SessionHistory(.client)
     let id = client.send("waits")
@@ -63,7 +63,7 @@ struct WebSocketSessionTests {
     #expect(client.answers[id] == [.refused(id)])
   }
 
-  @Test("a Close frame without a code is answered by one without")
+  @Test("A Close frame without a code is answered by one without")
   func closeWithoutCode() {
     let client = SessionHistory(.client)
     client.receive(all: Self.close(nil))
@@ -72,7 +72,7 @@ struct WebSocketSessionTests {
     #expect(client.end == .closed(.init(code: nil, reason: "", isClean: true, initiator: .remote)))
   }
 
-  @Test("a peer that does not answer Close is left when its time is over; one that does not end, after a second")
+  @Test("A peer that does not answer Close is given up at its limit; one that does not disconnect, after a second")
   func limits() {
     let silent = SessionHistory(.client) { $0.closeTimeout = .seconds(7) }
     silent.close()
@@ -94,7 +94,7 @@ struct WebSocketSessionTests {
     #expect(lingering.isStreamClosed && lingering.session.deadline == nil)
   }
 
-  @Test("the time for the whole closing ends lingering too")
+  @Test("The limit for the whole closing also ends lingering")
   func shortCloseTimeout() {
     let client = SessionHistory(.client) { $0.closeTimeout = .milliseconds(10) }
     client.receive(all: Self.close(1000))
@@ -104,7 +104,7 @@ struct WebSocketSessionTests {
     #expect(client.isStreamClosed)
   }
 
-  @Test("an end without Close is a loss; after our Close it is an end that is not clean")
+  @Test("An end without Close is a loss; after our Close it is an end that is not clean")
   func streamEnds() {
     let open = SessionHistory(.client)
     open.receive(all: Self.text("x"))
@@ -117,7 +117,7 @@ struct WebSocketSessionTests {
     #expect(closing.end == .closed(.init(code: nil, reason: "", isClean: false, initiator: .local)))
   }
 
-  @Test("a cut ends at once, also what lingers; dropping leaves what lingers alone")
+  @Test("Cutting ends at once, even while lingering; dropping leaves a lingering session alone")
   func cut() {
     for isDropped in [false, true] {
       let open = SessionHistory(.client)
@@ -138,7 +138,7 @@ struct WebSocketSessionTests {
 
   // MARK: faults
 
-  @Test("a broken rule: what came before is read and answered, then the peer is told, then it may end")
+  @Test("On a violation earlier messages are delivered and answered, then the peer gets Close and may disconnect")
   func violation() {
     let client = SessionHistory(.client)
     client.isReading = false
@@ -160,7 +160,7 @@ struct WebSocketSessionTests {
     #expect(client.isStreamClosed)
   }
 
-  @Test("readers that do not come back after a broken rule are waited for a second, a peer that does not read another")
+  @Test("After a violation readers have a second to catch up, and a peer that does not read another")
   func violationLimits() {
     let client = SessionHistory(.client)
     client.isReading = false
@@ -175,7 +175,7 @@ struct WebSocketSessionTests {
     #expect(client.isStreamClosed)
   }
 
-  @Test("a closing that was asked for while readers have their moment is told, and its code is the one that is sent")
+  @Test("A close requested while readers catch up after a violation is reported, and its code is sent")
   func closeAfterViolation() {
     let client = SessionHistory(.client)
     client.isReading = false
@@ -189,7 +189,7 @@ struct WebSocketSessionTests {
     #expect(Self.read(client.takeSent()) == [.close(4001, "")])
   }
 
-  @Test("messages and frames beyond the limits are told with 1009")
+  @Test("Messages and frames beyond the limits close with 1009")
   func limitsOfSize() {
     for bytes in [Self.text("12345678901"), [0x01, 0x0A] + Array("1234567890".utf8) + [0x80, 0x01, 0x61]] {
       let client = SessionHistory(.client, maximumMessageBytes: 10)
@@ -199,7 +199,7 @@ struct WebSocketSessionTests {
     }
   }
 
-  @Test("when writing fails, what the peer sent is read, its Close too; else it is lost after a second")
+  @Test("When writing fails the peer's data and Close are still read; otherwise the connection is lost after a second")
   func writeFailure() {
     let told = SessionHistory(.client)
     let id = told.send("x"), ping = told.ping([1])
@@ -220,7 +220,7 @@ struct WebSocketSessionTests {
     #expect(silent.states == [.failed(.lost)] && silent.isStreamClosed)
   }
 
-  @Test("the second after a failed write does not run while readers hold the reading up")
+  @Test("The second after a failed write does not run while readers pause reading")
   func heldUpGrace() {
     let client = SessionHistory(.client) { $0.receiveBufferBytes = 1 }
     client.isReading = false
@@ -237,7 +237,7 @@ struct WebSocketSessionTests {
     #expect(client.states.last == .closed(.init(code: 1000, reason: "", isClean: false, initiator: .remote)))
   }
 
-  @Test("a message given up midway: 1011 is said, the peer may end, and a second at most is waited")
+  @Test("An abandoned message closes with 1011, and the peer has a second to disconnect")
   func abandon() {
     let client = SessionHistory(.client)
     let message = client.makeID()
@@ -257,7 +257,7 @@ struct WebSocketSessionTests {
     #expect(client.isStreamClosed && client.states.count == 1)
   }
 
-  @Test("giving a message up changes nothing where the session closes already, or cannot send")
+  @Test("Abandoning a message changes nothing if the session is closing or cannot send")
   func abandonLate() {
     let closing = SessionHistory(.client)
     closing.close()
@@ -273,7 +273,7 @@ struct WebSocketSessionTests {
 
   // MARK: sending
 
-  @Test("control frames overtake a long message, whose frames stay together")
+  @Test("Control frames overtake a long message, whose frames stay together")
   func fragmentation() {
     let client = SessionHistory(.client) { $0.maximumOutgoingFrameBytes = 10_000 }
     let long = [UInt8](repeating: 7, count: 45_000)
@@ -288,7 +288,7 @@ struct WebSocketSessionTests {
     #expect(Self.read(client.takeSent()) == [.ping([1]), .binary(long), .text(Array("next".utf8))])
   }
 
-  @Test("a message in fragments keeps other messages out until it has ended")
+  @Test("A fragmented message delays other messages until it has ended")
   func openMessage() {
     let client = SessionHistory(.client)
     let message = client.makeID()
@@ -301,7 +301,7 @@ struct WebSocketSessionTests {
     #expect(Self.read(client.takeSent()) == [.ping([1]), .text(Array("ab".utf8)), .text(Array("other".utf8))])
   }
 
-  @Test("what is given up before it went out is not sent, and what has begun is sent to the end; neither is answered")
+  @Test("A message cancelled before it is sent is dropped, and one in progress is completed; neither is confirmed")
   func giveUp() {
     let client = SessionHistory(.client) { $0.maximumOutgoingFrameBytes = 20_000 }
     let first = client.send(.binary, [UInt8](repeating: 1, count: 30_000)), second = client.send("never")
@@ -316,7 +316,7 @@ struct WebSocketSessionTests {
     #expect(client.answers.isEmpty)
   }
 
-  @Test("pings that are not waited for any more are not sent")
+  @Test("Cancelled pings are not sent")
   func outbox() {
     var outbox = WebSocketOutbox()
     for id in 1...3 { outbox.appendPing(UInt64(id), [UInt8(id)]) }
@@ -330,7 +330,7 @@ struct WebSocketSessionTests {
     #expect(!outbox.hasFrame)
   }
 
-  @Test("a writer that is asked again after all was given up has nothing to do")
+  @Test("A writer has nothing to send after everything was cancelled")
   func nothingLeft() {
     let client = SessionHistory(.client)
     client.session.giveUp(client.ping([1]))
@@ -341,7 +341,7 @@ struct WebSocketSessionTests {
     #expect(Self.read(client.takeSent()) == [.ping([2])])
   }
 
-  @Test("of pongs that cannot be sent the latest 64 are kept")
+  @Test("Of pongs that cannot be sent the latest 64 are kept")
   func pongs() {
     let client = SessionHistory(.client)
     client.receive(all: Self.frames { encoder in (0..<100).flatMap { encoder.control(.ping, [$0], key: 0) } })
@@ -358,7 +358,7 @@ struct WebSocketSessionTests {
 
   // MARK: pings
 
-  @Test("a pong answers its ping and those before; a pong for no ping answers none")
+  @Test("A pong confirms its ping and earlier ones, and an unsolicited pong confirms none")
   func order() {
     let client = SessionHistory(.client)
     let ids = (1...3).map { client.ping([UInt8($0)]) }
@@ -370,7 +370,7 @@ struct WebSocketSessionTests {
     #expect(client.answers[ids[2]] == nil)
   }
 
-  @Test("a ping that was given up does not take the pong of a later one with its payload")
+  @Test("A cancelled ping does not take the pong of a later one with the same payload")
   func samePayload() {
     let client = SessionHistory(.client)
     client.session.giveUp(client.ping([1]))
@@ -379,7 +379,7 @@ struct WebSocketSessionTests {
     #expect(client.answers[later]?.count == 1)
   }
 
-  @Test("however many pings are given up, they do not pile up, and the keep-alive's is not lost among them")
+  @Test("Cancelled pings do not accumulate, and the keep-alive's ping is kept among them")
   func givenUpPings() {
     let client = SessionHistory(.client) { $0.keepAlive = .seconds(25) }
     client.advance(by: .seconds(25))
@@ -391,7 +391,7 @@ struct WebSocketSessionTests {
 
   // MARK: keep-alive
 
-  @Test("each interval sends a ping, a pong keeps the session, and silence ends it when the next is due")
+  @Test("Each interval sends a ping, a pong keeps the session open, and silence ends it at the next interval")
   func keepAlive() {
     let client = SessionHistory(.client) { $0.keepAlive = .seconds(25) }
     let payload: [UInt8] = [0, 0, 0, 0, 0, 0, 0xAA, 0xBB]
@@ -408,7 +408,7 @@ struct WebSocketSessionTests {
     #expect(client.states == [.failed(.silence)] && client.isStreamClosed && client.session.keepAliveDue == nil)
   }
 
-  @Test("the keep-alive ends with the closing")
+  @Test("The keep-alive ends with the closing")
   func keepAliveEnds() {
     let client = SessionHistory(.client) {
       $0.keepAlive = .seconds(25)
@@ -423,7 +423,7 @@ struct WebSocketSessionTests {
     #expect(Self.read(client.takeSent()) == [.close(1000, "")])
   }
 
-  @Test("slow readers, a frame that is still coming, and a line that still moves are no silence")
+  @Test("Slow readers, an incomplete frame and outgoing progress do not count as silence")
   func excused() {
     let held = SessionHistory(.client) {
       $0.keepAlive = .seconds(25)
@@ -467,7 +467,7 @@ struct WebSocketSessionTests {
     #expect(slow.states == [.failed(.silence)])
   }
 
-  @Test("a peer that sends other frames than pongs is alive, and one that falls silent then is given up")
+  @Test("A peer that sends frames other than pongs is alive, and is given up when it falls silent")
   func busyPeer() {
     let client = SessionHistory(.client) { $0.keepAlive = .seconds(25) }
     client.advance(by: .seconds(25))
@@ -481,7 +481,7 @@ struct WebSocketSessionTests {
     #expect(client.states == [.failed(.silence)])
   }
 
-  @Test("a peer that takes bytes is alive although its pong has not come, unless the bytes may only be buffered")
+  @Test("A peer that accepts bytes is alive without a pong, unless the bytes may only be buffered")
   func slowLine() {
     for (messages, isAlive) in [(5, true), (4, false)] {
       let client = SessionHistory(.client) { $0.keepAlive = .seconds(25) }
@@ -499,7 +499,7 @@ struct WebSocketSessionTests {
 
   // MARK: back-pressure
 
-  @Test("reading waits while the slowest reader has too much, and what is not read is kept up to the limit")
+  @Test("Reading pauses while the slowest reader has too much, and unread data is kept up to the limit")
   func backPressure() {
     let client = SessionHistory(.client) { $0.receiveBufferBytes = 1000 }
     client.isReading = false
@@ -513,7 +513,7 @@ struct WebSocketSessionTests {
     #expect(client.notes.count == 50)
   }
 
-  @Test("while we leave, what readers are too slow for is dropped, and with it all that follows")
+  @Test("While leaving, data that readers are too slow for is dropped, with all that follows")
   func dropped() {
     let client = SessionHistory(.client) { $0.receiveBufferBytes = 100 }
     client.isReading = false
@@ -528,7 +528,7 @@ struct WebSocketSessionTests {
     #expect(client.notes == [.text(String(repeating: "a", count: 100))])
   }
 
-  @Test("every reader gets everything from where it joined, and the last that leaves frees what it held")
+  @Test("Every reader gets everything since it joined, and the last one to leave frees what it held")
   func readers() {
     var session = WebSocketSession(.init(.init(role: .client)), now: .zero)
     func feed(_ text: String) {
@@ -550,7 +550,7 @@ struct WebSocketSessionTests {
     #expect(third == "2")
   }
 
-  @Test("bytes that decompress to very many are worked off in portions")
+  @Test("Bytes that decompress to a large amount are processed in portions")
   func portions() {
     var encoder = WebSocketEncoder(role: .server, deflate: WebSocketDeflate(), minimumCompressedBytes: 0)
     let bytes = encoder.frame(.binary, [UInt8](repeating: 0, count: 10_000_000))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("WebSocket's tables of closing, lingering and keep-alive")
+@Suite("WebSocket state tables of closing, lingering and keep-alive")
 struct WebSocketTableTests {
   /// Every combination of phase and event, with the next phase. `.`: no effect; `!`: the event cannot occur.
   static let closing = """
@@ -105,7 +105,7 @@ struct WebSocketTableTests {
     }
   }
 
-  @Test("every phase and every event are as the table says, those that cannot meet too")
+  @Test("Every event in every phase leads to the phase of the table, or is listed as impossible")
   func everyCell() {
     let grid = Self.grid(Self.closing)
     #expect(grid[0].dropFirst() == WebSocketEvent.allCases.map { "\($0)" }[...])
@@ -123,7 +123,7 @@ struct WebSocketTableTests {
     }
   }
 
-  @Test("every move tells and says what the table says, and no other does")
+  @Test("Every transition has exactly the effects of the table")
   func everyEffect() {
     var lines: [String] = []
     for phase in WebSocketPhase.allCases {
@@ -144,7 +144,7 @@ struct WebSocketTableTests {
     }
   }
 
-  @Test("the end is told exactly once, and nothing leads back")
+  @Test("The end is reported exactly once, and no transition leads back")
   func forward() {
     for phase in WebSocketPhase.allCases {
       for event in WebSocketEvent.allCases {
@@ -158,7 +158,7 @@ struct WebSocketTableTests {
     }
   }
 
-  @Test("from every phase, the limits in time alone lead to the end of those that wait for the peer")
+  @Test("In every phase that waits for the peer the time limits alone lead to the end")
   func limits() {
     // Every phase other than `open` must end through its own limit or through closeTimeout.
     for start in WebSocketPhase.allCases where start != .open {
@@ -175,7 +175,7 @@ struct WebSocketTableTests {
     }
   }
 
-  @Test("every state of the keep-alive and every event are as the table says")
+  @Test("Every event in every keep-alive state leads to the state of the table")
   func everyKeepAlive() {
     let grid = Self.grid(Self.keepAlive)
     #expect(grid[0].dropFirst() == WebSocketKeepAlive.Event.allCases.map { "\($0)" }[...])
@@ -195,7 +195,7 @@ struct WebSocketTableTests {
     }
   }
 
-  @Test("a missing pong is excused by slow readers, then by a frame that continues, then by bytes that move")
+  @Test("A missing pong is excused by slow readers, then by an incomplete frame, then by outgoing bytes")
   func excuses() {
     for bits in 0..<32 {
       var keepAlive = WebSocketKeepAlive()
@@ -218,7 +218,7 @@ struct WebSocketTableTests {
     }
   }
 
-  @Test("silence is death when the ping has had its time, or nothing moves in either direction")
+  @Test("Silence ends the session once the ping has had its time, or if nothing moves in either direction")
   func pulse() {
     var pulse = WebSocketKeepAlive()
     #expect(!pulse.isDead)
