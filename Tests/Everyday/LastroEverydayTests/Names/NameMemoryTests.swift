@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("What is kept of names")
+@Suite("Cache of resolved names")
 struct NameMemoryTests {
   private typealias Memory = NameMemory<String, Int, String>
 
@@ -22,7 +22,7 @@ struct NameMemoryTests {
   }
 
   @Test(
-    "a time to live is kept to its limits",
+    "A time to live is clamped to its limits",
     arguments: [
       (0, false, 1), (0.5, false, 1), (30, false, 30), (9_000, false, 3_600), (nil, false, 60), (0, true, 1),
       (30, true, 30), (9_000, true, 60), (nil, true, 5),
@@ -42,7 +42,7 @@ struct NameMemoryTests {
     #expect(Self.word(memory.ask("a", now: Self.seconds(kept))) == "look up")
   }
 
-  @Test("a stale answer serves where a look-up fails, for an hour, and the name is looked up again after 30 s")
+  @Test("If a lookup fails a stale answer serves for an hour, and the name is looked up again after 30 s")
   func stale() {
     var memory = Memory()
     _ = memory.ask("a", now: .zero)
@@ -60,7 +60,7 @@ struct NameMemoryTests {
     #expect(Self.word(memory.ask("a", now: Self.seconds(now + 1))) == "look up")
   }
 
-  @Test("what is looked up ahead of its time: one look-up, whose answer counts anew, and whose failure changes nothing")
+  @Test("An early refresh is one lookup, which restarts the lifetime, or changes nothing if it fails")
   func refreshing() {
     var memory = Memory()
     _ = memory.ask("a", now: .zero)
@@ -86,7 +86,7 @@ struct NameMemoryTests {
     #expect(Self.word(memory.ask("a", now: .seconds(60))) == "wait")
   }
 
-  @Test("turns go on from answer to answer, each name's by itself")
+  @Test("Rotation continues from answer to answer, for each name separately")
   func turns() {
     var memory = Memory()
     #expect(memory.turn(of: "a") == 0)
@@ -100,7 +100,7 @@ struct NameMemoryTests {
     #expect(memory.turn(of: "b") == 0)
   }
 
-  @Test("that a name has none is not used any longer than it holds")
+  @Test("An expired absence does not serve after a failed lookup")
   func absence() {
     var memory = Memory()
     _ = memory.ask("a", now: .zero)
@@ -111,7 +111,7 @@ struct NameMemoryTests {
 
   private enum Event: CaseIterable { case ask, answer, absence, fail, giveUp, forget, almost, later }
 
-  @Test("whatever happens, in any order: one look-up at a time, and what is told is what came last")
+  @Test("In any order of events one lookup runs at a time, and the last result is reported")
   func everyHistory() {
     var histories: [[Event]] = [[]]
     for _ in 0..<6 { histories = histories.flatMap { history in Event.allCases.map { history + [$0] } } }
@@ -154,7 +154,7 @@ struct NameMemoryTests {
     }
   }
 
-  @Test("4,096 names are kept; those that end first give way")
+  @Test("4,096 names are cached, and those that expire first are evicted")
   func bounds() {
     var memory = Memory()
     for index in 0..<10_000 {

@@ -48,7 +48,7 @@ struct ResolverTests {
     found = try ResolvedName(addresses: ["10.0.0.1", "[2001:DB8::1]"], timeToLive: .seconds(10))
   }
 
-  @Test("addresses are told in one form, and what is none is refused")
+  @Test("Addresses have one form, and invalid ones are refused")
   func addresses() throws {
     #expect(found.addresses == ["10.0.0.1", "2001:db8::1"])
     for text in ["far.test", "", "10.0.0.1:80", "fe80::1%eth0", "10.0.0"] {
@@ -56,7 +56,7 @@ struct ResolverTests {
     }
   }
 
-  @Test("all who ask have one look-up, and those who ask later its answer until its time is over")
+  @Test("Concurrent callers share a lookup, and later ones its answer until it expires")
   func sharing() async throws {
     let clock = ManualClock(), slow = Slow()
     let resolver = CachingResolver(over: slow, time: clock.timeSource)
@@ -78,7 +78,7 @@ struct ResolverTests {
     #expect(try await again == found)
   }
 
-  @Test("who asks in the last tenth is answered at once, and has it looked up for those who come later")
+  @Test("A caller in the last tenth of the lifetime is answered at once and starts a refresh for later ones")
   func refreshing() async throws {
     let clock = ManualClock(), slow = Slow()
     let resolver = CachingResolver(over: slow, time: clock.timeSource)
@@ -98,7 +98,7 @@ struct ResolverTests {
     #expect(slow.counts.read { $0 }.asked == 2)
   }
 
-  @Test("addresses are given as they came, in turn, or at random, within their families")
+  @Test("Addresses are returned as received, rotated or shuffled within their families")
   func orders() async throws {
     let name = name
     let addresses = ["2001:db8::1", "2001:db8::2", "10.0.0.1", "10.0.0.2", "10.0.0.3"]
@@ -125,7 +125,7 @@ struct ResolverTests {
     #expect(try await firsts(.shuffled, .seeded(1)) == shuffled)
   }
 
-  @Test("all orders come up when addresses are shuffled, none much more often than another")
+  @Test("Shuffling yields all orders about equally often")
   func shuffling() throws {
     let given = try ResolvedName(addresses: ["10.0.0.1", "10.0.0.2", "10.0.0.3"], timeToLive: .seconds(7))
     let random = RandomSource.seeded(17)
@@ -140,7 +140,7 @@ struct ResolverTests {
     }
   }
 
-  @Test("what is flushed, or could not be reached, is asked for again")
+  @Test("A flushed name, or one that could not be reached, is looked up again")
   func flushing() async throws {
     let slow = Slow()
     let resolver = CachingResolver(over: slow, time: ManualClock().timeSource)
@@ -158,7 +158,7 @@ struct ResolverTests {
     #expect(slow.counts.read { $0 }.unreachable == 1)
   }
 
-  @Test("a failure is told to all, and remembered for a second")
+  @Test("A failure is reported to all and cached for a second")
   func failing() async throws {
     let clock = ManualClock(), slow = Slow()
     let resolver = CachingResolver(over: slow, time: clock.timeSource)
@@ -175,7 +175,7 @@ struct ResolverTests {
     #expect(try await second == found)
   }
 
-  @Test("who is cancelled waits no more; the look-up is, when no one waits for it")
+  @Test("A cancelled caller stops waiting, and the lookup is cancelled with the last of them")
   func cancellation() async throws {
     let slow = Slow()
     let resolver = CachingResolver(over: slow)
@@ -200,7 +200,7 @@ struct ResolverTests {
     #expect(try await next == found)
   }
 
-  @Test("the system knows this machine, and that some names are none")
+  @Test("The system resolver knows this machine, and that some names never exist")
   func system() async throws {
     let resolver = SystemResolver()
     let own = try await resolver.resolve(try HostName("localhost"), port: 80)
@@ -211,7 +211,7 @@ struct ResolverTests {
     _ = await task.result
   }
 
-  @Test("options are equal where their resolver is the same")
+  @Test("Options are equal if their resolver is the same")
   func options() throws {
     let slow = Slow()
     var options = ConnectionOptions()

@@ -12,7 +12,7 @@ import LastroWire
 import TestSupport
 import Testing
 
-@Suite("The cases of http-tests/cache-tests for a private cache", .timeLimit(.minutes(5)))
+@Suite("Conformance: http-tests/cache-tests for a private cache", .timeLimit(.minutes(5)))
 struct CacheTestsTests {
   /// Required cases that do not pass, each with its reason.
   static let deviations: [String: String] = [:]
@@ -28,7 +28,7 @@ struct CacheTestsTests {
     "headers-store-Transfer-Encoding": "a transfer coding that is not known is refused (RFC 9112 §7.4)"
   ]
 
-  @Test("of 137 required cases all but those in the table pass")
+  @Test("All of the 137 required cases pass, except those in the table")
   func required() async throws {
     let tests = try CacheTestCase.all()
     let failures = await Self.failures(tests) { $0 }
@@ -41,7 +41,7 @@ struct CacheTestsTests {
     for test in fresh { #expect(failures[test.id] == nil, "\(test.id): \(failures[test.id] ?? "")") }
   }
 
-  @Test("over the engine and a server on loopback as many pass, but for what the engine refuses")
+  @Test("Over the engine and a loopback server the same cases pass, except those the engine refuses")
   func overTheEngine() async throws {
     let tests = try CacheTestCase.all()
     let origins = Lock<[String: CacheTestOrigin]>([:])

@@ -14,7 +14,7 @@ import Testing
 struct CachingTransportTests {
   static let fresh: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"v1\""]
 
-  @Test("what is fresh is answered without the server, with its age")
+  @Test("A fresh response is served without the server, with its age")
   func hit() async throws {
     let world = CacheWorld(Self.fresh)
     #expect(try await world.get().outcome == .missed)
@@ -25,7 +25,7 @@ struct CachingTransportTests {
     #expect(world.transfers == 1)
   }
 
-  @Test("what is stale is validated: a 304 serves what is kept, with the fields that it brings")
+  @Test("A stale response is validated, and a 304 serves the stored one with updated fields")
   func validated() async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in
       if number == 0 { return .answer(200, fields: Self.fresh, body: "old") }
@@ -42,7 +42,7 @@ struct CachingTransportTests {
     #expect(world.transfers == 2)
   }
 
-  @Test("what has changed replaces what is kept")
+  @Test("A changed response replaces the stored one")
   func replaced() async throws {
     let world = CacheWorld { (_, number) throws(TransportError) in
       .answer(200, fields: [.cacheControl: "max-age=60", .eTag: "\"\(number)\""], body: "\(number)")
@@ -54,7 +54,7 @@ struct CachingTransportTests {
     #expect((world.cache.store as? MemoryCacheStore)?.count == 1)
   }
 
-  @Test("a 304 about nothing that is kept leads to one more request, without conditions")
+  @Test("A 304 that matches no stored response leads to one more request without conditions")
   func strayNotModified() async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in
       if number == 1 { return .answer(304, fields: [.eTag: "\"other\""]) }
@@ -66,7 +66,7 @@ struct CachingTransportTests {
     #expect(world.origin.requests[2].head.headerFields[.ifNoneMatch] == nil)
   }
 
-  @Test("the modes do as Fetch's")
+  @Test("The cache modes behave as those of Fetch")
   func modes() async throws {
     let world = CacheWorld(Self.fresh)
     #expect(try await world.get { $0.cache = .onlyStored }.status == 504)
@@ -94,7 +94,7 @@ struct CachingTransportTests {
     #expect(world.transfers == 4)
   }
 
-  @Test("a clock that goes back a day makes what is kept stale")
+  @Test("After the clock went back a day stored responses are stale")
   func clockBack() async throws {
     let date = Date(timeIntervalSince1970: 2_000_000_000)
     let now = ManualClock(now: .seconds(86_400))
@@ -115,7 +115,7 @@ struct CachingTransportTests {
     #expect(String(decoding: earlier.value, as: UTF8.self) == "1")
   }
 
-  @Test("a redirect is kept and served, with its body")
+  @Test("A redirect is stored and served with its body")
   func redirect() async throws {
     let world = CacheWorld { (request, _) throws(TransportError) in
       #expect(!request.dropsRedirectBodies)
@@ -130,7 +130,7 @@ struct CachingTransportTests {
     #expect(world.transfers == 2)
   }
 
-  @Test("another method's success invalidates the URL for all, and what it names of the same origin")
+  @Test("Another method's success invalidates the URL for all, and the URLs of the same origin that it names")
   func invalidation() async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in
       request.head.method == .get
@@ -153,7 +153,7 @@ struct CachingTransportTests {
     #expect(world.transfers == before + 4)
   }
 
-  @Test("an answer that was asked for before a change, and comes behind it, is not kept")
+  @Test("A response requested before a change, and received after it, is not stored")
   func lateAnswer() async throws {
     let gate = Watched(false)
     let world = CacheWorld { (request, number) throws(TransportError) in
@@ -168,7 +168,7 @@ struct CachingTransportTests {
     #expect(try await world.get().body == "2")
   }
 
-  @Test("HEAD is answered from GET, and a forwarded one freshens or removes what is kept")
+  @Test("HEAD is served from GET, and a forwarded HEAD refreshes or removes the stored response")
   func head() async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in
       request.head.method == .head
@@ -185,7 +185,7 @@ struct CachingTransportTests {
     #expect(try await world.get().outcome == .missed)
   }
 
-  @Test("ranges come from a whole answer, but not from one whose coding was undone")
+  @Test("Ranges are served from a complete response, but not from one that was decoded")
   func ranges() async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in
       var fields = Self.fresh
@@ -207,7 +207,7 @@ struct CachingTransportTests {
     #expect(world.transfers == 3)
   }
 
-  @Test("Vary chooses; a field that the engine adds itself does not get between")
+  @Test("Vary selects the response, and a field that the engine adds itself is ignored")
   func vary() async throws {
     let world = CacheWorld([.cacheControl: "max-age=60", .vary: "Accept-Encoding, X"])
     try await world.get()
@@ -218,7 +218,7 @@ struct CachingTransportTests {
     #expect(try await world.get(fields: [HTTPField.Name.of("X"): "1"]).body == "body 1")
   }
 
-  @Test("stale-if-error serves for 5xx and for no answer, and not where the server forbids it")
+  @Test("Stale-if-error serves a stale response after a 5xx or no response, unless the server forbids it")
   func staleIfError() async throws {
     for forbids in [false, true] {
       let control = "max-age=1, stale-if-error=100" + (forbids ? ", must-revalidate" : "")
@@ -243,7 +243,7 @@ struct CachingTransportTests {
     }
   }
 
-  @Test("a body longer than the request allows fails from the cache as it does from the network")
+  @Test("A body longer than the request allows fails from the cache as from the network")
   func limit() async throws {
     let world = CacheWorld(Self.fresh)
     try await world.get()
@@ -251,7 +251,7 @@ struct CachingTransportTests {
     #expect(world.transfers == 1)
   }
 
-  @Test("a streamed body is kept when it was read to its end, and not when it was not")
+  @Test("A streamed body is stored if it was read to its end, and otherwise not")
   func streams() async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in
       let source = ChunkSource(
@@ -274,7 +274,7 @@ struct CachingTransportTests {
     }
   }
 
-  @Test("what is longer than the limit passes, and is not kept")
+  @Test("A response longer than the limit is passed on and not stored")
   func entryLimit() async throws {
     let world = CacheWorld(policy: HTTPCachePolicy(maximumEntryBytes: 5), Self.fresh)
     #expect(try await world.get().body == "body 0")
@@ -284,7 +284,7 @@ struct CachingTransportTests {
     #expect(try await small.get().body == "body 1")
   }
 
-  @Test("an error's body that was cut is not kept")
+  @Test("An error body that was cut is not stored")
   func cutBody() async throws {
     let world = CacheWorld { (_, number) throws(TransportError) in
       var answer = TransferResponse.answer(404, fields: Self.fresh, body: "cut")
@@ -296,7 +296,7 @@ struct CachingTransportTests {
     #expect(world.transfers == 2)
   }
 
-  @Test("Cache-Status is added where it is asked for, behind what others added; the report survives its note")
+  @Test("Cache-Status is appended to existing values on request, and the report keeps its own description")
   func cacheStatus() async throws {
     let name = HTTPField.Name.of("Cache-Status")
     let fields: HTTPFields = [.cacheControl: "max-age=60", name: "Edge; hit"]
@@ -309,7 +309,7 @@ struct CachingTransportTests {
     #expect(try await CacheWorld(fields).get().fields[values: name] == ["Edge; hit"])
   }
 
-  @Test("explain tells the mode, and asks neither the server nor the store")
+  @Test("Explain shows the mode and contacts neither the server nor the store")
   func explains() async throws {
     let world = CacheWorld(Self.fresh)
     var options = RequestOptions()
@@ -321,7 +321,7 @@ struct CachingTransportTests {
     #expect(world.transfers == 0)
   }
 
-  @Test("remove forgets a URL, removeAll everything")
+  @Test("Remove deletes a URL, and removeAll everything")
   func remove() async throws {
     let world = CacheWorld(Self.fresh)
     try await world.get()

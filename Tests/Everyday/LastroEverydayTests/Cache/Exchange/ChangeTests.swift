@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("What was asked for before a change answers nothing behind it", .timeLimit(.minutes(5)))
+@Suite("Requests from before a change get and store nothing after it", .timeLimit(.minutes(5)))
 struct ChangeTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60"]
 
@@ -26,7 +26,7 @@ struct ChangeTests {
     }
   }
 
-  @Test("who asks behind it joins no flight from before it", arguments: Change.allCases)
+  @Test("A request after the change joins no flight from before it", arguments: Change.allCases)
   func flights(change: Change) async throws {
     let gate = Watched(false)
     let world = CacheWorld { (request, number) throws(TransportError) in
@@ -44,7 +44,7 @@ struct ChangeTests {
     #expect(try await world.get().body == late.body)
   }
 
-  @Test("a streamed body that began before it is not kept", arguments: Change.allCases)
+  @Test("A streamed body that began before the change is not stored", arguments: Change.allCases)
   func streams(change: Change) async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in
       request.head.method == .put
@@ -59,7 +59,7 @@ struct ChangeTests {
     #expect((world.cache.store as? MemoryCacheStore)?.count == 0)
   }
 
-  @Test("a validation that ends what may be kept, for all or for anyone, takes it out of the store")
+  @Test("A validation that makes a response private, or public no longer, removes it from the store")
   func validation() async throws {
     for partitioning in [HTTPCachePolicy.Partitioning.shared, .byPrincipal] {
       let world = CacheWorld(policy: HTTPCachePolicy(partitioning: partitioning)) {
@@ -80,7 +80,7 @@ struct ChangeTests {
 }
 
 @Suite(
-  "A body is given in the coding that is wanted, also where the server says nothing of it in Vary",
+  "A body is served in the requested coding, even if the server omits it in Vary",
   .timeLimit(.minutes(5)))
 struct CodingTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60", .contentEncoding: "gzip"]
@@ -92,7 +92,7 @@ struct CodingTests {
   }
 
   @Test(
-    "one after another",
+    "Successive requests get the requested coding",
     arguments: [
       [("plain", [:]), ("raw", [.acceptEncoding: "gzip"]), ("raw", [.acceptEncoding: "gzip"]), ("plain", [:])],
       [("raw", [.range: "bytes=0-"]), ("plain", [:]), ("raw", [.range: "lines=0-1"])],
@@ -104,7 +104,7 @@ struct CodingTests {
     #expect(world.transfers < requests.count || requests.count < 4)
   }
 
-  @Test("at once")
+  @Test("Concurrent requests get the requested coding")
   func atOnce() async throws {
     let gate = Watched(false)
     let world = CacheWorld { (request, _) throws(TransportError) in

@@ -6,10 +6,10 @@ import LastroEveryday
 import TestSupport
 import Testing
 
-@Suite("The cache tells users apart by every field that carries a credential", .timeLimit(.minutes(5)))
+@Suite("Cached responses are separated by every credential field", .timeLimit(.minutes(5)))
 struct CredentialFieldTests {
   @Test(
-    "one user's response is not given to another, nor to a request without credentials", arguments: CredentialCase.all)
+    "One user's response is not served to another, nor to a request without credentials", arguments: CredentialCase.all)
   func apart(given: CredentialCase) async throws {
     let world = CacheWorld(PrincipalTests.fields)
     let ann = try await world.get(fields: given.fields(of: "ann"))
@@ -21,7 +21,7 @@ struct CredentialFieldTests {
   }
 
   @Test(
-    "a user's next request is answered from the cache, also with another signature, nonce or CSRF token",
+    "A user's next request is served from the cache, also with another signature, nonce or CSRF token",
     arguments: CredentialCase.stable + CredentialCase.keyed)
   func found(given: CredentialCase) async throws {
     let world = CacheWorld(PrincipalTests.fields)
@@ -32,7 +32,7 @@ struct CredentialFieldTests {
   }
 
   @Test(
-    "a response to a signature that names nobody is not stored, unless it is public or the request has a principal",
+    "A response to an anonymous signature is not stored, unless it is public or the request has a principal",
     arguments: CredentialCase.opaque)
   func notStored(given: CredentialCase) async throws {
     let world = CacheWorld(PrincipalTests.fields)
@@ -50,7 +50,7 @@ struct CredentialFieldTests {
     }
   }
 
-  @Test("explain says by which fields a response is found again, or why it is not stored")
+  @Test("Explain shows the fields that select a response, or why it is not stored")
   func explained() async throws {
     func words(_ fields: HTTPFields, _ edit: (inout RequestOptions) -> Void = { _ in }) async throws -> String? {
       var options = RequestOptions()
@@ -83,7 +83,7 @@ struct CredentialFieldTests {
         == "not used: the request has a trust judge or a name resolver of its own")
   }
 
-  @Test("who knows another's user name, and not the password, gets none of the other's responses")
+  @Test("Another user's name without the password gives access to none of that user's responses")
   func wrongPassword() async throws {
     let world = CacheWorld(PrincipalTests.fields)
     let keyed = try #require(CredentialCase.keyed.dropFirst().first)

@@ -10,7 +10,7 @@ import LastroWire
 import TestSupport
 import Testing
 
-@Suite("Nobody gets an answer that was made for another", .timeLimit(.minutes(5)))
+@Suite("Responses are separated by principal", .timeLimit(.minutes(5)))
 struct PrincipalTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60"]
 
@@ -47,7 +47,7 @@ struct PrincipalTests {
     ("other roots", [:], { $0.connection = .edited { $0.tls.roots = .file("/roots.pem") } }),
   ]
 
-  @Test("each identity gets its own answer, in any order, and none another's")
+  @Test("Each identity gets its own responses, in any order")
   func everyPair() async throws {
     for (first, one) in Self.identities.enumerated() {
       for (second, other) in Self.identities.enumerated() where first != second {
@@ -61,7 +61,7 @@ struct PrincipalTests {
     }
   }
 
-  @Test("what is for anyone is for those alone who reach the server the same way")
+  @Test("A public response is shared only by requests that reach the server in the same way")
   func everyWay() async throws {
     let ways = Self.identities.filter { identity in
       var options = RequestOptions()
@@ -82,7 +82,7 @@ struct PrincipalTests {
     }
   }
 
-  @Test("a cookie that a validation sets for one is in no answer to another")
+  @Test("A cookie that a validation sets for one user is in no response to another")
   func validated() async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in
       var fields: HTTPFields = [.cacheControl: "public, max-age=60", .eTag: "\"v\""]
@@ -98,7 +98,7 @@ struct PrincipalTests {
     #expect(world.transfers == 2 && after.fields[.setCookie] == nil)
   }
 
-  @Test("a request with a judge of its own goes past what others were given")
+  @Test("A request with its own judge bypasses responses stored for others")
   func judged() async throws {
     let world = CacheWorld(Self.fields)
     _ = try await world.get()
@@ -106,7 +106,7 @@ struct PrincipalTests {
     #expect(world.transfers == 2)
   }
 
-  @Test("equal requests of two principals at once are two transfers")
+  @Test("Concurrent equal requests of two principals are two transfers")
   func atOnce() async throws {
     let gate = Watched(false)
     let world = CacheWorld { (request, number) throws(TransportError) in
@@ -121,7 +121,7 @@ struct PrincipalTests {
     #expect(try await bob.body == "bob")
   }
 
-  @Test("a principal keeps what it has when its token changes, and a public answer is for anyone")
+  @Test("A principal keeps its responses when its token changes, and a public response is shared")
   func shared() async throws {
     let world = CacheWorld(Self.fields)
     for token in ["t1", "t2"] {
@@ -137,7 +137,7 @@ struct PrincipalTests {
     #expect(try await setting.get(fields: [.authorization: "bob"]).body == "body 1")
   }
 
-  @Test("one principal for all, and a shared cache, where the policy says so")
+  @Test("A single principal for all, and a shared cache, are possible by policy")
   func partitionings() async throws {
     let common = CacheWorld(policy: HTTPCachePolicy(partitioning: .common), Self.fields)
     try await common.get(fields: [.authorization: "ann"])
@@ -149,7 +149,7 @@ struct PrincipalTests {
     #expect(try await shared.get().outcome == .hit)
   }
 
-  @Test("no credential reaches the store: not in a key, not in what Vary selects, not in a head")
+  @Test("No credential reaches the store: not in keys, selecting fields or heads")
   func nothingStored() async throws {
     let store = SeeingStore()
     let world = CacheWorld(

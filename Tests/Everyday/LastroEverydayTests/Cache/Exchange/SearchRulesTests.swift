@@ -9,14 +9,14 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("No-Vary-Search, where the policy reads it", .timeLimit(.minutes(5)))
+@Suite("No-Vary-Search, if the policy supports it", .timeLimit(.minutes(5)))
 struct SearchRulesTests {
   static let policy = HTTPCachePolicy(readsNoVarySearch: true)
   static let ignoring: HTTPFields = [.cacheControl: "max-age=60", .noVarySearch: "params=(\"utm\")"]
 
   static func url(_ query: String) -> String { "https://example.com/a?\(query)" }
 
-  @Test("what it names tells no requests apart, once it is known; without the policy all of the query does")
+  @Test("Ignored query items share a response once the rule is known; without the policy the whole query counts")
   func hits() async throws {
     let world = CacheWorld(policy: Self.policy, Self.ignoring)
     for (query, transfers) in [("x=1&utm=1", 1), ("x=1&utm=2", 2), ("x=1", 2), ("utm=3&x=1", 2), ("x=2&utm=1", 3)] {
@@ -28,7 +28,7 @@ struct SearchRulesTests {
     #expect(try await exact.get(Self.url("x=1")).outcome == .hit)
   }
 
-  @Test("a change of any URL that it makes alike ends what is kept, by rules that held before too")
+  @Test("A change of any equivalent URL invalidates stored responses, also by earlier rules")
   func changes() async throws {
     let rule = Lock("params=(\"utm\")")
     let world = CacheWorld(policy: Self.policy) { (_, number) throws(TransportError) in
@@ -53,7 +53,7 @@ struct SearchRulesTests {
     #expect(try await world.get(Self.url("x=1")).outcome == .missed)
   }
 
-  @Test("a flight whose answer has another rule is for those with equal URLs alone")
+  @Test("A request joins a flight whose response has another rule only if its URL is equal")
   func flights() async throws {
     let gate = Watched(true)
     let isIgnoring = Lock(true)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Cache modes in a stack without a cache", .timeLimit(.minutes(5)))
 struct StackWithoutCacheTests {
-  @Test("A request that only a cache may answer is answered 504, and is not sent", arguments: [false, true])
+  @Test("A request that only a cache may answer gets a 504 and is not sent", arguments: [false, true])
   func onlyStored(collapses: Bool) async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport) { if collapses { $0.collapsing = RequestCollapsing() } }
@@ -22,7 +22,7 @@ struct StackWithoutCacheTests {
   }
 
   @Test(
-    "All other modes ask the server",
+    "All other modes contact the server",
     arguments: [CacheMode.standard, .noStore, .reload, .revalidate, .preferStored])
   func others(mode: CacheMode) async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))

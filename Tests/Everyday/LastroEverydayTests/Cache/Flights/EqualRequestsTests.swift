@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Equal requests at once are one", .timeLimit(.minutes(5)))
+@Suite("Concurrent equal requests share a transfer", .timeLimit(.minutes(5)))
 struct EqualRequestsTests {
   /// A world whose origin responds once the test opens the gate.
   struct Held {
@@ -27,7 +27,7 @@ struct EqualRequestsTests {
     func open() { gate.change { $0 = true } }
   }
 
-  @Test("two hundred equal requests are one transfer")
+  @Test("Two hundred equal requests are one transfer")
   func many() async throws {
     let held = Held()
     let bodies = try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in
@@ -41,7 +41,7 @@ struct EqualRequestsTests {
     #expect(bodies.count { $0.outcome == .missed && $0.report?.isCollapsed == false } == 1)
   }
 
-  @Test("those whose answers are not kept go at once, not one after another")
+  @Test("Requests whose response is not stored run concurrently, not one after another")
   func notShareable() async throws {
     let held = Held([.cacheControl: "no-store"])
     try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in
@@ -71,7 +71,7 @@ struct EqualRequestsTests {
     }
   }
 
-  @Test("a leader that is cancelled cancels itself alone; the last one who waits ends the transfer")
+  @Test("Cancelling the first request affects no other, and the last cancelled waiter ends the transfer")
   func cancelledLeader() async throws {
     let held = Held()
     let leader = Task { try await held.world.get() }
@@ -93,7 +93,7 @@ struct EqualRequestsTests {
     #expect(await eventually { alone.world.origin.runningRequests == 0 })
   }
 
-  @Test("a follower keeps its deadline, and sends nothing where it passes")
+  @Test("A follower keeps its deadline, and sends nothing when it passes")
   func deadline() async throws {
     let held = Held()
     let leader = Task { try await held.world.get() }
@@ -110,7 +110,7 @@ struct EqualRequestsTests {
     #expect(held.world.transfers == 1)
   }
 
-  @Test("a follower whose fields Vary tells apart asks by itself")
+  @Test("A follower that Vary distinguishes sends its own request")
   func vary() async throws {
     let held = Held([.cacheControl: "max-age=60", .vary: "X-Api-Key"])
     let leader = Task { try await held.world.get(fields: [.apiKey: "1"]) }
@@ -125,7 +125,7 @@ struct EqualRequestsTests {
   }
 
   @Test(
-    "an answer that has to be validated before it is used again is the first one's alone",
+    "A response that must be validated before reuse goes to its own request only",
     arguments: [
       ["Cache-Control": "no-cache", "ETag": "\"x\""], ["Cache-Control": "max-age=60, no-cache"],
       ["Cache-Control": "max-age=0", "ETag": "\"x\""], ["Cache-Control": "max-age=60", "ETag": "\"x\"", "Age": "60"],
@@ -143,7 +143,7 @@ struct EqualRequestsTests {
     #expect(held.world.transfers == 2)
   }
 
-  @Test("where each use has to be validated, each of those who wait validates by itself")
+  @Test("If each use must be validated, each waiting request validates separately")
   func validatedEach() async throws {
     let gate = Watched(true)
     let fields: HTTPFields = [.cacheControl: "no-cache", .eTag: "\"x\""]
@@ -165,7 +165,7 @@ struct EqualRequestsTests {
     #expect(world.transfers == 3)
   }
 
-  @Test("those who want the server's word share an answer that is fresh")
+  @Test("Requests that ask for validation share a fresh response")
   func wishedValidation() async throws {
     let held = Held()
     try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in
@@ -177,7 +177,7 @@ struct EqualRequestsTests {
     #expect(held.world.transfers == 1)
   }
 
-  @Test("a leader that fails leaves the others to ask by themselves")
+  @Test("If the first request fails, the others send their own")
   func failure() async throws {
     let gate = Watched(false)
     let world = CacheWorld { (_, number) throws(TransportError) in
@@ -194,7 +194,7 @@ struct EqualRequestsTests {
     #expect(try await follower.value.body == "own")
   }
 
-  @Test("a stale answer is validated once for all who wait")
+  @Test("A stale response is validated once for all waiting requests")
   func validation() async throws {
     let gate = Watched(true)
     let world = CacheWorld { (request, number) throws(TransportError) in
@@ -215,7 +215,7 @@ struct EqualRequestsTests {
     #expect(world.transfers == 2)
   }
 
-  @Test("a request that says something of caching, has conditions or asks for a range, waits for no other")
+  @Test("A request with cache directives, conditions or a range joins no other")
   func unequal() async throws {
     let held = Held()
     let fields: [HTTPFields] = [
@@ -229,7 +229,7 @@ struct EqualRequestsTests {
     }
   }
 
-  @Test("where the policy says so, each asks by itself")
+  @Test("With collapsing disabled by policy each request is sent")
   func off() async throws {
     let held = Held(policy: HTTPCachePolicy(collapsesEqualRequests: false))
     try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in

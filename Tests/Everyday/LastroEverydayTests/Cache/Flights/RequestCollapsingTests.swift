@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Equal requests at once are one, without a cache", .timeLimit(.minutes(5)))
+@Suite("Concurrent equal requests share a transfer without a cache", .timeLimit(.minutes(5)))
 struct RequestCollapsingTests {
   /// A stack over an origin that responds once the test opens the gate.
   struct World {
@@ -47,7 +47,7 @@ struct RequestCollapsingTests {
     }
   }
 
-  @Test("a hundred are one transfer, and nothing of it is kept")
+  @Test("A hundred equal requests are one transfer, and nothing is stored")
   func many() async throws {
     let world = World { (_, number) throws(TransportError) in
       .answer(200, fields: [.cacheControl: "max-age=60"], body: "\(number)")
@@ -70,7 +70,7 @@ struct RequestCollapsingTests {
     #expect(await world.stack.explain(try RawHTTPResource.test()).description.contains("shared with equal requests"))
   }
 
-  @Test("those that differ, or must not share, are transfers of their own")
+  @Test("Requests that differ, or must not share, are separate transfers")
   func unequal() async throws {
     let world = World { (_, number) throws(TransportError) in .answer(200, body: "\(number)") }
     let edits: [(HTTPRequest.Method, HTTPFields, @Sendable (inout RequestOptions) -> Void)] = [
@@ -89,7 +89,7 @@ struct RequestCollapsingTests {
     }
   }
 
-  @Test("a failure is shared, but for what is the first one's own; a cookie is set for the first alone")
+  @Test("A failure is shared unless it is specific to the first request, which alone gets a cookie")
   func failures() async throws {
     for (stage, transfers) in [(FailureStage.connect, 1), (.limit, 2), (.timeout, 2), (.policy, 2)] {
       let world = World { (_, _) throws(TransportError) in
@@ -121,7 +121,7 @@ struct RequestCollapsingTests {
     #expect(cut.transfers == 2)
   }
 
-  @Test("each is cancelled, and late, alone; who asks behind a change joins none from before it")
+  @Test("Each request has its own cancellation and deadline, and one after a change joins no earlier transfer")
   func alone() async throws {
     let world = World { (request, number) throws(TransportError) in .answer(200, body: "\(number)") }
     let leader = Task { try await world.get() }

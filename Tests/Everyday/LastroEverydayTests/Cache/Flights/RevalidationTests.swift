@@ -9,11 +9,11 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Validations behind answers (RFC 5861 §3)", .timeLimit(.minutes(5)))
+@Suite("Background validation (RFC 5861 §3)", .timeLimit(.minutes(5)))
 struct RevalidationTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=1, stale-while-revalidate=1000", .eTag: "\"v\""]
 
-  @Test("a stale answer serves at once, and is validated once behind it, with the request's own fields")
+  @Test("A stale response is served at once and validated once in the background, with the request's own fields")
   func behind() async throws {
     let gate = Watched(true)
     let world = CacheWorld { (request, number) throws(TransportError) in
@@ -37,7 +37,7 @@ struct RevalidationTests {
     #expect(request.deadline == Timeouts.standard.total && request.head.headerFields[.ifNoneMatch] == "\"v\"")
   }
 
-  @Test("one that fails leaves the answer, and the next is tried after five seconds")
+  @Test("A failed validation keeps the response, and the next one is tried after five seconds")
   func failure() async throws {
     let world = CacheWorld { (_, number) throws(TransportError) in
       if number == 0 { return .answer(200, fields: Self.fields, body: "0") }
@@ -53,7 +53,7 @@ struct RevalidationTests {
     }
   }
 
-  @Test("no more than eight run at once")
+  @Test("At most eight validations run at a time")
   func bounded() async throws {
     let gate = Watched(true)
     let world = CacheWorld { (_, number) throws(TransportError) in
@@ -70,7 +70,7 @@ struct RevalidationTests {
     await world.cache.finishRevalidations()
   }
 
-  @Test("after shutDown none begins, those that run are cancelled, and answers go on")
+  @Test("After shutDown no validation starts, running ones are cancelled, and responses continue")
   func shutDown() async throws {
     let gate = Watched(true)
     let world = CacheWorld { (_, number) throws(TransportError) in

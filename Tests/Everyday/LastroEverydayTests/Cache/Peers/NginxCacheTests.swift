@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("A cache before nginx", .peers(.nginx), .timeLimit(.minutes(5)))
+@Suite("Cache in front of nginx", .peers(.nginx), .timeLimit(.minutes(5)))
 struct NginxCacheTests {
   let stack: TransportNetworkStack
 
@@ -32,7 +32,7 @@ struct NginxCacheTests {
     return (value.value, value.response)
   }
 
-  @Test("nginx says 304 to the validators that are sent, and the whole answers again")
+  @Test("nginx responds 304 to the validators, and complete responses are served again")
   func validation() async throws {
     let (whole, first) = try await get("/files/1m")
     #expect(first.facts.cache?.isStored == true)
@@ -41,7 +41,7 @@ struct NginxCacheTests {
     #expect(second.facts.cache?.outcome == .revalidated && second.facts.cache?.forwardStatus == 304)
   }
 
-  @Test("a range from the cache is, byte for byte and field for field, what nginx gives")
+  @Test("A range from the cache equals nginx's, byte for byte and field for field")
   func ranges() async throws {
     _ = try await get("/files/1m")
     for range in ["bytes=10-19", "bytes=1048570-", "bytes=-7"] {
@@ -55,7 +55,7 @@ struct NginxCacheTests {
     }
   }
 
-  @Test("what is put takes the place of what was kept")
+  @Test("A PUT replaces the stored response")
   func invalidation() async throws {
     let path = "/upload/cache-\(UInt64.random(in: 0 ... .max))"
     for text in ["first", "second"] {

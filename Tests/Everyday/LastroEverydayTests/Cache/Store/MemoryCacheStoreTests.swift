@@ -6,7 +6,7 @@ import Lastro
 import LastroEveryday
 import Testing
 
-@Suite("The store in memory", .timeLimit(.minutes(5)))
+@Suite("Cache store in memory", .timeLimit(.minutes(5)))
 struct MemoryCacheStoreTests {
   static func key(_ url: Int, _ partition: UInt8? = nil) -> CacheKey {
     CacheKey(url: withUnsafeBytes(of: url, Array.init), partition: partition.map { [$0] } ?? [])
@@ -25,7 +25,7 @@ struct MemoryCacheStoreTests {
     return await writing.commit()
   }
 
-  @Test("what was used longest ago goes first, and the limit holds")
+  @Test("The least recently used response is evicted first, and the limit holds")
   func eviction() async {
     let store = MemoryCacheStore(maximumBytes: 3 * (512 + 4))
     for url in 0..<3 { await Self.add(store, Self.key(url)) }
@@ -37,7 +37,7 @@ struct MemoryCacheStoreTests {
     #expect(store.count == 3 && store.bytes == 3 * 516)
   }
 
-  @Test("a hundred thousand answers stay within the limit, and the count of bytes is right")
+  @Test("A hundred thousand responses stay within the limit, and the byte count is correct")
   func many() async {
     let store = MemoryCacheStore(maximumBytes: 1024 * 1024)
     for url in 0..<100_000 { await Self.add(store, Self.key(url)) }
@@ -47,7 +47,7 @@ struct MemoryCacheStoreTests {
     #expect(store.bytes == 0 && store.count == 0)
   }
 
-  @Test("twenty variants of a URL are kept, and one with the same selection is replaced")
+  @Test("Twenty variants of a URL are stored, and one with the same selection is replaced")
   func variants() async {
     let store = MemoryCacheStore()
     for selecting in 0..<30 { await Self.add(store, Self.key(0), Self.head(UInt8(selecting))) }
@@ -59,7 +59,7 @@ struct MemoryCacheStoreTests {
     #expect(newest.length == 3)
   }
 
-  @Test("a URL is removed in all partitions, and no other one")
+  @Test("A URL is removed in all partitions, and no other URL is")
   func removal() async {
     let store = MemoryCacheStore()
     for partition in [nil, 1, 2] as [UInt8?] { await Self.add(store, Self.key(0, partition)) }
@@ -69,7 +69,7 @@ struct MemoryCacheStoreTests {
     #expect(await store.heads(for: Self.key(1)).count == 1)
   }
 
-  @Test("what is abandoned, too long, or larger than the store, is not found")
+  @Test("A body that was abandoned, too long, or larger than the store, is not found")
   func notKept() async throws {
     let store = MemoryCacheStore(maximumBytes: 600, maximumEntryBytes: 100)
     let writing = try #require(await store.begin(Self.head(), for: Self.key(0)))
@@ -83,7 +83,7 @@ struct MemoryCacheStoreTests {
     #expect(MemoryCacheStore(maximumBytes: -1).maximumBytes == 0)
   }
 
-  @Test("a name is not given twice")
+  @Test("An identifier is not reused")
   func names() async {
     let store = MemoryCacheStore()
     await Self.add(store, Self.key(0))

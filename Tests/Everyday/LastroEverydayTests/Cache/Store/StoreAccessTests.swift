@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("A store that hangs or fails holds no fetch up", .timeLimit(.minutes(5)))
+@Suite("A store that hangs or fails delays no fetch", .timeLimit(.minutes(5)))
 struct StoreAccessTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"v\""]
 
@@ -20,7 +20,7 @@ struct StoreAccessTests {
     }
   }
 
-  @Test("a fetch waits a second for it, and goes on without", arguments: UnreliableStore.Call.allCases)
+  @Test("A fetch waits a second for the store and continues without it", arguments: UnreliableStore.Call.allCases)
   func hangs(call: UnreliableStore.Call) async throws {
     let store = UnreliableStore(hanging: call)
     let world = Self.world(store)
@@ -47,7 +47,7 @@ struct StoreAccessTests {
     #expect(try await eventually { try await world.get().outcome == .hit })
   }
 
-  @Test("of a deadline it takes half at most, and a cancelled fetch ends at once")
+  @Test("The store uses at most half of a deadline, and a cancelled fetch ends at once")
   func deadline() async throws {
     let world = Self.world(UnreliableStore(hanging: .heads))
     let fetch = Task { try await world.get { $0.timeouts = try? Timeouts(total: .milliseconds(500)) } }
@@ -64,7 +64,8 @@ struct StoreAccessTests {
     #expect(error?.code == .cancelled && other.transfers == 0)
   }
 
-  @Test("a streamed body passes a store that takes none of it, and is not kept", arguments: [false, true])
+  @Test(
+    "A streamed body is delivered although the store does not accept it, and is not stored", arguments: [false, true])
   func streamed(isAtEnd: Bool) async throws {
     let store = UnreliableStore(hanging: isAtEnd ? .commit : .write)
     let world = CacheWorld(store: store) { (_, _) throws(TransportError) in
@@ -81,7 +82,7 @@ struct StoreAccessTests {
     #expect(store.memory.count == 0)
   }
 
-  @Test("a stored body that comes in pieces keeps the deadline, and is collected only as long as it is waited for")
+  @Test("A stored body in pieces respects the deadline, and is collected only while a caller waits")
   func storedStream() async throws {
     let store = UnreliableStore()
     let world = Self.world(store)
@@ -104,7 +105,7 @@ struct StoreAccessTests {
     store.release()
   }
 
-  @Test("what it fails to remove answers nobody, and is removed before it is read again")
+  @Test("A response that the store fails to remove is not served, and is removed before the next read")
   func failsToRemove() async throws {
     let store = UnreliableStore()
     let world = Self.world(store)

@@ -13,7 +13,7 @@ import Testing
 ///
 /// The licence of its parser cases does not allow a copy here. They are read from `../shared` if that exists, and are
 /// skipped otherwise.
-@Suite("http-state", .timeLimit(.minutes(5)))
+@Suite("Conformance: http-state", .timeLimit(.minutes(5)))
 struct HTTPStateTests {
   struct Case: Decodable {
     struct Pair: Decodable {
@@ -55,7 +55,9 @@ struct HTTPStateTests {
     return try jar.sent(to: target.hasPrefix("/") ? base + target : target)
   }
 
-  @Test("every case but the four named", .enabled(if: ConformanceData.sharedFile("http-state/parser.json") != nil))
+  @Test(
+    "Every case passes, except the four named",
+    .enabled(if: ConformanceData.sharedFile("http-state/parser.json") != nil))
   func cases() throws {
     let data = try #require(ConformanceData.sharedFile("http-state/parser.json"))
     let cases = try JSONDecoder().decode([Case].self, from: data)
@@ -68,14 +70,16 @@ struct HTTPStateTests {
     #expect(differing == Set(Self.deviations.keys))
   }
 
-  @Test("the dates of BSD systems")
+  @Test("The dates of BSD systems are parsed as expected")
   func bsdDates() throws {
     let cases = try Self.dateCases(ConformanceData.file("http-state/dates-bsd-examples.json"))
     #expect(cases.count == 55)
     for one in cases { Self.check(one) }
   }
 
-  @Test("the other dates", .enabled(if: ConformanceData.sharedFile("http-state/dates-examples.json") != nil))
+  @Test(
+    "The other dates are parsed as expected",
+    .enabled(if: ConformanceData.sharedFile("http-state/dates-examples.json") != nil))
   func otherDates() throws {
     let cases = try Self.dateCases(try #require(ConformanceData.sharedFile("http-state/dates-examples.json")))
     #expect(cases.count == 15)

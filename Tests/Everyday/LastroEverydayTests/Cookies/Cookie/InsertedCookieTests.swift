@@ -6,9 +6,9 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Cookies of the application's own", .timeLimit(.minutes(5)))
+@Suite("Cookies set by the application", .timeLimit(.minutes(5)))
 struct InsertedCookieTests {
-  @Test("are sent as those of servers are, by their domain in its canonical form")
+  @Test("Application cookies are sent like a server's, by the canonical form of their domain")
   func inserted() throws {
     let jar = TestJar()
     try jar.jar.insert(Cookie("a", "1", domain: "WWW.Example.com"))
@@ -24,7 +24,7 @@ struct InsertedCookieTests {
   }
 
   @Test(
-    "are refused where they would be read as something else, or could be set by no server",
+    "Ambiguous cookies, and those that no server could set, are refused",
     arguments: [
       (Cookie("a", "b; c=d", domain: "a.com"), .separator), (Cookie("a=b", "c", domain: "a.com"), .separator),
       (Cookie("a;", "c", domain: "a.com"), .separator), (Cookie("a", "b", domain: "a.com", path: "/;"), .separator),
@@ -45,7 +45,7 @@ struct InsertedCookieTests {
     #expect(jar.jar.cookies.isEmpty)
   }
 
-  @Test("an error names the cookie and the remedy, and not the value")
+  @Test("An error names the cookie and the remedy, but not the value")
   func errorText() throws {
     let jar = TestJar()
     let error = #expect(throws: CookieError.self) {
@@ -54,7 +54,7 @@ struct InsertedCookieTests {
     #expect("\(try #require(error))" == "the cookie a has a separator in its name or value (percent-encode it)")
   }
 
-  @Test("each refusal has a reason and a remedy of its own")
+  @Test("Each refusal has its own reason and remedy")
   func reasons() {
     let reasons = CookieRefusal.allCases.map(\.reason)
     #expect(Set(reasons).count == CookieRefusal.allCases.count)

@@ -8,7 +8,7 @@ import Testing
 @testable import LastroEveryday
 
 /// The rules of draft-ietf-httpbis-rfc6265bis §5.7 for the cookies that a server sets, one by one.
-@Suite("What a jar takes", .timeLimit(.minutes(5)))
+@Suite("Accepting cookies into a jar", .timeLimit(.minutes(5)))
 struct CookieAdmissionTests {
   /// A line, the URL that it came from, and the reason why it is refused; `nil` if it is accepted.
   struct Case: Sendable, CustomTestStringConvertible {
@@ -62,7 +62,7 @@ struct CookieAdmissionTests {
     Case(line: "__Host-Http-a=b; Secure; HttpOnly", refusal: .prefix),
   ]
 
-  @Test("as the rules of lines, domains and promises say", arguments: lines + domains + promises)
+  @Test("A cookie is accepted by the rules of lines, domains and name prefixes", arguments: lines + domains + promises)
   func taken(_ one: Case) throws {
     let jar = TestJar()
     let expected: CookieVerdict.Outcome = one.refusal.map { .refused($0) } ?? .stored
@@ -71,7 +71,7 @@ struct CookieAdmissionTests {
     #expect(try jar.sent(to: one.url).isEmpty == (one.refusal != nil))
   }
 
-  @Test("a public suffix that sets a cookie for itself has it for itself alone")
+  @Test("A public suffix that sets a cookie for itself gets a host-only cookie")
   func suffixItself() throws {
     let jar = TestJar()
     try jar.set("a=b; domain=github.io", from: "https://github.io/")
@@ -80,14 +80,14 @@ struct CookieAdmissionTests {
     #expect(jar.jar.cookies.first?.isHostOnly == true)
   }
 
-  @Test("without a list of public suffixes single labels are refused, and co.uk is not")
+  @Test("Without a public suffix list single labels are refused, and co.uk is not")
   func withoutList() throws {
     let jar = TestJar(suffixes: PublicSuffixList(text: ""))
     #expect(try jar.set("a=b; domain=uk", from: "https://www.example.co.uk/") == .refused(.publicSuffix))
     #expect(try jar.set("a=b; domain=co.uk", from: "https://www.example.co.uk/") == .stored)
   }
 
-  @Test("nameless cookies are taken by a rule only, and not with a value that begins like a prefix")
+  @Test("Nameless cookies are accepted only by a rule, and never with a value that begins like a prefix")
   func nameless() throws {
     var rules = CookieRules.standard
     rules.acceptsNameless = true
@@ -99,7 +99,7 @@ struct CookieAdmissionTests {
     #expect(try jar.sent() == "x")
   }
 
-  @Test("loopback counts as secure by a rule only")
+  @Test("Loopback counts as secure only by a rule")
   func loopback() throws {
     var rules = CookieRules.standard
     rules.treatsLoopbackAsSecure = true
@@ -112,7 +112,7 @@ struct CookieAdmissionTests {
   }
 
   @Test(
-    "over http nothing hides a Secure cookie of that name: its domain matches either way, its path covers the new one's",
+    "Over http no cookie may hide a Secure one of the same name, matching domain and covering path",
     arguments: [
       ("a=2; path=/sub", "http://www.example.com/", false), ("a=2; path=/sub/deeper", "http://www.example.com/", false),
       ("a=2; path=/sub; domain=example.com", "http://www.example.com/", false),
@@ -127,7 +127,7 @@ struct CookieAdmissionTests {
     #expect(jar.jar.cookies.count == (isTaken ? 2 : 1))
   }
 
-  @Test("a Secure cookie that has expired hides its name from no other")
+  @Test("An expired Secure cookie blocks no other of its name")
   func expiredSecure() throws {
     let jar = TestJar()
     try jar.set("a=1; Secure; Max-Age=60")
@@ -137,7 +137,7 @@ struct CookieAdmissionTests {
     #expect(try jar.sent(to: "http://www.example.com/") == "a=2")
   }
 
-  @Test("names and paths are the same where their bytes are, however the letters are composed")
+  @Test("Names and paths are compared by bytes, whatever their Unicode composition")
   func bytes() throws {
     let jar = TestJar(), composed = "\u{E9}", decomposed = "e\u{301}"
     try jar.set("\(composed)=1; Secure")
@@ -147,7 +147,8 @@ struct CookieAdmissionTests {
     #expect(try jar.sent() == "\(composed)=1; \(decomposed)=2")
   }
 
-  @Test("the same cookie is replaced and keeps its creation; another domain, host-only or path makes another cookie")
+  @Test(
+    "The same cookie is replaced and keeps its creation time; another domain, host-only flag or path is another cookie")
   func replaced() throws {
     let jar = TestJar()
     try jar.set("a=1")
@@ -164,7 +165,8 @@ struct CookieAdmissionTests {
     #expect(jar.jar.cookies.map { $0.value.reveal() } == ["2", "1", "3", "4", "5"])
   }
 
-  @Test("Max-Age counts before Expires; both end after 400 days at the latest; what has expired removes the cookie")
+  @Test(
+    "Max-Age takes precedence over Expires, 400 days is the maximum, and an expired cookie removes the existing one")
   func expiry() throws {
     let jar = TestJar()
     try jar.set("a=1; Expires=1 Jan 1990 00:00:00; Max-Age=60")

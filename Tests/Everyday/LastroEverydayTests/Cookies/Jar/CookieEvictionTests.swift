@@ -7,13 +7,13 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Cookies that go for others")
+@Suite("Eviction of cookies")
 struct CookieEvictionTests {
   private static let now = Date(timeIntervalSince1970: TestJar.epoch)
 
   private static func shelf(_ rules: CookieRules = .standard) -> CookieShelf { CookieShelf(rules, TestJar.suffixes) }
 
-  @Test("A full jar evicts in a number of steps that hardly grows with the jar", arguments: [true, false])
+  @Test("The steps to evict from a full jar hardly grow with its size", arguments: [true, false])
   func stepsOfEviction(hasOneDomain: Bool) {
     var shelf = Self.shelf()
     let count = 20_000
@@ -28,7 +28,7 @@ struct CookieEvictionTests {
     #expect(shelf.steps / count < 100, "\(shelf.steps) steps")
   }
 
-  @Test("Sending a cookie often does not let the order of eviction grow")
+  @Test("Sending a cookie often does not grow the eviction order")
   func stepsOfUse() throws {
     var shelf = Self.shelf()
     shelf.put(Cookie("a", "1", domain: "a.com", expiry: Self.now + 1_000), now: Self.now)
@@ -37,7 +37,7 @@ struct CookieEvictionTests {
     #expect(shelf.pairs < 500, "\(shelf.pairs) pairs")
   }
 
-  @Test("Setting a cookie often with the same expiry does not let the order of eviction grow")
+  @Test("Setting a cookie often with the same expiry does not grow the eviction order")
   func stepsOfSetting() throws {
     var shelf = Self.shelf()
     for _ in 0..<5_000 {
@@ -75,7 +75,7 @@ struct CookieEvictionTests {
     }
   }
 
-  @Test("A shelf keeps the cookies that a search through all of them would keep")
+  @Test("The same cookies are kept as with a search through all of them")
   func model() throws {
     let rules = try CookieRules(maximumCookiesPerDomain: 50)
     for seed in SeedStride.some(of: Array(0..<40 as Range<UInt64>)) {
@@ -108,7 +108,7 @@ struct CookieEvictionTests {
     }
   }
 
-  @Test("A pair that is outdated is never the lowest, and pairs of one rank come by their identifiers")
+  @Test("An outdated entry is never the lowest, and equal ranks are ordered by identifier")
   func ranking() {
     var ranking = Ranking<Int>()
     var current: [Int: Int] = [:]

@@ -7,10 +7,10 @@ import Testing
 @testable import LastroEveryday
 
 /// The rules for the cookies that a request carries, and for their order (draft-ietf-httpbis-rfc6265bis §5.8.3).
-@Suite("What a jar sends", .timeLimit(.minutes(5)))
+@Suite("Selecting cookies to send", .timeLimit(.minutes(5)))
 struct CookieSendingRulesTests {
   @Test(
-    "by host, path and scheme",
+    "Cookies are selected by host, path and scheme",
     arguments: [
       ("https://www.example.com/", "host=1; domain=1; secure=1"), ("http://www.example.com/", "host=1; domain=1"),
       ("https://x.www.example.com/", "domain=1"), ("https://example.com/", "domain=1"),
@@ -29,7 +29,7 @@ struct CookieSendingRulesTests {
     #expect(try jar.jar.cookies(for: url).map { "\($0.name)=1" }.joined(separator: "; ") == expected)
   }
 
-  @Test("longer paths first, then the earlier creation, which a new value does not change")
+  @Test("Longer paths come first, then the earlier creation, which a new value keeps")
   func order() throws {
     let jar = TestJar()
     for line in ["a=1; Path=/", "b=1; Path=/x/y", "c=1; Path=/x", "d=1; Path=/"] { try jar.set(line) }
@@ -37,7 +37,7 @@ struct CookieSendingRulesTests {
     #expect(try jar.sent(to: "https://www.example.com/x/y/z") == "b=1; c=1; a=2; d=1")
   }
 
-  @Test("what has no room in the field stays in the jar, and is reported")
+  @Test("A cookie without room in the field stays in the jar and is reported")
   func room() throws {
     let jar = TestJar(try CookieRules(maximumFieldBytes: 4096))
     for name in ["a", "b", "c"] { try jar.set("\(name)=" + String(repeating: "v", count: 2000)) }
@@ -48,7 +48,7 @@ struct CookieSendingRulesTests {
     #expect(jar.jar.cookies.count == 3)
   }
 
-  @Test("a domain over its limit loses what expired, then what is not secure, each by its last use")
+  @Test("A domain over its limit loses expired cookies first, then insecure ones, each by last use")
   func crowdedDomain() throws {
     let jar = TestJar(try CookieRules(maximumCookiesPerDomain: 50))
     try jar.set("short=1; Max-Age=5; Secure")
@@ -66,7 +66,7 @@ struct CookieSendingRulesTests {
     #expect(!jar.jar.cookies.contains { $0.name == "c0" } && jar.jar.cookies.count == 50)
   }
 
-  @Test("a jar over its limit loses what expired, then what was used least recently")
+  @Test("A jar over its limit loses expired cookies first, then the least recently used")
   func crowdedJar() throws {
     let jar = TestJar()
     for number in 0..<2998 { try jar.set("a=\(number)", from: "https://host\(number).com/") }
@@ -85,7 +85,7 @@ struct CookieSendingRulesTests {
     #expect(try jar.sent(to: "https://host0.com/") == "a=0")
   }
 
-  @Test("ten thousand cookies are found by their domains")
+  @Test("Ten thousand cookies are found by their domains")
   func many() throws {
     let jar = TestJar(try CookieRules(maximumCookies: 10_000))
     for number in 0..<10_000 { try jar.set("n=\(number); Domain=d\(number).com", from: "https://www.d\(number).com/") }
@@ -96,7 +96,7 @@ struct CookieSendingRulesTests {
   }
 
   @Test(
-    "limits below those of the standard are refused", arguments: [(49, 3000, 4096), (50, 2999, 4096), (50, 3000, 4095)])
+    "Limits below those of the standard are refused", arguments: [(49, 3000, 4096), (50, 2999, 4096), (50, 3000, 4095)])
   func limits(domain: Int, all: Int, field: Int) {
     #expect(throws: ConfigurationError.self) {
       try CookieRules(maximumCookiesPerDomain: domain, maximumCookies: all, maximumFieldBytes: field)
@@ -104,7 +104,7 @@ struct CookieSendingRulesTests {
   }
 
   @Test(
-    "a URL that cannot be fetched is refused",
+    "A URL that cannot be fetched is refused",
     arguments: ["", "www.example.com", "ftp://a/", "https://u:p@a/", "wss://a/"])
   func urls(url: String) {
     let jar = TestJar()
@@ -112,7 +112,7 @@ struct CookieSendingRulesTests {
     #expect(throws: TransportError.self) { try jar.jar.receive(["a=b"], from: url) }
   }
 
-  @Test("the session ends without those that have an expiry; others are removed by choice")
+  @Test("Ending the session removes cookies without expiry; others can be removed explicitly")
   func removing() throws {
     let jar = TestJar()
     for line in ["a=1", "b=1; Max-Age=60", "c=1; Max-Age=60"] { try jar.set(line) }
@@ -122,7 +122,7 @@ struct CookieSendingRulesTests {
     #expect("\(jar.jar)" == "a jar with 1 cookie")
   }
 
-  @Test("no description shows a value")
+  @Test("No description shows a value")
   func masked() throws {
     let jar = TestJar()
     try jar.set("session=hunter2; Secure; Max-Age=60")

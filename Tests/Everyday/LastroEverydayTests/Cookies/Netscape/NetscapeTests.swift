@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Netscape's format", .timeLimit(.minutes(5)))
+@Suite("Netscape cookie file format", .timeLimit(.minutes(5)))
 struct NetscapeTests {
   /// A cookie file as curl 7.88 writes it.
   static let text = """
@@ -19,7 +19,7 @@ struct NetscapeTests {
 
     """
 
-  @Test("what curl wrote is read, and written so that it is read again")
+  @Test("A file written by curl is read, and a written file is read back")
   func roundTrip() throws {
     let jar = TestJar()
     #expect(jar.jar.importNetscape(Self.text) == [])
@@ -34,7 +34,7 @@ struct NetscapeTests {
     #expect(other.jar.netscapeText() == jar.jar.netscapeText())
   }
 
-  @Test("a value with a tab is not written, and is told of without it")
+  @Test("A value with a tab is not written, and is reported without showing it")
   func tab() throws {
     let jar = TestJar()
     try jar.set("a=hunter\t2")
@@ -47,14 +47,14 @@ struct NetscapeTests {
     #expect(try other.sent() == "b=1")
   }
 
-  @Test("an expiry is rounded up to a second: 0 would be the session's")
+  @Test("An expiry is rounded up to a second, because 0 marks a session cookie")
   func expiry() throws {
     let jar = TestJar(at: 0)
     try jar.jar.insert(Cookie("a", "1", domain: "a.com", expiry: Date(timeIntervalSince1970: 0.25)))
     #expect(jar.jar.netscapeText().contains("a.com\tFALSE\t/\tFALSE\t1\ta\t1\n"))
   }
 
-  @Test("lines end in LF or CRLF; an empty value may lack its tab; comments and empty lines set nothing")
+  @Test("Lines end in LF or CRLF, an empty value may omit its tab, and comments and empty lines are ignored")
   func lines() throws {
     let jar = TestJar()
     let text =
@@ -64,7 +64,7 @@ struct NetscapeTests {
   }
 
   @Test(
-    "lines that set nothing are told by number and reason, without values, and the others are taken",
+    "Invalid lines are reported by number and reason, without values, and the others are read",
     arguments: [
       ("a.com\tFALSE\t/\tFALSE\t0", "line 2 has 5 fields, and not 7"),
       ("a.com\tFALSE\t/\tFALSE\t0\ta\thunter2\tx", "line 2 has 8 fields, and not 7"),

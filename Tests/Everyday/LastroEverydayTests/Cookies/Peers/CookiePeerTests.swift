@@ -25,7 +25,7 @@ struct CookiePeerTests {
 
   private struct Seen: Decodable { var cookies: [String: String] }
 
-  @Test("Python's http.cookies counts visits in a cookie, and reads what it set")
+  @Test("Python's http.cookies counts visits in a cookie and reads back its own cookies")
   func python() async throws {
     let jar = CookieJar()
     let stack = try Self.stack(jar)
@@ -43,7 +43,7 @@ struct CookiePeerTests {
     #expect(visit.path == "/cookies" && visit.isHTTPOnly && visit.expiry != nil && visit.domain == "127.0.0.1")
   }
 
-  @Test("nginx gets back what add_header set, and the Secure one over TLS alone")
+  @Test("nginx gets back the cookies of add_header, and the Secure one over TLS only")
   func nginx() async throws {
     let nginx = try Peers.nginx
     let jar = CookieJar()
@@ -55,7 +55,7 @@ struct CookiePeerTests {
     #expect(jar.cookies.first { $0.name == "proof" }?.sameSite == .lax)
   }
 
-  @Test("what a 503 sets is kept")
+  @Test("A cookie set by a 503 is stored")
   func unavailable() async throws {
     let nginx = try Peers.nginx
     let jar = CookieJar()

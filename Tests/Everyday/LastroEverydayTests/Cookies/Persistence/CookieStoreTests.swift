@@ -23,13 +23,13 @@ private final class MemoryStore: CookieStore {
   }
 }
 
-@Suite("Stores of cookies", .timeLimit(.minutes(5)))
+@Suite("Cookie stores", .timeLimit(.minutes(5)))
 struct CookieStoreTests {
   private static func jar(_ store: any CookieStore, _ clock: ManualClock) throws -> CookieJar {
     try CookieJar(rules: .standard, loading: store, time: clock.timeSource, suffixes: TestJar.suffixes)
   }
 
-  @Test("changes are saved at once, and then no more often than once a second")
+  @Test("Changes are saved at once, and then at most once a second")
   func pace() async throws {
     let store = MemoryStore(), clock = ManualClock()
     let jar = try Self.jar(store, clock)
@@ -46,7 +46,7 @@ struct CookieStoreTests {
     #expect(store.saves.withLock { $0.count } == 2)
   }
 
-  @Test("what a server set is saved, and what was merely sent or refused is not")
+  @Test("Setting a cookie is saved; sending or refusing one is not")
   func reasons() async throws {
     let store = MemoryStore(), clock = ManualClock()
     let jar = try Self.jar(store, clock)
@@ -56,7 +56,7 @@ struct CookieStoreTests {
     try #require(await eventually { store.saves.withLock { $0 } == [["old", "a"]] })
   }
 
-  @Test("save writes at once; a save that fails is told, and the next change tries again")
+  @Test("Save writes at once, and a failed save is reported and repeated at the next change")
   func failure() async throws {
     let store = MemoryStore(), clock = ManualClock()
     let jar = try Self.jar(store, clock)
@@ -69,7 +69,7 @@ struct CookieStoreTests {
     #expect(store.saves.withLock { $0 } == [["old"]])
   }
 
-  @Test("a jar that ends writes what is not written yet")
+  @Test("A jar that is released writes pending changes")
   func end() async throws {
     let store = MemoryStore(), clock = ManualClock()
     try await {
@@ -82,7 +82,7 @@ struct CookieStoreTests {
     #expect(store.saves.withLock { $0.last } == ["old", "a"])
   }
 
-  @Test("a file is replaced as a whole, and only its owner may read it")
+  @Test("A file is replaced as a whole, and only its owner may read it")
   func file() async throws {
     let directory = try PeerDirectory()
     let path = directory.file("cookies.txt")
@@ -100,7 +100,7 @@ struct CookieStoreTests {
     #expect(try CookieFile(path: directory.file("none")).load() == [])
   }
 
-  @Test("more than is read is not written; no program that is started meanwhile gets the new file")
+  @Test("A file beyond the readable size is not written, and a child process inherits no descriptor of it")
   func bounds() throws {
     let directory = try PeerDirectory()
     let file = CookieFile(path: directory.file("cookies.txt"))
@@ -114,7 +114,7 @@ struct CookieStoreTests {
     #expect(fcntl(neighbor.descriptor, F_GETFD) & FD_CLOEXEC != 0)
   }
 
-  @Test("what a process that was killed left beside the file is gone once the file is read, or written again")
+  @Test("Temporary files of a killed process are removed when the file is read or written again")
   func leftover() throws {
     let directory = try PeerDirectory()
     let file = CookieFile(path: directory.file("cookies.txt"))
@@ -144,7 +144,7 @@ struct CookieStoreTests {
     #expect(!FileManager.default.fileExists(atPath: directory.file("elsewhere")))
   }
 
-  @Test("what is not a file of cookies is not taken for one, and stays as it is")
+  @Test("A file that is not a cookie file is refused and left unchanged")
   func unfit() throws {
     let directory = try PeerDirectory()
     let path = directory.file("notes")

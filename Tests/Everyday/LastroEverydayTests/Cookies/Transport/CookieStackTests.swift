@@ -34,7 +34,7 @@ struct CookieStackTests {
     transport.requests.map { $0.head.headerFields[.cookie] }
   }
 
-  @Test("a stack has no jar unless it is given one, and two jars share nothing")
+  @Test("A stack has a jar only if it is given one, and two jars share nothing")
   func apart() async throws {
     let transport = ScriptedTransport(repeatingLast: Self.setting(200, "a=1"))
     let jars = [Self.jar(), Self.jar()]
@@ -63,7 +63,7 @@ struct CookieStackTests {
     #expect(words.contains("sends 1 cookie: a"))
   }
 
-  @Test("each redirect gets the cookies of its place, and gives its own: a, b, and a again with what b needed")
+  @Test("Each redirect sends and stores the cookies of its place: a, b, and a again with what b needed")
   func redirects() async throws {
     let transport = ScriptedTransport([
       Self.setting(302, "first=1", location: "https://login.b.com/"),
@@ -76,7 +76,7 @@ struct CookieStackTests {
     #expect(answer.response.redirects.count == 2)
   }
 
-  @Test("a redirect back to the same place is a loop only where no cookie changed")
+  @Test("A redirect back to the same place is a loop only if no cookie changed")
   func loops() async throws {
     let bounce = Self.setting(302, "seen=1", location: "https://a.com/")
     let transport = ScriptedTransport([bounce, Self.setting(200)])
@@ -97,7 +97,7 @@ struct CookieStackTests {
     #expect(error.code == .tooManyRedirects)
   }
 
-  @Test("an answer that begins the session of one jar is kept for no other, though both have the same cache and server")
+  @Test("A response that starts a session in one jar is not cached for another, though cache and server are shared")
   func sharedCache() async throws {
     let transport = ScriptedTransport { (_, number) throws(TransportError) in
       .answer(200, fields: [.cacheControl: "max-age=60", .setCookie: "session=\(number)"], body: "\(number)")
@@ -116,7 +116,7 @@ struct CookieStackTests {
     #expect(Self.sent(transport) == [nil, nil])
   }
 
-  @Test("a retry sends what the 503 set")
+  @Test("A retry sends the cookies set by the 503")
   func retry() async throws {
     let transport = ScriptedTransport([Self.setting(503, "busy=1"), Self.setting(200)])
     _ = try await Self.stack(transport, Self.jar(), interceptors: [AlwaysRetry()]).fetch(.test(url: "https://a.com/"))
@@ -130,7 +130,7 @@ struct CookieStackTests {
     #expect(jar.cookies.count == count)
   }
 
-  @Test("a head that came is taken, whatever became of its body")
+  @Test("Cookies of a received head are stored, whatever happens to its body")
   func brokenBody() async throws {
     let jar = Self.jar()
     let error = TransportError(
@@ -140,7 +140,7 @@ struct CookieStackTests {
     #expect(jar.cookies.map(\.name) == ["a"])
   }
 
-  @Test("lines stay apart, with commas in them, and bytes are as the server sent them")
+  @Test("Set-Cookie lines are kept separate, with commas and the server's bytes")
   func lines() async throws {
     let jar = Self.jar()
     let transport = ScriptedTransport([
@@ -151,7 +151,7 @@ struct CookieStackTests {
     #expect(Self.sent(transport) == [nil, "a=1; b=ß,c=2"])
   }
 
-  @Test("a request with a Cookie of its own is left alone; its answer is taken")
+  @Test("A request with its own Cookie field is sent unchanged, and its response's cookies are stored")
   func own() async throws {
     let jar = Self.jar()
     let transport = ScriptedTransport([Self.setting(200, "a=1"), Self.setting(200, "b=2")])
@@ -162,7 +162,7 @@ struct CookieStackTests {
     #expect(jar.cookies.count == 2)
   }
 
-  @Test("a request may have no jar, or another one")
+  @Test("A request may have no jar, or another one")
   func uses() async throws {
     let jar = Self.jar(), other = Self.jar()
     let transport = ScriptedTransport(repeatingLast: Self.setting(200, "a=1"))
@@ -180,7 +180,7 @@ struct CookieStackTests {
     #expect(jar.cookies.count == 1 && other.cookies.count == 1)
   }
 
-  @Test("the ledger tells what was sent and taken, without values; an explanation what would be sent")
+  @Test("The ledger shows the cookies sent and stored, without values, and an explanation those to be sent")
   func told() async throws {
     let jar = Self.jar()
     let transport = ScriptedTransport([

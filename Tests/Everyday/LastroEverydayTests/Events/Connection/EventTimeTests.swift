@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Time and cancellation of event streams", .timeLimit(.minutes(5)))
+@Suite("Time limits and cancellation of event streams", .timeLimit(.minutes(5)))
 struct EventTimeTests {
   private let clock = ManualClock()
 
@@ -18,7 +18,7 @@ struct EventTimeTests {
     return options
   }
 
-  @Test("until the first byte the silence may last 5 min, of the engine and of the body")
+  @Test("Before the first byte silence may last 5 minutes, in the engine and in the body")
   func firstByte() async throws {
     let source = FedSource()
     let transport = ScriptedTransport([.events(source)])
@@ -32,7 +32,7 @@ struct EventTimeTests {
     #expect(source.isCancelled)
   }
 
-  @Test("from the first byte on it is the idle timeout, which comments hold off for ever")
+  @Test("After the first byte the idle timeout applies, which comments extend indefinitely")
   func idle() async throws {
     let source = FedSource()
     let stream = eventStack(ScriptedTransport([.events(source)]), clock: clock).events(
@@ -54,7 +54,7 @@ struct EventTimeTests {
     #expect(source.isCancelled)
   }
 
-  @Test("a stream that falls silent is connected anew")
+  @Test("A stream that falls silent is reconnected")
   func silence() async throws {
     let source = FedSource()
     source.feed("id: 1\ndata: a\n\n")
@@ -74,7 +74,7 @@ struct EventTimeTests {
     #expect(transport.requests.map(\.lastEventID) == [nil, "1", "1"])
   }
 
-  @Test("the caller's idle timeout holds, of the resource before the request's, and without one there is none")
+  @Test("The caller's idle timeout applies, the resource's before the request's, and it may be absent")
   func ownTimeouts() async throws {
     var options = RequestOptions()
     options.timeouts = .streaming
@@ -95,7 +95,7 @@ struct EventTimeTests {
     }
   }
 
-  @Test("an idle timeout that is not positive is refused before anything is sent", arguments: [0, -1])
+  @Test("An idle timeout that is not positive is refused before anything is sent", arguments: [0, -1])
   func noIdleTimeout(seconds: Int) async throws {
     var options = RequestOptions()
     options.timeouts = .streaming
@@ -115,7 +115,7 @@ struct EventTimeTests {
     return try .test(options: options)
   }
 
-  @Test("the total timeout is for all connections together, and no wait is begun that cannot end before")
+  @Test("The total timeout covers all connections, and no wait is started that cannot end in time")
   func total() async throws {
     let clock = ManualClock(autoAdvance: true)
     let transport = ScriptedTransport([
@@ -129,7 +129,7 @@ struct EventTimeTests {
     try transport.verify()
   }
 
-  @Test("what ends cleanly, with no time left for another connection, ends by the deadline")
+  @Test("A stream that ends cleanly without time for another connection fails with the total timeout")
   func noTimeLeft() async throws {
     let transport = ScriptedTransport([.events("data: a\n\n")])
     let stream = eventStack(transport, clock: clock).events(try limited(.seconds(4)))
@@ -146,7 +146,7 @@ struct EventTimeTests {
     #expect(clock.sleeps.isEmpty)
   }
 
-  @Test("where the wait for another connection ends behind the deadline, it ends by the deadline")
+  @Test("If the wait for the next connection overshoots the deadline, the stream fails with the total timeout")
   func lateWait() async throws {
     let transport = ScriptedTransport([.events("data: a\n\n")])
     let stream = eventStack(transport, clock: clock).events(try limited(.seconds(5)))
@@ -157,7 +157,7 @@ struct EventTimeTests {
     #expect(transport.requests.count == 1)
   }
 
-  @Test("cancelling ends a wait at once")
+  @Test("Cancelling ends a wait at once")
   func cancelledWait() async throws {
     let transport = ScriptedTransport([.fail(.connect, .connectFailed)])
     let stream = eventStack(transport, clock: clock).events(try .test())
@@ -169,7 +169,7 @@ struct EventTimeTests {
     #expect(transport.requests.count == 1)
   }
 
-  @Test("cancelling ends a read at once, and the connection")
+  @Test("Cancelling ends a read and the connection at once")
   func cancelledRead() async throws {
     let source = FedSource()
     source.feed("data: a\n\n")
@@ -183,7 +183,7 @@ struct EventTimeTests {
     #expect(transport.requests.count == 1)
   }
 
-  @Test("cancelling ends an attempt to connect, and so does a task that is cancelled before it begins")
+  @Test("Cancelling ends a connection attempt, also for a task that was cancelled before")
   func cancelledConnecting() async throws {
     let transport = ScriptedTransport([.hang])
     let stream = eventStack(transport, clock: clock).events(try .test())

@@ -32,7 +32,7 @@ struct ReconnectionTests {
   // The first delay: 3 s, plus half of the random addition of up to 3 s.
   private static let first = Duration.milliseconds(4_500)
 
-  @Test("after a clean end, a loss and a failure to connect the identifier goes along, and events go on")
+  @Test("After a clean end, a loss or a failed connection the last event ID is sent, and events continue")
   func identifiers() async throws {
     let (data, waits, transport) = try await run([
       .events("data: 0\n\n"), .events("id: 1\ndata: 1\n\n"), .lost("data: 2\n\nid: 3\n\nid: 4\ndata: cut"),
@@ -43,7 +43,7 @@ struct ReconnectionTests {
     #expect(waits == [Self.first, Self.first, Self.first, .milliseconds(7_500), Self.first])
   }
 
-  @Test("the first connection goes on where the caller says")
+  @Test("The first connection sends the caller's last event ID")
   func givenIdentifier() async throws {
     var options = EventStreamOptions()
     options.lastEventID = "é 7"
@@ -52,21 +52,21 @@ struct ReconnectionTests {
     #expect(transport.requests.map(\.lastEventID) == ["é 7", "é 7"])
   }
 
-  @Test("an identifier that no field can carry is not sent")
+  @Test("An ID that no field can carry is not sent")
   func unsendableIdentifier() async throws {
     let (data, _, transport) = try await run([.events("id: a\u{1}b\ndata: a\n\n"), .answer(204)])
     #expect(data == ["a"])
     #expect(transport.requests.map(\.lastEventID) == [nil, nil])
   }
 
-  @Test("waits grow with losses in a row that brought no event, up to 30 s of addition")
+  @Test("Waits grow with consecutive losses without an event, by up to 30 s")
   func growingWaits() async throws {
     let (_, waits, _) = try await run(
       Array(repeating: .fail(.connect, .connectFailed), count: 6) + [.answer(204)])
     #expect(waits == [4.5, 7.5, 13.5, 18, 18, 18].map { .seconds($0) })
   }
 
-  @Test("an event begins the count anew, an answer alone does not, nor do comments")
+  @Test("An event resets the count of losses; a response or comments alone do not")
   func countBeginsAnew() async throws {
     let (_, waits, _) = try await run([
       .fail(.connect, .connectFailed), .events(": hello\n\n"), .lost("retry\n\n"), .events("data: a\n\n"),
@@ -76,7 +76,7 @@ struct ReconnectionTests {
   }
 
   @Test(
-    "the server sets the wait, by digits alone, and 5 min at most",
+    "The server sets the wait, with digits only and up to 5 minutes",
     arguments: [
       ("retry: 1000", [1.5, 2.5]), ("retry:20000\nretry: 1x", [30, 35]), ("retry: 1x", [4.5, 7.5]),
       ("retry: 300000", [315, 315]), ("retry: 99999999999999999999", [315, 315]),
@@ -91,7 +91,7 @@ struct ReconnectionTests {
   }
 
   @Test(
-    "statuses of a server in distress are losses, and Retry-After is not undercut", arguments: [429, 500, 502, 503])
+    "Statuses of overload count as losses, and Retry-After is respected", arguments: [429, 500, 502, 503])
   func distress(status: Int) async throws {
     let (data, waits, _) = try await run([
       .answer(status), .answer(status, fields: [.retryAfter: "20"]), .answer(status, fields: [.retryAfter: "1"]),
@@ -101,7 +101,7 @@ struct ReconnectionTests {
     #expect(waits == [4.5, 20, 13.5, 4.5].map { .seconds($0) })
   }
 
-  @Test("a wait longer than the stack allows a server to ask for is not made")
+  @Test("A wait longer than the stack allows a server to request ends the stream")
   func longRetryAfter() async throws {
     let (data, waits, _) = try await run([.answer(503, fields: [.retryAfter: "61"])])
     #expect(data == ["http/unexpected_status"])
@@ -109,7 +109,7 @@ struct ReconnectionTests {
   }
 
   @Test(
-    "more failures in a row than are allowed end it with the last",
+    "More consecutive failures than allowed end the stream with the last one",
     arguments: [(EventStreamOptions.Reconnection.always(failures: 2), 3), (.always(failures: 0), 1), (.byMethod, 21)])
   func failures(reconnection: EventStreamOptions.Reconnection, requests: Int) async throws {
     let steps =
@@ -120,20 +120,20 @@ struct ReconnectionTests {
     #expect(waits.count == requests - 1)
   }
 
-  @Test("answers that end without an event are failures too, and told as such")
+  @Test("Responses that end without an event are failures too and reported as such")
   func emptyAnswers() async throws {
     let steps = Array(repeating: ScriptedTransport.Step.events(": nothing\n\n"), count: 3)
     #expect(try await run(steps, options(.always(failures: 2))).data == ["response/connection_lost"])
   }
 
-  @Test("without a limit it goes on for as long as it takes")
+  @Test("Without a limit the stream reconnects indefinitely")
   func unlimited() async throws {
     let steps = Array(repeating: ScriptedTransport.Step.fail(.connect, .connectFailed), count: 100)
     #expect(try await run(steps + [.answer(204)], options(.always(failures: nil))).waits.count == 100)
   }
 
   @Test(
-    "only a GET is connected anew by itself: a POST is sent once",
+    "By default only a GET is reconnected, and a POST is sent once",
     arguments: ["POST", "PUT", "DELETE", "PATCH", "QUERY"])
   func otherMethods(name: String) async throws {
     let method = try #require(HTTPRequest.Method(name))
@@ -146,7 +146,7 @@ struct ReconnectionTests {
       try await run([.events("data: a\n\n")], method: method, fields: [.idempotencyKey: "k"]).data == ["a"])
   }
 
-  @Test("a POST is connected anew when told to")
+  @Test("A POST is reconnected if configured")
   func toldToRepeat() async throws {
     let (data, _, transport) = try await run(
       [.lost("id: 1\ndata: a\n\n"), .events("data: b\n\n"), .answer(204)], method: .post,
@@ -156,14 +156,14 @@ struct ReconnectionTests {
     #expect(transport.requests.map(\.lastEventID) == [nil, "1", "1"])
   }
 
-  @Test("a GET is not connected anew when told not to")
+  @Test("A GET is not reconnected if configured")
   func toldNotToRepeat() async throws {
     #expect(try await run([.events("data: a\n\n")], options(.never)).data == ["a"])
     #expect(try await run([.lost("data: a\n\n")], options(.never)).data == ["a", "response/connection_lost"])
   }
 
   @Test(
-    "what time may heal is a loss",
+    "Failures that may be temporary are losses",
     arguments: [
       (.resolve, "host_not_found"), (.connect, "connect_failed"), (.timeout, "connect_timeout"),
       (.timeout, "idle_timeout"), (.timeout, "attempt_timeout"), (.tls, "handshake_failed"),
@@ -180,7 +180,7 @@ struct ReconnectionTests {
   }
 
   @Test(
-    "what time does not heal ends it",
+    "Permanent failures end the stream",
     arguments: [
       (.trust, "pin_mismatch"), (.tls, "untrusted_certificate"), (.timeout, "total_timeout"),
       (.response, "malformed_response"), (.limit, "head_too_large"), (.policy, "egress_denied"),
@@ -195,7 +195,7 @@ struct ReconnectionTests {
     #expect(inBody.last?.hasPrefix(stage.rawValue) == true)
   }
 
-  @Test("each connection begins at the original URL, whatever the last was redirected to")
+  @Test("Each connection starts at the original URL, whatever redirects the last one followed")
   func redirects() async throws {
     let (data, _, transport) = try await run([
       .redirect(307, to: "https://example.com/elsewhere"), .lost("id: 1\ndata: a\n\n"), .events("data: b\n\n"),
@@ -206,7 +206,7 @@ struct ReconnectionTests {
     #expect(transport.requests.map(\.lastEventID) == [nil, nil, "1", "1"])
   }
 
-  @Test("the request is made anew for each connection")
+  @Test("The request is made again for each connection")
   func madeAnew() async throws {
     let numbers = EventRecorder<Int>()
     let transport = ScriptedTransport([.events("data: a\n\n"), .events("data: b\n\n"), .answer(204)])
@@ -219,7 +219,7 @@ struct ReconnectionTests {
     #expect(transport.requests.map(\.head.path) == ["/1", "/2", "/3"])
   }
 
-  @Test("a request that cannot be made ends it")
+  @Test("A request that cannot be made ends the stream")
   func unmadeRequest() async throws {
     let resource = RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw TestError() })
     let transport = ScriptedTransport()

@@ -25,7 +25,7 @@ private final class EndRecorder: FetchObserver {
   var words: [String] { ends.events.map(\.words) }
 }
 
-@Suite("Ends of streams as observers and ledgers see them", .timeLimit(.minutes(5)))
+@Suite("Ends of streams in observers and ledgers", .timeLimit(.minutes(5)))
 struct StreamEndReportTests {
   private let recorder = EndRecorder()
   private let clock = ManualClock()
@@ -102,7 +102,7 @@ struct StreamEndReportTests {
     #expect(error?.attempts.map(\.outcome) == [.failed])
   }
 
-  @Test("What the reader of a stream refuses is a failure for observers, by its own code")
+  @Test("An error thrown while reading a stream is a failure for observers, with its own code")
   func refusals() async throws {
     #expect(try await readModels("data: [1]\n\n")?.words == "decode/undecodable")
     #expect(try await readModels("data: 0123456789abcdef\n\n", lineBytes: 10)?.words == "limit/event_too_large")
@@ -121,7 +121,7 @@ struct StreamEndReportTests {
       ])
   }
 
-  @Test("A stream is whole for observers when its mark has come, and when the connection ends without need of a mark")
+  @Test("A stream is complete for observers with its end mark, or at the connection's end if none is needed")
   func wholeStreams() async throws {
     #expect(try await readModels("data: {\"text\":\"a\"}\n\ndata: [DONE]\n\n", until: .data("[DONE]")) == nil)
     #expect(try await readModels("data: {\"text\":\"a\"}\n\n") == nil)
@@ -132,7 +132,7 @@ struct StreamEndReportTests {
     #expect(recorder.words == ["whole", "whole", "whole"])
   }
 
-  @Test("Errors of a stream show as much of the body as the stack says", arguments: [0, 512])
+  @Test("Errors of a stream show as much of the body as the stack is configured to", arguments: [0, 512])
   func snippets(limit: Int) async throws {
     let transport = ScriptedTransport([.events("data: {\"text\":[\"personal\"]}\n\n")])
     let stack = eventStack(transport) { $0.bodySnippetBytes = limit }
@@ -141,7 +141,7 @@ struct StreamEndReportTests {
     #expect(error.debugDescription.contains("personal") == (limit > 0))
   }
 
-  @Test("A caller who leaves a stream has cancelled it")
+  @Test("A caller who leaves a stream early counts as cancelling it")
   func leaving() async throws {
     let source = FedSource()
     source.feed("data: a\n\n")

@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Event streams of servers that misbehave", .timeLimit(.minutes(5)))
+@Suite("Event streams of faulty servers", .timeLimit(.minutes(5)))
 struct EventFaultTests {
   private func stack() throws -> CurlNetworkStack {
     var engine = CurlConfiguration()
@@ -24,7 +24,7 @@ struct EventFaultTests {
   }
 
   @Test(
-    "what a fault cuts off comes with the next connection",
+    "An event that a fault cuts off arrives over the next connection",
     arguments: [
       LoopbackResponse.Fault.reset, .close, .truncateBody(after: 0), .truncateBody(after: 30),
       .truncateBody(after: 50),
@@ -53,7 +53,7 @@ struct EventFaultTests {
     }
   }
 
-  @Test("a server that falls silent is left after the idle timeout, and asked again")
+  @Test("A server that falls silent is disconnected after the idle timeout and contacted again")
   func silence() async throws {
     let server = try LoopbackServer.http { request in
       switch request.head["Last-Event-ID"] {
@@ -68,7 +68,7 @@ struct EventFaultTests {
     #expect(await (try stack()).events(request).data() == ["a", "b"])
   }
 
-  @Test("an event of 100 MB is refused while it comes, and is not asked for again")
+  @Test("An event of 100 MB is refused while it arrives, and is not requested again")
   func hugeEvent() async throws {
     let written = Lock(0)
     let server = try LoopbackServer { connection in
@@ -88,7 +88,7 @@ struct EventFaultTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("leaving the loop ends the connection, which the server sees")
+  @Test("Leaving the loop ends the connection, as the server sees")
   func leaving() async throws {
     let isGone = Lock(false)
     let server = try LoopbackServer { connection in

@@ -29,7 +29,7 @@ struct JSONStreamTests {
 
   private static let sequence = JSONStreamOptions(framing: .textSequence)
 
-  @Test("a model a line, whatever the content type, also where the last line has no end")
+  @Test("Each line is a model, whatever the content type, also an unterminated last line")
   func lines() async throws {
     let pieces = ["{\"text\":\"a\"}\r\n\n{\"te", "xt\":\"b\"}\n{\"text\":", "\"c\"}"]
     for type in ["application/x-ndjson", "text/plain", nil] {
@@ -37,7 +37,7 @@ struct JSONStreamTests {
     }
   }
 
-  @Test("a model a text of a sequence; one that is cut is a failure")
+  @Test("Each text of a sequence is a model, and a truncated one is a failure")
   func sequences() async throws {
     #expect(try await read(.events("\u{1E}{\"text\":\"a\"}\n\u{1E}{\"text\":\"b\"}"), Self.sequence) == ["a", "b"])
     #expect(
@@ -47,7 +47,7 @@ struct JSONStreamTests {
     #expect(try await read(.events("{\"text\":\"a\"}\n"), Self.sequence) == ["response/protocol_violation"])
   }
 
-  @Test("the request says what it reads, unless the caller does")
+  @Test("The request accepts these types, unless the caller sets Accept")
   func accept() async throws {
     let transport = ScriptedTransport([.events(""), .events(""), .events("")])
     let stack = eventStack(transport)
@@ -62,7 +62,7 @@ struct JSONStreamTests {
     #expect(transport.requests.map(\.idleTimeout) == [.seconds(300), .seconds(300), .seconds(300)])
   }
 
-  @Test("the last model ends it, and an end before it is a failure")
+  @Test("The last model ends the stream, and an earlier end is a failure")
   func last() async throws {
     let lines = "{\"text\":\"a\"}\n{\"text\":\"b\",\"done\":true}\n{\"text\":\"c\"}\n"
     #expect(try await read(.events(lines), endsWhenDone: true) == ["a", "b"])
@@ -71,13 +71,13 @@ struct JSONStreamTests {
     #expect(try await read(.events("{\"text\":\"a\"}\n"), endsWhenDone: false) == ["a"])
   }
 
-  @Test("nothing is connected anew: a loss is thrown, after what came before it")
+  @Test("The stream is not reconnected: a loss is thrown after the models before it")
   func loss() async throws {
     #expect(try await read(.lost("{\"text\":\"a\"}\n{\"te")) == ["a", "response/connection_lost"])
     #expect(try await read(.answer(503)) == ["http/unexpected_status"])
   }
 
-  @Test("a text over the limit, and one that does not decode, end it")
+  @Test("A text over the limit, and one that does not decode, end the stream")
   func limits() async throws {
     var options = JSONStreamOptions()
     options.maximumTextBytes = 15
@@ -86,7 +86,7 @@ struct JSONStreamTests {
     #expect(try await read(.events("{\"text\":\"a\"}\n{}\n{\"text\":\"c\"}\n")) == ["a", "decode/undecodable"])
   }
 
-  @Test("options that mean nothing are refused before anything is sent")
+  @Test("Invalid options are refused before anything is sent")
   func badOptions() async throws {
     for edit in [{ $0.maximumTextBytes = 0 }, { $0.firstText = .zero }] as [(inout JSONStreamOptions) -> Void] {
       var options = JSONStreamOptions()
@@ -98,7 +98,7 @@ struct JSONStreamTests {
     }
   }
 
-  @Test("leaving the loop, and cancelling, give the connection up")
+  @Test("Leaving the loop and cancelling close the connection")
   func leaving() async throws {
     let clock = ManualClock()
     let sources = [FedSource(), FedSource()]
@@ -116,7 +116,7 @@ struct JSONStreamTests {
     #expect(sources[1].isCancelled)
   }
 
-  @Test("silence ends it: after 5 min before the first byte, after the idle timeout from then on")
+  @Test("Silence ends the stream: after 5 minutes before the first byte, and then after the idle timeout")
   func silence() async throws {
     let clock = ManualClock()
     let source = FedSource()

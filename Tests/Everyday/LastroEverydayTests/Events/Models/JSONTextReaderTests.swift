@@ -6,7 +6,7 @@ import Testing
 
 @Suite("JSON texts in pieces", .timeLimit(.minutes(5)))
 struct JSONTextReaderTests {
-  @Test("of a text that comes in many pieces nothing is moved, but when its room grows", arguments: [false, true])
+  @Test("A text that arrives in many pieces is moved only when its buffer grows", arguments: [false, true])
   func inPlace(isSequence: Bool) throws {
     var reader = JSONTextReader(JSONStreamOptions(framing: isSequence ? .textSequence : .lines))
     reader.feed(isSequence ? [0x1E, 0x22] : [0x22])

@@ -34,7 +34,7 @@ struct ModelStreamTests {
     return outcome
   }
 
-  @Test("the data of events is decoded, up to the mark, and what follows is not read")
+  @Test("The data of events is decoded up to the end mark, and nothing behind it is read")
   func done() async throws {
     let (chunks, error) = try await read(
       .events("data: {\"text\":\"a\"}\n\ndata: {\"text\":\"b\"}\n\ndata: [DONE]\n\ndata: junk\n\n"),
@@ -44,7 +44,7 @@ struct ModelStreamTests {
   }
 
   @Test(
-    "an end without the mark is told apart from a whole stream",
+    "An end without the mark is a truncated stream",
     arguments: [EndMark.data("[DONE]"), .event("message_stop")])
   func withoutMark(end: EndMark) async throws {
     let (chunks, error) = try await read(.events("data: {\"text\":\"a\"}\n\n"), until: end)
@@ -58,14 +58,14 @@ struct ModelStreamTests {
     #expect(cut?.words == "response/truncated_stream")
   }
 
-  @Test("a lost connection is told as such, not as a missing mark")
+  @Test("A lost connection is reported as such, and not as a missing mark")
   func lost() async throws {
     let (chunks, error) = try await read(.lost("data: {\"text\":\"a\"}\n\n"), until: .data("[DONE]"))
     #expect(chunks == ["a"])
     #expect(error?.words == "response/connection_lost")
   }
 
-  @Test("a named event ends it, and is decoded where it is named")
+  @Test("A named event ends the stream, and is decoded if its name is listed")
   func namedEnd() async throws {
     let text = "event: delta\ndata: {\"text\":\"a\"}\n\nevent: stop\ndata: {\"text\":\"sum\"}\n\n"
     let (chunks, error) = try await read(.events(text), until: .event("stop"))
@@ -76,7 +76,7 @@ struct ModelStreamTests {
     #expect(all == ["a", "sum"])
   }
 
-  @Test("where the close is the end, a GET is not connected anew; a loss is a failure or a new connection")
+  @Test("If the end of the connection ends the stream, a GET is not reconnected; a loss fails or reconnects")
   func close() async throws {
     let (chunks, error) = try await read(.events("data: {\"text\":\"a\"}\n\n"), method: .get, until: .close)
     #expect(error == nil)
@@ -88,7 +88,7 @@ struct ModelStreamTests {
     #expect(lost?.words == "response/connection_lost")
   }
 
-  @Test("a GET goes on over connections until the mark")
+  @Test("A GET continues over several connections until the mark")
   func reconnected() async throws {
     let (chunks, error) = try await read(
       .events("data: {\"text\":\"a\"}\n\n"), .events("data: {\"text\":\"b\"}\n\ndata: [DONE]\n\n"), method: .get,
@@ -97,7 +97,7 @@ struct ModelStreamTests {
     #expect(chunks == ["a", "b"])
   }
 
-  @Test("pings, events without data and names that are not wanted are passed over, not decoded")
+  @Test("Pings, events without data and unlisted names are skipped without decoding")
   func filtered() async throws {
     let text = """
       event: ping\ndata: {"type":"ping"}\n\nevent: other\ndata: 7\n\ndata:\n\ndata: {"text":"a"}\n\n
@@ -113,7 +113,7 @@ struct ModelStreamTests {
     #expect(pings == ["p"])
   }
 
-  @Test("data that does not decode ends it, with the beginning of the data and the ledger, and nothing follows")
+  @Test("Data that does not decode ends the stream with an error that has the data's beginning and the ledger")
   func undecodable() async throws {
     let source = FedSource()
     source.feed("data: {\"text\":\"a\"}\n\ndata: {\"txt\":\"b\"}\n\ndata: {\"text\":\"c\"}\n\n")
@@ -133,7 +133,7 @@ struct ModelStreamTests {
   }
 
   @Test(
-    "an event that is the API's error is thrown as such",
+    "An event with the API's error is thrown as that error",
     arguments: [
       (FailureEvent.event("error"), "event: error\ndata: {\"message\":\"overloaded\"}\n\n"),
       (.key("message"), "data: {\"message\":\"overloaded\"}\n\n"),
@@ -151,7 +151,7 @@ struct ModelStreamTests {
     #expect(error?.attempts.count == 1)
   }
 
-  @Test("an error that does not decode is an error all the same")
+  @Test("An error event that does not decode is still an error")
   func undecodableFailure() async throws {
     let (_, error) = try await read(.events("event: error\ndata: oh\n\n"), failure: .event("error"))
     #expect(error?.words == "http/unexpected_status")
@@ -159,7 +159,7 @@ struct ModelStreamTests {
   }
 
   @Test(
-    "a key that is null, within another value or in no object is no error",
+    "A key that is null, nested, or outside of an object is not an error",
     arguments: [#"{"text":"a","error":null}"#, #"{"text":"a","other":{"error":1}}"#, #"{"text":"error"}"#])
   func noFailure(data: String) async throws {
     let (chunks, error) = try await read(.events("data: \(data)\n\n"), failure: .key("error"))
@@ -167,7 +167,7 @@ struct ModelStreamTests {
     #expect(chunks.count == 1)
   }
 
-  @Test("a decoder of one's own decodes")
+  @Test("A custom decoder decodes")
   func ownDecoder() async throws {
     struct Moment: Decodable, Sendable { var at: Date }
     let decoder = JSONDecoder()
@@ -177,7 +177,7 @@ struct ModelStreamTests {
     for try await moment in moments { #expect(moment.at == Date(timeIntervalSince1970: 7)) }
   }
 
-  @Test("a mark that is decoded gives the connection up at once, as the last model is given")
+  @Test("A decoded end mark closes the connection at once, when the last model is returned")
   func decodedMark() async throws {
     let source = FedSource()
     source.feed("event: stop\ndata: {\"text\":\"sum\"}\n\n")
@@ -189,7 +189,7 @@ struct ModelStreamTests {
     #expect(try await chunks.next() == nil)
   }
 
-  @Test("leaving the loop, and the mark, give the connection up; the answer stays reachable")
+  @Test("Leaving the loop, and the mark, close the connection, and the response stays accessible")
   func leaving() async throws {
     for text in ["data: {\"text\":\"a\"}\n\n", "data: {\"text\":\"a\"}\n\ndata: [DONE]\n\n"] {
       let source = FedSource()

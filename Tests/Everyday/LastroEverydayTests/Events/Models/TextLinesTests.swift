@@ -24,7 +24,7 @@ struct TextLinesTests {
     return texts
   }
 
-  @Test("end in LF or CRLF, empty ones too, wherever the pieces are cut; the last may have no end")
+  @Test("Lines end in LF or CRLF in any split, may be empty, and the last may be unterminated")
   func lines() async throws {
     let text = "one\r\n\nt\rwo\n\u{E9}\n\nlast"
     let expected = ["one", "", "t\rwo", "\u{E9}", "", "last"]
@@ -38,7 +38,7 @@ struct TextLinesTests {
     #expect(try await read() == [])
   }
 
-  @Test("are never half of what was cut, nor longer than the limit")
+  @Test("Half a line of a truncated body, and a line over the limit, are not returned")
   func failures() async throws {
     #expect(
       try await read("one\ntw", failure: TransportError(stage: .response, code: .truncatedBody, message: "cut"))
@@ -47,7 +47,7 @@ struct TextLinesTests {
     #expect(try await read("a\n", maximumBytes: 0) == ["limit/event_too_large"])
   }
 
-  @Test("have the limit without their ends, wherever the pieces are cut")
+  @Test("The limit excludes line ends, in any split")
   func limitWithoutEnds() async throws {
     let tooLarge = "limit/event_too_large"
     for (text, expected) in [
@@ -64,7 +64,7 @@ struct TextLinesTests {
     #expect(try await read("\r\n\n", maximumBytes: 0) == ["", ""])
   }
 
-  @Test("of a streamed answer to a POST, declared in one line")
+  @Test("A streamed response to a POST is read line by line")
   func posted() async throws {
     let transport = ScriptedTransport([
       .respond(status: 200, body: "a\nb"), .respond(status: 400, body: #"{"why":"no"}"#),

@@ -26,7 +26,7 @@ struct EventPeerTests {
     return try CurlNetworkStack(engine)
   }
 
-  @Test("events go on over its ends until it says 204")
+  @Test("Events continue across clean ends until a 204")
   func orders() async throws {
     let stream = try stack().events(try request("/orders/7"))
     let (events, error) = await stream.read()
@@ -35,7 +35,7 @@ struct EventPeerTests {
     #expect(events.allSatisfy { $0.name == "order" })
   }
 
-  @Test("events go on after connections that it cuts, none twice and none missing")
+  @Test("Events continue after cut connections, without duplicates or gaps")
   func cut() async throws {
     let orders = try stack().events(try request("/cut/7")).decoding(Order.self)
     let (elements, error) = await orders.outcome()
@@ -43,7 +43,7 @@ struct EventPeerTests {
     #expect(elements.map(\.number) == Array(1...8))
   }
 
-  @Test("a gzip-coded stream gives each event when it was flushed")
+  @Test("A gzip-coded stream delivers each event when it was flushed")
   func gzip() async throws {
     let stack = try stack()
     let name = "\(UInt64.random(in: 0 ... .max))"
@@ -62,7 +62,7 @@ struct EventPeerTests {
     String(decoding: try await stack().fetch(.raw(try request("/asked/\(name)"))).value, as: UTF8.self)
   }
 
-  @Test("a POST is whole with its mark, and sent once")
+  @Test("A POST is complete with its mark, and sent once")
   func chat() async throws {
     let name = "\(UInt64.random(in: 0 ... .max))"
     let request = try request("/chat/\(name)", method: "POST", body: .raw(Data("half a word".utf8)))
@@ -73,7 +73,7 @@ struct EventPeerTests {
     #expect(try await posts(name) == "1")
   }
 
-  @Test("a POST that is ended politely without its mark is no whole answer, and sent once")
+  @Test("A POST that ends cleanly without its mark is incomplete, and sent once")
   func half() async throws {
     let name = "\(UInt64.random(in: 0 ... .max))"
     let request = try request("/half/\(name)", method: "POST", body: .raw(Data("half a word".utf8)))
@@ -84,7 +84,7 @@ struct EventPeerTests {
     #expect(try await posts(name) == "1")
   }
 
-  @Test("JSON Lines are read as they come")
+  @Test("JSON Lines are delivered as they arrive")
   func lines() async throws {
     let request = try request("/lines/x", method: "POST", body: .raw(Data("a b c".utf8)))
     let lines = try stack().jsonLines(Word.self, of: RawHTTPResource(request: request))

@@ -10,7 +10,7 @@ import Testing
 struct EventStreamStatesTests {
   private func next(_ states: inout EventStreamStates.AsyncIterator) async -> String? { await states.next()?.line }
 
-  @Test("it connects, is open, waits and why, connects anew, and ends")
+  @Test("The states are connecting, open, waiting with a reason, reconnecting and ended")
   func course() async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport([.events("data: a\n\n"), .answer(503), .events("data: b\n\n"), .answer(204)])
@@ -30,7 +30,7 @@ struct EventStreamStatesTests {
     #expect(await data == ["a", "b"])
   }
 
-  @Test("it ends when its reader leaves, when it fails, and when it is cancelled")
+  @Test("The stream ends when its reader leaves, when it fails, and when it is cancelled")
   func ends() async throws {
     let source = FedSource()
     source.feed("data: a\n\n")
@@ -45,7 +45,7 @@ struct EventStreamStatesTests {
     for line in ["connecting", "ended", nil] { #expect(await next(&states) == line) }
   }
 
-  @Test("it begins with the current state, and a slow reader misses the oldest")
+  @Test("The sequence begins with the current state, and a slow reader misses the oldest")
   func lossy() async throws {
     let steps = Array(repeating: ScriptedTransport.Step.fail(.connect, .connectFailed), count: 20)
     let stream = eventStack(ScriptedTransport(steps + [.answer(204)])).events(try .test())
@@ -59,7 +59,7 @@ struct EventStreamStatesTests {
     for line in ["ended", nil] { #expect(await next(&late) == line) }
   }
 
-  @Test("reading states ends in a cancelled task, and connects nothing")
+  @Test("Reading states ends in a cancelled task and opens no connection")
   func cancelled() async throws {
     let transport = ScriptedTransport()
     let stream = eventStack(transport).events(try .test())

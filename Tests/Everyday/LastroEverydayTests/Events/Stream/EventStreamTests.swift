@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Event streams", .timeLimit(.minutes(5)))
 struct EventStreamTests {
-  @Test("events have name, data and the identifier in force, and the stream ends with a 204")
+  @Test("Events have name, data and the last event ID, and the stream ends with a 204")
   func events() async throws {
     let transport = ScriptedTransport([
       .events("id: 1\nevent: add\ndata: a\n", "data: b\n\nda", "ta: c\n\n"), .answer(204),
@@ -27,7 +27,7 @@ struct EventStreamTests {
     try transport.verify()
   }
 
-  @Test("the request says that it wants events, and of the newest")
+  @Test("The request accepts event streams and disables caching")
   func request() async throws {
     let transport = ScriptedTransport([.answer(204)])
     let stack = eventStack(transport)
@@ -40,7 +40,7 @@ struct EventStreamTests {
     #expect(transport.requests.first?.lastEventID == nil)
   }
 
-  @Test("what the caller says of these fields stays")
+  @Test("The caller's values of these fields are kept")
   func ownFields() async throws {
     let transport = ScriptedTransport([.answer(204)])
     let own: HTTPFields = [.accept: "application/json, text/event-stream", .cacheControl: "no-cache"]
@@ -51,7 +51,7 @@ struct EventStreamTests {
   }
 
   @Test(
-    "the type may have a charset, and letters of any case",
+    "The content type may have a charset and any case",
     arguments: [
       "text/event-stream", "TEXT/Event-Stream", "text/event-stream;charset=utf-8", "Text/Event-Stream ; charset=latin1",
       " text/event-stream\t",
@@ -62,7 +62,7 @@ struct EventStreamTests {
   }
 
   @Test(
-    "another type is refused for good, and its body is not read",
+    "Another content type is refused permanently, and its body is not read",
     arguments: [
       nil, "text/plain", "text/event-stream2", "application/json", "text/event-stream, text/html", "text", "",
     ])
@@ -80,14 +80,14 @@ struct EventStreamTests {
     try transport.verify()
   }
 
-  @Test("another success than 200 is refused for good", arguments: [201, 202, 206, 299])
+  @Test("Another success than 200 is refused permanently", arguments: [201, 202, 206, 299])
   func otherSuccesses(status: Int) async throws {
     let transport = ScriptedTransport([.events("data: a\n\n", status: status)])
     #expect(await eventStack(transport).events(try .test()).data() == ["response/unexpected_status"])
     try transport.verify()
   }
 
-  @Test("a status that is no loss ends the stream with the API's own error", arguments: [400, 401, 403, 404, 410, 422])
+  @Test("A permanent error status ends the stream with the API's own error", arguments: [400, 401, 403, 404, 410, 422])
   func refusals(status: Int) async throws {
     let transport = ScriptedTransport([.answer(status, body: #"{"message":"no"}"#)])
     let resource = HTTPResource<Data, APIFailure>(
@@ -98,7 +98,7 @@ struct EventStreamTests {
     try transport.verify()
   }
 
-  @Test("the stack's retries are made within a connection, and its ledger stays reachable")
+  @Test("The stack's retries run within a connection, and its ledger stays accessible")
   func retries() async throws {
     let transport = ScriptedTransport([.answer(503), .answer(503), .events("data: a\n\n")])
     let clock = ManualClock(autoAdvance: true)
@@ -110,7 +110,7 @@ struct EventStreamTests {
     #expect(clock.sleeps.isEmpty)
   }
 
-  @Test("an authenticator answers a 401 before it is one of the stream")
+  @Test("An authenticator handles a 401 before the stream sees it")
   func authentication() async throws {
     let transport = ScriptedTransport([.answer(401), .events("data: a\n\n")])
     let authenticator = Hooks(
@@ -126,7 +126,7 @@ struct EventStreamTests {
     #expect(transport.requests.last?.head.headerFields[.authorization] == "Bearer new")
   }
 
-  @Test("no more is read than the reader takes")
+  @Test("No more is read than the reader consumes")
   func backPressure() async throws {
     let source = FedSource()
     for number in 0..<10 { source.feed("data: \(number)\n\ndata: and more\n\n") }
@@ -139,7 +139,7 @@ struct EventStreamTests {
     #expect(source.reads == 2)
   }
 
-  @Test("leaving the loop gives the connection up")
+  @Test("Leaving the loop closes the connection")
   func leaving() async throws {
     let source = FedSource()
     source.feed("data: a\n\n")
@@ -152,7 +152,7 @@ struct EventStreamTests {
     #expect(source.isCancelled)
   }
 
-  @Test("after its end and after an error there is nothing more, and nothing is sent")
+  @Test("After its end or an error the stream yields and sends nothing more")
   func afterTheEnd() async throws {
     let transport = ScriptedTransport([.answer(204), .answer(404)])
     let stack = eventStack(transport)
@@ -166,7 +166,7 @@ struct EventStreamTests {
   }
 
   @Test(
-    "an event, a line or an identifier over its limit ends the stream for good",
+    "An event, a line or an ID over its limit ends the stream permanently",
     arguments: [
       ("data: 1234\ndata: 1234\ndata: 1234\n\n", "event"), ("data: 1234567890123456789\n\n", "line"),
       ("id: 12345678\n\n", "identifier"),
@@ -185,7 +185,7 @@ struct EventStreamTests {
     try transport.verify()
   }
 
-  @Test("options that mean nothing are refused before anything is sent")
+  @Test("Invalid options are refused before anything is sent")
   func badOptions() async throws {
     let edits: [(inout EventStreamOptions) -> Void] = [
       { $0.maximumEventBytes = 0 }, { $0.maximumLineBytes = -1 }, { $0.maximumIDBytes = 0 }, { $0.firstEvent = .zero },
@@ -203,7 +203,7 @@ struct EventStreamTests {
     }
   }
 
-  @Test("a body in memory is read as well")
+  @Test("A body in memory can be read as events")
   func collectedBody() async throws {
     let step = ScriptedTransport.Step.answer(
       200, fields: [.contentType: "text/event-stream"], body: "data: a\n\ndata: b")
@@ -211,7 +211,7 @@ struct EventStreamTests {
     #expect(await stream.data() == ["a"])
   }
 
-  @Test("any stack can be asked, and is under standard limits where it tells none")
+  @Test("Any stack can be used, with the standard limits if it states none")
   func otherStacks() async throws {
     struct Wrapped: HTTPNetworkStack {
       var inner: TransportNetworkStack

@@ -26,7 +26,7 @@ struct DigestTests {
   }
 
   @Test(
-    "what the server says of the whole is checked, also after a resume in another process",
+    "The server's digest of the whole is verified, also after a resume in another process",
     arguments: [HashAlgorithm.sha256, .sha512])
   func reprDigest(algorithm: HashAlgorithm) async throws {
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 6_000)])
@@ -39,7 +39,7 @@ struct DigestTests {
     #expect(file.verified.first?.hasPrefix(algorithm.rawValue) == true)
   }
 
-  @Test("bytes with another digest are removed, and are no file")
+  @Test("Bytes with another digest are removed and not placed as a file")
   func mismatch() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     origin.add([.reprDigest: try Self.field(.sha256, of: Data("other".utf8))])
@@ -48,7 +48,7 @@ struct DigestTests {
     #expect(files.names.isEmpty)
   }
 
-  @Test("a byte that went wrong on the disk is found, in the bytes of an earlier process too")
+  @Test("A byte corrupted on disk is detected, also among the bytes of an earlier process")
   func corruption() async throws {
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 6_000)])
     origin.add([.reprDigest: try Self.field(.sha256, of: origin.content)])
@@ -61,7 +61,7 @@ struct DigestTests {
     #expect(await Self.words { try await origin.download(to: "/d/file", in: files) } == "response/digest_mismatch")
   }
 
-  @Test("the caller's digest goes before the server's")
+  @Test("The caller's digest takes precedence over the server's")
   func expected() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     origin.add([.reprDigest: try Self.field(.sha256, of: Data("other".utf8))])
@@ -75,7 +75,7 @@ struct DigestTests {
     #expect(words == "response/digest_mismatch")
   }
 
-  @Test("the digest of a message is checked before the file is whole")
+  @Test("The digest of a message is verified before the file is complete")
   func contentDigest() async throws {
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 6_000)])
     let files = SimulatedFiles()
@@ -94,7 +94,7 @@ struct DigestTests {
   }
 
   @Test(
-    "insecure algorithms, values of a wrong length and fields that break the grammar prove nothing",
+    "Insecure algorithms, values of a wrong length and malformed fields prove nothing",
     arguments: [
       ("md5=:HUXZLQLMuI/KZ5KDcJPcOA==:, sha=:AAAA:", 0), ("sha-256=:AAAA:", 0), ("sha-256=AAAA", 0), ("sha-256", 0),
       ("sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:", 1),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Downloads that are killed, and that lose power", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Downloads that are killed or lose power", .ownThread, .timeLimit(.minutes(5)))
 struct DownloadKillTests {
   private static let syncBytes: Int64 = 2_048
   private static let chunk = 512
@@ -57,7 +57,7 @@ struct DownloadKillTests {
   }
 
   @Test(
-    "more than a thousand kills at random points: no file is ever wrong, and each costs what came since the last sync")
+    "After over a thousand kills at random points no file is wrong, and only bytes since the last sync are lost")
   func kills() async {
     var kills = 0
     for seed in SeedStride.some(of: Array(0..<700 as Range<UInt64>)) {
@@ -68,7 +68,7 @@ struct DownloadKillTests {
     #expect(kills > 1_000 / SeedStride.value)
   }
 
-  @Test("each operation of a download, and of one that goes on, may be the last", arguments: [false, true])
+  @Test("Each operation of a new or resumed download may be the last", arguments: [false, true])
   func eachOperation(replaces: Bool) async throws {
     let origin = RangeOrigin(bytes: 5_000, chunk: Self.chunk)
     for operation in SeedStride.some(of: Array(1...200)) {
@@ -107,7 +107,7 @@ struct DownloadKillTests {
     Digest(algorithm: .sha256, value: try MessageDigest(of: content))
   }
 
-  @Test("a download that was cut between its name and its end is found whole, without a request")
+  @Test("A download killed between placing and cleaning up is complete without a request")
   func placed() async throws {
     let origin = RangeOrigin(bytes: 3_000)
     let digest = try Self.proven(origin.content)
@@ -121,7 +121,7 @@ struct DownloadKillTests {
   }
 
   @Test(
-    "what an earlier download had placed is no answer where it has another digest, was written to, or may not be used",
+    "A previously placed file is not reused with another digest, after a change, or if resuming is not allowed",
     arguments: ["digest", "written", "anew", "limit"], [false, true])
   func placedOther(what: String, replaces: Bool) async throws {
     let origin = RangeOrigin(bytes: 3_000)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("The machine of downloads", .ownThread)
+@Suite("State machine of downloads", .ownThread)
 struct DownloadMachineTests {
   typealias Machine = DownloadMachine
 
@@ -74,13 +74,14 @@ struct DownloadMachineTests {
   ]
 
   @Test(
-    "each event in each phase has what the table says, and others change nothing", arguments: Machine.Phase.allCases)
+    "Each event in each phase has the effect in the table, and other events have none",
+    arguments: Machine.Phase.allCases)
   func table(phase: Machine.Phase) {
     expectRows(Self.table[phase] ?? [:], of: Self.events, from: Self.machine(in: phase), in: phase)
   }
 
   @Test(
-    "A part that does not fit has the whole file requested, once, and what is there is kept meanwhile",
+    "After an unusable part the whole file is requested once, and the existing bytes are kept meanwhile",
     arguments: [
       (answer(206, [.contentRange: "bytes 61-99/100"]), "begins at byte 61"),
       (answer(206, [.contentRange: "bytes 0-59/100"]), "ends at byte 59, before byte 60"),
@@ -113,7 +114,7 @@ struct DownloadMachineTests {
     #expect(!Machine.Failure.mismatch(text).discards)
   }
 
-  @Test("A part may begin earlier: its first bytes are compared with those of the file, and the others written")
+  @Test("A part may begin earlier: its first bytes are compared with the file, and the others written")
   func overlap() {
     var machine = Self.machine(in: .asking)
     let early = Self.answer(206, [.contentRange: "bytes 40-99/100", .contentLength: "60"])
@@ -130,7 +131,7 @@ struct DownloadMachineTests {
     #expect(machine.handle(.compared(areEqual: false, rest: 0, at: .zero)) == [.drop, .ask(nil)])
   }
 
-  @Test("A loss within the bytes that are there already brings nothing")
+  @Test("A loss within bytes that already exist counts as no progress")
   func lossInOverlap() {
     var machine = Self.machine(in: .asking)
     _ = machine.handle(.head(Self.answer(206, [.contentRange: "bytes 0-99/100"]), asked: Self.asked))
@@ -142,7 +143,7 @@ struct DownloadMachineTests {
     #expect(machine.handle(.chunk(40, at: .zero)) == [.write(at: 60), .read])
   }
 
-  @Test("a part may lack its tag and its total, and may be shorter than asked for")
+  @Test("A part may lack its tag and its total, and may be shorter than requested")
   func leniency() {
     var machine = Self.machine(in: .asking)
     let short = Self.answer(206, [.contentRange: "bytes 60-79/*"], tag: nil)
@@ -151,7 +152,7 @@ struct DownloadMachineTests {
     #expect(machine.handle(.ended) == [.ask(.init(from: 80, validator: "\"v1\""))])
   }
 
-  @Test("a part that was not asked for is refused")
+  @Test("A part that was not requested is refused")
   func unaskedPart() {
     var machine = Machine(.init())
     _ = machine.handle(.found(nil, synced: 0))
@@ -159,7 +160,8 @@ struct DownloadMachineTests {
     #expect(actions == [.drop, .fail(.mismatch("the server sent a part, and none was asked for"))])
   }
 
-  @Test("it starts over as often as the rules say, and then fails and discards", arguments: [0, 1, 3])
+  @Test(
+    "The download starts over as often as the rules say, and then fails and discards its bytes", arguments: [0, 1, 3])
   func restarts(limit: Int) {
     var machine = Self.machine(in: .asking, .init(maximumRestarts: limit))
     for _ in 0..<limit {
@@ -177,7 +179,7 @@ struct DownloadMachineTests {
     #expect(Machine.Failure.changed(times: 1).discards)
   }
 
-  @Test("416 means the end only where the validator held and nothing is left")
+  @Test("416 means completion only if the validator matches and nothing is left")
   func notSatisfiable() {
     var whole = Machine(.init())
     let unknown = Self.answer(200).representation
@@ -197,7 +199,7 @@ struct DownloadMachineTests {
     #expect(machine.restarts == 0)
   }
 
-  @Test("losses that bring nothing are counted, and each byte more resets their count")
+  @Test("Losses without progress are counted, and each new byte resets their count")
   func fruitlessLosses() {
     var machine = Self.machine(in: .receiving)
     func lose(after count: Int) -> Machine.Action? {
@@ -217,7 +219,7 @@ struct DownloadMachineTests {
     #expect(lose(after: 0) == .wait(fruitless: 1))
   }
 
-  @Test("what starts over makes progress only beyond what it had reached before")
+  @Test("After starting over, progress counts only beyond the previous position")
   func startingOver() {
     var machine = Machine(.init())
     _ = machine.handle(.found(nil, synced: 0))
@@ -230,7 +232,7 @@ struct DownloadMachineTests {
     }
   }
 
-  @Test("the state is saved after so many bytes, and after so long, and never tells of more than was synced")
+  @Test("The state is saved after a number of bytes and an interval, and never claims more than was synced")
   func saving() {
     var machine = Machine(.init(bytesPerSync: 30, timePerSync: .seconds(5)))
     _ = machine.handle(.found(nil, synced: 0))
@@ -244,7 +246,7 @@ struct DownloadMachineTests {
     #expect(machine.handle(.chunk(1, at: .seconds(106))) == [.write(at: 31), .save, .read])
   }
 
-  @Test("more than was announced, and more than is allowed, is not written")
+  @Test("Bytes beyond the announced or allowed length are not written")
   func tooMuch() {
     var machine = Self.machine(in: .receiving)
     #expect(machine.handle(.chunk(41, at: .zero)) == [.drop, .ask(nil)])
@@ -259,7 +261,7 @@ struct DownloadMachineTests {
     #expect(machine.handle(.chunk(6, at: .zero)) == [.drop, .fail(.tooLarge(5))])
   }
 
-  @Test("what is all there is not asked for; what cannot be gone on with is not gone on with")
+  @Test("A complete part is not requested again, and one that cannot be resumed starts over")
   func beginnings() {
     var machine = Machine(.init())
     #expect(machine.handle(.found(Self.left, synced: 100)) == [.cut(to: 100), .place])
@@ -274,7 +276,7 @@ struct DownloadMachineTests {
     #expect(machine.handle(.found(Self.left, synced: 100)) == [.forget, .cut(to: 0), .ask(nil)])
   }
 
-  @Test("no order of events has it write beyond what is synced, fail twice, or go on after its end")
+  @Test("In any order of events it writes only contiguous bytes, fails once, and stops after its end")
   func randomOrders() {
     for seed in 0..<2_000 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)

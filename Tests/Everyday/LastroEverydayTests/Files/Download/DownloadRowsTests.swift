@@ -11,7 +11,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Downloads from servers that have changed, and that misbehave", .timeLimit(.minutes(5)))
+@Suite("Downloads from servers that have changed or are faulty", .timeLimit(.minutes(5)))
 struct DownloadRowsTests {
   /// Leaves a part of 6,000 of 10,000 bytes, as an earlier process would.
   static func begun(_ origin: RangeOrigin, _ files: SimulatedFiles) async throws {
@@ -33,7 +33,7 @@ struct DownloadRowsTests {
     }
   }
 
-  @Test("a representation that changed is downloaded anew; its old bytes are in no file")
+  @Test("A changed representation is downloaded again, without any old byte")
   func changed() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     let files = SimulatedFiles()
@@ -45,7 +45,7 @@ struct DownloadRowsTests {
     #expect(file.restarts == 1 && file.resumedFrom == 0 && file.requests == 1 && file.entityTag == "\"v2\"")
   }
 
-  @Test("a representation that changed fails the download, where that is asked for")
+  @Test("A changed representation fails the download if configured")
   func changedAndRefused() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     let files = SimulatedFiles()
@@ -58,7 +58,7 @@ struct DownloadRowsTests {
   }
 
   @Test(
-    "A part that does not fit is not used: the whole file is downloaded",
+    "An unusable part is not used: the whole file is downloaded",
     arguments: [
       ["Content-Range": "bytes 6001-9999/10000"], ["Content-Range": "bytes 0-9999/10000"],
       ["Content-Range": "bytes 6000-9999/20000"], ["Content-Range": "none"], ["ETag": "\"v2\""], ["ETag": "W/\"v1\""],
@@ -79,7 +79,7 @@ struct DownloadRowsTests {
     #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
   }
 
-  @Test("a part from the first byte on is not the rest that was asked for, also where several parts are allowed")
+  @Test("A part from the first byte on is not the requested rest, also if several parts are allowed")
   func otherPart() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     let files = SimulatedFiles()
@@ -100,7 +100,7 @@ struct DownloadRowsTests {
     #expect(file.restarts == 1 && files.content("/d/file") == origin.content)
   }
 
-  @Test("the files are free when a download has ended, though something still has them open")
+  @Test("A finished download releases its files, though other references keep them open")
   func lockGivenBack() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     let files = SimulatedFiles()
@@ -111,7 +111,7 @@ struct DownloadRowsTests {
     #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
   }
 
-  @Test("a server without ranges sends all of it, which is taken as it comes")
+  @Test("A server without ranges sends the whole file, which is read as it arrives")
   func noRanges() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     let files = SimulatedFiles()
@@ -127,7 +127,7 @@ struct DownloadRowsTests {
   }
 
   @Test(
-    "without a validator, ranges or an uncoded body nothing is kept, and a loss starts over",
+    "Without a validator, ranges or an uncoded body nothing is kept, and a loss starts over",
     arguments: [["ETag": "W/\"v1\""], ["ETag": "unquoted"], ["Accept-Ranges": "none"], ["Content-Encoding": "gzip"]])
   func notResumable(fields: [String: String]) async throws {
     let edit: @Sendable (inout HTTPResponse) -> Void = { head in
@@ -151,7 +151,7 @@ struct DownloadRowsTests {
     #expect(files.names == ["/d/file"])
   }
 
-  @Test("A loss after which nothing is kept says why, in its hint")
+  @Test("The error of a loss after which nothing is kept gives the reason in its hint")
   func hintOfLoss() async throws {
     let origin = RangeOrigin(
       bytes: 10_000,
@@ -164,7 +164,7 @@ struct DownloadRowsTests {
     #expect(files.names.isEmpty)
   }
 
-  @Test("A server without Date is resumed from by the age of its Last-Modified")
+  @Test("A download from a server without Date is resumed if its Last-Modified is old enough")
   func noDate() async throws {
     let undated: @Sendable (inout HTTPResponse) -> Void = { head in
       head.headerFields[.date] = nil
@@ -181,7 +181,7 @@ struct DownloadRowsTests {
     #expect(origin.requests.last?.head.headerFields[.ifRange] == "Thu, 01 Jan 1970 00:00:00 GMT")
   }
 
-  @Test("two losses in a row without a byte end the download, and what came is kept")
+  @Test("Two consecutive losses without a byte end the download, and the received bytes are kept")
   func noProgress() async throws {
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 3_000), .cut(after: 0), .cut(after: 0)])
     let files = SimulatedFiles()
@@ -189,7 +189,7 @@ struct DownloadRowsTests {
     #expect(origin.requests.count == 3 && files.content("/d/file.part")?.count == 3_000)
   }
 
-  @Test("each byte more resets the count of losses")
+  @Test("Each new byte resets the count of losses")
   func slowProgress() async throws {
     let origin = RangeOrigin(bytes: 2_000, chunk: 10, Array(repeating: .cut(after: 10), count: 150))
     let files = SimulatedFiles()
@@ -198,7 +198,7 @@ struct DownloadRowsTests {
   }
 
   @Test(
-    "A refusal of the rest and of the whole fails with its status, and keeps what is there",
+    "A refusal of the rest and of the whole fails with its status and keeps the existing bytes",
     arguments: [404, 410, 403, 500])
   func refused(status: Int) async throws {
     let origin = RangeOrigin(bytes: 10_000)
@@ -212,7 +212,7 @@ struct DownloadRowsTests {
     #expect(files.content("/d/file.part")?.count == 6_000 && files.content("/d/file.part.json") != nil)
   }
 
-  @Test("a status that a retry may help is retried; one that brings no file fails, and leaves nothing")
+  @Test("A retryable status is retried; one that brings no file fails and leaves nothing")
   func statuses() async throws {
     let origin = RangeOrigin(bytes: 100, [.answer { _, _ in .answer(503) }, .answer { _, _ in .answer(429) }])
     let files = SimulatedFiles()
@@ -232,7 +232,7 @@ struct DownloadRowsTests {
     #expect(file.restarts == 1 && files.content("/d/file") == origin.content)
   }
 
-  @Test("a length that is not told is found out at the end")
+  @Test("An unknown length is determined at the end")
   func unknownLength() async throws {
     let origin = RangeOrigin(
       bytes: 10_000,
@@ -246,7 +246,7 @@ struct DownloadRowsTests {
     #expect(file.length == 10_000 && file.requests == 2 && files.content("/d/file") == origin.content)
   }
 
-  @Test("an empty file is a file")
+  @Test("An empty file is downloaded")
   func empty() async throws {
     let origin = RangeOrigin(bytes: 0)
     let files = SimulatedFiles()
@@ -254,7 +254,7 @@ struct DownloadRowsTests {
     #expect(file.length == 0 && files.content("/d/file") == Data() && files.names == ["/d/file"])
   }
 
-  @Test("another URL to the same path starts over, unless the caller says that it is the same")
+  @Test("Another URL to the same path starts over, unless the caller declares it the same")
   func anotherSource() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     let files = SimulatedFiles()
@@ -273,7 +273,7 @@ struct DownloadRowsTests {
     #expect(named.resumedFrom == 6_000)
   }
 
-  @Test("a full disk is told as such, and what was synced before is gone on with")
+  @Test("A full disk is reported as such, and the synced bytes are resumed from")
   func fullDisk() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     let files = SimulatedFiles(capacity: 7_500)
@@ -287,7 +287,7 @@ struct DownloadRowsTests {
     #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
   }
 
-  @Test("a disk that is full at once leaves nothing behind")
+  @Test("A disk that is full from the start leaves nothing behind")
   func fullAtOnce() async throws {
     let files = SimulatedFiles(capacity: 100)
     #expect(
@@ -296,7 +296,7 @@ struct DownloadRowsTests {
     #expect(files.names.isEmpty)
   }
 
-  @Test("one download at a time writes a path")
+  @Test("One download at a time writes to a path")
   func twoAtATime() async throws {
     let files = SimulatedFiles()
     let file = try files.open("/d/file.part", .keeping)
@@ -307,7 +307,7 @@ struct DownloadRowsTests {
     #expect(origin.requests.isEmpty)
   }
 
-  @Test("a file that is there is not replaced unless that is asked for, and then at once")
+  @Test("An existing file is replaced only if configured, and then atomically")
   func replacing() async throws {
     let origin = RangeOrigin(bytes: 10)
     let files = SimulatedFiles()
@@ -318,7 +318,7 @@ struct DownloadRowsTests {
     #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
   }
 
-  @Test("a file that appears meanwhile is not replaced")
+  @Test("A file that appears meanwhile is not replaced")
   func appearing() async throws {
     let files = SimulatedFiles()
     let origin = RangeOrigin(
@@ -333,7 +333,7 @@ struct DownloadRowsTests {
     #expect(files.content("/d/file") == Data("other".utf8))
   }
 
-  @Test("more bytes than are allowed are not written, whether they were announced or not", arguments: [true, false])
+  @Test("More bytes than allowed are not written, announced or not", arguments: [true, false])
   func limit(isAnnounced: Bool) async throws {
     let origin = RangeOrigin(
       bytes: 10_000,
@@ -347,7 +347,7 @@ struct DownloadRowsTests {
     #expect(words == "limit/body_too_large" && files.names.isEmpty)
   }
 
-  @Test("redirects are followed before a resume and after it, and the condition goes along")
+  @Test("Redirects are followed before and after a resume, with the condition")
   func redirects() async throws {
     let redirect = RangeOrigin.Deed.answer { _, _ in .redirect(302, to: "https://example.org/mirror") }
     let origin = RangeOrigin(bytes: 10_000, [redirect, .cut(after: 6_000), redirect])
@@ -360,7 +360,7 @@ struct DownloadRowsTests {
   }
 
   @Test(
-    "a request that asks for something else than the whole is refused", arguments: ["Range", "If-Range", "If-Match"])
+    "A request for less than the whole is refused", arguments: ["Range", "If-Range", "If-Match"])
   func otherFields(name: String) async throws {
     let origin = RangeOrigin(bytes: 10)
     let stack = TransportNetworkStack(origin.transport)
@@ -378,7 +378,7 @@ struct DownloadRowsTests {
     #expect(origin.requests.isEmpty)
   }
 
-  @Test("a caller that cancels keeps what came")
+  @Test("A cancelled download keeps the received bytes")
   func cancelled() async throws {
     let files = SimulatedFiles()
     let origin = RangeOrigin(bytes: 10_000, [.answer { request, origin in origin.serve(request, hangs: 6_000) }])
@@ -390,7 +390,7 @@ struct DownloadRowsTests {
     #expect(try await origin.download(to: "/d/file", in: files).resumedFrom == 6_000)
   }
 
-  @Test("progress counts the bytes of the file, across losses")
+  @Test("Progress counts the bytes of the file across losses")
   func progress() async throws {
     let reporter = TransferProgressReporter()
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 6_000)])
@@ -401,7 +401,7 @@ struct DownloadRowsTests {
     #expect(last?.bytesReceived == 10_000)
   }
 
-  @Test("options that make no sense are refused before anything is sent")
+  @Test("Invalid options are refused before anything is sent")
   func options() async throws {
     let origin = RangeOrigin(bytes: 10)
     let edits: [(inout DownloadOptions) -> Void] = [

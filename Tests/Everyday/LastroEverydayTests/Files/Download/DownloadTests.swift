@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Downloads", .timeLimit(.minutes(5)))
 struct DownloadTests {
-  @Test("a download asks for no coding and for a digest, and its file is whole under its name")
+  @Test("A download asks for no coding and for a digest, and its complete file has its final name")
   func plain() async throws {
     let origin = RangeOrigin(bytes: 10_000)
     let files = SimulatedFiles()
@@ -28,7 +28,7 @@ struct DownloadTests {
   }
 
   @Test(
-    "a loss at any byte is gone on from there, under the condition that nothing changed",
+    "After a loss at any byte the download resumes there, on condition that nothing changed",
     arguments: [1, 500, 9_999, 10_000])
   func cut(after count: Int) async throws {
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: count)])
@@ -42,7 +42,7 @@ struct DownloadTests {
     #expect(second[.range] == "bytes=\(count)-" && second[.ifRange] == "\"v1\"")
   }
 
-  @Test("a loss before the first byte asks for all of it again")
+  @Test("After a loss before the first byte the whole is requested again")
   func cutAtOnce() async throws {
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 0)])
     let files = SimulatedFiles()
@@ -51,7 +51,7 @@ struct DownloadTests {
     #expect(origin.requests.allSatisfy { $0.head.headerFields[.range] == nil })
   }
 
-  @Test("another process goes on where one was killed")
+  @Test("Another process resumes a download that was killed")
   func resumedElsewhere() async throws {
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 6_000)])
     let files = SimulatedFiles()
@@ -68,7 +68,7 @@ struct DownloadTests {
   }
 
   @Test(
-    "losses that bring no byte are followed by as many requests as the policy allows", arguments: [0, 1, 2], [1, 2])
+    "Losses without a byte are followed by as many requests as the policy allows", arguments: [0, 1, 2], [1, 2])
   func fruitless(retries: Int, segments: Int) async throws {
     // An earlier download leaves one segment to be downloaded.
     let origin = RangeOrigin(bytes: 10_000, [.cut(after: 9_000)])
@@ -92,7 +92,7 @@ struct DownloadTests {
     return TransferResponse(head: head, body: ResponseBody(Data()))
   }
 
-  @Test("a body that ends properly but too early is told as truncated, whatever was lost before it")
+  @Test("A body that ends cleanly but early is reported as truncated, whatever was lost before")
   func endedEarly() async throws {
     for retries in [0, 2] {
       let origin = RangeOrigin(bytes: 10_000, [.cut(after: 6_000)])

@@ -6,10 +6,10 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("What answers say of ranges")
+@Suite("Range information in responses")
 struct RangeAnswerTests {
   @Test(
-    "a validator is a strong tag, or a date that is a second older than Date, and nothing where ranges are not served",
+    "A validator is a strong ETag, or a date a second older than Date, unless ranges are not served",
     arguments: [
       (["ETag": "\"a\""], "\"a\""), (["ETag": "W/\"a\""], nil), (["ETag": "a"], nil), (["ETag": "\"a\"b\""], nil),
       (["ETag": "\"a\"", "Accept-Ranges": "none"], nil), (["ETag": "\"a\"", "Accept-Ranges": "bytes"], "\"a\""),
@@ -37,7 +37,8 @@ struct RangeAnswerTests {
   }
 
   @Test(
-    "Without a Date, the time of receipt counts, and the date has to be a minute older", arguments: [0, 59, 60, 3_600])
+    "Without a Date the time of receipt counts, and Last-Modified must be a minute older",
+    arguments: [0, 59, 60, 3_600])
   func receipt(age: Int64) throws {
     let modified = "Wed, 25 Nov 2026 08:00:00 GMT"
     let seconds = try #require(HTTPDate.seconds(modified, now: 0))
@@ -49,7 +50,7 @@ struct RangeAnswerTests {
   }
 
   @Test(
-    "A representation that no later call can resume says why",
+    "The reason why a representation cannot be resumed is reported",
     arguments: [
       (["ETag": "W/\"a\""], "the server's ETag is weak"), (["ETag": "a"], "the server's ETag is malformed"),
       (["ETag": "\"a\"", "Accept-Ranges": "none"], "the server serves no ranges (Accept-Ranges: none)"),
@@ -71,7 +72,7 @@ struct RangeAnswerTests {
   }
 
   @Test(
-    "a file name that is offered is the last part of a path, without what misleads",
+    "An offered file name is reduced to the last path component, without misleading characters",
     arguments: [
       ("attachment; filename=\"a.txt\"", "a.txt"), ("attachment; filename=a.txt", "a.txt"),
       ("attachment; filename=\"../../etc/passwd\"", "passwd"), ("attachment; filename=\"C:\\\\x\\\\y.exe\"", "y.exe"),
@@ -89,13 +90,13 @@ struct RangeAnswerTests {
     ] as [(String, String?)])
   func offeredName(field: String, name: String?) { #expect(OfferedName.read(field) == name) }
 
-  @Test("a file name that is as long as a head may be is cut like any other")
+  @Test("An offered file name as long as a head may be is shortened like any other")
   func hugeName() {
     let flags = String(repeating: "\u{1F1E6}", count: 60_000)
     #expect(OfferedName.read("attachment; filename=\"\(flags)\"")?.utf8.count == 248)
   }
 
-  @Test("a file name that is offered has 255 bytes at most, and ends between letters")
+  @Test("An offered file name has at most 255 bytes and ends at a character boundary")
   func longName() throws {
     let name = try #require(OfferedName.read("attachment; filename=\"\(String(repeating: "ä", count: 300))\""))
     #expect(name.utf8.count == 254 && name.allSatisfy { $0 == "ä" })

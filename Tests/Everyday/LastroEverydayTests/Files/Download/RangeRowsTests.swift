@@ -152,7 +152,7 @@ struct RangeRowsTests {
   }
 
   @Test(
-    "A resumed download ends in the whole file, or in an error that the next call does not repeat",
+    "A resumed download ends in the complete file, or in an error that the next call does not repeat",
     arguments: RangeRow.all, [1, 2])
   func resumed(row: RangeRow, segments: Int) async throws {
     let origin = RangeOrigin(bytes: 10_000)
@@ -197,7 +197,7 @@ struct RangeRowsTests {
   }
 
   @Test(
-    "A part stays until the server sends the whole, and a refusal of the whole is reported",
+    "A part is kept until the server sends the whole, and a refusal of the whole is reported",
     arguments: [403, 404, 503],
     [1, 2])
   func wholeRefused(status: Int, segments: Int) async throws {
@@ -263,7 +263,7 @@ struct RangeRowsTests {
     #expect(files.content("/d/file") == origin.content)
   }
 
-  @Test("A 206 with every byte is accepted where no range was asked for")
+  @Test("A 206 with every byte is accepted if no range was requested")
   func unaskedWhole() async throws {
     let origin = RangeOrigin(
       bytes: 10_000,

@@ -24,7 +24,7 @@ struct NginxDownloadTests {
 
   private static func content(_ path: String) throws -> Data { try Data(contentsOf: URL(filePath: path)) }
 
-  @Test("files of any length", arguments: [("0", 0), ("1", 1), ("64k", 65_536), ("1m", 1 << 20)])
+  @Test("Files of any length are downloaded", arguments: [("0", 0), ("1", 1), ("64k", 65_536), ("1m", 1 << 20)])
   func whole(name: String, count: Int) async throws {
     let folder = try TemporaryFolder()
     let stack = try Self.stack()
@@ -35,7 +35,7 @@ struct NginxDownloadTests {
     await stack.shutDown(cancelling: true)
   }
 
-  @Test("text that nginx would compress comes as it is, because nothing else is asked for")
+  @Test("Text that nginx would compress arrives uncompressed, because no coding is requested")
   func uncompressed() async throws {
     let folder = try TemporaryFolder()
     let stack = try Self.stack()
@@ -44,7 +44,7 @@ struct NginxDownloadTests {
     await stack.shutDown(cancelling: true)
   }
 
-  @Test("a download that is cancelled goes on in another stack, from the byte that it had")
+  @Test("A cancelled download is resumed by another stack from its last byte")
   func resumed() async throws {
     let folder = try TemporaryFolder()
     let first = try Self.stack()
@@ -68,7 +68,7 @@ struct NginxDownloadTests {
     await second.shutDown(cancelling: true)
   }
 
-  @Test("two stacks do not write the same file at the same time")
+  @Test("Two stacks do not write the same file at the same time")
   func inProgress() async throws {
     let folder = try TemporaryFolder()
     let stack = try Self.stack()

@@ -25,7 +25,7 @@ struct TusUploadTests {
 
   private static func files() throws -> String { "http://127.0.0.1:\(try Peers.tus.port)/files" }
 
-  @Test("a file goes there in one request or in several", arguments: [nil, 100_000] as [Int64?])
+  @Test("A file is uploaded in one request or in several", arguments: [nil, 100_000] as [Int64?])
   func whole(bytesPerAppend: Int64?) async throws {
     let folder = try TemporaryFolder()
     let content = try Self.file(1_000_000, in: folder)
@@ -39,7 +39,7 @@ struct TusUploadTests {
     await stack.shutDown(cancelling: true)
   }
 
-  @Test("an upload that another process began is gone on with by its token")
+  @Test("An upload that another process began is resumed by its token")
   func resumed() async throws {
     let folder = try TemporaryFolder()
     let content = try Self.file(1_000_000, in: folder)
@@ -64,7 +64,7 @@ struct TusUploadTests {
     await stack.shutDown(cancelling: true)
   }
 
-  @Test("an upload that was given up is not there any more, which has its status")
+  @Test("A deleted upload no longer exists, and reports the status")
   func gone() async throws {
     let folder = try TemporaryFolder()
     _ = try Self.file(10, in: folder)

@@ -15,7 +15,7 @@ import Testing
 struct SegmentTests {
   typealias ByteRange = DownloadRecord.ByteRange
 
-  @Test("what is missing is divided, and no part is smaller than the least")
+  @Test("The missing ranges are divided, and no segment is smaller than the minimum")
   func plan() {
     let whole = SegmentPlan(total: 100, done: [], count: 4, least: 10)
     #expect(whole.segments.map(\.rest).reduce(0, +) == 100 && whole.segments.count == 4)
@@ -27,7 +27,7 @@ struct SegmentTests {
     #expect(gaps.count == 30)
   }
 
-  @Test("any order of bytes makes the file whole, no byte is asked for twice, and ranges that touch are one")
+  @Test("Bytes in any order complete the file, none is requested twice, and adjacent ranges are merged")
   func model() {
     for seed in 0..<500 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)
@@ -54,7 +54,7 @@ struct SegmentTests {
     }
   }
 
-  @Test("parts come at the same time, each under the condition that nothing changed", arguments: [2, 3, 4])
+  @Test("Segments arrive concurrently, each on condition that nothing changed", arguments: [2, 3, 4])
   func parallel(count: Int) async throws {
     let origin = RangeOrigin(bytes: 20_000, chunk: 100)
     let files = SimulatedFiles()
@@ -78,7 +78,7 @@ struct SegmentTests {
     #expect(file.requests == origin.requests.count - before && file.requests >= 3 && file.resumedFrom == 6_000)
   }
 
-  @Test("there is one part where nothing proves that ranges are served, and for small files")
+  @Test("A single segment is used without proof that ranges are served, and for small files")
   func single() async throws {
     for (fields, bytes) in [(["ETag": "W/\"v1\""], 20_000), (["ETag": ""], 20_000), ([:], 3_999)]
       as [([String: String], Int)]
@@ -108,7 +108,7 @@ struct SegmentTests {
     }
   }
 
-  @Test("a segment that is lost is gone on with; a process that is killed leaves all that was synced")
+  @Test("A lost segment is resumed, and a killed process leaves all synced bytes")
   func losses() async throws {
     let origin = RangeOrigin(bytes: 20_000, chunk: 100, [.cut(after: 300), .cut(after: 1_500), .cut(after: 100)])
     let files = SimulatedFiles()
@@ -137,7 +137,7 @@ struct SegmentTests {
     }
   }
 
-  @Test("another representation ends all segments, and comes in one part")
+  @Test("A changed representation ends all segments and arrives in one")
   func changed() async throws {
     let origin = RangeOrigin(bytes: 20_000, chunk: 100)
     let other = RangeOrigin(bytes: 15_000).content
@@ -152,7 +152,7 @@ struct SegmentTests {
     #expect(files.content("/d/file") == other && file.restarts == 1 && file.segments == 1)
   }
 
-  @Test("a disk without room for all of it is told before the parts come")
+  @Test("A disk without room for the whole file is reported before segments arrive")
   func fullDisk() async throws {
     let origin = RangeOrigin(bytes: 20_000, chunk: 100)
     let files = SimulatedFiles(capacity: 10_000)
@@ -163,7 +163,7 @@ struct SegmentTests {
     #expect(files.names.isEmpty)
   }
 
-  @Test("where there is no room for the rest, what an earlier download left stays, and takes no more room")
+  @Test("If the rest does not fit, the earlier part stays and takes no more space")
   func fullDiskForTheRest() async throws {
     let origin = RangeOrigin(bytes: 20_000, chunk: 100, [.cut(after: 6_000)])
     let files = SimulatedFiles(capacity: 10_000)
@@ -180,7 +180,7 @@ struct SegmentTests {
     #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
   }
 
-  @Test("A part that does not fit ends all segments, and the file is downloaded as a whole")
+  @Test("An unusable part ends all segments, and the file is downloaded as a whole")
   func misfit() async throws {
     let origin = RangeOrigin(bytes: 20_000, chunk: 100)
     let wrong = RangeOrigin.Deed.answer { request, origin in
@@ -194,7 +194,7 @@ struct SegmentTests {
     #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
   }
 
-  @Test("each part is compared with its Content-Digest, and nothing is kept of damaged ones", arguments: [true, false])
+  @Test("Each segment is compared with its Content-Digest, and damaged ones are discarded", arguments: [true, false])
   func contentDigest(isRight: Bool) async throws {
     let origin = RangeOrigin(bytes: 20_000, chunk: 100)
     origin.script(.serve)
@@ -222,7 +222,7 @@ struct SegmentTests {
     #expect(error?.words == "response/digest_mismatch" && files.names.isEmpty)
   }
 
-  @Test("several parts, then one that loses power at any operation, then several: no zeros are taken for bytes")
+  @Test("After a power loss at any operation among segmented downloads, no zeros are taken for data")
   func severalOneSeveral() async throws {
     let origin = RangeOrigin(bytes: 12_000, chunk: 1_000)
     let named: (inout DownloadOptions) -> Void = { $0.identity = "f" }
@@ -258,7 +258,7 @@ struct SegmentTests {
         url: "https://example.org/", source: source, representation: representation, done: done, file: part.identity))
   }
 
-  @Test("offsets beyond 32 bits: a file of 5 GiB that is full of holes is gone on with near its end")
+  @Test("A sparse file of 5 GiB is resumed near its end, at offsets beyond 32 bits")
   func large() async throws {
     let total: Int64 = 5 << 30
     let plan = SegmentPlan(total: total, done: [.init(from: 0, to: total - 400)], count: 4, least: 100)

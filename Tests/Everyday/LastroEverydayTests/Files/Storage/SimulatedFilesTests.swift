@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Simulated files")
 struct SimulatedFilesTests {
-  @Test("what was synced outlasts a loss of power, what was not may be gone, and a kill loses nothing")
+  @Test("Synced bytes survive a power loss, others may not, and a kill loses nothing")
   func durability() throws {
     var lost = 0
     for seed in 0..<50 as Range<UInt64> {
@@ -29,7 +29,7 @@ struct SimulatedFilesTests {
     #expect(lost > 5 && lost < 45)
   }
 
-  @Test("a name that was not synced may be gone, and after a kill no operation has an effect")
+  @Test("A name that was not synced may be lost, and after a kill no operation has an effect")
   func names() throws {
     var kept = 0
     for seed in 0..<50 as Range<UInt64> {

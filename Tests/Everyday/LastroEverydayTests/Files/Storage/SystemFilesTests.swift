@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("The system's files", .timeLimit(.minutes(5)))
+@Suite("Files of the operating system", .timeLimit(.minutes(5)))
 struct SystemFilesTests {
   private let files = SystemFiles()
 
@@ -20,7 +20,7 @@ struct SystemFilesTests {
     }
   }
 
-  @Test("bytes are written and read at their offsets, and a file is cut and made longer")
+  @Test("Bytes are read and written at offsets, and a file is truncated and extended")
   func bytes() throws {
     let folder = try TemporaryFolder()
     let file = try files.open(folder.file("a"), .keeping)
@@ -39,7 +39,7 @@ struct SystemFilesTests {
     #expect(try files.open(folder.file("a"), .replacing).status().length == 0)
   }
 
-  @Test("the state is readable for its owner alone")
+  @Test("The state is readable by its owner only")
   func mode() throws {
     let folder = try TemporaryFolder()
     _ = try files.open(folder.file("state"), .replacing)
@@ -48,7 +48,7 @@ struct SystemFilesTests {
   }
 
   @Test(
-    "a symbolic link is not followed, a folder and a pipe are not opened",
+    "A symbolic link, a folder and a pipe are not opened",
     arguments: [FileUse.reading, .keeping, .replacing])
   func notRegular(use: FileUse) throws {
     let folder = try TemporaryFolder()
@@ -65,7 +65,7 @@ struct SystemFilesTests {
     #expect(try files.status(of: folder.file("absent")) == nil)
   }
 
-  @Test("a download replaces a symbolic link, and neither a folder nor a pipe, beside which it leaves nothing")
+  @Test("A download replaces a symbolic link, but no folder or pipe, and leaves nothing beside them")
   func targets() throws {
     let folder = try TemporaryFolder()
     #expect(mkfifo(folder.file("pipe"), 0o600) == 0 && mkdir(folder.file("folder"), 0o700) == 0)
@@ -78,7 +78,7 @@ struct SystemFilesTests {
     }
   }
 
-  @Test("one open file has the lock, until it is closed")
+  @Test("One open file holds the lock until it is closed")
   func lock() throws {
     let folder = try TemporaryFolder()
     var first: (any OpenFile)? = try files.open(folder.file("a"), .keeping)
@@ -89,7 +89,7 @@ struct SystemFilesTests {
     #expect(try second.lock())
   }
 
-  @Test("a second name is refused where there is a file, and removing what is not there is no failure")
+  @Test("A second name is refused if the file exists, and removing a missing file is not a failure")
   func names() throws {
     let folder = try TemporaryFolder()
     _ = try files.open(folder.file("a"), .keeping)
@@ -103,7 +103,7 @@ struct SystemFilesTests {
     #expect(Self.code { () throws(FileFailure) in try files.rename(folder.file("a"), to: folder.file("b")) } == ENOENT)
   }
 
-  @Test("a download replaces a symbolic link, and leaves what it points to; a link in place of a part is refused")
+  @Test("A download replaces a symbolic link and keeps its target; a link in place of a part is refused")
   func links() async throws {
     let folder = try TemporaryFolder()
     let origin = RangeOrigin(bytes: 5_000)
@@ -123,7 +123,7 @@ struct SystemFilesTests {
     #expect(try Data(contentsOf: URL(filePath: folder.file("real"))) == Data("precious".utf8))
   }
 
-  @Test("a part with a second name is left alone, because it may be a file that has its place")
+  @Test("A part with a second hard link is not written to, because it may be a completed file")
   func secondName() async throws {
     let folder = try TemporaryFolder()
     try Data("precious".utf8).write(to: URL(filePath: folder.file("real")))
@@ -134,7 +134,7 @@ struct SystemFilesTests {
     #expect(try Data(contentsOf: URL(filePath: folder.file("file"))) == origin.content)
   }
 
-  @Test("a folder that is not there, and a folder at the path, are refused before anything is sent")
+  @Test("A missing folder, and a folder at the path, are refused before anything is sent")
   func folders() async throws {
     let folder = try TemporaryFolder()
     let origin = RangeOrigin(bytes: 10)

@@ -10,13 +10,13 @@ import TestSupport
 import Testing
 
 /// Uploads to servers of the IETF's draft that report the offset with 104 (Upload Resumption Supported) after each KiB.
-@Suite("Uploads whose progress a server reports", .timeLimit(.minutes(5)))
+@Suite("Uploads whose server reports progress", .timeLimit(.minutes(5)))
 struct InterimResponseTests {
   private static let pieceBytes = 1_024
   private static let pieces = 10_000
   private static let interopVersion = "8"
 
-  @Test("pass ten thousand interim responses over HTTP/1.1")
+  @Test("Ten thousand interim responses over HTTP/1.1 are accepted")
   func http1() async throws {
     let server = try LoopbackServer { connection in
       guard let head = try connection.readHead() else { return }
@@ -35,7 +35,7 @@ struct InterimResponseTests {
     try await expectUpload(to: server, .http1)
   }
 
-  @Test("pass ten thousand interim responses over HTTP/2")
+  @Test("Ten thousand interim responses over HTTP/2 are accepted")
   func http2() async throws {
     let server = try LoopbackServer.http2Script { connection in
       var received = 0

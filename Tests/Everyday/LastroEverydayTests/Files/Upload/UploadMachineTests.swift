@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("The machine of uploads", .ownThread)
+@Suite("State machine of uploads", .ownThread)
 struct UploadMachineTests {
   typealias Machine = UploadMachine
 
@@ -75,12 +75,13 @@ struct UploadMachineTests {
   ]
 
   @Test(
-    "each event in each phase has what the table says, and others change nothing", arguments: Machine.Phase.allCases)
+    "Each event in each phase has the effect in the table, and other events have none",
+    arguments: Machine.Phase.allCases)
   func table(phase: Machine.Phase) {
     expectRows(Self.table[phase] ?? [:], of: Self.events, from: Self.machine(in: phase), in: phase)
   }
 
-  @Test("redirects count until there is progress: a server cannot have it go round without an end")
+  @Test("Redirects are counted until there is progress, so a server cannot cause an endless loop")
   func redirects() {
     var machine = Self.machine(in: .appending)
     for _ in 0..<20 {
@@ -97,7 +98,7 @@ struct UploadMachineTests {
     }
   }
 
-  @Test("an offset behind is gone back to, one ahead skips, one beyond the end fails")
+  @Test("A lower offset is resumed from, a higher one skips bytes, and one beyond the end fails")
   func offsets() {
     var machine = Self.machine(in: .waiting)
     _ = machine.handle(.waited)
@@ -116,7 +117,7 @@ struct UploadMachineTests {
         == [.fail(.violation("the server expects 99 bytes in all, and the file has 100"))])
   }
 
-  @Test("413 halves what is sent at once, down to what the server takes at the least")
+  @Test("413 halves the request size, down to the server's minimum")
   func shrinking() {
     var machine = Self.machine(in: .appending, .init(length: 100, bytesPerAppend: 40))
     for count in [20, 10, 5, 2, 1] as [Int64] {
@@ -135,7 +136,7 @@ struct UploadMachineTests {
     #expect(machine.handle(.refused(Self.answer(413, [:], .draft))) == [.fail(.asItIs)])
   }
 
-  @Test("losses after which the server has not more are counted, and each byte more resets their count")
+  @Test("Losses without server progress are counted, and each new byte resets their count")
   func fruitless() {
     var machine = Self.machine(in: .appending)
     func lose(thenHas offset: Int) -> Machine.Action? {
@@ -150,7 +151,7 @@ struct UploadMachineTests {
     #expect(lose(thenHas: 41) == .wait(fruitless: 0))
   }
 
-  @Test("the draft: the target's answer ends it, whatever its status; an upload is done when that is said")
+  @Test("Draft protocol: Upload-Complete ends the upload, and that response is the target's, whatever its status")
   func draft() {
     var machine = Self.machine(in: .appending, .init(dialect: .draft, length: 100))
     #expect(machine.handle(.answered(Self.answer(200, [.uploadComplete: "?1"], .draft))) == [.done])
@@ -164,7 +165,7 @@ struct UploadMachineTests {
     #expect(machine.handle(.answered(Self.answer(204, [.uploadComplete: "?1"], .draft))) == [.done])
   }
 
-  @Test("the draft, sent at once: without a name, content that may have been taken is not sent again")
+  @Test("Draft protocol, optimistic: without an upload URL possibly processed content is not sent again")
   func optimistic() {
     let rules = Machine.Rules(dialect: .draft, length: 100, sendsAtOnce: true)
     var machine = Self.machine(in: .creating, rules)
@@ -182,14 +183,14 @@ struct UploadMachineTests {
   }
 
   @Test(
-    "limits are read as a dictionary, and a known name of another type voids all of them",
+    "Limits are parsed as a dictionary, and a known name of another type voids them all",
     arguments: [
       ("max-size=10, min-append-size=5", 10), ("max-size=10, max-age=\"x\"", nil), ("max-size=10.5", nil),
       ("max-size=10, unknown=?1", 10), ("max-size=-1", nil), ("max-size=10,", nil), ("", nil),
     ] as [(String, Int64?)])
   func limits(field: String, maximum: Int64?) { #expect(UploadLimit(field).maximumBytes == maximum) }
 
-  @Test("a file that is too large is not sent; so is one that is too small")
+  @Test("A file that is too large or too small is not sent")
   func sizes() {
     for (field, failure) in [
       ("max-size=99", Machine.Failure.tooLarge(limit: 99)), ("min-size=101", .tooSmall(limit: 101)),
@@ -200,7 +201,7 @@ struct UploadMachineTests {
     }
   }
 
-  @Test("a server that refuses to make an upload says why: its size, the version, or nothing")
+  @Test("A refused creation reports its reason: size, version, or none")
   func refusedMaking() {
     let tus: [(UploadAnswer, Machine.Failure)] = [
       (Self.answer(413, [.tusMaxSize: "99"]), .tooLarge(limit: 99)), (Self.answer(413, [.tusMaxSize: "100"]), .asItIs),
@@ -217,7 +218,7 @@ struct UploadMachineTests {
     #expect(machine.handle(.refused(limits)) == [.fail(.tooLarge(limit: 10))])
   }
 
-  @Test("no order of events has more than one request under way, fails twice, or goes on after its end")
+  @Test("In any order of events one request runs at a time, the upload fails once, and stops after its end")
   func randomOrders() {
     for seed in 0..<2_000 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)

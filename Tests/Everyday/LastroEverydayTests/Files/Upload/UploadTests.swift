@@ -13,7 +13,7 @@ import Testing
 @Suite("Uploads", .timeLimit(.minutes(5)))
 struct UploadTests {
   @Test(
-    "tus: an upload is made, and its bytes follow in one request or in several",
+    "Tus: an upload is created, and its bytes follow in one request or in several",
     arguments: [nil, 1, 999, 10_000] as [Int64?])
   func tus(bytesPerAppend: Int64?) async throws {
     let origin = UploadOrigin(bytes: 3_000, .tus)
@@ -33,7 +33,7 @@ struct UploadTests {
   }
 
   @Test(
-    "the draft: made first, or sent at once; the answer is the target's",
+    "Draft protocol: the upload is created first or optimistically, and the response is the target's",
     arguments: [UploadOptions.Strategy.careful, .optimistic])
   func draft(strategy: UploadOptions.Strategy) async throws {
     let origin = UploadOrigin(bytes: 3_000, .draft)
@@ -46,7 +46,7 @@ struct UploadTests {
   }
 
   @Test(
-    "a connection that is lost after any number of bytes is gone on with from what the server has",
+    "A connection that is lost after any number of bytes is resumed from the server's offset",
     arguments: [UploadProtocol.tus, .draft])
   func cuts(dialect: UploadProtocol) async throws {
     let every = 300
@@ -59,7 +59,7 @@ struct UploadTests {
     #expect(methods.joined(separator: " ") == expected)
   }
 
-  @Test("the draft, sent at once: an interim answer names the upload, so that it is gone on with")
+  @Test("Draft protocol, optimistic: an interim response gives the URL with which the upload is resumed")
   func named() async throws {
     let origin = UploadOrigin(bytes: 3_000, .draft, [.nameAndCut(after: 1_000)])
     let upload = try await origin.upload { $0.strategy = .optimistic }
@@ -68,7 +68,7 @@ struct UploadTests {
     #expect(origin.requests.last?.head.headerFields[.uploadOffset] == "1000")
   }
 
-  @Test("the draft, sent at once and lost without a name: it is not sent again")
+  @Test("Draft protocol, optimistic: an upload lost without a URL is not sent again")
   func unnamed() async throws {
     let origin = UploadOrigin(bytes: 3_000, .draft, [.cut(after: 1_000)])
     let error = await #expect(throws: HTTPFetchError<any Error>.self) {
@@ -77,14 +77,15 @@ struct UploadTests {
     #expect(error?.words == "response/connection_lost" && origin.requests.count == 1)
   }
 
-  @Test("an answer that is lost after all was taken is found out by asking", arguments: [UploadProtocol.tus, .draft])
+  @Test(
+    "A response lost after everything was received is recovered by a query", arguments: [UploadProtocol.tus, .draft])
   func lostAnswer(dialect: UploadProtocol) async throws {
     let origin = UploadOrigin(bytes: 3_000, dialect, [.cut(after: 3_000)])
     _ = try await origin.upload()
     #expect(origin.received == origin.content && origin.requests.map(\.head.method) == [.post, .patch, .head])
   }
 
-  @Test("a server that took less than was sent, that says 409, 423 or 500, gets the rest", arguments: [409, 423, 500])
+  @Test("After a partial write with 409, 423 or 500 the rest is sent", arguments: [409, 423, 500])
   func refused(status: Int) async throws {
     let origin = UploadOrigin(bytes: 3_000, .tus, [.keep(700), .refuse(status), .serve])
     _ = try await origin.upload()
@@ -93,7 +94,7 @@ struct UploadTests {
     #expect(origin.requests.last?.head.headerFields[.uploadOffset] == "700")
   }
 
-  @Test("413 is answered with less at once")
+  @Test("After a 413 less is sent at once")
   func tooLarge() async throws {
     let origin = UploadOrigin(bytes: 3_000, .tus, mostAtOnce: 1_000)
     _ = try await origin.upload()
@@ -102,21 +103,21 @@ struct UploadTests {
     #expect(lengths == [3_000, 1_500, 750, 750, 750, 750])
   }
 
-  @Test("a server that never has more ends the upload")
+  @Test("A server without progress ends the upload")
   func noProgress() async throws {
     let origin = UploadOrigin(bytes: 3_000, .tus, Array(repeating: .keep(0), count: 20))
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await origin.upload() }
     #expect(error != nil && origin.requests.filter { $0.head.method == .patch }.count == 3)
   }
 
-  @Test("a refusal ends the upload, with its status")
+  @Test("A refusal ends the upload with its status")
   func forbidden() async throws {
     let origin = UploadOrigin(bytes: 3_000, .tus, [.refuse(403)])
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await origin.upload() }
     #expect(error?.statusCode == .forbidden && origin.requests.count == 2)
   }
 
-  @Test("a token lets another process go on; a file that changed is refused", arguments: [UploadProtocol.tus, .draft])
+  @Test("A token lets another process resume, and a changed file is refused", arguments: [UploadProtocol.tus, .draft])
   func token(dialect: UploadProtocol) async throws {
     let origin = UploadOrigin(bytes: 3_000, dialect, [.cut(after: 1_200)])
     let kept = Lock<UploadToken?>(nil)
@@ -134,7 +135,7 @@ struct UploadTests {
     #expect(origin.received == origin.content && upload.resumedFrom == 1_200)
   }
 
-  @Test("the draft's server is told digests of the whole and of each request's content, where that is asked for")
+  @Test("Draft protocol: digests of the whole and of each request are sent if configured")
   func digests() async throws {
     func field(_ bytes: Data) throws -> String {
       DigestField.field(Digest(algorithm: .sha256, value: try MessageDigest(of: bytes)))
@@ -154,7 +155,7 @@ struct UploadTests {
     #expect(plain.requests.first?.head.headerFields[.reprDigest] == nil)
   }
 
-  @Test("an upload is given up by DELETE where it is, and one that is not there any more is no failure")
+  @Test("An upload is cancelled by DELETE, and a missing one is not a failure")
   func cancelled() async throws {
     let requests = Lock<[TransferRequest]>([])
     let answers = Lock([
@@ -182,7 +183,7 @@ struct UploadTests {
     #expect(requests.withLock { $0 }.allSatisfy { ($0.body.length ?? 0) == 0 })
   }
 
-  @Test("an upload at another origin gets no credentials, unless that origin is named", arguments: [false, true])
+  @Test("An upload at another origin gets no credentials, unless that origin is declared", arguments: [false, true])
   func otherOrigin(isNamed: Bool) async throws {
     let origin = UploadOrigin(bytes: 100, .tus, location: "https://store.example.net/u/1")
     origin.edit { options in
@@ -203,7 +204,7 @@ struct UploadTests {
   }
 
   @Test(
-    "a location that is not a URL, or that leads from https to http, names no upload",
+    "A location that is not a URL, or leads from https to http, is refused",
     arguments: ["http://example.org/u", "ftp://x/", "https://"])
   func location(text: String) async throws {
     let origin = UploadOrigin(bytes: 100, .tus, location: text)
@@ -211,7 +212,7 @@ struct UploadTests {
     #expect(error?.words == "response/upload_mismatch" && origin.requests.count == 1)
   }
 
-  @Test("the options of the resource undo no rule of an upload, and its observer is told of interim answers")
+  @Test("The resource's options override no rule of an upload, and its observer sees interim responses")
   func ownOptions() async throws {
     let told = Lock(0)
     let origin = UploadOrigin(bytes: 3_000, .draft, [.nameAndCut(after: 1_000), .refuse(307)])
@@ -229,7 +230,8 @@ struct UploadTests {
     #expect(told.withLock { $0 } == 2)
   }
 
-  @Test("an upload is made where 307 and 308 lead to, and its location is one of there", arguments: [307, 308])
+  @Test(
+    "An upload is created at the target of a 307 or 308, and its location is relative to that", arguments: [307, 308])
   func madeElsewhere(status: Int) async throws {
     let origin = UploadOrigin(bytes: 100, .tus, location: "u/1")
     origin.redirect(status, "/v2/", "https://store.example.net/a/b")
@@ -241,7 +243,8 @@ struct UploadTests {
   }
 
   @Test(
-    "what another origin redirects back gets no credentials, unless that origin is named", arguments: [false, true])
+    "A redirect back from another origin carries no credentials, unless that origin is declared",
+    arguments: [false, true])
   func backAgain(isNamed: Bool) async throws {
     let origin = UploadOrigin(bytes: 100, .tus)
     origin.redirect(307, "https://store.example.net/", "https://example.org/again")
@@ -252,7 +255,7 @@ struct UploadTests {
     #expect(origin.requests.map { $0.head.headerFields[.authorization] != nil } == [true, isNamed, isNamed, isNamed])
   }
 
-  @Test("an upload is not made where 302 leads to, nor at http, and redirects without an end fail")
+  @Test("An upload is not created at the target of a 302, nor at http, and endless redirects fail")
   func notMadeElsewhere() async throws {
     for (status, location) in [(302, "/v2"), (307, "http://example.org/"), (308, "mailto:a@example.org")] {
       let origin = UploadOrigin(bytes: 100, .tus)
@@ -266,7 +269,7 @@ struct UploadTests {
     #expect(error?.words == "response/upload_mismatch" && origin.requests.count == 21)
   }
 
-  @Test("307 and 308 are followed with the method, 301 and 302 are not", arguments: [301, 302, 307, 308])
+  @Test("307 and 308 are followed with the method, and 301 and 302 are not", arguments: [301, 302, 307, 308])
   func redirects(status: Int) async throws {
     let origin = UploadOrigin(bytes: 100, .tus, [.refuse(status)])
     let upload = try? await origin.upload()
@@ -274,14 +277,14 @@ struct UploadTests {
     if status >= 307 { #expect(origin.requests.last?.head.path == "/moved") }
   }
 
-  @Test("an empty file is uploaded", arguments: [UploadProtocol.tus, .draft])
+  @Test("An empty file is uploaded", arguments: [UploadProtocol.tus, .draft])
   func empty(dialect: UploadProtocol) async throws {
     let origin = UploadOrigin(bytes: 0, dialect)
     #expect(try await origin.upload().length == 0)
     #expect(origin.requests.map(\.head.method) == (dialect == .tus ? [.post] : [.post, .patch]))
   }
 
-  @Test("a file that is not there, a size of nothing and a name with a comma are refused before anything is sent")
+  @Test("A missing file, a size of zero and a name with a comma are refused before anything is sent")
   func refusals() async throws {
     let origin = UploadOrigin(bytes: 10, .tus)
     for edit: (inout UploadOptions) -> Void in [
@@ -293,7 +296,7 @@ struct UploadTests {
     #expect(origin.requests.isEmpty)
   }
 
-  @Test("progress counts what was handed over, and ends")
+  @Test("Progress counts the bytes handed over, and ends")
   func progress() async throws {
     let reporter = TransferProgressReporter()
     let origin = UploadOrigin(bytes: 3_000, .tus, [.cut(after: 1_000)])

@@ -44,7 +44,7 @@ struct FormBoundaryTests {
   }
 
   @Test(
-    "are the same in all attempts of a call, though each makes the form anew, and others in another",
+    "A boundary is the same in all attempts of a call, though each makes the form again, and differs between calls",
     arguments: [false, true])
   func attempts(waits: Bool) async throws {
     let first = try await types([.serviceUnavailable, .serviceUnavailable, .ok], waits: waits) { form("a") }
@@ -57,7 +57,7 @@ struct FormBoundaryTests {
     #expect(third.allSatisfy { $0 == "multipart/form-data; boundary=given" })
   }
 
-  @Test("of a form within a form of one call differ")
+  @Test("The boundaries of nested forms in one call differ")
   func nested() async throws {
     let seen = Lock<[String]>([])
     _ = try await types([.ok], waits: false) {
@@ -71,7 +71,7 @@ struct FormBoundaryTests {
     #expect(Set(seen.withLock { $0 }).count == 2)
   }
 
-  @Test("are drawn for a form that is kept, and stay its own")
+  @Test("A form keeps the random boundary it was given")
   func drawn() throws {
     var random = RandomSource.seeded(7)
     let form = MultipartForm(randomSource: random)
@@ -83,7 +83,8 @@ struct FormBoundaryTests {
       try RequestBody.multipart(MultipartForm()).contentType != RequestBody.multipart(MultipartForm()).contentType)
   }
 
-  @Test("that cannot be are refused", arguments: ["", "a ", "a\r\nb", "a\"b", "ä", String(repeating: "a", count: 71)])
+  @Test(
+    "Invalid boundaries are refused", arguments: ["", "a ", "a\r\nb", "a\"b", "ä", String(repeating: "a", count: 71)])
   func refused(boundary: String) {
     #expect(throws: TransportError.self) { try RequestBody.multipart(MultipartForm(boundary: boundary)) }
   }

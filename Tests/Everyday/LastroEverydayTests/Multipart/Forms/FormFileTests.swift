@@ -6,7 +6,7 @@ import LastroEveryday
 import TestSupport
 import Testing
 
-@Suite("Files of forms", .timeLimit(.minutes(5)))
+@Suite("Files in forms", .timeLimit(.minutes(5)))
 struct FormFileTests {
   private let path = NSTemporaryDirectory() + "form-\(UUID().uuidString).txt"
 
@@ -19,7 +19,7 @@ struct FormFileTests {
 
   private func write(_ content: String) throws { try Data(content.utf8).write(to: URL(filePath: path)) }
 
-  @Test("that grew are cut where they ended when the form was made")
+  @Test("A file that grew is sent up to its length when the form was made")
   func grown() async throws {
     let body = try body("12345")
     try write("1234567890")
@@ -28,7 +28,7 @@ struct FormFileTests {
     #expect(String(decoding: sent, as: UTF8.self).hasSuffix("\r\n\r\n12345\r\n--b--\r\n"))
   }
 
-  @Test("that shrank, vanished or became something else fail the sending")
+  @Test("A file that shrank, vanished or was replaced fails the request")
   func shrunk() async throws {
     let body = try body("12345")
     for content in ["1234", ""] {
@@ -43,13 +43,13 @@ struct FormFileTests {
     #expect(unlink(path) == 0)
   }
 
-  @Test("that are none are refused at once", arguments: ["/nowhere/file", "/dev/null", "/tmp", "/tmp/a\0b"])
+  @Test("A path that is not a file is refused at once", arguments: ["/nowhere/file", "/dev/null", "/tmp", "/tmp/a\0b"])
   func refused(path: String) {
     var form = MultipartForm()
     #expect(throws: TransportError.self) { try form.add("f", file: path) }
   }
 
-  @Test("parts that give more or fewer bytes than they announced fail the sending", arguments: [Int64(0), 3, 5, 100])
+  @Test("A part with more or fewer bytes than announced fails the request", arguments: [Int64(0), 3, 5, 100])
   func lengths(announced: Int64) async throws {
     var form = MultipartForm()
     form.add("s", .stream(Chunks("ab", "cd"), length: announced, isReplayable: true))
@@ -58,7 +58,7 @@ struct FormFileTests {
     #expect(await words { try await body.sent() } == "request/invalid_body")
   }
 
-  @Test("ten gigabytes are announced to the byte, and go through 64 KiB of memory")
+  @Test("A form of ten gigabytes announces its exact length and is sent with 64 KiB of memory")
   func sparse() async throws {
     try write("")
     defer { unlink(path) }

@@ -48,7 +48,7 @@ struct MultipartFormTests {
     return path
   }
 
-  @Test("are sent as browsers send them, and know their length")
+  @Test("A form is encoded as browsers do, and knows its length")
   func bytes() async throws {
     let path = try path("file")
     var form = MultipartForm(boundary: "b")
@@ -75,20 +75,20 @@ struct MultipartFormTests {
     )
   }
 
-  @Test("of texts alone keep their order")
+  @Test("A form of texts keeps their order")
   func texts() async throws {
     let text = String(decoding: try await RequestBody.multipart(["b": "1\n", "a": "2"]).sent(), as: UTF8.self)
     #expect(text.matches(of: /name="(.)"\r\n\r\n(.)/).map { "\($0.1)=\($0.2)" } == ["b=1", "a=2"])
   }
 
-  @Test("without parts are their last delimiter")
+  @Test("A form without parts is its closing delimiter")
   func empty() async throws {
     let body = try RequestBody.multipart(MultipartForm(boundary: "a b"))
     #expect(try await body.sent() == Data("--a b--\r\n".utf8))
     #expect(body.contentType == "multipart/form-data; boundary=\"a b\"")
   }
 
-  @Test("have a length if every part has one, and can be sent again if every part can")
+  @Test("A form has a length if every part has one, and is replayable if every part is")
   func properties() throws {
     for (length, isReplayable) in [(Int64?(2), true), (nil, true), (2, false), (nil, false)] {
       var form = MultipartForm()
@@ -107,7 +107,8 @@ struct MultipartFormTests {
   }
 
   @Test(
-    "up to a megabyte in memory go out as bytes; more comes in pieces of 64 KiB, all the same", arguments: [1, 2, 5])
+    "Up to a megabyte in memory is sent as bytes, and more in pieces of 64 KiB with the same content",
+    arguments: [1, 2, 5])
   func memory(megabytes: Int) async throws {
     var form = MultipartForm(boundary: "b")
     let content = Data((0..<megabytes << 20).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -126,7 +127,7 @@ struct MultipartFormTests {
     #expect(try RequestBody.multipart(form).isBytes)
   }
 
-  @Test("take nothing that would end a head or a part")
+  @Test("Hostile names and values cannot end a head or a part")
   func injection() async throws {
     let hostile = "x\"\r\nX-Injected: 1\r\n\r\n--b\r\nContent-Disposition: form-data; name=\"admin\"\r\n\r\n1\r\n--b--"
     var form = MultipartForm()
@@ -155,7 +156,7 @@ struct MultipartFormTests {
     }
   }
 
-  @Test("mask their secrets")
+  @Test("A form's body registers the secrets of its parts")
   func secrets() throws {
     var form = MultipartForm()
     form.add("a", secret: "hush")
@@ -163,7 +164,7 @@ struct MultipartFormTests {
     #expect(Set(try RequestBody.multipart(form).secrets) == ["hush", "word"])
   }
 
-  @Test("can be parts of forms")
+  @Test("A form can be a part of another")
   func nested() async throws {
     var inner = MultipartForm()
     inner.add("x", "1")

@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Parts of answers", .timeLimit(.minutes(5)))
+@Suite("Multipart responses", .timeLimit(.minutes(5)))
 struct MultipartPartsTests {
   /// A body that records whether it was cancelled, and how often it was read.
   private final class Source: ResponseBodySource {
@@ -56,7 +56,7 @@ struct MultipartPartsTests {
       of: ResourceResponse(head: head, url: "https://a.test/"), limits: limits)
   }
 
-  @Test("come one by one, with heads and bodies")
+  @Test("Parts arrive one by one, with heads and bodies")
   func all() async throws {
     for size in [1, 3, 7, 1000] {
       var read: [String] = []
@@ -68,7 +68,7 @@ struct MultipartPartsTests {
     }
   }
 
-  @Test("left unread, or half read, are passed over")
+  @Test("Unread and half-read bodies are skipped")
   func skipped() async throws {
     var iterator = try parts(Source(Self.message)).makeAsyncIterator()
     _ = try await iterator.next()
@@ -82,7 +82,7 @@ struct MultipartPartsTests {
     #expect(try await iterator.next() == nil)
   }
 
-  @Test("that were kept until the loop had ended fail, and do not look empty; those that were read stay read")
+  @Test("A body kept unread after the loop fails and does not look empty; one that was read stays readable")
   func kept() async throws {
     var read: [MultipartPart] = []
     var unread: [MultipartPart] = []
@@ -102,7 +102,7 @@ struct MultipartPartsTests {
     #expect(try await read.first?.body.collect(upTo: 100) == Data())
   }
 
-  @Test("a part's body that is too long for its reader leaves the others")
+  @Test("A part body over its reader's limit leaves the other parts readable")
   func limited() async throws {
     var iterator = try parts(Source(Self.message)).makeAsyncIterator()
     let first = try #require(try await iterator.next())
@@ -111,7 +111,7 @@ struct MultipartPartsTests {
     #expect(try await iterator.next()?.body.collect(upTo: 100) == Data("second part".utf8))
   }
 
-  @Test("are read no further than they are asked for")
+  @Test("No more is read than requested")
   func backPressure() async throws {
     let source = Source(Self.message, size: 1)
     var iterator = try parts(source).makeAsyncIterator()
@@ -119,7 +119,7 @@ struct MultipartPartsTests {
     #expect(source.asked.withLock { $0 } == "--b\r\nContent-Type: text/plain\r\n\r\n".utf8.count)
   }
 
-  @Test("end the transfer when they are dropped, and not before")
+  @Test("Dropping the sequence ends the transfer, and nothing else does before")
   func dropped() async throws {
     let source = Source(Self.message)
     do {
@@ -131,7 +131,7 @@ struct MultipartPartsTests {
     #expect(source.isCancelled.withLock { $0 })
   }
 
-  @Test("cut short are told from whole, in a body and between two")
+  @Test("A message truncated in a body or between parts is an error")
   func truncated() async throws {
     for text in ["--b\r\n\r\nfirst", "--b\r\n\r\nfirst\r\n--b\r\n", "", "--b\r\n\r\nfirst\r\n--b"] {
       let failed = await words {
@@ -150,7 +150,7 @@ struct MultipartPartsTests {
     #expect(source.isCancelled.withLock { $0 })
   }
 
-  @Test("that are all there do not fail for what comes behind them")
+  @Test("Complete parts do not fail because of trailing bytes")
   func epilogue() async throws {
     let lost = TransportError(stage: .response, code: .receiveFailed, message: "lost")
     let short = Source("--b--epilogue", failure: lost)
@@ -162,7 +162,7 @@ struct MultipartPartsTests {
     #expect(long.isCancelled.withLock { $0 } && long.asked.withLock { $0 } < 80)
   }
 
-  @Test("that are all there are not held up by an answer that does not end behind them")
+  @Test("Complete parts are returned although the response does not end")
   func openEnd() async throws {
     for text in ["--b--", "--b--\r\nepilogue"] {
       let source = OpenBody(text)
@@ -180,7 +180,7 @@ struct MultipartPartsTests {
     }
   }
 
-  @Test("whose answer ends behind them do not cancel its transfer, so that its connection can be used again")
+  @Test("If the response ends after its parts the transfer is not cancelled, so its connection is reusable")
   func ended() async throws {
     for text in [Self.message, Self.message + "epilogue"] {
       let source = Source(text)
@@ -190,7 +190,7 @@ struct MultipartPartsTests {
     }
   }
 
-  @Test("keep to limits, and refuse limits that mean nothing")
+  @Test("Limits are enforced, and invalid limits refused")
   func limits() async throws {
     var limits = MultipartLimits()
     limits.maximumParts = 2
@@ -205,7 +205,7 @@ struct MultipartPartsTests {
   }
 
   @Test(
-    "an answer of another type has none",
+    "A response of another type has no parts",
     arguments: [
       ("text/plain", "response/unexpected_content_type"), ("multipart/mixed", "response/malformed_response"),
       ("multipart/mixed; boundary=a; boundary=b", "response/malformed_response"),
@@ -218,7 +218,7 @@ struct MultipartPartsTests {
     #expect(await words { try ResponseBody(Data()).parts(of: bare) } == "response/unexpected_content_type")
   }
 
-  @Test("have names and file names as browsers write them, and as RFC 6266 has it")
+  @Test("Names and file names are read as written by browsers and by RFC 6266")
   func names() async throws {
     let dispositions = [
       #"form-data; name="a%22%0D%0Ab\"; filename="c:\d%41.txt""#,
@@ -236,7 +236,7 @@ struct MultipartPartsTests {
       ])
   }
 
-  @Test("of byteranges have their range each, in any order, up to 10,000")
+  @Test("Parts of byteranges have their ranges, in any order and up to 10,000")
   func byteRanges() async throws {
     let type = "multipart/byteranges; boundary=b"
     let text =
@@ -256,7 +256,7 @@ struct MultipartPartsTests {
     #expect(counted == "limit/too_many_parts")
   }
 
-  @Test("two tasks that read at once are told so")
+  @Test("Concurrent readers get an error")
   func twoReaders() async throws {
     let gate = Watched(false)
     let source = ScriptedBody { _ = await gate.wait(until: { $0 }) }

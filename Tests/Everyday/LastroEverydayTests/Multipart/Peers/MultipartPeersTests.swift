@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Parts to and from servers of other projects", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("Multipart messages to and from third-party servers", .peers(.nginx, .python), .timeLimit(.minutes(5)))
 struct MultipartPeersTests {
   private struct Field: Decodable, Equatable {
     var name: String?
@@ -18,7 +18,7 @@ struct MultipartPeersTests {
     var body_base64: Data
   }
 
-  @Test("Python reads what we write", arguments: [false, true])
+  @Test("Python parses a form that is sent", arguments: [false, true])
   func written(isStreamed: Bool) async throws {
     let path = NSTemporaryDirectory() + "form-\(UUID().uuidString)"
     let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
@@ -46,7 +46,7 @@ struct MultipartPeersTests {
     #expect(read == expected)
   }
 
-  @Test("we read what Python writes", arguments: [1, 2, 20])
+  @Test("Parts that Python writes are parsed", arguments: [1, 2, 20])
   func read(count: Int) async throws {
     let stack = try CurlNetworkStack(configuration: .patient)
     let url = "http://127.0.0.1:\(try Peers.python.port)/mixed/\(count)"
@@ -62,7 +62,7 @@ struct MultipartPeersTests {
     #expect(number == count)
   }
 
-  @Test("nginx's ranges are those that were asked for, and the connection is used again")
+  @Test("Nginx's ranges are the requested ones, and the connection is reused")
   func ranges() async throws {
     let stack = try CurlNetworkStack(configuration: .patient)
     let url = "http://127.0.0.1:\(try Peers.nginx.ports.plain)/files/1m"

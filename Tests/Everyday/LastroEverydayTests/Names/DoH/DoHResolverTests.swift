@@ -63,7 +63,7 @@ struct DoHResolverTests {
 
   // MARK: Questions
 
-  @Test("two questions are posted, with identifier 0, padded, as messages of DNS")
+  @Test("Two padded DNS messages with ID 0 are posted")
   func questions() async throws {
     let (resolver, transport) = try resolver(["https://dns.test/a/b?c=d{?dns}"]) { request in request.draft.response() }
     _ = try await resolver.resolve(name, port: 443)
@@ -80,7 +80,7 @@ struct DoHResolverTests {
     }
   }
 
-  @Test("addresses, names of this machine and names that are none are not asked for")
+  @Test("IP addresses, names of this machine and names that never exist are not sent")
   func unasked() async throws {
     let (resolver, transport) = try resolver { request in request.draft.response() }
     for (text, expected) in [
@@ -92,7 +92,7 @@ struct DoHResolverTests {
     #expect(transport.requests.isEmpty)
   }
 
-  @Test("the name of its own server is refused, in whatever form it is asked for")
+  @Test("The name of its own server is refused in any form")
   func ownServer() async throws {
     let (resolver, transport) = try resolver(["https://1.2.3.4/", "https://DNS.test:8443/"]) { $0.draft.response() }
     let error = await #expect(throws: TransportError.self) {
@@ -103,7 +103,7 @@ struct DoHResolverTests {
   }
 
   @Test(
-    "what is no server is refused",
+    "Invalid servers are refused",
     arguments: [
       [], Array(repeating: "https://dns.test/", count: 5), ["http://dns.test/"], ["dns.test"], ["ftp://dns.test/"],
       ["https://user@dns.test/"], ["https://dns.test/", "https:///"],
@@ -113,7 +113,7 @@ struct DoHResolverTests {
     #expect(throws: ConfigurationError.self) { try DoHResolver(urls, over: stack) }
   }
 
-  @Test("in the clear only this machine is asked; a limit is positive")
+  @Test("Without TLS only this machine may be the server, and limits must be positive")
   func limits() throws {
     let stack = TransportNetworkStack(transport: ScriptedTransport())
     for url in ["http://127.0.0.1:8053/dns-query", "http://[::1]/", "http://localhost/", "https://192.0.2.53/"] {
@@ -124,7 +124,7 @@ struct DoHResolverTests {
 
   // MARK: Answers
 
-  @Test("both families are found, IPv6 first; an alias of this name is followed")
+  @Test("Both families are found, IPv6 first, and an alias of the name is followed")
   func found() async throws {
     let answer = try await resolve { request in
       var draft = request.draft
@@ -139,7 +139,7 @@ struct DoHResolverTests {
   }
 
   @Test(
-    "the time to live is the record's, less the time that caches had it",
+    "The time to live is the record's minus the time in caches",
     arguments: [
       (300, nil, 300), (300, "100", 200), (300, "400", 0), (300, "99999999999999999999999", 0), (300, "x", 300),
       (300, "-1", 300), (300, "", 300), (0, nil, 0), (1, nil, 1), (0x7FFF_FFFF, nil, 0x7FFF_FFFF),
@@ -155,7 +155,7 @@ struct DoHResolverTests {
   }
 
   @Test(
-    "that there is none is an answer, for as long as its zone says",
+    "The absence of a name is an answer that lasts as long as its zone says",
     arguments: [
       (0x8183, "test", 40), (0x8180, "test", 40), (0x8183, "other.test", nil), (0x8180, "bank.example", nil),
     ] as [(UInt16, String, Int64?)])
@@ -170,7 +170,7 @@ struct DoHResolverTests {
     #expect(answer.timeToLive == kept.map { .seconds($0) })
   }
 
-  @Test("a name that one family denies is found in the other")
+  @Test("A name that one family denies is found in the other")
   func denied() async throws {
     let answer = try await resolve { request in
       var draft = request.draft
@@ -220,7 +220,9 @@ struct DoHResolverTests {
     return response
   }
 
-  @Test("lies are failures, of other names none is believed, and nothing is asked elsewhere", arguments: Lie.allCases)
+  @Test(
+    "Invalid responses fail, records of other names are ignored, and no other server is contacted",
+    arguments: Lie.allCases)
   func lies(lie: Lie) async throws {
     let (resolver, transport) = try resolver { request in Self.lie(lie, request) }
     if lie == .otherName {
@@ -233,7 +235,7 @@ struct DoHResolverTests {
     #expect(transport.requests.count == 2 && transport.requests.allSatisfy { $0.head.authority == "dns.test" })
   }
 
-  @Test("what a server's path may hide stands in no error")
+  @Test("No error shows the path of the server's URL, which may be secret")
   func secretPath() async throws {
     let (resolver, _) = try resolver(["https://dns.test/account-7"]) { Self.lie(.status, $0) }
     let error = await #expect(throws: TransportError.self) { try await resolver.resolve(name, port: 443) }
@@ -243,7 +245,7 @@ struct DoHResolverTests {
 
   // MARK: Order in time
 
-  @Test("IPv4 waits 50 ms for IPv6, whose question is given up then")
+  @Test("IPv4 waits 50 ms for IPv6, whose query is then cancelled")
   func late() async throws {
     let hanging = Hanging()
     let (resolver, _) = try resolver { (request) throws(TransportError) in
@@ -265,7 +267,7 @@ struct DoHResolverTests {
     #expect(hanging.cancelled.read { $0 } == 1)
   }
 
-  @Test("IPv6 that is known first waits for IPv4")
+  @Test("An IPv6 answer that comes first waits for IPv4")
   func early() async throws {
     let gate = OneAnswer<Void>()
     let answered = Watched(false)
@@ -282,7 +284,7 @@ struct DoHResolverTests {
     #expect(try await answer.addresses == ["2001:db8::1", "192.0.2.1"])
   }
 
-  @Test("the second server is asked after 500 ms, and the one that answers first counts")
+  @Test("The second server is queried after 500 ms, and the first answer counts")
   func race() async throws {
     let hanging = Hanging()
     let (resolver, transport) = try resolver(["https://one.test/", "https://two.test/"]) {
@@ -303,7 +305,7 @@ struct DoHResolverTests {
     #expect(hanging.cancelled.read { $0 } == 2)
   }
 
-  @Test("the second server is asked at once where the first fails, and the first's failure is told where both do")
+  @Test("The second server is queried at once if the first fails, and if both fail the first failure is reported")
   func failover() async throws {
     let servers = ["https://one.test/", "https://two.test/"]
     let (resolver, transport) = try resolver(servers) { request in
@@ -318,7 +320,7 @@ struct DoHResolverTests {
     #expect(error?.message.contains("https://one.test") == true && error?.message.contains("SERVFAIL") == true)
   }
 
-  @Test("a cancelled task gives up its questions")
+  @Test("A cancelled task cancels its queries")
   func cancellation() async throws {
     let hanging = Hanging()
     let (resolver, _) = try resolver(["https://one.test/", "https://two.test/"]) { _ throws(TransportError) in
@@ -332,7 +334,7 @@ struct DoHResolverTests {
     #expect(hanging.begun.read { $0 } == 2 && hanging.cancelled.read { $0 } == 2)
   }
 
-  @Test("4,096 names are looked up at once; the next is refused, and there is room again when one has ended")
+  @Test("4,096 lookups may run at once, the next is refused, and ended ones make room")
   func crowd() async throws {
     let gate = Watched(false)
     let (resolver, _) = try resolver { request in

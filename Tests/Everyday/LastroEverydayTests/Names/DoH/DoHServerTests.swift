@@ -20,7 +20,7 @@ private final class Later: NameResolver {
   }
 }
 
-@Suite("DNS over HTTPS by the engine", .timeLimit(.minutes(5)))
+@Suite("DNS over HTTPS over the engine", .timeLimit(.minutes(5)))
 struct DoHServerTests {
   /// Returns a stack that ignores the proxies of the environment.
   private static func stack(_ edit: (inout ConnectionOptions) -> Void = { _ in }) throws -> CurlNetworkStack {
@@ -35,7 +35,7 @@ struct DoHServerTests {
     try DoHResolver(urls, over: stack, timeout: .seconds(600), time: ManualClock().timeSource)
   }
 
-  @Test("a server of Python's standard library: the URL's host is found by it, and kept for its time")
+  @Test("A server of Python's standard library resolves the URL's host, which is cached for its time to live")
   func python() async throws {
     let peer = try await PythonDoHPeer.start()
     let clock = ManualClock()
@@ -59,7 +59,7 @@ struct DoHServerTests {
     #expect(peer.log().count == 6)
   }
 
-  @Test("a server of Python's standard library: both families, no name, no answer")
+  @Test("A server of Python's standard library answers for both families, a missing name and a failure")
   func outcomes() async throws {
     let peer = try await PythonDoHPeer.start()
     let resolver = try Self.resolver(["http://localhost:\(peer.port)/"], over: Self.stack())
@@ -73,7 +73,7 @@ struct DoHServerTests {
     #expect(error?.message.contains("SERVFAIL") == true)
   }
 
-  @Test("what a server sends that is too long, cut or slow costs the question alone")
+  @Test("A response that is too long, cut or slow fails its own query only")
   func hostile() async throws {
     let server = try LoopbackServer.http { request in
       var response = LoopbackResponse(
@@ -101,7 +101,7 @@ struct DoHServerTests {
     #expect(error?.words == "resolve/host_not_found")
   }
 
-  @Test("a stack that asks the resolver for the resolver's own server is told so, unless it has the address")
+  @Test("A stack that resolves the resolver's own server through itself gets an error, unless the address is given")
   func loop() async throws {
     let authority = try TestAuthority()
     let dns = try LoopbackServer.http(tls: try authority.tls("dns.test")) { request in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Answers of two families")
+@Suite("Combining the answers of two families")
 struct FamilyAnswersTests {
   private enum Kind: String, CaseIterable { case found, absent, failed }
 
@@ -40,7 +40,7 @@ struct FamilyAnswersTests {
     .failed: [.found: "2001:db8::1 for 60 s", .absent: "4 down", .failed: "4 down"],
   ]
 
-  @Test("every outcome of each, in both orders")
+  @Test("Every pair of outcomes, in both orders, gives the expected result")
   func both() {
     for first in Kind.allCases {
       for second in Kind.allCases {
@@ -54,7 +54,7 @@ struct FamilyAnswersTests {
     }
   }
 
-  @Test("one alone: only what IPv4 found waits briefly, and then has to do")
+  @Test("A single IPv4 result waits briefly for IPv6 and is then used")
   func one() {
     for family in FamilyAnswers.Family.allCases {
       for kind in Kind.allCases {

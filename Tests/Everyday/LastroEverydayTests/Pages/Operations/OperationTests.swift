@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Operations that take long", .timeLimit(.minutes(5)))
+@Suite("Long-running operations", .timeLimit(.minutes(5)))
 struct OperationTests {
   private static let url = "https://api.example.org/reports"
 
@@ -25,7 +25,7 @@ struct OperationTests {
   }
 
   @Test(
-    "the status is where the server says, and the result where the method has it",
+    "The status URL comes from the server's fields, and the result's URL from fields and method",
     arguments: [
       (["Location": "/operations/1"], HTTPRequest.Method.post, "/operations/1", nil),
       (["Operation-Location": "/o/1", "Location": "/r/1"], .post, "/o/1", "/r/1"),
@@ -48,7 +48,7 @@ struct OperationTests {
     }
   }
 
-  @Test("an answer that is the result is given as it is")
+  @Test("A response that is the result is returned as it is")
   func atOnce() async throws {
     for (code, fields) in [
       (200, [:]), (201, ["Location": "/reports/1"]), (201, ["Location": "https://other.example.org/1"]),
@@ -63,7 +63,7 @@ struct OperationTests {
   }
 
   @Test(
-    "an operation elsewhere is not asked for, and a 202 without one is told; the answer is the error's",
+    "An operation at another origin is not queried, and a 202 without one is an error",
     arguments: [
       (["Location": "https://evil.example.org/"], "response/foreign_operation"),
       (["Location": "http://api.example.org/"], "response/foreign_operation"),
@@ -81,7 +81,7 @@ struct OperationTests {
     #expect(refusal.requestSent)
   }
 
-  @Test("the result of a PUT that was redirected elsewhere is not at an origin that was not declared")
+  @Test("The result of a PUT redirected to an undeclared origin is refused")
   func redirected() async throws {
     let name = try #require(HTTPField.Name("Azure-AsyncOperation"))
     let steps: [ScriptedTransport.Step] = [
@@ -100,7 +100,7 @@ struct OperationTests {
     #expect(handle.resultURL == "https://other.example.org/")
   }
 
-  @Test("a declared origin is asked, but for http below https")
+  @Test("A declared origin is queried, except http below https")
   func declared() async throws {
     var options = OperationOptions()
     options.origins = [try Origin("https://jobs.example.org"), try Origin("http://jobs.example.org")]
@@ -113,7 +113,7 @@ struct OperationTests {
     }
   }
 
-  @Test("a 202 is asked for by Prefer, beside what the request prefers")
+  @Test("Prefer asks for a 202, beside the request's own preferences")
   func prefers() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let resource = HTTPResource<Data, any Error>.send(.post, Self.url, headers: ["Prefer": "return=minimal"])
@@ -146,7 +146,7 @@ struct OperationTests {
     }
   }
 
-  @Test("waits grow by half up to their limit, spread by a tenth")
+  @Test("Waits grow by half up to their limit, with a jitter of a tenth")
   func growing() async throws {
     let clock = ManualClock(autoAdvance: true)
     let steps = Array(repeating: ScriptedTransport.Step.answer(200, body: "running"), count: 11)
@@ -167,7 +167,7 @@ struct OperationTests {
     return options
   }
 
-  @Test("the closure's word counts before the server's, and that before ours; both are cut to the longest")
+  @Test("The closure's wait precedes the server's, and that the default, both up to the maximum")
   func asked() async throws {
     let clock = ManualClock(autoAdvance: true)
     let steps: [ScriptedTransport.Step] = [
@@ -180,7 +180,7 @@ struct OperationTests {
     #expect(clock.sleeps == [.seconds(4), .seconds(7), .seconds(3), .seconds(300), .seconds(300), .seconds(1)])
   }
 
-  @Test("the operation's failure is thrown, and so is what reading throws")
+  @Test("The operation's failure is thrown, and so are errors of reading it")
   func failed() async throws {
     await #expect(throws: TestError(name: "broke")) { try await wait([.answer(200, body: "failed")], ManualClock()) }
     await #expect(throws: TestError(name: "unreadable")) {
@@ -189,7 +189,7 @@ struct OperationTests {
     await #expect(throws: HTTPFetchError<any Error>.self) { try await wait([.answer(500)], ManualClock()) }
   }
 
-  @Test("a 404 is forgiven for two seconds, and for no longer")
+  @Test("A 404 is tolerated for two seconds, and no longer")
   func grace() async throws {
     let clock = ManualClock(autoAdvance: true)
     #expect(try await wait([.answer(404), .answer(404), .answer(200, body: "done")], clock) == "done")
@@ -199,7 +199,7 @@ struct OperationTests {
     #expect(late?.statusCode == .notFound)
   }
 
-  @Test("both count from when the operation was accepted, as far as that is known")
+  @Test("Both tolerances start when the operation was accepted, as far as that is known")
   func age() async throws {
     let clock = ManualClock(autoAdvance: true)
     var options = OperationOptions()
@@ -224,13 +224,13 @@ struct OperationTests {
     }
   }
 
-  @Test("a redirect leads to the result")
+  @Test("A redirect leads to the result")
   func seeOther() async throws {
     let steps: [ScriptedTransport.Step] = [.redirect(303, to: "/result"), .answer(200, body: "the result")]
     #expect(try await wait(steps, ManualClock()) == "the result")
   }
 
-  @Test("the time limit ends the wait before one that would pass it")
+  @Test("The time limit ends the wait before one that would exceed it")
   func total() async throws {
     var options = OperationOptions()
     options.total = .seconds(5)
@@ -241,7 +241,7 @@ struct OperationTests {
     #expect(error?.words == "timeout/total_timeout" && clock.now == .seconds(3))
   }
 
-  @Test("the time limit ends a question that stalls")
+  @Test("The time limit ends a query that stalls")
   func stalled() async throws {
     let clock = ManualClock()
     var options = OperationOptions()
@@ -260,7 +260,7 @@ struct OperationTests {
     #expect(await eventually { transport.runningRequests == 0 })
   }
 
-  @Test("cancelling ends a wait with the cancelled error")
+  @Test("Cancelling ends a wait with the cancelled error")
   func cancelled() async throws {
     let clock = ManualClock()
     let task = Task { try await wait([.answer(200, body: "60")], clock) }

@@ -48,7 +48,7 @@ struct PageSequenceTests {
     transport.requests.map { "\($0.head.authority ?? "")\($0.head.path ?? "")" }
   }
 
-  @Test("links lead on, relative ones from the URL that answered, with the request's own fields")
+  @Test("Links are followed, relative to the responding URL, with the request's own fields")
   func links() async throws {
     let transport = ScriptedTransport([
       link("https://api.example.org/items?page=2", "[1,2]"), link("?page=3", "[3,4]"), link("/more/4", "[5]"),
@@ -66,7 +66,7 @@ struct PageSequenceTests {
   }
 
   @Test(
-    "a link that is no next link of the page is the end",
+    "A page without a valid next link is the last",
     arguments: [
       "<?page=2>; rel=prev", "<?page=2>", "<?page=2>; rel=next; anchor=\"/other\"", "<?page=2>; rel=prev; rel=next",
       "<?page=2>; rel=next; anchor=\"#part\"", "junk", "<?page=2>; title=\"rel=next\"",
@@ -77,7 +77,7 @@ struct PageSequenceTests {
     #expect(transport.requests.count == 1)
   }
 
-  @Test("an anchor that is the page itself is the page's, and so is another relation that was asked for")
+  @Test("An anchor that is the page itself is accepted, and so is another requested relation")
   func anchors() async throws {
     for field in ["<?page=2>; rel=next; anchor=\"/items?per_page=2\"", "<?page=2>; rel=\"last NEXT\""] {
       let transport = ScriptedTransport([
@@ -93,7 +93,7 @@ struct PageSequenceTests {
   }
 
   @Test(
-    "a link that would take the credentials elsewhere, or leads nowhere, is not followed",
+    "A link that would send credentials elsewhere, or is invalid, is not followed",
     arguments: [
       ("https://evil.example.org/", "request/foreign_page"), ("//evil.example.org/", "request/foreign_page"),
       ("https://api.example.org:8443/", "request/foreign_page"),
@@ -110,7 +110,7 @@ struct PageSequenceTests {
     #expect(try await iterator.next()?.resumePoint == nil)
   }
 
-  @Test("a declared origin is followed, but for http")
+  @Test("A declared origin is followed, except over http")
   func declared() async throws {
     var options = PageOptions()
     options.origins = [try Origin("https://other.example.org"), try Origin("http://other.example.org")]
@@ -120,7 +120,7 @@ struct PageSequenceTests {
     #expect(await all(numbers(plain, options: options)).end == "request/insecure_redirect")
   }
 
-  @Test("a page at a declared origin leads back to the resource's own, and to no third one")
+  @Test("A page at a declared origin may link to the resource's own, and to no third one")
   func ownOrigin() async throws {
     var options = PageOptions()
     options.origins = [try Origin("https://other.example.org")]
@@ -135,14 +135,14 @@ struct PageSequenceTests {
     #expect(await all(numbers(third, options: options)).end == "request/foreign_page")
   }
 
-  @Test("a circle of pages is left where it closes")
+  @Test("A cycle of pages ends where it closes")
   func loops() async throws {
     let transport = ScriptedTransport([link("?page=2", "[1]"), link("?page=3", "[2]"), link("?page=2", "[3]")])
     let read = await all(numbers(transport))
     #expect(read.pages == [[1], [2], [3]] && read.end == "request/pagination_loop")
   }
 
-  @Test("no more pages are fetched than the limit allows")
+  @Test("No more pages are fetched than the limit allows")
   func maximum() async throws {
     let transport = ScriptedTransport { (request, number) throws(TransportError) in
       TransferResponse(
@@ -156,7 +156,7 @@ struct PageSequenceTests {
     #expect(await all(numbers(transport)).pages.count == 1000)
   }
 
-  @Test("a cursor goes into its query item, in place of one that is there")
+  @Test("A cursor is set in its query item, replacing an existing one")
   func cursors() async throws {
     let pages = ["{\"data\":[1],\"next\":\"a b&c\"}", "{\"data\":[2],\"next\":\"d\"}", "{\"data\":[3],\"next\":\"\"}"]
     let transport = ScriptedTransport(pages.map { .answer(200, body: $0) })
@@ -172,7 +172,7 @@ struct PageSequenceTests {
     #expect(end.pages.count == 2 && end.end == "request/pagination_loop")
   }
 
-  @Test("a token goes from the answer's field into the request's")
+  @Test("A token is copied from the response's field into the request's")
   func tokens() async throws {
     let transport = ScriptedTransport([
       .answer(200, fields: [.continuation: "t1"], body: "[1]"), .answer(200, body: "[2]"),
@@ -182,7 +182,7 @@ struct PageSequenceTests {
     #expect(transport.requests.map { RawHeaders($0.head.headerFields)["X-Continuation"] } == [nil, "t1"])
   }
 
-  @Test("offsets count up to a short page")
+  @Test("Offsets advance until a short page")
   func offsets() async throws {
     for (bodies, count) in [(["[1,2]", "[3]"], 2), (["[1,2]", "[]"], 2), (["[]"], 1), (["[1]"], 1)] {
       let transport = ScriptedTransport(bodies.map { .answer(200, body: $0) })
@@ -193,7 +193,7 @@ struct PageSequenceTests {
     }
   }
 
-  @Test("a closure of one's own decides, and what it throws ends the sequence")
+  @Test("A custom closure decides, and its error ends the sequence")
   func custom() async throws {
     let transport = ScriptedTransport([.answer(200, body: "[1]"), .answer(200, body: "[2]")])
     let pages = TransportNetworkStack(transport).pages(
@@ -207,7 +207,7 @@ struct PageSequenceTests {
     #expect(targets(transport).last == "api.example.org/items?per_page=2&page=2")
   }
 
-  @Test("the next page is fetched when it is asked for, and with one ahead while the caller works")
+  @Test("The next page is fetched on demand, or one ahead while the caller works")
   func laziness() async throws {
     let steps = [link("?page=2", "[1]"), link("?page=3", "[2]"), .answer(200, body: "[3]")]
     let lazy = ScriptedTransport(steps)
@@ -227,7 +227,7 @@ struct PageSequenceTests {
     #expect(try await iterator.next() == nil)
   }
 
-  @Test("a page that is fetched ahead is given up with its sequence")
+  @Test("A prefetched page is cancelled with its sequence")
   func abandoned() async throws {
     let transport = ScriptedTransport([link("?page=2", "[1]"), .hang])
     var options = PageOptions()
@@ -240,7 +240,7 @@ struct PageSequenceTests {
     #expect(await eventually { transport.runningRequests == 0 })
   }
 
-  @Test("cancelling gives the cancelled error, also of a page fetched ahead", arguments: [false, true])
+  @Test("Cancelling throws the cancelled error, also for a prefetched page", arguments: [false, true])
   func cancelled(fetchesAhead: Bool) async throws {
     let transport = ScriptedTransport([link("?page=2", "[1]"), .hang])
     var options = PageOptions()
@@ -254,7 +254,7 @@ struct PageSequenceTests {
     #expect(await eventually { transport.runningRequests == 0 })
   }
 
-  @Test("a page that fails ends the sequence, and a resume point goes on there, also after it was kept")
+  @Test("A failed page ends the sequence, and a resume point, also a stored one, continues there")
   func resumed() async throws {
     let transport = ScriptedTransport([link("?page=2", "[1]"), .answer(500, body: "down"), .answer(200, body: "[2]")])
     let stack = TransportNetworkStack(transport)
@@ -273,7 +273,7 @@ struct PageSequenceTests {
   }
 
   @Test(
-    "a resume point that leads to an origin that was not declared, or to http, asks for nothing",
+    "A resume point at an undeclared origin, or at http, sends nothing",
     arguments: [
       ("https://evil.example.org/2", "request/foreign_page"), ("http://api.example.org/2", "request/insecure_redirect"),
     ])
@@ -285,7 +285,7 @@ struct PageSequenceTests {
     #expect(read.pages == [] && read.end == words && transport.requests.isEmpty)
   }
 
-  @Test("retries are each page's own, and so is the ledger")
+  @Test("Each page has its own retries and ledger")
   func retries() async throws {
     let transport = ScriptedTransport([.answer(503), link("?page=2", "[1]"), .answer(503), .answer(200, body: "[2]")])
     let stack = TransportNetworkStack(transport, interceptors: [RetryInterceptor(policy: .maxRetries(1))])
@@ -297,7 +297,7 @@ struct PageSequenceTests {
     #expect(targets(transport).last == "api.example.org/items?page=2")
   }
 
-  @Test("the time limit of the whole ends a page, and the sequence before one")
+  @Test("The total time limit ends a page, or the sequence before one")
   func total() async throws {
     let clock = ManualClock()
     var options = PageOptions()
@@ -319,7 +319,7 @@ struct PageSequenceTests {
     #expect(await eventually { hanging.runningRequests == 0 })
   }
 
-  @Test("elements come one by one, over empty pages too")
+  @Test("Elements are returned one by one, across empty pages")
   func items() async throws {
     let transport = ScriptedTransport([link("?page=2", "[1,2]"), link("?page=3", "[]"), .answer(200, body: "[3]")])
     var items: [Int] = []
