@@ -56,57 +56,27 @@ public struct TransferFacts: Sendable, Hashable {
   }
 
   /// The HTTP version: `"1.0"`, `"1.1"` or `"2"`; `nil` until the response's head arrived.
-  public var httpVersion: String? {
-    get { parts.value.httpVersion }
-    _modify { yield &parts.value.httpVersion }
-  }
+  public var httpVersion: String? { parts.value.httpVersion }
   /// The address that the connection was made to (the proxy's, if there is one), or the path of its Unix socket; `nil`
   /// before it is connected.
-  public var remoteAddress: String? {
-    get { parts.value.remoteAddress }
-    _modify { yield &parts.value.remoteAddress }
-  }
+  public var remoteAddress: String? { parts.value.remoteAddress }
   /// The port at that address.
-  public var remotePort: Int? {
-    get { parts.value.remotePort }
-    _modify { yield &parts.value.remotePort }
-  }
+  public var remotePort: Int? { parts.value.remotePort }
   /// The connection's identifier among the live connections of its engine: its local port. `nil` if there was no
   /// connection, and for a Unix socket.
-  public var connectionID: Int64? {
-    get { parts.value.connectionID }
-    _modify { yield &parts.value.connectionID }
-  }
+  public var connectionID: Int64? { parts.value.connectionID }
   /// Whether the connection had served a transfer before.
-  public var connectionReused: Bool {
-    get { parts.value.connectionReused }
-    _modify { yield &parts.value.connectionReused }
-  }
+  public var connectionReused: Bool { parts.value.connectionReused }
   /// The number of bytes of request head and body written.
-  public var bytesSent: Int64 {
-    get { parts.value.bytesSent }
-    _modify { yield &parts.value.bytesSent }
-  }
+  public var bytesSent: Int64 { parts.value.bytesSent }
   /// The number of bytes of the response body received, before decompression.
-  public var bytesReceived: Int64 {
-    get { parts.value.bytesReceived }
-    _modify { yield &parts.value.bytesReceived }
-  }
+  public var bytesReceived: Int64 { parts.value.bytesReceived }
   /// The number of resends by the engine; the guide <doc:Retrying> explains when it resends.
-  public var resends: Int {
-    get { parts.value.resends }
-    _modify { yield &parts.value.resends }
-  }
+  public var resends: Int { parts.value.resends }
   /// The verdict on the server's identity; `nil` before there was a connection.
-  public var trust: TrustVerdict? {
-    get { parts.value.trust }
-    _modify { yield &parts.value.trust }
-  }
+  public var trust: TrustVerdict? { parts.value.trust }
   /// The times of the phases.
-  public var timings: Timings {
-    get { parts.value.timings }
-    _modify { yield &parts.value.timings }
-  }
+  public var timings: Timings { parts.value.timings }
   /// The reason why the body of a response outside 200–299 is incomplete; `nil` if it is complete as far as is known.
   public var bodyCut: BodyCut? {
     get { parts.value.bodyCut }
@@ -115,10 +85,7 @@ public struct TransferFacts: Sendable, Hashable {
 
   /// The fields after the body (RFC 9110 §6.5). They are not merged into the head, and those that are only allowed in a
   /// head are dropped. Empty until the body has ended.
-  public var trailers: HTTPFields {
-    get { parts.value.trailers }
-    _modify { yield &parts.value.trailers }
-  }
+  public var trailers: HTTPFields { parts.value.trailers }
 
   /// The notes of the layers around the transport, such as delays of a rate limit. Default none.
   public var notes: [Note] {

@@ -112,8 +112,7 @@ struct HARTests {
     #expect(
       timings == HAR.Timings(blocked: 4, dns: 5, connect: 40, send: 0, wait: 100, receive: 10, ssl: 30))
     #expect(timings.total == 159)
-    var pooled = fresh
-    pooled.connectionReused = true
+    let pooled = TransferFacts(connectionReused: true, timings: fresh.timings)
     #expect(
       HAR.Timings(pooled, elapsed: .zero) == HAR.Timings(blocked: 49, send: 0, wait: 100, receive: 10))
     #expect(HAR.Timings(nil, elapsed: .milliseconds(7)) == HAR.Timings(wait: 7))
