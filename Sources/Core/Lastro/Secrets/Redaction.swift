@@ -18,8 +18,8 @@ internal import LastroWire
 ///
 /// A secret without a telling name (in a path segment, under a harmless name, repeated in a response) is masked by its
 /// value: see ``RequestOptions/secrets``, and ``secrets`` here. Add names with ``RequestOptions/sensitiveHeaders`` and
-/// ``RequestOptions/sensitiveQueryItems``, or here. Neither method finds a secret in compressed or binary bytes, which
-/// are not rendered, or a secret that was hashed.
+/// ``RequestOptions/sensitiveQueryItems``, or with the initializer. Neither method finds a secret in compressed or
+/// binary bytes, which are not rendered, or a secret that was hashed.
 public struct Redaction: Sendable, Hashable {
   /// The text that replaces a secret.
   public static let mask = "***"
@@ -40,34 +40,19 @@ public struct Redaction: Sendable, Hashable {
   private var storage: CopyOnWrite<Values>
 
   /// Parts of secret names, in lower case, without `-` and `_`.
-  public var words: Set<String> {
-    _read { yield storage.value.words }
-    _modify { yield &storage.value.words }
-  }
+  public var words: Set<String> { storage.value.words }
   /// Complete secret names, in lower case, without `-` and `_`. They also apply to the last words of header fields.
-  public var names: Set<String> {
-    _read { yield storage.value.names }
-    _modify { yield &storage.value.names }
-  }
+  public var names: Set<String> { storage.value.names }
   /// Complete names that are secret only in queries and forms. In JSON, `code` is usually an error code, and `pass` is
   /// a result.
-  public var queryNames: Set<String> {
-    _read { yield storage.value.queryNames }
-    _modify { yield &storage.value.queryNames }
-  }
+  public var queryNames: Set<String> { storage.value.queryNames }
   /// Additional secret header fields, besides those with secret names.
-  public var headers: Set<HTTPField.Name> {
-    _read { yield storage.value.headers }
-    _modify { yield &storage.value.headers }
-  }
+  public var headers: Set<HTTPField.Name> { storage.value.headers }
   /// The query items whose values are shown in errors and ledgers, in lower case, without `-` and `_`. All others are
   /// masked there. An item with a secret name is masked in any case. So is a value of more than 64 bytes, or with
-  /// characters other than letters, digits and `-._~,`. Default: the usual items for paging, sorting and formats, such
-  /// as `page` and `per_page`.
-  public var shownQueryItems: Set<String> {
-    _read { yield storage.value.shownQueryItems }
-    _modify { yield &storage.value.shownQueryItems }
-  }
+  /// characters other than letters, digits and `-._~,`. They are the usual items for paging, sorting and formats, such
+  /// as `page` and `per_page`. ``RequestOptions/shownQueryItems`` adds others.
+  public var shownQueryItems: Set<String> { storage.value.shownQueryItems }
   /// Texts that are secret anywhere, in any notation: unchanged, percent-encoded (also twice), with `+` for spaces,
   /// escaped as in JSON or HTML, in base64, or within base64 as in Basic credentials.
   ///
@@ -75,13 +60,10 @@ public struct Redaction: Sendable, Hashable {
   /// the search has no cost.
   public var secrets: Set<Secret> {
     get { matcher.secrets }
-    set { matcher = SecretMatcher(newValue) }
+    set { storage.value.matcher = SecretMatcher(newValue) }
   }
 
-  private var matcher: SecretMatcher {
-    _read { yield storage.value.matcher }
-    _modify { yield &storage.value.matcher }
-  }
+  private var matcher: SecretMatcher { storage.value.matcher }
 
   /// Creates a redaction; by default with the usual names.
   public init(
@@ -116,25 +98,25 @@ public struct Redaction: Sendable, Hashable {
         || !options.secrets.isEmpty || !connection.isEmpty
     else { return self }
     var result = self
-    result.headers.formUnion(options.sensitiveHeaders)
-    result.names.formUnion(options.sensitiveQueryItems.map(Self.normalized))
-    result.shownQueryItems.formUnion(options.shownQueryItems.map(Self.normalized))
-    result.matcher.add(options.secrets)
-    result.matcher.add(connection)
+    result.storage.value.headers.formUnion(options.sensitiveHeaders)
+    result.storage.value.names.formUnion(options.sensitiveQueryItems.map(Self.normalized))
+    result.storage.value.shownQueryItems.formUnion(options.shownQueryItems.map(Self.normalized))
+    result.storage.value.matcher.add(options.secrets)
+    result.storage.value.matcher.add(connection)
     return result
   }
 
   /// Returns a redaction that also hides the secrets named by a request's options and those of its body.
   public func adding(_ request: ResourceRequest) -> Redaction {
     var result = adding(request.options)
-    if !request.body.secrets.isEmpty { result.matcher.add(Set(request.body.secrets)) }
+    if !request.body.secrets.isEmpty { result.storage.value.matcher.add(Set(request.body.secrets)) }
     return result
   }
 
   /// Returns a redaction that also hides the given ``secrets``.
   public func adding(_ secrets: some Sequence<Secret>) -> Redaction {
     var result = self
-    result.matcher.add(Set(secrets))
+    result.storage.value.matcher.add(Set(secrets))
     return result
   }
 
