@@ -40,65 +40,24 @@ public struct ConnectionOptions: Sendable, Hashable {
     }
   }
 
-  private struct Parts: Sendable, Hashable {
-    var httpVersion = HTTPVersion.automatic
-    var tls = TLSOptions()
-    var proxy = ProxyOptions.environment
-    var resolutions: [Resolution] = []
-    var unixSocketPath: String?
-    var localInterface: String?
-    var reach = ConnectionReach()
-  }
-
-  private static let standard = CopyOnWrite(Parts())
-  private var parts = Self.standard
-
   /// The HTTP version. Default ``HTTPVersion/automatic``.
-  public var httpVersion: HTTPVersion {
-    get { parts.value.httpVersion }
-    _modify { yield &parts.value.httpVersion }
-  }
+  public var httpVersion = HTTPVersion.automatic
   /// The TLS options. Default: system roots, TLS 1.2 at least, no client certificate.
-  public var tls: TLSOptions {
-    get { parts.value.tls }
-    _modify { yield &parts.value.tls }
-  }
+  public var tls = TLSOptions()
   /// The proxy options. Default: from the environment, which is read once when the stack is made.
-  public var proxy: ProxyOptions {
-    get { parts.value.proxy }
-    _modify { yield &parts.value.proxy }
-  }
+  public var proxy = ProxyOptions.environment
   /// The fixed resolutions, which take precedence over DNS. Default none.
-  public var resolutions: [Resolution] {
-    get { parts.value.resolutions }
-    _modify { yield &parts.value.resolutions }
-  }
+  public var resolutions: [Resolution] = []
   /// The path of a Unix socket to connect to instead of the URL's host. Default `nil`.
-  public var unixSocketPath: String? {
-    get { parts.value.unixSocketPath }
-    _modify { yield &parts.value.unixSocketPath }
-  }
+  public var unixSocketPath: String?
   /// The interface name, local address or host name to bind to (`CURLOPT_INTERFACE`). For datagrams, a host name is not
   /// allowed. Default `nil`.
-  public var localInterface: String? {
-    get { parts.value.localInterface }
-    _modify { yield &parts.value.localInterface }
-  }
+  public var localInterface: String?
 
   /// The rules that restrict the addresses of connections, and the source of addresses. LastroResilience and
   /// LastroEveryday set it.
-  package var reach: ConnectionReach {
-    get { parts.value.reach }
-    _modify { yield &parts.value.reach }
-  }
+  package var reach = ConnectionReach()
 
   /// Makes the default options.
   public init() {}
-}
-
-extension ConnectionOptions: CustomReflectable {
-  /// The options as a mirror's children.
-  public var customMirror: Mirror {
-    Mirror(self, children: Mirror(reflecting: parts.value).children, displayStyle: .struct)
-  }
 }
