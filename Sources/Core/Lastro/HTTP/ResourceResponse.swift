@@ -5,16 +5,16 @@ public import HTTPTypes
 /// A response without its body: its status and header fields, and the history of the call.
 public struct ResourceResponse: Sendable {
   private struct Parts: Sendable {
-    var head: HTTPResponse
+    let head: HTTPResponse
     /// The request that this responds to, without the parts that must not be kept. The URL and the ledger are made from
     /// it only when they are read, which is rare.
     var request: ResourceRequest?
     var url: String?
-    var redirects: [String]
+    let redirects: [String]
     var account: SuccessAccount?
     var ledger: AttemptLedger?
     var facts: TransferFacts
-    var redaction: Redaction
+    let redaction: Redaction
 
     var writtenURL: String { url ?? request?.url ?? "" }
 
@@ -22,51 +22,28 @@ public struct ResourceResponse: Sendable {
       ledger ?? account?.ledger(of: request?.head.method, request?.url, head.status, redirects, facts, redaction)
         ?? .empty
     }
-
-    /// Makes the URL and the ledger, before a value changes that they are made from.
-    mutating func write() {
-      if url == nil { url = writtenURL }
-      if ledger == nil { ledger = writtenLedger }
-    }
   }
 
   private var parts: CopyOnWrite<Parts>
 
   /// The status and header fields.
-  public var head: HTTPResponse {
-    get { parts.value.head }
-    _modify {
-      parts.value.write()
-      yield &parts.value.head
-    }
-  }
+  public var head: HTTPResponse { parts.value.head }
   /// The URL of the request that this responds to: the last one, after redirects, as interceptors changed it.
-  public var url: String {
-    get { parts.value.writtenURL }
-    set {
-      parts.value.write()
-      parts.value.url = newValue
-    }
-  }
+  public var url: String { parts.value.writtenURL }
   /// The URLs of the redirects, in order. The last equals ``url``, unless an interceptor changed that request. Empty
   /// without redirects.
-  public var redirects: [String] {
-    get { parts.value.redirects }
-    _modify {
-      parts.value.write()
-      yield &parts.value.redirects
-    }
-  }
+  public var redirects: [String] { parts.value.redirects }
   /// The history of the call: every attempt, the successful one last, and the delays between them.
-  public var ledger: AttemptLedger {
+  public internal(set) var ledger: AttemptLedger {
     get { parts.value.writtenLedger }
     set { parts.value.ledger = newValue }
   }
   /// The facts of the last transfer, such as its protocol, connection, bytes and timings.
-  public var facts: TransferFacts {
+  public internal(set) var facts: TransferFacts {
     get { parts.value.facts }
     _modify {
-      parts.value.write()
+      // A ledger that was not read yet would be made from the changed facts.
+      parts.value.ledger = parts.value.writtenLedger
       yield &parts.value.facts
     }
   }
@@ -78,10 +55,7 @@ public struct ResourceResponse: Sendable {
     ledger = ledger.replacingLastFacts(by: facts)
   }
   /// The secrets that its descriptions mask: the usual names, and those that the call declared as secret.
-  var redaction: Redaction {
-    get { parts.value.redaction }
-    _modify { yield &parts.value.redaction }
-  }
+  var redaction: Redaction { parts.value.redaction }
 
   /// Makes a response.
   public init(
