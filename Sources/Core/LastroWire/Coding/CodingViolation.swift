@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The reason why a body cannot be decoded by its `Content-Encoding`.
-package struct CodingViolation: Error, Equatable, Sendable {
-  package enum Kind: Equatable, Sendable {
-    /// The data does not match its coding, or a checksum or length is wrong.
-    case corrupt
-    /// The body ended before its compressed data did.
-    case truncated
-    /// Bytes follow the end of the data.
-    case trailing
-    /// The compressed input is far longer than the data in it.
-    case wasteful
-    /// Memory for the decompression cannot be allocated.
-    case memory
-  }
+package typealias CodingViolation = WireViolation<CodingFault>
 
-  package var kind: Kind
-  package var message: String
-
-  package init(_ kind: Kind, _ message: String) {
-    self.kind = kind
-    self.message = message
-  }
+/// The kinds of bodies that cannot be decoded.
+package enum CodingFault: Equatable, Sendable {
+  /// The data does not match its coding, or a checksum or length is wrong.
+  case corrupt
+  /// The body ended before its compressed data did.
+  case truncated
+  /// Bytes follow the end of the data.
+  case trailing
+  /// The compressed input is far longer than the data in it.
+  case wasteful
+  /// Memory for the decompression cannot be allocated.
+  case memory
 }

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A rule of Gemini that a response header breaks, or a limit that it exceeds.
-package struct GeminiHeaderViolation: Error, Equatable, Sendable {
-  package enum Kind: Equatable, Sendable {
-    case status
-    case separator
-    case meta
-    case lineEnd
-    case metaTooLong
-    case early
-  }
+package typealias GeminiHeaderViolation = WireViolation<GeminiHeaderFault>
 
-  package var kind: Kind
-  package var message: String
-
-  package init(_ kind: Kind, _ message: String) {
-    self.kind = kind
-    self.message = message
-  }
+/// The parts of a response header that may be wrong.
+package enum GeminiHeaderFault: Equatable, Sendable {
+  case status
+  case separator
+  case meta
+  case lineEnd
+  case metaTooLong
+  case early
 }
 
 /// Parses the header of a Gemini response from bytes that arrive in pieces, and rejects violations of the protocol.

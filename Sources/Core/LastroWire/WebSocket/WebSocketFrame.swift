@@ -25,29 +25,24 @@ package enum WebSocketOpcode: UInt8, Sendable {
 }
 
 /// A rule that the peer broke, or a limit that it exceeded.
-package struct WebSocketViolation: Error, Equatable, Sendable {
-  package enum Kind: Equatable, Sendable {
-    case reservedBits
-    case opcode
-    case masking
-    case control
-    case length
-    case fragmentation
-    case utf8
-    case closePayload
-    case compression
-    case frameTooLarge
-    case messageTooLarge
-  }
+package typealias WebSocketViolation = WireViolation<WebSocketFault>
 
-  package var kind: Kind
-  package var message: String
+/// The rules that a WebSocket's peer may break, and the limits that it may exceed.
+package enum WebSocketFault: Equatable, Sendable {
+  case reservedBits
+  case opcode
+  case masking
+  case control
+  case length
+  case fragmentation
+  case utf8
+  case closePayload
+  case compression
+  case frameTooLarge
+  case messageTooLarge
+}
 
-  package init(_ kind: Kind, _ message: String) {
-    self.kind = kind
-    self.message = message
-  }
-
+extension WebSocketViolation {
   /// The code of the Close frame that is sent to the peer (RFC 6455 §7.4.1).
   package var closeCode: UInt16 {
     switch kind {

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The reason why a handshake failed (RFC 6455 §4.1).
-package struct WebSocketHandshakeFailure: Error, Equatable, Sendable {
-  package enum Kind: Equatable, Sendable {
-    case upgrade
-    case connection
-    case accept
-    case subprotocol
-    case extensions
-    case request
-  }
+package typealias WebSocketHandshakeFailure = WireViolation<WebSocketHandshakeFault>
 
-  package var kind: Kind
-  package var message: String
-
-  package init(_ kind: Kind, _ message: String) {
-    self.kind = kind
-    self.message = message
-  }
+/// The parts of a handshake that may be wrong.
+package enum WebSocketHandshakeFault: Equatable, Sendable {
+  case upgrade
+  case connection
+  case accept
+  case subprotocol
+  case extensions
+  case request
 }
 
 /// The opening handshake (RFC 6455 §4), without HTTP's bytes.
