@@ -120,7 +120,7 @@ class CaseTable:
         yield Case(TLS, "HTTP/1.1 over TLS, 1 KiB, 64 at a time", "fetch",
                    {**self.fetch_keys(2, "1k", 64), "http": 1}, TRUSTING)
         unique = {**self.fetch_keys(1, "1k", 64), "url": self.servers.url(1, "unique")}
-        yield Case(UNIQUE, "HTTP/1.1, 1 KiB, 64 at a time, no head like another", "fetch", unique)
+        yield Case(UNIQUE, "HTTP/1.1, 1 KiB, 64 at a time, each with a different head", "fetch", unique)
 
     def streams(self) -> Iterator[Case]:
         size = self.scale.stream_size

@@ -29,9 +29,9 @@ def fill(results: Path) -> None:
 def section(results: Figures) -> Iterator[str]:
     machine = results["machine"]
     yield (f"Commit {machine['commit'][:7]}{', with changes' if machine['changed'] else ''}; {machine['processor']}, "
-           f"{machine['cores']} cores; medians of {results['rounds']} rounds, with the least and the most.")
+           f"{machine['cores']} cores; medians of {results['rounds']} rounds, with the range in parentheses.")
     yield ""
-    yield "| | CPU of bare libcurl's | budget / goal | Go's in the same run | wall time of libcurl's | memory of libcurl's |"
+    yield "| | CPU, × libcurl | budget / goal | Go's CPU, × libcurl | wall time, × libcurl | memory, × libcurl |"
     yield "|---|---|---|---|---|---|"
     medians = {(row["case"], row["client"]): row for row in results["medians"]}
     titles = {case["name"]: case["title"] for case in results["cases"]}
@@ -47,10 +47,10 @@ def section(results: Figures) -> Iterator[str]:
 
 
 def verdicts(results: Figures) -> Iterator[str]:
-    """Which budgets are missed; those that are met are told by their number."""
+    """Yields the number of budgets that are met, and a line for each that is missed."""
     judged = [row for row in results["budgets"] if row["figure"] is not None and not row["goal"]]
     missed = [row for row in judged if row["verdict"] != "met"]
-    yield f"Of {len(judged)} budgets that were measured {len(judged) - len(missed)} are met{'; not:' if missed else '.'}"
+    yield f"{len(judged) - len(missed)} of the {len(judged)} measured budgets are met.{' Not met:' if missed else ''}"
     if missed:
         yield ""
         for row in missed:
