@@ -16,8 +16,8 @@ enum HalfDeadReplica {
   static func settings() throws -> [(name: String, policy: BalancingPolicy, outliers: OutlierPolicy)] {
     let never = try OutlierPolicy(consecutiveFailures: 1_000_000)
     return [
-      ("none: in turn", .roundRobin, never), ("none: least loaded", .leastLoaded, never),
-      ("Lastro: in turn, outliers ejected", .roundRobin, .standard),
+      ("none: round robin", .roundRobin, never), ("none: least loaded", .leastLoaded, never),
+      ("Lastro: round robin, outliers ejected", .roundRobin, .standard),
       ("Lastro: least loaded, outliers ejected", .leastLoaded, .standard),
     ]
   }

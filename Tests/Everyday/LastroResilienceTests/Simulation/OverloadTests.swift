@@ -13,7 +13,7 @@ enum Overload {
   static let timeout = 1.0
 
   static let settings: [(name: String, algorithm: ConcurrencyAlgorithm?)] = [
-    ("none", nil), ("Polly, as .NET has it: 1000 permits", .fixed(1000)), ("resilience4j: bulkhead of 25", .fixed(25)),
+    ("none", nil), ("Polly in .NET: 1000 permits", .fixed(1000)), ("resilience4j: bulkhead of 25", .fixed(25)),
     ("Lastro: AIMD", .aimd()), ("Lastro: gradient", .gradient()),
   ]
 

@@ -34,7 +34,7 @@ enum RetryStorm {
     [
       Setting(name: "none: 10 retries, at once", retries: 10, delay: { _, _ in 0 }),
       Setting(
-        name: "Polly, as .NET has it: 3 retries, 2 s exponential; breaker 10 % of 100", retries: 3,
+        name: "Polly in .NET: 3 retries, 2 s exponential; breaker 10 % of 100", retries: 3,
         delay: { number, unit in Double(2 << (number - 1)) * (0.5 + unit) },
         breaker: try CircuitBreakerPolicy(
           minimumCalls: 100, failureRatio: 0.1, consecutiveFailures: nil, breakDuration: .seconds(5),

@@ -16,10 +16,11 @@ enum SimulationPage {
     var page = """
       # Resilience, simulated
 
-      What each mechanism of `LastroResilience` does when servers fail, beside what Polly 8 (as .NET's standard handlers set it) and
-      resilience4j would do with their settings. The machines are those of the library, driven on simulated time with seeds, so that
-      every run gives the same; the settings of the other two run on Lastro's machines, which differ from theirs in details (a half-open
-      circuit of ours reopens with the first failure). `make simulation` writes this page anew, and the tests of
+      This page shows what each mechanism of `LastroResilience` does when servers fail, compared with the settings of
+      Polly 8 (as .NET's standard handlers set it) and of resilience4j. The simulation runs the library's own machines
+      on simulated time with seeds, so every run gives the same figures. The settings of Polly and resilience4j run on
+      Lastro's machines too, which differ from the originals in details: for example, a half-open circuit of Lastro
+      reopens after the first failure. `make simulation` writes this page, and the tests of
       `Tests/Everyday/LastroResilienceTests/Simulation` assert its figures.
 
       """
@@ -45,7 +46,8 @@ enum SimulationPage {
     ///   the last if Lastro alone has the mechanism.
     init(_ name: String, _ values: [String]) {
       self.name = name
-      self.values = values.count == 2 ? [values[0], "as none", "as none", values[1]] : Array(values.prefix(4))
+      let same = "same as none"
+      self.values = values.count == 2 ? [values[0], same, same, values[1]] : Array(values.prefix(4))
     }
   }
 
@@ -53,17 +55,18 @@ enum SimulationPage {
     let rows = measures.map { "| \($0.name) | \($0.values.joined(separator: " | ")) |" }.joined(separator: "\n")
     return """
 
-      ## All in one table
+      ## Summary
 
       | | none | Polly 8 | resilience4j | Lastro |
       |---|---|---|---|---|
       \(rows)
 
-      The settings are those that each publishes as its defaults. Polly 8 (`CircuitBreakerStrategyOptions`, as in its documentation, and
-      `HttpStandardResilienceOptions` of Microsoft.Extensions.Http.Resilience): a circuit opens at a ratio of 0.1 of at least 100 in 30 s,
-      for 5 s, with one probe; 1000 permits; 3 retries, 2 s exponential with jitter; a hedge after 2 s. resilience4j
-      (`CircuitBreakerConfig`, `BulkheadConfig`, `RetryConfig`): at 50 % of the last 100, for 60 s, with 10 probes; 25 permits; 2 retries
-      after 500 ms.
+      The settings are the published defaults of each library. Polly 8 (`CircuitBreakerStrategyOptions` as in its
+      documentation, and `HttpStandardResilienceOptions` of Microsoft.Extensions.Http.Resilience): a circuit opens for
+      5 s at a failure ratio of 0.1 of at least 100 calls in 30 s, with one probe; 1000 permits; 3 retries, 2 s
+      exponential with jitter; a hedge after 2 s. resilience4j (`CircuitBreakerConfig`, `BulkheadConfig`,
+      `RetryConfig`): a circuit opens for 60 s if 50 % of the last 100 calls fail, with 10 probes; 25 permits; 2
+      retries after 500 ms.
 
       """
   }
@@ -83,7 +86,7 @@ enum SimulationPage {
   private static func milliseconds(_ seconds: Double) -> String { number(seconds * 1000) + " ms" }
 
   private static func overload() -> Section {
-    var table = ["| limiter | goodput, of the capacity | p99 of those served |", "|---|---|---|"]
+    var table = ["| limiter | goodput, share of capacity | p99 of served requests |", "|---|---|---|"]
     var goodput: [(String, [Double])] = []
     var latency: [(String, [Double])] = []
     var shares: [String] = []
@@ -98,18 +101,18 @@ enum SimulationPage {
     return Section(
       title: "Overload",
       text: """
-        A server of 20 workers that serves \(number(Overload.capacity)) a second is asked for ten times as many; callers give up after 1 s,
-        and the server, which does not notice, works for them all the same.
+        A server with 20 workers can serve \(number(Overload.capacity)) requests a second, and receives ten times as
+        many. Callers give up after 1 s. The server does not notice that, and completes their requests anyway.
         """, table: table,
       plots: [
-        (Plot(name: "overload-goodput", unit: "served in time, a second", series: goodput), "Goodput under overload"),
+        (Plot(name: "overload-goodput", unit: "served in time, per second", series: goodput), "Goodput under overload"),
         (Plot(name: "overload-latency", unit: "p99, ms", series: latency), "Latency under overload"),
-      ], measures: [Measure("overload: goodput, of the capacity", shares)])
+      ], measures: [Measure("overload: goodput, share of capacity", shares)])
   }
 
   private static func outage() throws -> Section {
     var table = [
-      "| breaker | sent to the dead server | of these, once it had opened | breaks | back after | at worst |",
+      "| breaker | sent to the dead server | of these, after opening | breaks | recovery after | longest recovery |",
       "|---|---|---|---|---|---|",
     ]
     var load: [(String, [Double])] = []
@@ -129,18 +132,21 @@ enum SimulationPage {
     return Section(
       title: "Outage",
       text: """
-        A client calls 50 times a second; from second 30 on the server refuses connections, for 30 s to 87 s. The figures are means of
-        twenty outages, for when a client is back depends on when in a break the server is; the plot shows one of a minute. Half of
-        30 s of calls takes 15 s to fail, so what opens Lastro's circuit is that 20 failed in a row, for a second. Its breaks grow with
-        the outage, to a twentieth of it, and not with each probe that fails.
+        A client makes 50 calls a second. From second 30 on, the server refuses connections for 30 s to 87 s. The
+        figures are means over twenty outages, because the time until recovery depends on when within a break the server
+        returns. The plot shows an outage of one minute. Half of 30 s of calls takes 15 s to fail, so a different rule
+        opens Lastro's circuit: 20 calls in a row failed, spread over a second. Its breaks grow with the length of the
+        outage, to a twentieth of it, and not with each failed probe.
         """,
       table: table,
-      plots: [(Plot(name: "outage-load", unit: "requests a second", series: load), "Load in an outage")],
-      measures: [Measure("outage: sent to the dead server", wasted), Measure("outage: back after", recovery)])
+      plots: [(Plot(name: "outage-load", unit: "requests per second", series: load), "Load in an outage")],
+      measures: [
+        Measure("outage: requests sent to the dead server", wasted), Measure("outage: recovery after", recovery),
+      ])
   }
 
   private static func slowPeer() throws -> Section {
-    var table = ["| hedging | more requests | p50 | p99 | p99.9 |", "|---|---|---|---|---|"]
+    var table = ["| hedging | additional requests | p50 | p99 | p99.9 |", "|---|---|---|---|---|"]
     var latency: [(String, [Double])] = []
     var p99: [String] = []
     var extra: [String] = []
@@ -154,18 +160,18 @@ enum SimulationPage {
     return Section(
       title: "Slow peer",
       text: """
-        200 calls a second; answers take 20 ms in the mean, and a second for one in a hundred. The calls go through a
-        `ResilientTransport`, as those of a stack do. resilience4j does not hedge.
+        A client makes 200 calls a second. Responses take 20 ms on average, and one in a hundred takes a second. The
+        calls go through a `ResilientTransport`, as the calls of a stack do. resilience4j does not hedge.
         """, table: table,
       plots: [(Plot(name: "slow-peer-latency", unit: "p99, ms", series: latency), "Latency with a slow peer")],
       measures: [
-        Measure("slow peer: p99", [p99[0], p99[1], "as none", p99[2]]),
-        Measure("slow peer: more requests", [extra[0], extra[1], "as none", extra[2]]),
+        Measure("slow peer: p99", [p99[0], p99[1], "same as none", p99[2]]),
+        Measure("slow peer: additional requests", [extra[0], extra[1], "same as none", extra[2]]),
       ])
   }
 
   private static func replica() throws -> Section {
-    var table = ["| balancing | failures | of the calls meanwhile |", "|---|---|---|"]
+    var table = ["| balancing | failed calls | share of the calls in that minute |", "|---|---|---|"]
     var load: [(String, [Double])] = []
     var shares: [String] = []
     for (name, policy, outliers) in try HalfDeadReplica.settings() {
@@ -178,16 +184,17 @@ enum SimulationPage {
     return Section(
       title: "Half-dead replica",
       text: """
-        100 calls a second go to three replicas; from second 30 to second 90 one of them fails four of five, at once. Polly and
-        resilience4j have no such mechanism. The plot shows what the ill one gets.
+        A client distributes 100 calls a second among three replicas. From second 30 to second 90, one of them
+        immediately fails four of five calls. Polly and resilience4j have no mechanism against this. The plot shows the
+        load of the failing replica.
         """, table: table,
-      plots: [(Plot(name: "replica-load", unit: "requests a second", series: load), "Load of the ill replica")],
-      measures: [Measure("half-dead replica: calls that fail", [shares[0], shares[3]])])
+      plots: [(Plot(name: "replica-load", unit: "requests per second", series: load), "Load of the failing replica")],
+      measures: [Measure("half-dead replica: failed calls", [shares[0], shares[3]])])
   }
 
   private static func storm() throws -> Section {
     var table = [
-      "| clients | most in a second after the return, of the capacity | served a second, last 20 s |",
+      "| clients | peak load in a second after the return, × capacity | served per second, last 20 s |",
       "|---|---|---|",
     ]
     var load: [(String, [Double])] = []
@@ -205,17 +212,17 @@ enum SimulationPage {
     return Section(
       title: "Retry storm",
       text: """
-        1,000 clients each call every four seconds or so, which is 250 a second of the 300 that the server serves. It is down from second
-        20 to second 40; the link loses half from second 20 to second 60. Clients give up an attempt after 1 s, and the server works for
-        it all the same.
+        Each of 1,000 clients makes a call about every four seconds. Together they make 250 calls a second, and the
+        server can serve 300. The server is down from second 20 to second 40, and the link loses half of the requests
+        from second 20 to second 60. Clients give up an attempt after 1 s, and the server completes it anyway.
         """, table: table,
       plots: [
-        (Plot(name: "storm-load", unit: "requests a second", series: load), "Load in a retry storm"),
-        (Plot(name: "storm-goodput", unit: "served in time, a second", series: goodput), "Goodput in a retry storm"),
+        (Plot(name: "storm-load", unit: "requests per second", series: load), "Load in a retry storm"),
+        (Plot(name: "storm-goodput", unit: "served in time, per second", series: goodput), "Goodput in a retry storm"),
       ],
       measures: [
-        Measure("retry storm: spike, of the capacity", spikes),
-        Measure("retry storm: served a second at the end", served),
+        Measure("retry storm: peak load, × capacity", spikes),
+        Measure("retry storm: served per second at the end", served),
       ])
   }
 }
