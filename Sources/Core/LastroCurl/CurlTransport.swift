@@ -150,7 +150,7 @@ public final class CurlTransport: Transport {
   /// The number of HTTP connections, being dialed or open, that still use libcurl.
   var connectionsOfLibcurl: Int {
     loops.reduce(0) { count, loop in
-      count + (loop.loop.seat.turn { $0.guest(StreamHub.self)?.takers.count ?? 0 } ?? 0)
+      count + (loop.loop.seat.turn { $0.guest(StreamHub.self)?.delegates.count ?? 0 } ?? 0)
     }
   }
 

@@ -5,7 +5,7 @@ internal import LastroHTTP
 internal import LastroWire
 
 /// Opens links that libcurl dials: libcurl resolves names, connects, uses proxies and performs TLS handshakes.
-final class CurlConnector: Connector, DialTaker {
+final class CurlConnector: Connector, DialDelegate {
   /// The state that is shared by the connections of a route: to one host, or to a proxy that serves many hosts.
   private final class State: RouteState {
     let forwardProxy: ForwardProxy?
@@ -95,7 +95,7 @@ final class CurlConnector: Connector, DialTaker {
     dials[dial]?.state?.sessions(for: profile)
   }
 
-  func take(_ session: StreamSession) {
+  func didConnect(_ session: StreamSession) {
     guard let dial = dials.removeValue(forKey: session.id) else { return }
     dial.state?.profile = session.profile
     dial.owner.linkOpened(session.id, SocketLink(session, isForwarding: dial.state?.forwardProxy != nil))

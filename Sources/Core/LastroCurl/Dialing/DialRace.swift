@@ -9,7 +9,7 @@ internal import LastroWire
 ///
 /// Attempts are separate dials with the race's name and trust. The first attempt that connects becomes the dial's
 /// session, and the others are closed. Owner: ``StreamHub/races``. Thread: the loop's.
-final class DialRace: DialTaker {
+final class DialRace: DialDelegate {
   /// The maximum number of addresses whose failures an error lists.
   private static let mostTold = 8
 
@@ -112,7 +112,7 @@ final class DialRace: DialTaker {
     hub.sessions(of: dial, for: profile)
   }
 
-  func take(_ session: StreamSession) {
+  func didConnect(_ session: StreamSession) {
     guard let address = attempts.removeValue(forKey: session.id) else { return }
     let now = monotonicNow()
     let began = beginnings[session.id] ?? beganAt

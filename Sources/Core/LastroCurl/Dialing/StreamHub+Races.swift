@@ -23,18 +23,18 @@ extension StreamHub {
 
   /// Dials one address for a race.
   func attempt(_ attempt: StreamDial, for race: DialRace) {
-    takers[attempt.id] = race
+    delegates[attempt.id] = race
     begin(attempt, restarts: 0)
   }
 
   func sessions(of dial: StreamDial, for profile: StreamProfile) -> SessionShare? {
-    takers[dial.id]?.sessions(of: dial.id, for: profile)
+    delegates[dial.id]?.sessions(of: dial.id, for: profile)
   }
 
   /// Makes the session of an attempt that of the dial.
   func adopt(_ session: StreamSession, for dial: StreamDial) {
     races[dial.id] = nil
-    takers[session.id] = nil
+    delegates[session.id] = nil
     ports[session.id] = nil
     session.dial = dial
     ports[dial.id] = .bytes(session)
@@ -44,7 +44,7 @@ extension StreamHub {
   /// Delivers a connected stream to its caller.
   func hand(_ session: StreamSession) {
     leave(session.dial)
-    if let taker = takers[session.id] { return taker.take(session) }
+    if let delegate = delegates[session.id] { return delegate.didConnect(session) }
     if session.dial.kind == .inspection { answerInspection(with: session) }
     guard session.dial.kind == .bytes, let loop = session.dial.loop else {
       return finish(.bytes(session), .streamClosed)

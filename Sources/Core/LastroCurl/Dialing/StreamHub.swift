@@ -65,9 +65,9 @@ final class StreamHub: LoopGuest {
   /// The dials whose turn has come. A dial may fail as soon as it starts and make room for the next one, and many in a
   /// row must not nest.
   private var startable: [StreamDial] = []
-  /// The takers of carried dials and connections. Callers do not own these as streams: they end with the exchanges that
-  /// they serve.
-  var takers: [UInt64: any DialTaker] = [:]
+  /// The delegates of carried dials and connections. Callers do not own these as streams: they end with the exchanges
+  /// that they serve.
+  var delegates: [UInt64: any DialDelegate] = [:]
   private var isStarting = false
   private(set) var isShutDown = false
 
@@ -81,7 +81,7 @@ final class StreamHub: LoopGuest {
   }
 
   var isEmpty: Bool {
-    ports.count + resolving.count + races.count + waiting.count + reading.count == takers.count
+    ports.count + resolving.count + races.count + waiting.count + reading.count == delegates.count
   }
 
   /// Calls `body` with memory of the loop's thread, for input whose size is not known in advance.
@@ -173,8 +173,8 @@ final class StreamHub: LoopGuest {
     isShutDown = true
     // In the order in which they were dialed.
     let dials = Array(waiting.keys) + Array(resolving.keys) + Array(reading.keys) + Array(races.keys)
-    for id in dials.sorted() where takers[id] == nil { giveUp(id, .shutDown) }
-    for port in ports.values.sorted(by: { $0.id < $1.id }) where takers[port.id] == nil { finish(port, .shutDown) }
+    for id in dials.sorted() where delegates[id] == nil { giveUp(id, .shutDown) }
+    for port in ports.values.sorted(by: { $0.id < $1.id }) where delegates[port.id] == nil { finish(port, .shutDown) }
   }
 
   /// Ends a dial that has not been passed to libcurl.
@@ -217,16 +217,16 @@ final class StreamHub: LoopGuest {
 
   // MARK: Dialing
 
-  /// Dials for an exchange. The connection, or the reason why there is none, is reported to `taker` during the loop's
-  /// turn.
-  func dial(_ dial: StreamDial, for taker: any DialTaker) {
-    takers[dial.id] = taker
+  /// Dials for an exchange. The connection, or the reason why there is none, is reported to `delegate` during the
+  /// loop's turn.
+  func dial(_ dial: StreamDial, for delegate: any DialDelegate) {
+    delegates[dial.id] = delegate
     enter(dial)
   }
 
-  /// Ends a carried dial or connection. Nothing more is reported to its taker.
+  /// Ends a carried dial or connection. Nothing more is reported to its delegate.
   func drop(_ id: UInt64) {
-    takers[id] = nil
+    delegates[id] = nil
     perform(.close(id))
   }
 
@@ -295,7 +295,7 @@ final class StreamHub: LoopGuest {
     let session: StreamSession
     do throws(TransportError) {
       session = try StreamSession(dial, easy: easy, profile: profile, shard: shard, hub: self)
-      if profile.trust.allowsResumption, let sessions = takers[dial.id]?.sessions(of: dial.id, for: profile) {
+      if profile.trust.allowsResumption, let sessions = delegates[dial.id]?.sessions(of: dial.id, for: profile) {
         session.resume(sessions)
       }
       session.restarts = restarts
@@ -403,7 +403,7 @@ final class StreamHub: LoopGuest {
 
   private func noteEnd(of dial: StreamDial, _ error: TransportError) {
     guard dial.kind == .carried || dial.address != nil else { return load.end() }
-    takers.removeValue(forKey: dial.id)?.fail(dial.id, error)
+    delegates.removeValue(forKey: dial.id)?.fail(dial.id, error)
   }
 
   private func shard(for resolutions: [ConnectionOptions.Resolution]) -> StreamShard? {
@@ -434,12 +434,12 @@ final class StreamHub: LoopGuest {
 
 /// A user of dials for HTTP. It is called during the loop's turn from within the hub, so it only records the event, and
 /// acts in its own turn.
-protocol DialTaker: AnyObject {
+protocol DialDelegate: AnyObject {
   /// Returns the TLS sessions of earlier connections with a profile. They are resumed if trust allows it.
   func sessions(of dial: UInt64, for profile: StreamProfile) -> SessionShare?
 
-  /// Takes a new connection.
-  func take(_ session: StreamSession)
+  /// Receives a connected session, and owns it from now on.
+  func didConnect(_ session: StreamSession)
 
   /// Reports that a dial failed, or that its connection has ended.
   func fail(_ id: UInt64, _ error: TransportError)

@@ -28,7 +28,7 @@ final class StreamDial: Sendable {
     /// A connection that is made to get the certificates that the server presents. It is closed as soon as they are
     /// known.
     case inspection
-    /// A connection for an HTTP exchange. A ``DialTaker`` of the loop owns it.
+    /// A connection for an HTTP exchange. A ``DialDelegate`` of the loop owns it.
     case carried
   }
 
