@@ -6,21 +6,21 @@ import FoundationEssentials
 /// attribute sets, even if a server or a caller invents methods.
 ///
 /// Methods are case-sensitive, as in HTTP.
-public struct KnownMethods: Sendable, Hashable {
+package struct KnownMethods: Sendable, Hashable {
   /// The methods, such as `GET`.
-  public let names: Set<String>
+  package let names: Set<String>
 
   /// Creates a set that replaces the usual one.
-  public init(_ names: Set<String>) { self.names = names }
+  package init(_ names: Set<String>) { self.names = names }
 
   /// The methods of RFC 9110 and RFC 5789, and QUERY.
-  public static let usual = KnownMethods([
+  package static let usual = KnownMethods([
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE",
   ])
 
   /// The methods listed in the environment variable `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, separated by commas,
   /// which replace all others; ``usual`` if it is unset or empty. It is read on each access.
-  public static var environment: KnownMethods {
+  package static var environment: KnownMethods {
     listed(in: ProcessInfo.processInfo.environment["OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"])
   }
 

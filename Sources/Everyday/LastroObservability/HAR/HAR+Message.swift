@@ -4,30 +4,30 @@ internal import Lastro
 
 extension HAR {
   /// A request.
-  public struct Request: Codable, Sendable, Hashable {
+  package struct Request: Codable, Sendable, Hashable {
     /// The method.
-    public var method: String
+    package var method: String
     /// The absolute URL, without a fragment.
-    public var url: String
+    package var url: String
     /// The protocol version, such as `HTTP/1.1` or `HTTP/2`; empty if it is not known.
-    public var httpVersion: String
+    package var httpVersion: String
     /// The cookies of the `Cookie` fields.
-    public var cookies: [Cookie]
+    package var cookies: [Cookie]
     /// The header fields.
-    public var headers: [Field]
+    package var headers: [Field]
     /// The decoded items of the query.
-    public var queryString: [Field]
+    package var queryString: [Field]
     /// The body.
-    public var postData: PostData?
+    package var postData: PostData?
     /// The size of the header; -1: not known.
-    public var headersSize: Int
+    package var headersSize: Int
     /// The length of the body; -1 if it is not known.
-    public var bodySize: Int64
+    package var bodySize: Int64
     /// A remark.
-    public var comment: String?
+    package var comment: String?
 
     /// Creates a request.
-    public init(
+    package init(
       method: String, url: String, httpVersion: String = "", cookies: [Cookie] = [], headers: [Field] = [],
       queryString: [Field] = [], postData: PostData? = nil, headersSize: Int = -1, bodySize: Int64 = 0,
       comment: String? = nil
@@ -46,30 +46,30 @@ extension HAR {
   }
 
   /// A response.
-  public struct Response: Codable, Sendable, Hashable {
+  package struct Response: Codable, Sendable, Hashable {
     /// The status; 0 if there was no response.
-    public var status: Int
+    package var status: Int
     /// The reason phrase.
-    public var statusText: String
+    package var statusText: String
     /// The protocol version, such as `HTTP/1.1` or `HTTP/2`; empty if it is not known.
-    public var httpVersion: String
+    package var httpVersion: String
     /// The cookies of the `Set-Cookie` fields.
-    public var cookies: [Cookie]
+    package var cookies: [Cookie]
     /// The header fields.
-    public var headers: [Field]
+    package var headers: [Field]
     /// The body.
-    public var content: Content
+    package var content: Content
     /// The value of `Location`; empty if there is none.
-    public var redirectURL: String
+    package var redirectURL: String
     /// The size of the header; -1: not known.
-    public var headersSize: Int
+    package var headersSize: Int
     /// The number of body bytes on the wire; -1 if it is not known.
-    public var bodySize: Int64
+    package var bodySize: Int64
     /// A remark.
-    public var comment: String?
+    package var comment: String?
 
     /// Creates a response.
-    public init(
+    package init(
       status: Int, statusText: String = "", httpVersion: String = "", cookies: [Cookie] = [], headers: [Field] = [],
       content: Content = Content(), redirectURL: String = "", headersSize: Int = -1, bodySize: Int64 = -1,
       comment: String? = nil
@@ -88,16 +88,16 @@ extension HAR {
   }
 
   /// A name and a value, of a header field or an item of a query.
-  public struct Field: Codable, Sendable, Hashable {
+  package struct Field: Codable, Sendable, Hashable {
     /// The name.
-    public var name: String
+    package var name: String
     /// The value.
-    public var value: String
+    package var value: String
     /// A remark.
-    public var comment: String?
+    package var comment: String?
 
     /// Creates a pair.
-    public init(name: String, value: String, comment: String? = nil) {
+    package init(name: String, value: String, comment: String? = nil) {
       self.name = name
       self.value = value
       self.comment = comment
@@ -105,22 +105,22 @@ extension HAR {
   }
 
   /// A cookie.
-  public struct Cookie: Codable, Sendable, Hashable {
+  package struct Cookie: Codable, Sendable, Hashable {
     /// The name.
-    public var name: String
+    package var name: String
     /// The value.
-    public var value: String
+    package var value: String
     /// The `Path` attribute of `Set-Cookie`.
-    public var path: String?
+    package var path: String?
     /// The `Domain` attribute of `Set-Cookie`.
-    public var domain: String?
+    package var domain: String?
     /// Whether `Set-Cookie` has the `HttpOnly` attribute.
-    public var httpOnly: Bool?
+    package var httpOnly: Bool?
     /// Whether `Set-Cookie` has the `Secure` attribute.
-    public var secure: Bool?
+    package var secure: Bool?
 
     /// Creates a cookie.
-    public init(
+    package init(
       name: String, value: String, path: String? = nil, domain: String? = nil, httpOnly: Bool? = nil,
       secure: Bool? = nil
     ) {
@@ -134,24 +134,24 @@ extension HAR {
   }
 
   /// The body of a request.
-  public struct PostData: Codable, Sendable, Hashable {
+  package struct PostData: Codable, Sendable, Hashable {
     /// The media type; empty if none was given.
-    public var mimeType: String
+    package var mimeType: String
     /// The body as text, or as base64 if ``encoding`` says so.
-    public var text: String?
+    package var text: String?
     /// The encoding of the text, `base64`; `nil` for plain text. The format defines it only for responses.
-    public var encoding: String?
+    package var encoding: String?
     /// The reason why the body is incomplete.
-    public var comment: String?
+    package var comment: String?
     /// Whether the recorder omitted some or all of the body.
-    public var isTruncated: Bool?
+    package var isTruncated: Bool?
 
     enum CodingKeys: String, CodingKey {
       case mimeType, text, encoding = "_encoding", comment, isTruncated = "_truncated"
     }
 
     /// Creates a body.
-    public init(
+    package init(
       mimeType: String, text: String? = nil, encoding: String? = nil, comment: String? = nil, isTruncated: Bool? = nil
     ) {
       self.mimeType = mimeType
@@ -163,26 +163,26 @@ extension HAR {
   }
 
   /// The body of a response.
-  public struct Content: Codable, Sendable, Hashable {
+  package struct Content: Codable, Sendable, Hashable {
     /// The number of bytes after decompression.
-    public var size: Int64
+    package var size: Int64
     /// The media type; empty if none was given.
-    public var mimeType: String
+    package var mimeType: String
     /// The body as text, or as base64 if ``encoding`` says so.
-    public var text: String?
+    package var text: String?
     /// The encoding of the text, `base64`; `nil` for plain text.
-    public var encoding: String?
+    package var encoding: String?
     /// The reason why the body is incomplete.
-    public var comment: String?
+    package var comment: String?
     /// Whether the recorder omitted some or all of the body.
-    public var isTruncated: Bool?
+    package var isTruncated: Bool?
 
     enum CodingKeys: String, CodingKey {
       case size, mimeType, text, encoding, comment, isTruncated = "_truncated"
     }
 
     /// Creates a body; by default an empty one.
-    public init(
+    package init(
       size: Int64 = 0, mimeType: String = "", text: String? = nil, encoding: String? = nil, comment: String? = nil,
       isTruncated: Bool? = nil
     ) {

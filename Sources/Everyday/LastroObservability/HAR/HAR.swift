@@ -10,27 +10,30 @@ public import Lastro
 /// archive is read.
 public struct HAR: Codable, Sendable, Hashable {
   /// The content of the archive.
-  public var log: Log
+  package var log: Log
 
   /// Creates an archive.
-  public init(log: Log = Log()) { self.log = log }
+  package init(log: Log = Log()) { self.log = log }
 
   /// Creates an archive of exchanges.
-  public init(entries: [Entry]) { log = Log(entries: entries) }
+  package init(entries: [Entry]) { log = Log(entries: entries) }
+
+  /// The number of exchanges.
+  public var count: Int { log.entries.count }
 
   /// The version, the creator and the exchanges.
-  public struct Log: Codable, Sendable, Hashable {
+  package struct Log: Codable, Sendable, Hashable {
     /// The version of the format. Default `1.2`.
-    public var version: String
+    package var version: String
     /// The program that wrote it.
-    public var creator: Creator
+    package var creator: Creator
     /// The exchanges, in the order in which they began.
-    public var entries: [Entry]
+    package var entries: [Entry]
     /// A remark.
-    public var comment: String?
+    package var comment: String?
 
     /// Creates a log.
-    public init(
+    package init(
       version: String = "1.2", creator: Creator = .lastro, entries: [Entry] = [], comment: String? = nil
     ) {
       self.version = version
@@ -41,20 +44,20 @@ public struct HAR: Codable, Sendable, Hashable {
   }
 
   /// A program.
-  public struct Creator: Codable, Sendable, Hashable {
+  package struct Creator: Codable, Sendable, Hashable {
     /// The name.
-    public var name: String
+    package var name: String
     /// The version.
-    public var version: String
+    package var version: String
 
     /// Creates the name and version of a program.
-    public init(name: String, version: String) {
+    package init(name: String, version: String) {
       self.name = name
       self.version = version
     }
 
     /// This library.
-    public static let lastro = Creator(name: "Lastro", version: "1")
+    package static let lastro = Creator(name: "Lastro", version: "1")
   }
 
   /// Parses JSON.

@@ -106,14 +106,15 @@ public final class MetricsObserver: FetchObserver {
   ///   - recordsBodySizes: whether the sizes of bodies are recorded. Default false, because the conventions make them
   ///     opt-in.
   ///   - includesScheme: whether `url.scheme` is an attribute. Default true; the conventions make it optional.
-  ///   - knownMethods: the methods that are not reported as `_OTHER`. Default: those of the environment.
+  ///   - knownMethods: the methods that are not reported as `_OTHER`. Default: those listed in the environment variable
+  ///     `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, else those of RFC 9110 and RFC 5789, and QUERY.
   public init(
     factory: any MetricsFactory = MetricsSystem.factory, maximumAttributeSets: Int = 2000,
-    recordsBodySizes: Bool = false, includesScheme: Bool = true, knownMethods: KnownMethods = .environment
+    recordsBodySizes: Bool = false, includesScheme: Bool = true, knownMethods: Set<String>? = nil
   ) {
     self.recordsBodySizes = recordsBodySizes
     self.includesScheme = includesScheme
-    self.knownMethods = knownMethods
+    self.knownMethods = knownMethods.map { KnownMethods($0) } ?? .environment
     instruments = MetricInstruments(factory: factory, limit: max(1, maximumAttributeSets))
   }
 

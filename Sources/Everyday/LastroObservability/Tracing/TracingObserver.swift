@@ -41,14 +41,15 @@ public final class TracingObserver: FetchObserver {
   ///   - redaction: the masking rules, besides those in a request's options. Default: the usual names.
   ///   - propagatesTo: the origins whose requests propagate the trace. Default `nil`: all. Identifiers and baggage of a
   ///     trace may reveal internal details to third parties.
-  ///   - knownMethods: the methods that are not reported as `_OTHER`. Default: those of the environment.
+  ///   - knownMethods: the methods that are not reported as `_OTHER`. Default: those listed in the environment variable
+  ///     `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, else those of RFC 9110 and RFC 5789, and QUERY.
   public init(
     tracer: any Tracer = InstrumentationSystem.tracer, redaction: Redaction = .standard,
-    propagatesTo: [Origin]? = nil, knownMethods: KnownMethods = .environment
+    propagatesTo: [Origin]? = nil, knownMethods: Set<String>? = nil
   ) {
     self.tracer = tracer
     self.redaction = redaction
-    self.knownMethods = knownMethods
+    self.knownMethods = knownMethods.map { KnownMethods($0) } ?? .environment
     propagated = propagatesTo
   }
 

@@ -235,7 +235,7 @@ struct MetricsObserverTests {
   func template() async throws {
     var options = RequestOptions()
     options.urlTemplate = "/{letter}"
-    let observer = MetricsObserver(factory: metrics, knownMethods: KnownMethods(["PURGE"]))
+    let observer = MetricsObserver(factory: metrics, knownMethods: ["PURGE"])
     let facts = TransferFacts(timings: .init(queued: .milliseconds(500)))
     let transport = ScriptedTransport([.slow(clock, .zero, facts: facts), .respond(status: 200)])
     let stack = TransportNetworkStack.observed(transport, by: observer, clock: clock)

@@ -182,7 +182,7 @@ struct TracingObserverTests {
   func knownMethods() async throws {
     #expect(KnownMethods.listed(in: nil) == .usual && KnownMethods.listed(in: " , ") == .usual)
     #expect(KnownMethods.listed(in: "GET, PROPFIND") == KnownMethods(["GET", "PROPFIND"]))
-    let observer = TracingObserver(tracer: tracer, knownMethods: KnownMethods(["PROPFIND"]))
+    let observer = TracingObserver(tracer: tracer, knownMethods: ["PROPFIND"])
     let stack = TransportNetworkStack.observed(
       ScriptedTransport(repeatingLast: .respond(status: 200)), by: observer, clock: clock)
     for method in ["PROPFIND", "GET"] { _ = try await stack.fetch(.test(try #require(.init(method)))) }
