@@ -93,12 +93,11 @@ private func endpoints(_ stack: TransportNetworkStack) async throws {
   let start = ContinuousClock.now
   do {
     _ = try await stack.fetch(.raw(try ResourceRequest(url: "\(lease.origin)/notes")))
-    lease.end(.success, latency: start.duration(to: .now))
+    lease.end(latency: start.duration(to: .now))
   } catch let error as HTTPFetchError<any Error> {
-    lease.end(AttemptOutcome(error).verdict, latency: start.duration(to: .now))
+    lease.end(error, latency: start.duration(to: .now))
   }
   // end
-  print(apis.health().map(\.inUse))
 }
 
 extension Page {

@@ -22,13 +22,21 @@ public struct Resilience: Sendable {
   /// The servers that requests are distributed over. An ``EndpointLease`` makes the choice and reports the result; this
   /// property only lets `explain` compare the chosen server with the others. Default `nil`.
   public var endpoints: EndpointSet?
-  /// A closure that receives the events of the parts, on the task of the request, which waits for it. Default `nil`.
-  public var onEvent: (@Sendable (ResilienceEvent) -> Void)?
+  /// A closure that receives the events of the parts, on the task of the request, which waits for it.
+  package var onEvent: (@Sendable (ResilienceEvent) -> Void)?
 
   /// Creates a set of parts.
   public init(
     pacer: Pacer? = nil, limiter: ConcurrencyLimiter? = nil, breaker: CircuitBreaker? = nil,
-    hedger: Hedger? = nil, endpoints: EndpointSet? = nil, onEvent: (@Sendable (ResilienceEvent) -> Void)? = nil
+    hedger: Hedger? = nil, endpoints: EndpointSet? = nil
+  ) {
+    self.init(
+      pacer: pacer, limiter: limiter, breaker: breaker, hedger: hedger, endpoints: endpoints, onEvent: nil)
+  }
+
+  package init(
+    pacer: Pacer? = nil, limiter: ConcurrencyLimiter? = nil, breaker: CircuitBreaker? = nil,
+    hedger: Hedger? = nil, endpoints: EndpointSet? = nil, onEvent: (@Sendable (ResilienceEvent) -> Void)?
   ) {
     self.pacer = pacer
     self.limiter = limiter

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// An action of a part of ``Resilience`` on a request.
-public struct ResilienceEvent: Sendable, Hashable {
-  /// The kind of the event. Cases may be added: a `switch` needs an `@unknown default`.
-  @nonexhaustive
-  public enum Kind: Sendable, Hashable {
+package struct ResilienceEvent: Sendable, Hashable {
+  /// The kind of the event.
+  package enum Kind: Sendable, Hashable {
     /// The request waited for its pace.
     case paced(Duration)
     /// The request waited in the limiter's queue.
@@ -24,12 +23,12 @@ public struct ResilienceEvent: Sendable, Hashable {
   }
 
   /// The kind of the event.
-  public let kind: Kind
+  package let kind: Kind
   /// The key of the request.
-  public let key: ResilienceKey
+  package let key: ResilienceKey
 
   /// Creates an event; for tests of code that receives events.
-  public init(_ kind: Kind, key: ResilienceKey) {
+  package init(_ kind: Kind, key: ResilienceKey) {
     self.kind = kind
     self.key = key
   }

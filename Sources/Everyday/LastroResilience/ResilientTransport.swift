@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// A transport that sends requests through another one, subject to its ``Resilience``.
 ///
@@ -11,11 +11,11 @@ public import Lastro
 /// With a ``Hedger``, an attempt may consist of several tries, each of which passes all parts on its own.
 ///
 /// A stack wraps its transport in one if `StackConfiguration.resilience` is set.
-public struct ResilientTransport: Transport {
+package struct ResilientTransport: Transport {
   /// The transport that sends the requests.
-  public let base: any Transport
+  package let base: any Transport
   /// The parts that admit requests.
-  public let resilience: Resilience
+  package let resilience: Resilience
   let time: TimeSource
 
   /// Wraps a transport.
@@ -24,7 +24,7 @@ public struct ResilientTransport: Transport {
   ///   - base: the transport that sends the requests.
   ///   - resilience: the parts that admit requests.
   ///   - time: the time source for waits. Default: the system's; the parts have time sources of their own.
-  public init(over base: any Transport, _ resilience: Resilience, time: TimeSource = .continuous) {
+  package init(over base: any Transport, _ resilience: Resilience, time: TimeSource = .continuous) {
     self.base = base
     self.resilience = resilience
     self.time = time
@@ -34,7 +34,7 @@ public struct ResilientTransport: Transport {
   ///
   /// - Throws: `TransportError`: the error of the base transport; stage `policy` if the request was refused; stage
   ///   `timeout` if its deadline passed while it waited. Nothing was sent in the latter two cases.
-  public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+  package func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let resilience = resilience.used(by: request)
     if let hedger = resilience.hedger, let key = hedger.key(of: request) {
       return try await hedged(request, by: resilience, hedger, key)
@@ -161,7 +161,7 @@ public struct ResilientTransport: Transport {
 
 extension ResilientTransport {
   /// Returns the facts of the base transport, and the state of each part for the request's server.
-  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+  package func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
     var facts = base.explain(request)
     let resilience = resilience.used(by: request)
     if resilience.isEmpty { facts.append(.init("resilience", "none for this request")) }

@@ -44,10 +44,10 @@ struct Shop: Sendable {
       let start = ContinuousClock.now
       do throws(HTTPFetchError<TextAPIError>) {
         let rate = try await stacks.rates.fetch(.rate(of: currency, from: lease.origin)).value
-        lease.end(.success, latency: start.duration(to: .now))
+        lease.end(latency: start.duration(to: .now))
         return rate
       } catch {
-        lease.end(AttemptOutcome(error).verdict, latency: start.duration(to: .now))
+        lease.end(error, latency: start.duration(to: .now))
       }
     }
     return nil

@@ -14,7 +14,7 @@ internal import LastroSupport
 /// ```
 public final class CircuitBreaker: Sendable {
   /// The rules by which circuits open and close.
-  public let policy: CircuitBreakerPolicy
+  package let policy: CircuitBreakerPolicy
   let keyRule: ResilienceKeyRule
   private let circuits: Lock<KeyedMachines<CircuitMachine>>
   private let time: TimeSource
@@ -39,13 +39,13 @@ public final class CircuitBreaker: Sendable {
   }
 
   /// Returns the state of a circuit; `.closed` if nothing was sent for its key.
-  public func state(of key: ResilienceKey) -> CircuitState {
+  package func state(of key: ResilienceKey) -> CircuitState {
     let now = time.now()
     return circuits.withLock { $0.known(key)?.state(now: now) ?? .closed }
   }
 
   /// Forces a circuit into a state; `nil` lets the circuit decide for itself again.
-  public func force(_ state: CircuitState.Forced?, for key: ResilienceKey) {
+  package func force(_ state: CircuitState.Forced?, for key: ResilienceKey) {
     let now = time.now()
     circuits.withLock { circuits in circuits[circuits.place(of: key, now: now)].forced = state }
   }
@@ -55,7 +55,7 @@ public final class CircuitBreaker: Sendable {
   /// - Returns: a permit through which the caller reports the outcome. A permit that is dropped without a report counts
   ///   as ignored.
   /// - Throws: `TransportError`, stage `policy`, code `circuit_open`; nothing was sent.
-  public func permit(for key: ResilienceKey) throws(TransportError) -> CircuitPermit {
+  package func permit(for key: ResilienceKey) throws(TransportError) -> CircuitPermit {
     let now = time.now()
     let (place, answer, isFirst) = circuits.withLock { circuits in
       let place = circuits.place(of: key, now: now)

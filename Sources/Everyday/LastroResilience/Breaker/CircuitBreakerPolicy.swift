@@ -17,27 +17,27 @@ public struct CircuitBreakerPolicy: Sendable, Hashable {
   }
 
   /// The set of attempts that is counted. Default: those of the last 30 s.
-  public let window: Window
+  package let window: Window
   /// The number of attempts in the window below which the circuit stays closed. Default 20.
-  public let minimumCalls: Int
+  package let minimumCalls: Int
   /// The share of failures that opens the circuit. Default 0.5.
-  public let failureRatio: Double
+  package let failureRatio: Double
   /// The number of consecutive failures, spread over at least one second, that opens the circuit regardless of the
   /// share of failures. It shortens detection after a healthy period, when half of the window would take long to fail.
   /// It applies from `minimumCalls` attempts on. `nil`: only the share counts. Default 20.
-  public let consecutiveFailures: Int?
+  package let consecutiveFailures: Int?
   /// The duration above which an attempt counts as slow. Default `nil`: no attempt counts as slow.
-  public let slowCallDuration: Duration?
+  package let slowCallDuration: Duration?
   /// The share of slow attempts that opens the circuit. Default 1.
-  public let slowCallRatio: Double
+  package let slowCallRatio: Double
   /// The length of a break, with random jitter of ±10 %. Default 5 s. If probes fail, the break grows to one
   /// twentieth of the time since the circuit first opened, once that is longer. A server that recovers is thus not
   /// avoided for much longer than its outage lasted.
-  public let breakDuration: Duration
+  package let breakDuration: Duration
   /// The longest break, unless the server sends a longer `Retry-After`. Default 60 s.
-  public let maximumBreakDuration: Duration
+  package let maximumBreakDuration: Duration
   /// The number of probes that are admitted after a break; all of them must succeed. Default 3.
-  public let probes: Int
+  package let probes: Int
 
   /// The default policy: a window of 30 s in ten buckets, at least 20 attempts, and half of them or the last 20 failed.
   /// The circuit stays open for 5 s to 60 s, followed by 3 probes.

@@ -5,7 +5,7 @@ internal import LastroSupport
 
 /// A permit for one attempt that a ``CircuitBreaker`` admitted. It cannot be copied, so an outcome is reported at most
 /// once. A permit that is dropped, because the attempt was abandoned, is returned automatically.
-public struct CircuitPermit: ~Copyable, Sendable {
+package struct CircuitPermit: ~Copyable, Sendable {
   let key: ResilienceKey
   private let breaker: CircuitBreaker
   private let place: KeyedMachines<CircuitMachine>.Place
@@ -35,7 +35,7 @@ public struct CircuitPermit: ~Copyable, Sendable {
   ///     to one hour.
   /// - Returns: the circuit's old and new state; `nil` if the state did not change.
   @discardableResult
-  public consuming func end(
+  package consuming func end(
     _ verdict: AttemptVerdict, retryAfter: Duration? = nil
   ) -> (from: CircuitState, to: CircuitState)? {
     guard let generation = generation.take() else { return nil }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The state of a circuit, which decides about the next attempt.
-public enum CircuitState: Sendable, Hashable, CustomStringConvertible {
+package enum CircuitState: Sendable, Hashable, CustomStringConvertible {
   /// A state that an application forces on a circuit, regardless of outcomes.
-  public enum Forced: Sendable, Hashable, CaseIterable {
+  package enum Forced: Sendable, Hashable, CaseIterable {
     /// Refuses every attempt.
     case open
     /// Admits every attempt and counts none.
@@ -20,7 +20,7 @@ public enum CircuitState: Sendable, Hashable, CustomStringConvertible {
   case halfOpen
 
   /// The state as one word.
-  public var description: String {
+  package var description: String {
     switch self {
     case .closed: "closed"
     case .open: "open"

@@ -7,9 +7,9 @@ public struct Endpoint: Sendable, Hashable {
   /// The server.
   public let origin: Origin
   /// The endpoint's relative weight within its tier. Default 1.
-  public let weight: Int
+  package let weight: Int
   /// The tier of the endpoint; a tier is used only while no lower tier has a healthy endpoint. Default 0, the first.
-  public let tier: Int
+  package let tier: Int
 
   /// Creates an endpoint.
   ///
@@ -30,7 +30,7 @@ public struct Endpoint: Sendable, Hashable {
 }
 
 /// The way one of the healthy endpoints of a tier is chosen.
-public enum BalancingPolicy: Sendable, Hashable, CaseIterable {
+package enum BalancingPolicy: Sendable, Hashable, CaseIterable {
   /// The better of two random endpoints, by latency over the last 10 s and attempts in flight.
   case leastLoaded
   /// Round robin, by weight.

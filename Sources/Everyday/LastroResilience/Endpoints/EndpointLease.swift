@@ -21,12 +21,27 @@ public struct EndpointLease: ~Copyable, Sendable {
     self.endpoint = endpoint
   }
 
+  /// Reports a response of the endpoint.
+  ///
+  /// - Parameter latency: the time until the response.
+  public consuming func end(latency: Duration) { end(.success, latency: latency) }
+
+  /// Reports a failed fetch. The endpoint is blamed for the last attempt: for 5xx other than 501 and 505, for 408, and
+  /// for a connection that failed or timed out. A fetch that failed locally, or was cancelled, has no effect.
+  ///
+  /// - Parameters:
+  ///   - error: the error of the fetch.
+  ///   - latency: the time until the failure.
+  public consuming func end<APIError>(_ error: HTTPFetchError<APIError>, latency: Duration) {
+    end(AttemptOutcome(error).verdict, latency: latency)
+  }
+
   /// Reports how the attempt ended.
   ///
   /// - Parameters:
   ///   - verdict: the attempt's verdict on the server.
   ///   - latency: the time until the response.
-  public consuming func end(_ verdict: AttemptVerdict, latency: Duration) {
+  package consuming func end(_ verdict: AttemptVerdict, latency: Duration) {
     isOut = false
     set.end(index, verdict, latency)
   }

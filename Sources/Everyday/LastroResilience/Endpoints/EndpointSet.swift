@@ -14,34 +14,38 @@ internal import LastroSupport
 /// let lease = apis.lease()
 /// let request = try ResourceRequest(url: "\(lease.origin)/notes")
 /// // … fetch it, then:
-/// lease.end(.success, latency: .milliseconds(80))
+/// lease.end(latency: .milliseconds(80))
 /// ```
 public final class EndpointSet: Sendable {
   /// The current health of an endpoint.
-  public struct Health: Sendable, Hashable {
+  package struct Health: Sendable, Hashable {
     /// The endpoint.
-    public let endpoint: Endpoint
+    package let endpoint: Endpoint
     /// Whether the endpoint is ejected.
-    public let isEjected: Bool
+    package let isEjected: Bool
     /// The number of attempts in flight.
-    public let inUse: Int
+    package let inUse: Int
   }
 
   private let machine: Lock<EndpointMachine>
   private let time: TimeSource
   private let random: RandomSource
 
-  /// Creates a set.
+  /// Creates a set. The healthy endpoint with the least load is chosen. Five consecutive failures eject an endpoint.
   ///
   /// - Parameters:
   ///   - endpoints: 1 to 1000.
-  ///   - policy: the way an endpoint is chosen. Default ``BalancingPolicy/leastLoaded``.
-  ///   - outliers: the rules for ejecting an endpoint. Default ``OutlierPolicy/standard``.
   ///   - time: the time source. Default: the system's.
   ///   - random: the source of random numbers. Default: the system's.
   /// - Throws: `ConfigurationError` for no endpoint, and for more than 1000.
-  public init(
-    _ endpoints: [Endpoint], policy: BalancingPolicy = .leastLoaded, outliers: OutlierPolicy = .standard,
+  public convenience init(
+    _ endpoints: [Endpoint], time: TimeSource = .continuous, random: RandomSource = .system
+  ) throws(ConfigurationError) {
+    try self.init(endpoints, outliers: .standard, time: time, random: random)
+  }
+
+  package init(
+    _ endpoints: [Endpoint], policy: BalancingPolicy = .leastLoaded, outliers: OutlierPolicy,
     time: TimeSource = .continuous, random: RandomSource = .system
   ) throws(ConfigurationError) {
     guard (1...1000).contains(endpoints.count) else {
@@ -54,7 +58,7 @@ public final class EndpointSet: Sendable {
   }
 
   /// Returns the health of each endpoint, in the order in which they were given.
-  public func health() -> [Health] {
+  package func health() -> [Health] {
     let now = time.now()
     return machine.withLock { machine in
       machine.members.map { Health(endpoint: $0.endpoint, isEjected: !$0.isHealthy(now), inUse: $0.inUse) }

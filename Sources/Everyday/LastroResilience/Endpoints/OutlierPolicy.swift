@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// The rules for ejecting a failing endpoint for a while.
-public struct OutlierPolicy: Sendable, Hashable {
+package struct OutlierPolicy: Sendable, Hashable {
   /// The number of consecutive failures that eject an endpoint. Default 5.
-  public let consecutiveFailures: Int
+  package let consecutiveFailures: Int
   /// The ejection time, multiplied by the number of recent ejections; 300 s at most. Default 30 s.
-  public let ejection: Duration
+  package let ejection: Duration
   /// The share of endpoints that may be ejected at once; at least one may be. Default 0.5.
-  public let maximumShare: Double
+  package let maximumShare: Double
 
   /// The default policy: five consecutive failures, 30 s, half of the endpoints.
-  public static let standard = OutlierPolicy()
+  package static let standard = OutlierPolicy()
 
   private init() { (consecutiveFailures, ejection, maximumShare) = (5, .seconds(30), 0.5) }
 
   /// Creates a policy; the defaults are those of ``standard``.
   ///
   /// - Throws: `ConfigurationError` for fewer than one failure, less than a second, and a share outside 0…1.
-  public init(
+  package init(
     consecutiveFailures: Int = 5, ejection: Duration = .seconds(30), maximumShare: Double = 0.5
   ) throws(ConfigurationError) {
     try ConfigurationError.check("consecutiveFailures", consecutiveFailures, atLeast: 1)

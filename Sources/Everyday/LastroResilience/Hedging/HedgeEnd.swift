@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The result of a hedge. Cases may be added: a `switch` needs an `@unknown default`.
-@nonexhaustive
-public enum HedgeEnd: String, Sendable, Hashable, CaseIterable {
+/// The result of a hedge.
+package enum HedgeEnd: String, Sendable, Hashable, CaseIterable {
   /// The hedge's response became that of the attempt.
   case won
   /// Another try won, and the hedge was cancelled.
@@ -11,9 +10,8 @@ public enum HedgeEnd: String, Sendable, Hashable, CaseIterable {
   case useless
 }
 
-/// The reason for not sending a hedge that was due. Cases may be added: a `switch` needs an `@unknown default`.
-@nonexhaustive
-public enum HedgeVeto: String, Sendable, Hashable, CaseIterable {
+/// The reason for not sending a hedge that was due.
+package enum HedgeVeto: String, Sendable, Hashable, CaseIterable {
   /// The budget of ``HedgingPolicy/budgetRatio`` and ``HedgingPolicy/budgetBurst`` was exhausted.
   case budget
   /// Less than half of the retry quota was left.

@@ -26,17 +26,17 @@ internal import LastroSupport
 /// ```
 public final class Hedger: Sendable {
   /// The state of a hedger for one key.
-  public struct Status: Sendable, Hashable {
+  package struct Status: Sendable, Hashable {
     /// The delay before a hedge; `nil` if none would be sent because too few first tries were measured.
-    public let delay: Duration?
+    package let delay: Duration?
     /// The number of hedges that the budget allows now.
-    public let budget: Int
+    package let budget: Int
   }
 
   typealias Place = KeyedMachines<HedgingMachine>.Place
 
   /// The rules for sending hedges, and their budget.
-  public let policy: HedgingPolicy
+  package let policy: HedgingPolicy
   private let keyRule: ResilienceKeyRule
   private let retryQuota: RetryQuota?
   private let isEligible: @Sendable (HTTPRequest) -> Bool
@@ -66,7 +66,7 @@ public final class Hedger: Sendable {
   }
 
   /// Returns the state of the hedger for a key.
-  public func status(of key: ResilienceKey) -> Status {
+  package func status(of key: ResilienceKey) -> Status {
     let now = time.now()
     var machine = machines.withLock { $0.known(key) } ?? HedgingMachine(policy)
     return Status(delay: machine.delay(now: now, left: nil), budget: Int(machine.budget.tokens))

@@ -18,13 +18,13 @@ public struct HedgingPolicy: Sendable, Hashable {
   }
 
   /// The maximum number of additional tries. Default 1.
-  public let additional: Int
+  package let additional: Int
   /// The time between two tries. Default: the 95th percentile of the latency of first tries.
-  public let delay: Delay
+  package let delay: Delay
   /// The long-term number of hedges per first try. Default 0.05.
-  public let budgetRatio: Double
+  package let budgetRatio: Double
   /// The maximum number of hedges in a burst. Default 10.
-  public let budgetBurst: Int
+  package let budgetBurst: Int
 
   /// The default policy: one hedge after the 95th percentile of the latency, for at most a twentieth of all requests.
   public static let standard = HedgingPolicy()

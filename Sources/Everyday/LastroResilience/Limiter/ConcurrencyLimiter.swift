@@ -14,13 +14,13 @@ internal import LastroSupport
 /// ```
 public final class ConcurrencyLimiter: Sendable {
   /// The state of a limiter for one key.
-  public struct Snapshot: Sendable, Hashable {
+  package struct Snapshot: Sendable, Hashable {
     /// The maximum number of attempts in flight.
-    public let limit: Int
+    package let limit: Int
     /// The number of attempts in flight.
-    public let inUse: Int
+    package let inUse: Int
     /// The number of attempts in the queue.
-    public let waiting: Int
+    package let waiting: Int
   }
 
   typealias Place = KeyedMachines<LimiterMachine>.Place
@@ -78,7 +78,7 @@ public final class ConcurrencyLimiter: Sendable {
   }
 
   /// Returns the state of the limiter for a key.
-  public func snapshot(of key: ResilienceKey) -> Snapshot {
+  package func snapshot(of key: ResilienceKey) -> Snapshot {
     state.withLock { $0.machines.known(key)?.snapshot }
       ?? Snapshot(limit: ConcurrencyLimit(algorithm).value, inUse: 0, waiting: 0)
   }
@@ -93,7 +93,7 @@ public final class ConcurrencyLimiter: Sendable {
   ///   report is returned automatically.
   /// - Throws: `TransportError`, stage `policy`, code `concurrency_limited`; the cancelled error when the task is
   ///   cancelled. Nothing was sent.
-  public func permit(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> ConcurrencyPermit {
+  package func permit(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> ConcurrencyPermit {
     switch try ask(key, left) {
     case .admitted(let place, let grant): return permit(for: key, at: place, grant)
     case .waits(let wait): return try await permit(after: wait, for: key)

@@ -5,7 +5,7 @@ internal import LastroSupport
 
 /// A permit for one attempt, from a ``ConcurrencyLimiter``. It cannot be copied, and is returned automatically if it is
 /// dropped.
-public struct ConcurrencyPermit: ~Copyable, Sendable {
+package struct ConcurrencyPermit: ~Copyable, Sendable {
   let key: ResilienceKey
   private let limiter: ConcurrencyLimiter
   private let place: ConcurrencyLimiter.Place
@@ -22,7 +22,7 @@ public struct ConcurrencyPermit: ~Copyable, Sendable {
   }
 
   /// Returns the permit and reports a load sample.
-  public consuming func end(_ load: LoadSample) { _ = ended(load) }
+  package consuming func end(_ load: LoadSample) { _ = ended(load) }
 
   /// - Returns: the state of the limiter after the permit was returned.
   consuming func ended(_ load: LoadSample) -> ConcurrencyLimiter.Snapshot? {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import HTTPTypes
-public import Lastro
+package import HTTPTypes
+package import Lastro
 
 /// The verdict of an attempt on the server, for a circuit breaker and a set of endpoints.
-public enum AttemptVerdict: Sendable, Hashable, CaseIterable {
+package enum AttemptVerdict: Sendable, Hashable, CaseIterable {
   /// The server works.
   case success
   /// The server, or the path to it, does not work.
@@ -14,7 +14,7 @@ public enum AttemptVerdict: Sendable, Hashable, CaseIterable {
 }
 
 /// The load signal of an attempt, for a concurrency limiter.
-public enum LoadSample: Sendable, Hashable, CaseIterable {
+package enum LoadSample: Sendable, Hashable, CaseIterable {
   /// Its duration is a sample of the server's latency.
   case measured
   /// The server or the network had no capacity for the attempt.
@@ -49,15 +49,15 @@ enum HedgeVerdict: Sendable, Hashable, CaseIterable {
 /// ```swift
 /// permit.end(AttemptOutcome(status: response.status).verdict)
 /// ```
-public struct AttemptOutcome: Sendable, Hashable {
+package struct AttemptOutcome: Sendable, Hashable {
   /// The verdict on the server.
-  public var verdict: AttemptVerdict
+  package var verdict: AttemptVerdict
   /// The load signal.
-  public var load: LoadSample
+  package var load: LoadSample
   /// The verdict for hedging.
   var hedge: HedgeVerdict
   /// The time for which the server asks not to be called (429 and 503 with `Retry-After`). Default `nil`.
-  public var retryAfter: Duration?
+  package var retryAfter: Duration?
 
   init(verdict: AttemptVerdict, load: LoadSample, hedge: HedgeVerdict, retryAfter: Duration? = nil) {
     self.verdict = verdict
@@ -67,7 +67,7 @@ public struct AttemptOutcome: Sendable, Hashable {
   }
 
   /// Creates the outcome of a response.
-  public init(status: HTTPResponse.Status) { self.init(code: status.code) }
+  package init(status: HTTPResponse.Status) { self.init(code: status.code) }
 
   init(code: Int) {
     switch code {
@@ -80,7 +80,7 @@ public struct AttemptOutcome: Sendable, Hashable {
   }
 
   /// Creates the outcome of a failure.
-  public init(_ error: TransportError) {
+  package init(_ error: TransportError) {
     switch (error.stage, error.code) {
     case (.timeout, .totalTimeout): self = .silent
     case (.timeout, _), (.connect, .connectFailed):
@@ -99,7 +99,7 @@ public struct AttemptOutcome: Sendable, Hashable {
   /// ```swift
   /// lease.end(AttemptOutcome(error).verdict, latency: latency)
   /// ```
-  public init<APIError>(_ error: HTTPFetchError<APIError>) {
+  package init<APIError>(_ error: HTTPFetchError<APIError>) {
     switch error.reason {
     case .http(let status, _): self.init(status: status)
     case .transport(let error), .badResponse(let error): self.init(error)

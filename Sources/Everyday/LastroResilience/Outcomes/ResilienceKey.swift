@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-public import Lastro
+package import Lastro
 
 /// A key whose calls share a circuit, a limit or a pace.
-public struct ResilienceKey: Sendable, Hashable, CustomStringConvertible {
+package struct ResilienceKey: Sendable, Hashable, CustomStringConvertible {
   /// The server.
-  public let origin: Origin
+  package let origin: Origin
   /// A text that distinguishes calls to one server; may be empty.
-  public let part: String
+  package let part: String
 
   /// Creates a key.
   ///
@@ -16,11 +16,11 @@ public struct ResilienceKey: Sendable, Hashable, CustomStringConvertible {
   ///   - origin: the server.
   ///   - part: for example an operation or a tenant. Use few distinct, non-secret values: error texts include them.
   ///     Default: empty.
-  public init(_ origin: Origin, part: String = "") {
+  package init(_ origin: Origin, part: String = "") {
     self.origin = origin
     self.part = part
   }
 
   /// The origin, followed by the part if there is one.
-  public var description: String { part.isEmpty ? "\(origin)" : "\(origin) (\(part))" }
+  package var description: String { part.isEmpty ? "\(origin)" : "\(origin) (\(part))" }
 }

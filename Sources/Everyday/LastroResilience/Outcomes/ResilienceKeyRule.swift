@@ -3,7 +3,7 @@
 import HTTPTypes
 public import Lastro
 
-/// A rule that derives the ``ResilienceKey`` of a request.
+/// A rule that decides which requests share a circuit, a limit, a pace or a latency.
 public struct ResilienceKeyRule: Sendable {
   let part: @Sendable (TransferRequest) -> String
 

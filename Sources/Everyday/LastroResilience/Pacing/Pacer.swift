@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import HTTPTypes
+package import HTTPTypes
 public import Lastro
 internal import LastroSupport
 
@@ -15,25 +15,25 @@ internal import LastroSupport
 /// ```
 public final class Pacer: Sendable {
   /// The state of a pacer for one key.
-  public struct Status: Sendable, Hashable {
+  package struct Status: Sendable, Hashable {
     /// The size of the server's quota in requests, if the server sends it.
-    public let quota: Int?
+    package let quota: Int?
     /// The number of requests left of the quota; `nil` if the server sends none.
-    public let left: Int?
+    package let left: Int?
     /// The time until the quota is renewed.
-    public let reset: Duration?
+    package let reset: Duration?
     /// The time for which the server asks not to be called; `nil` if it does not.
-    public let blocked: Duration?
+    package let blocked: Duration?
   }
 
   /// A slot for a request, to which its response is reported.
-  public struct Slot: Sendable {
+  package struct Slot: Sendable {
     let place: Place
     fileprivate let reservation: PacingMachine.Reservation
     /// The request's sequence number among the sent ones; 0 before it is sent.
     fileprivate(set) var number: UInt64 = 0
     /// The time that the request waited.
-    public let waited: Duration
+    package let waited: Duration
   }
 
   typealias Place = KeyedMachines<PacingMachine>.Place
@@ -56,7 +56,7 @@ public final class Pacer: Sendable {
   }
 
   /// The rules for the pace of requests.
-  public let policy: PacingPolicy
+  package let policy: PacingPolicy
   let keyRule: ResilienceKeyRule
   private let time: TimeSource
   private let random: RandomSource
@@ -86,7 +86,7 @@ public final class Pacer: Sendable {
   }
 
   /// Returns the state of the pacer for a key.
-  public func status(of key: ResilienceKey) -> Status {
+  package func status(of key: ResilienceKey) -> Status {
     let now = time.now()
     let machine = machines.withLock { $0.known(key) }
     let quota = machine?.status(now: now)
@@ -104,7 +104,7 @@ public final class Pacer: Sendable {
   ///     limit.
   /// - Throws: `TransportError`, stage `policy`, code `rate_limited`; the cancelled error when the task is cancelled.
   ///   Nothing was sent.
-  public func slot(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> Slot {
+  package func slot(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> Slot {
     switch try turn(for: key, left: left) {
     case .slot(let slot): return sent(slot)
     case .wait(let wait): return sent(try await slot(after: wait, for: key))
@@ -178,7 +178,7 @@ public final class Pacer: Sendable {
   ///   - head: the head of the response.
   /// - Returns: how long the server asks not to be called (429 and 503 with `Retry-After`); `nil` if it does not ask.
   @discardableResult
-  public func learn(_ slot: Slot, from head: HTTPResponse) -> Duration? {
+  package func learn(_ slot: Slot, from head: HTTPResponse) -> Duration? {
     let now = time.now()
     let retryAfter = head.retryAfter(time.sinceEpoch())
     // On a machine that several servers share for lack of room, the fields of one server do not apply to the others.

@@ -7,9 +7,9 @@ public struct PacingPolicy: Sendable, Hashable {
   /// A pace that the application sets.
   public struct Pace: Sendable, Hashable {
     /// The long-term number of requests per second.
-    public let perSecond: Double
+    package let perSecond: Double
     /// The maximum number of requests in a burst.
-    public let burst: Int
+    package let burst: Int
 
     /// Creates a pace.
     ///
