@@ -5,18 +5,18 @@ internal import LastroWire
 
 /// The lines of a body as they arrive, with its back-pressure and its errors. If an error cuts a line short, the
 /// partial line is returned before the error is thrown.
-public struct GemtextLines: AsyncSequence, Sendable {
+package struct GemtextLines: AsyncSequence, Sendable {
   /// A line.
-  public typealias Element = GemtextLine
+  package typealias Element = GemtextLine
   /// The error that prevented the rest from being read.
-  public typealias Failure = GeminiError
+  package typealias Failure = GeminiError
 
   private let body: GeminiBody
 
   init(_ body: GeminiBody) { self.body = body }
 
   /// An iterator over the lines.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     private var bytes: GeminiBody.AsyncIterator
     private var parser = GemtextParser()
     private var lines: ArraySlice<GemtextLine> = []
@@ -28,12 +28,12 @@ public struct GemtextLines: AsyncSequence, Sendable {
     /// Returns the next line, or `nil` at the end.
     ///
     /// - Throws: ``GeminiError``: the reason why the rest cannot be read, after the line that was cut short.
-    public mutating func next() async throws(GeminiError) -> GemtextLine? { try await next(isolation: #isolation) }
+    package mutating func next() async throws(GeminiError) -> GemtextLine? { try await next(isolation: #isolation) }
 
     /// Returns the next line, or `nil` at the end.
     ///
     /// - Throws: ``GeminiError``: the reason why the rest cannot be read, after the line that was cut short.
-    public mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> GemtextLine? {
+    package mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> GemtextLine? {
       while true {
         if let line = lines.popFirst() { return line }
         if let failure { throw failure }
@@ -56,5 +56,5 @@ public struct GemtextLines: AsyncSequence, Sendable {
   }
 
   /// Creates the iterator. A stream has a single reader.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body) }
+  package func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body) }
 }

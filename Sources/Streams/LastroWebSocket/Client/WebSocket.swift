@@ -51,19 +51,33 @@ public final class WebSocket: Sendable {
   /// The current state of the socket.
   public var state: WebSocketState { core.shared.change { state, _ in state.current } }
 
-  /// The current state, followed by each later state, for every observer.
-  public var states: WebSocketStates { WebSocketStates(core: core) }
+  /// The current state, followed by each later one, up to the final one.
+  ///
+  /// Each iterator is a separate observer. The sequence never fails, but ends early in a cancelled task. It does not
+  /// keep the socket open.
+  public var states: some AsyncSequence<WebSocketState, Never> & Sendable { WebSocketStates(core: core) }
 
   // MARK: receiving
 
-  /// The whole messages, for every observer.
-  public var messages: WebSocketMessages { WebSocketMessages(socket: self) }
+  /// The whole messages. Each iterator is a separate observer, from the moment it is created.
+  ///
+  /// The sequence ends when the socket is closed, by either side and with any code, and throws when it failed. Messages
+  /// that arrived before the end are delivered first. A cancelled wait throws `cancelled` and loses no message. The
+  /// sequence keeps the socket open.
+  public var messages: some AsyncSequence<WebSocketMessage, WebSocketError> & Sendable {
+    WebSocketMessages(socket: self)
+  }
 
-  /// The messages in pieces as they arrive, for every observer.
-  public var fragments: WebSocketFragments { WebSocketFragments(socket: self) }
+  /// The messages in pieces as they arrive; otherwise like ``messages``.
+  public var fragments: some AsyncSequence<WebSocketFragment, WebSocketError> & Sendable {
+    WebSocketFragments(socket: self)
+  }
 
-  /// The payloads of the server's pings, for every observer.
-  public var pings: WebSocketPingPayloads { WebSocketPingPayloads(core: core) }
+  /// The payloads of the server's pings.
+  ///
+  /// Each iterator is a separate observer, which begins with the next ping. A slow one gets the latest 16. The sequence
+  /// never fails, but ends early in a cancelled task. It does not keep the socket open.
+  public var pings: some AsyncSequence<Data, Never> & Sendable { WebSocketPingPayloads(core: core) }
 
   // MARK: sending
 

@@ -4,33 +4,33 @@ internal import FoundationEssentials
 internal import Lastro
 
 /// The messages of a ``WebSocket`` in pieces as they arrive; otherwise like ``WebSocketMessages``.
-public struct WebSocketFragments: AsyncSequence, Sendable {
+package struct WebSocketFragments: AsyncSequence, Sendable {
   /// A piece of a message.
-  public typealias Element = WebSocketFragment
+  package typealias Element = WebSocketFragment
   /// The error that ended the sequence.
-  public typealias Failure = WebSocketError
+  package typealias Failure = WebSocketError
 
   let socket: WebSocket
 
   /// An iterator over pieces; it may be used by one task at a time.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     let observer: WebSocketObserver
 
     /// Returns the next piece; `nil` at the end.
     ///
     /// - Throws: ``WebSocketError``: the error that made the socket fail; `cancelled`.
-    public mutating func next() async throws(WebSocketError) -> WebSocketFragment? {
+    package mutating func next() async throws(WebSocketError) -> WebSocketFragment? {
       try await observer.nextFragment()
     }
 
     /// Returns the next piece; `nil` at the end.
     ///
     /// - Throws: ``WebSocketError``: the error that made the socket fail; `cancelled`.
-    public mutating func next(
+    package mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(WebSocketError) -> WebSocketFragment? { try await observer.nextFragment() }
   }
 
   /// Creates an iterator, which is a new observer.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(observer: WebSocketObserver(socket)) }
+  package func makeAsyncIterator() -> AsyncIterator { AsyncIterator(observer: WebSocketObserver(socket)) }
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+package import FoundationEssentials
 internal import Lastro
 
 /// The payloads of the pings that a server sends to a ``WebSocket``. A slow reader gets the latest 16. The sequence
 /// does not keep the socket open.
-public struct WebSocketPingPayloads: AsyncSequence, Sendable {
+package struct WebSocketPingPayloads: AsyncSequence, Sendable {
   /// A payload.
-  public typealias Element = Data
+  package typealias Element = Data
   /// The sequence never fails, but ends early in a cancelled task.
-  public typealias Failure = Never
+  package typealias Failure = Never
 
   let core: WebSocketCore
 
   /// An iterator over payloads; it may be used by one task at a time.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     let core: WebSocketCore
     var number: UInt64
 
     /// Returns the next payload; `nil` when the socket has ended.
-    public mutating func next() async -> Data? { await next(isolation: nil) }
+    package mutating func next() async -> Data? { await next(isolation: nil) }
 
     /// Returns the next payload; `nil` when the socket has ended.
-    public mutating func next(isolation actor: isolated (any Actor)?) async -> Data? {
+    package mutating func next(isolation actor: isolated (any Actor)?) async -> Data? {
       let number = number
       let next = await core.shared.wait(for: .news) { state, _ -> (element: Data, number: UInt64)?? in
         if let next = state.receivedPings.element(from: number) { return .some(next) }
@@ -35,7 +35,7 @@ public struct WebSocketPingPayloads: AsyncSequence, Sendable {
   }
 
   /// Creates an iterator that begins with the next ping.
-  public func makeAsyncIterator() -> AsyncIterator {
+  package func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(core: core, number: core.shared.change { state, _ in state.receivedPings.end })
   }
 }

@@ -5,24 +5,24 @@ internal import Lastro
 
 /// The states of a ``WebSocket``: the current one, followed by each later one, up to the final one. The sequence does
 /// not keep the socket open.
-public struct WebSocketStates: AsyncSequence, Sendable {
+package struct WebSocketStates: AsyncSequence, Sendable {
   /// A state.
-  public typealias Element = WebSocketState
+  package typealias Element = WebSocketState
   /// The sequence never fails, but ends early in a cancelled task.
-  public typealias Failure = Never
+  package typealias Failure = Never
 
   let core: WebSocketCore
 
   /// An iterator over states; it may be used by one task at a time.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     let core: WebSocketCore
     var index: Int
 
     /// Returns the next state; `nil` after the final one.
-    public mutating func next() async -> WebSocketState? { await next(isolation: nil) }
+    package mutating func next() async -> WebSocketState? { await next(isolation: nil) }
 
     /// Returns the next state; `nil` after the final one.
-    public mutating func next(isolation actor: isolated (any Actor)?) async -> WebSocketState? {
+    package mutating func next(isolation actor: isolated (any Actor)?) async -> WebSocketState? {
       let index = index
       let next = await core.shared.wait(for: .news) { state, _ -> WebSocketState?? in
         if state.history.count > index { return .some(state.history[index]) }
@@ -34,7 +34,7 @@ public struct WebSocketStates: AsyncSequence, Sendable {
   }
 
   /// Creates an iterator that begins with the current state.
-  public func makeAsyncIterator() -> AsyncIterator {
+  package func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(core: core, index: core.shared.change { state, _ in state.history.count - 1 })
   }
 }

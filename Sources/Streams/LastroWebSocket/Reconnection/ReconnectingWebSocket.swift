@@ -68,30 +68,35 @@ public struct ReconnectingWebSocket: Sendable {
     self.reconnection = reconnection
   }
 
-  /// The sockets and the gaps between them. Each iterator connects separately.
-  public var events: Events { Events(client: client, resource: resource, reconnection: reconnection) }
+  /// The sockets and the gaps between them. Each iterator connects separately, when its first event is requested.
+  ///
+  /// The sequence ends when a socket was closed by this side, or by the server with code 1000. It throws the last loss
+  /// when the policy gives up, and `cancelled` in a cancelled task.
+  public var events: some AsyncSequence<Event, WebSocketError> & Sendable {
+    Events(client: client, resource: resource, reconnection: reconnection)
+  }
 
   /// A sequence of sockets and gaps; see ``ReconnectingWebSocket/events``. It ends when a socket was closed by this
   /// side, or by the server with code 1000. It throws the last loss when the policy gives up.
-  public struct Events: AsyncSequence, Sendable {
+  package struct Events: AsyncSequence, Sendable {
     /// A socket, or the gap before the next one.
-    public typealias Element = Event
+    package typealias Element = Event
     /// The error that ended reconnecting.
-    public typealias Failure = WebSocketError
+    package typealias Failure = WebSocketError
 
     fileprivate let client: WebSocketClient
     fileprivate let resource: RawHTTPResource
     fileprivate let reconnection: WebSocketReconnection
 
     /// Creates an iterator that connects for the first time when `next()` is called.
-    public func makeAsyncIterator() -> AsyncIterator {
+    package func makeAsyncIterator() -> AsyncIterator {
       AsyncIterator(client: client, resource: resource, reconnection: reconnection)
     }
   }
 
   /// An iterator that connects, waits for the end of each socket, and consults the policy; it may be used by one task
   /// at a time.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let client: WebSocketClient
     fileprivate let resource: RawHTTPResource
     fileprivate let reconnection: WebSocketReconnection
@@ -117,14 +122,14 @@ extension ReconnectingWebSocket.AsyncIterator {
   /// call continues it.
   ///
   /// - Throws: ``WebSocketError``: the last loss when the policy gives up; `cancelled`.
-  public mutating func next() async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
+  package mutating func next() async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
     try await next(isolation: nil)
   }
 
   /// Returns the next event; `nil` when the socket was closed properly.
   ///
   /// - Throws: ``WebSocketError``: the last loss when the policy gives up; `cancelled`.
-  public mutating func next(
+  package mutating func next(
     isolation actor: isolated (any Actor)?
   ) async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
     if let socket {

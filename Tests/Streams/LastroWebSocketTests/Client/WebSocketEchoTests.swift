@@ -92,14 +92,16 @@ struct WebSocketEchoTests {
   func states() async throws {
     let socket = try await memoryClient().connect("ws://h/")
     var first = socket.states.makeAsyncIterator()
-    guard case .open = await first.next() else { return fails("not open") }
+    guard case .open = await first.next(isolation: #isolation) else { return fails("not open") }
     try await socket.close()
-    guard case .closing = await first.next() else { return fails("not closing") }
-    guard case .closed = await first.next() else { return fails("not closed") }
-    #expect(await first.next() == nil)
+    guard case .closing = await first.next(isolation: #isolation) else { return fails("not closing") }
+    guard case .closed = await first.next(isolation: #isolation) else { return fails("not closed") }
+    let afterClosed = await first.next(isolation: #isolation)
+    #expect(afterClosed == nil)
     var late = socket.states.makeAsyncIterator()
-    guard case .closed = await late.next() else { return fails("not closed") }
-    #expect(await late.next() == nil)
+    guard case .closed = await late.next(isolation: #isolation) else { return fails("not closed") }
+    let afterLate = await late.next(isolation: #isolation)
+    #expect(afterLate == nil)
   }
 
   @Test("a message goes out in fragments, with pings between them, and other messages behind")

@@ -4,38 +4,41 @@ public import Lastro
 internal import LastroWire
 
 extension ResponseBody {
-  /// The lines of the body as they arrive, each of at most 1 MiB.
+  /// The lines of the body as they arrive, each of at most 1 MiB, like ``lines(maximumBytes:)``.
   ///
   /// ```swift
   /// for try await line in try await stack.stream(.get("https://example.com/log")).value.lines { … }
   /// ```
-  public var lines: TextLines { lines(maximumBytes: 1 << 20) }
+  public var lines: some AsyncSequence<String, TransportError> & Sendable { lines(maximumBytes: 1 << 20) }
 
   /// Returns the lines of the body as they arrive.
   ///
+  /// Lines end in LF or CRLF, which are not part of the text; the last line may have no terminator. Empty lines are
+  /// returned too. Bytes that are not UTF-8 become U+FFFD. The sequence is the body's only reader, and reads no more
+  /// than the loop consumes. Leaving the loop and releasing the body closes the connection, and so does cancelling the
+  /// task.
+  ///
+  /// The sequence throws the errors of reading the body, and never returns a partial line before that. A line over the
+  /// limit throws stage `limit`, code `event_too_large`, and cancels the body.
+  ///
   /// - Parameter maximumBytes: the maximum size of a line, without its terminator.
-  public func lines(maximumBytes: Int) -> TextLines { TextLines(body: self, maximumBytes: maximumBytes) }
+  public func lines(maximumBytes: Int) -> some AsyncSequence<String, TransportError> & Sendable {
+    TextLines(body: self, maximumBytes: maximumBytes)
+  }
 }
 
-/// The lines of a body as texts, as `lines` of a `ResponseBody` returns them.
-///
-/// Lines end in LF or CRLF, which are not part of the text; the last line may have no terminator. Empty lines are
-/// returned too. Bytes that are not UTF-8 become U+FFFD. The sequence is the body's only reader, and reads no more than
-/// the loop consumes. Leaving the loop and releasing the body closes the connection, and so does cancelling the task.
-///
-/// The sequence throws the errors of reading the body, and never returns a partial line before that. A line over the
-/// limit throws stage `limit`, code `event_too_large`, and cancels the body.
-public struct TextLines: AsyncSequence, Sendable {
+/// The lines of a body as texts, as `lines(maximumBytes:)` of a `ResponseBody` describes them.
+package struct TextLines: AsyncSequence, Sendable {
   /// The type of a line.
-  public typealias Element = String
+  package typealias Element = String
   /// The error that ends the sequence.
-  public typealias Failure = TransportError
+  package typealias Failure = TransportError
 
   let body: ResponseBody
   let maximumBytes: Int
 
   /// An iterator over lines, for one task at a time.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     private let body: ResponseBody
     private var chunks: ResponseBody.AsyncIterator
     private var cutter: LineCutter
@@ -50,12 +53,12 @@ public struct TextLines: AsyncSequence, Sendable {
     /// Returns the next line; `nil` at the end, and after an error.
     ///
     /// - Throws: `TransportError`, as described for ``TextLines``.
-    public mutating func next() async throws(TransportError) -> String? { try await next(isolation: nil) }
+    package mutating func next() async throws(TransportError) -> String? { try await next(isolation: nil) }
 
     /// Returns the next line; `nil` at the end, and after an error.
     ///
     /// - Throws: `TransportError`, as described for ``TextLines``.
-    public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> String? {
+    package mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> String? {
       while !isOver {
         if let line = try cut() { return Self.text(line) }
         guard let chunk = try await chunk() else {
@@ -94,7 +97,7 @@ public struct TextLines: AsyncSequence, Sendable {
   }
 
   /// Creates an iterator. A body has one reader: a second iterator continues where the first stopped.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+  package func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 
 extension TransportError {

@@ -46,7 +46,10 @@ public struct EventStream<APIError: Error>: AsyncSequence, Sendable {
   }
 
   /// The states of the stream, as a separate sequence that can be read at the same time.
-  public var states: EventStreamStates { EventStreamStates(board: board) }
+  ///
+  /// It starts with the current state, and ends after ``EventStreamState/ended``, or early in a cancelled task. A slow
+  /// reader gets the latest 16 states. The sequence neither connects nor keeps the stream open.
+  public var states: some AsyncSequence<EventStreamState, Never> & Sendable { EventStreamStates(board: board) }
 
   /// The latest response that opened the stream, with the ledger of its call; `nil` before the first.
   public var response: ResourceResponse? { board.read(\.response) }

@@ -4,24 +4,24 @@ internal import LastroSupport
 
 /// The states of an ``EventStream``, starting with the current one; the sequence ends after ``EventStreamState/ended``.
 /// A slow reader gets the latest 16 states. The sequence neither connects nor keeps the stream open.
-public struct EventStreamStates: AsyncSequence, Sendable {
+package struct EventStreamStates: AsyncSequence, Sendable {
   /// The type of a state.
-  public typealias Element = EventStreamState
+  package typealias Element = EventStreamState
   /// The sequence does not fail, but ends early in a cancelled task.
-  public typealias Failure = Never
+  package typealias Failure = Never
 
   let board: Watched<EventBoard>
 
   /// An iterator over states, for one task at a time.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     let board: Watched<EventBoard>
     var number: Int
 
     /// Returns the next state; `nil` after the last.
-    public mutating func next() async -> EventStreamState? { await next(isolation: nil) }
+    package mutating func next() async -> EventStreamState? { await next(isolation: nil) }
 
     /// Returns the next state; `nil` after the last.
-    public mutating func next(isolation actor: isolated (any Actor)?) async -> EventStreamState? {
+    package mutating func next(isolation actor: isolated (any Actor)?) async -> EventStreamState? {
       let number = number
       guard await board.wait(until: { $0.count > number || $0.isOver }) else { return nil }
       guard let (state, next) = board.read({ $0.state(from: number) }) else { return nil }
@@ -31,7 +31,7 @@ public struct EventStreamStates: AsyncSequence, Sendable {
   }
 
   /// Creates an iterator that begins with the current state, if there is one.
-  public func makeAsyncIterator() -> AsyncIterator {
+  package func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(board: board, number: board.read { Swift.max(0, $0.count - 1) })
   }
 }

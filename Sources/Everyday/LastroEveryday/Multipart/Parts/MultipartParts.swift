@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// The parts of a response in order, each with a body to be read as it arrives.
 ///
 /// Nothing is read ahead of the reader, and at most one chunk of a part is in memory. Parts and their bodies must be
 /// read by a single task. Leaving the loop, or releasing parts and bodies, cancels the transfer.
-public struct MultipartParts: AsyncSequence, Sendable {
+package struct MultipartParts: AsyncSequence, Sendable {
   /// The type of a part.
-  public typealias Element = MultipartPart
+  package typealias Element = MultipartPart
   /// The error that ends the sequence.
-  public typealias Failure = TransportError
+  package typealias Failure = TransportError
 
   let reader: PartReader
 
   /// An iterator over the parts.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     let reader: PartReader
 
     /// Returns the next part, after skipping unread bytes of the previous one; `nil` after the last part.
@@ -26,16 +26,16 @@ public struct MultipartParts: AsyncSequence, Sendable {
     /// - Throws: `TransportError`: the errors of reading the body; stage `response` with code `truncated_body` if the
     ///   message ends before its last delimiter, or `malformed_response` if it violates RFC 2046; stage `limit` if it
     ///   exceeds a limit.
-    public mutating func next() async throws(TransportError) -> MultipartPart? { try await reader.nextPart() }
+    package mutating func next() async throws(TransportError) -> MultipartPart? { try await reader.nextPart() }
 
     /// Returns the next part, like ``next()``.
     ///
     /// - Throws: the same errors as ``next()``.
-    public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> MultipartPart? {
+    package mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> MultipartPart? {
       try await reader.nextPart()
     }
   }
 
   /// Creates an iterator. A second iterator continues where the first one stopped.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: reader) }
+  package func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: reader) }
 }

@@ -14,7 +14,12 @@ extension ResponseBody {
   /// }
   /// ```
   ///
-  /// The returned sequence takes over the body, which must not be read otherwise.
+  /// The returned sequence takes over the body, which must not be read otherwise. Nothing is read ahead of the reader,
+  /// and at most one chunk of a part is in memory. Parts and their bodies must be read by a single task. Unread bytes of
+  /// a part are skipped. Leaving the loop, or releasing parts and bodies, cancels the transfer.
+  ///
+  /// The sequence throws the errors of reading the body; stage `response` with code `truncated_body` if the message ends
+  /// before its last delimiter, or `malformed_response` if it violates RFC 2046; stage `limit` if it exceeds a limit.
   ///
   /// - Parameters:
   ///   - response: the response, which names the type and the boundary.
@@ -23,7 +28,7 @@ extension ResponseBody {
   ///   `malformed_response` if it names no boundary; stage `request`, code `invalid_option` for limits below 0.
   public func parts(
     of response: ResourceResponse, limits: MultipartLimits = MultipartLimits()
-  ) throws(TransportError) -> MultipartParts {
+  ) throws(TransportError) -> some AsyncSequence<MultipartPart, TransportError> & Sendable {
     try parts(contentType: response.headerFields[.contentType], limits: limits)
   }
 
@@ -35,7 +40,7 @@ extension ResponseBody {
   /// - Throws: the same errors as ``parts(of:limits:)``.
   public func parts(
     contentType: String?, limits: MultipartLimits = MultipartLimits()
-  ) throws(TransportError) -> MultipartParts {
+  ) throws(TransportError) -> some AsyncSequence<MultipartPart, TransportError> & Sendable {
     guard let contentType, let type = ParameterizedValue(contentType), type.essence.hasPrefix("multipart/") else {
       throw .notMultipart(contentType)
     }

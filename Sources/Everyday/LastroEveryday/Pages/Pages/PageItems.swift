@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// The elements of pages in order. A page is fetched when its first element is requested.
-public struct PageItems<Page: Sendable, Item, APIError: Error>: AsyncSequence, Sendable {
+package struct PageItems<Page: Sendable, Item, APIError: Error>: AsyncSequence, Sendable {
   /// The type of an element.
-  public typealias Element = Item
+  package typealias Element = Item
   /// The error of a page that could not be fetched.
-  public typealias Failure = HTTPFetchError<APIError>
+  package typealias Failure = HTTPFetchError<APIError>
 
   let pages: PageSequence<Page, APIError>
   let items: @Sendable (Page) -> [Item]
 
   /// An iterator over the elements.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     var pages: PageSequence<Page, APIError>.AsyncIterator
     let items: @Sendable (Page) -> [Item]
     var rest: ArraySlice<Item> = []
@@ -21,12 +21,12 @@ public struct PageItems<Page: Sendable, Item, APIError: Error>: AsyncSequence, S
     /// Returns the next element; `nil` after the last.
     ///
     /// - Throws: the errors of the iterator of ``PageSequence``.
-    public mutating func next() async throws(Failure) -> Item? { try await next(isolation: #isolation) }
+    package mutating func next() async throws(Failure) -> Item? { try await next(isolation: #isolation) }
 
     /// Returns the next element, like ``next()``.
     ///
     /// - Throws: the same errors as ``next()``.
-    public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Item? {
+    package mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Item? {
       while true {
         if let item = rest.popFirst() { return item }
         guard let page = try await pages.next(isolation: actor) else { return nil }
@@ -36,19 +36,20 @@ public struct PageItems<Page: Sendable, Item, APIError: Error>: AsyncSequence, S
   }
 
   /// Creates an iterator that begins with the first page.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pages: pages.makeAsyncIterator(), items: items) }
+  package func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pages: pages.makeAsyncIterator(), items: items) }
 }
 
 extension PageSequence {
-  /// Returns the elements of the pages.
+  /// Returns the elements of the pages in order. A page is fetched when its first element is requested.
   ///
   /// - Parameter items: returns the elements of a page, such as `\.data`.
-  public func items<Item>(_ items: @escaping @Sendable (Page) -> [Item]) -> PageItems<Page, Item, APIError> {
+  public func items<Item>(_ items: @escaping @Sendable (Page) -> [Item]) -> some AsyncSequence<Item, Failure> & Sendable
+  {
     PageItems(pages: self, items: items)
   }
 }
 
 extension PageSequence where Page: Sequence {
-  /// The elements of the pages.
-  public var items: PageItems<Page, Page.Element, APIError> { items { Array($0) } }
+  /// The elements of the pages in order. A page is fetched when its first element is requested.
+  public var items: some AsyncSequence<Page.Element, Failure> & Sendable { items { Array($0) } }
 }

@@ -16,7 +16,7 @@ struct TextLinesTests {
     var lines = body.lines(maximumBytes: maximumBytes).makeAsyncIterator()
     var texts: [String] = []
     do throws(TransportError) {
-      while let line = try await lines.next() { texts.append(line) }
+      while let line = try await lines.next(isolation: #isolation) { texts.append(line) }
     } catch {
       texts.append(error.words)
       #expect(try await lines.next() == nil)

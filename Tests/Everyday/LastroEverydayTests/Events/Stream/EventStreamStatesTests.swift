@@ -8,7 +8,9 @@ import Testing
 
 @Suite("States of event streams", .timeLimit(.minutes(5)))
 struct EventStreamStatesTests {
-  private func next(_ states: inout EventStreamStates.AsyncIterator) async -> String? { await states.next()?.line }
+  private func next(_ states: inout some AsyncIteratorProtocol<EventStreamState, Never>) async -> String? {
+    await states.next(isolation: #isolation)?.line
+  }
 
   @Test("The states are connecting, open, waiting with a reason, reconnecting and ended")
   func course() async throws {
@@ -65,7 +67,7 @@ struct EventStreamStatesTests {
     let stream = eventStack(transport).events(try .test())
     let task = Task {
       var states = stream.states.makeAsyncIterator()
-      return await states.next() == nil
+      return await states.next(isolation: #isolation) == nil
     }
     task.cancel()
     #expect(await task.value)

@@ -49,7 +49,7 @@ struct MultipartPartsTests {
 
   private func parts(_ source: Source, type: String = "multipart/mixed; boundary=b", limits: MultipartLimits = .init())
     throws
-    -> MultipartParts
+    -> some AsyncSequence<MultipartPart, TransportError> & Sendable
   {
     let head = HTTPResponse(status: .ok, headerFields: [.contentType: type])
     return try ResponseBody(source: source).parts(
@@ -146,7 +146,9 @@ struct MultipartPartsTests {
     #expect(
       await words { () throws(TransportError) in try await part.body.collect(upTo: 100) } == "response/receive_failed")
     // The iterator does not end cleanly afterwards.
-    #expect(await words { () throws(TransportError) in try await iterator.next()?.name } == "response/receive_failed")
+    #expect(
+      await words { () throws(TransportError) in try await iterator.next(isolation: #isolation)?.name }
+        == "response/receive_failed")
     #expect(source.isCancelled.withLock { $0 })
   }
 
@@ -264,11 +266,13 @@ struct MultipartPartsTests {
     let parts = try ResponseBody(source: source).parts(of: ResourceResponse(head: head, url: "https://a.test/"))
     let first = Task { () throws(TransportError) in
       var iterator = parts.makeAsyncIterator()
-      return try await iterator.next()?.name
+      return try await iterator.next(isolation: #isolation)?.name
     }
     #expect(await eventually { source.isAsked.withLock { $0 } })
     var iterator = parts.makeAsyncIterator()
-    #expect(await words { () throws(TransportError) in try await iterator.next()?.name } == "request/invalid_body")
+    #expect(
+      await words { () throws(TransportError) in try await iterator.next(isolation: #isolation)?.name }
+        == "request/invalid_body")
     gate.change { $0 = true }
     #expect(await words { try await first.value } == "response/truncated_body")
   }
