@@ -14,14 +14,11 @@ public final class MemoryStream: ByteStream {
     public var longestRead: Int
     /// The number of unread bytes above which writes wait. Default 1 MiB.
     public var capacity: Int
-    /// Whether an end that is dropped or closed appears truncated to the other (`truncated_stream`) instead of clean.
-    public var truncatesOnClose: Bool
 
     /// Creates a shape.
-    public init(longestRead: Int = .max, capacity: Int = 1 << 20, truncatesOnClose: Bool = false) {
+    public init(longestRead: Int = .max, capacity: Int = 1 << 20) {
       self.longestRead = max(1, longestRead)
       self.capacity = max(1, capacity)
-      self.truncatesOnClose = truncatesOnClose
     }
   }
 
@@ -29,13 +26,11 @@ public final class MemoryStream: ByteStream {
   public let facts: StreamFacts
   private let incoming: MemoryPipe
   private let outgoing: MemoryPipe
-  private let truncatesOnClose: Bool
 
-  private init(incoming: MemoryPipe, outgoing: MemoryPipe, facts: StreamFacts, truncatesOnClose: Bool) {
+  private init(incoming: MemoryPipe, outgoing: MemoryPipe, facts: StreamFacts) {
     self.incoming = incoming
     self.outgoing = outgoing
     self.facts = facts
-    self.truncatesOnClose = truncatesOnClose
   }
 
   deinit { close() }
@@ -45,8 +40,8 @@ public final class MemoryStream: ByteStream {
   {
     let one = MemoryPipe(shape), other = MemoryPipe(shape)
     return (
-      MemoryStream(incoming: one, outgoing: other, facts: facts, truncatesOnClose: shape.truncatesOnClose),
-      MemoryStream(incoming: other, outgoing: one, facts: facts, truncatesOnClose: shape.truncatesOnClose)
+      MemoryStream(incoming: one, outgoing: other, facts: facts),
+      MemoryStream(incoming: other, outgoing: one, facts: facts)
     )
   }
 
@@ -79,7 +74,7 @@ public final class MemoryStream: ByteStream {
 
   /// Closes both directions.
   public func close() {
-    outgoing.end(truncatesOnClose ? .truncated : .clean)
+    outgoing.end(.clean)
     outgoing.closeWriter()
     incoming.closeReader()
   }

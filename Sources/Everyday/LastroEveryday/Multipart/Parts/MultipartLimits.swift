@@ -11,8 +11,6 @@ public struct MultipartLimits: Sendable, Hashable {
   public var maximumHeadBytes = 16 * 1024
   /// The maximum number of fields in a part's head. Default 32.
   public var maximumFields = 32
-  /// The maximum number of bytes before the first part, which are dropped. Default 64 KiB.
-  public var maximumPreambleBytes = 64 * 1024
 
   /// Creates the default limits.
   public init() {}
@@ -24,7 +22,6 @@ public struct MultipartLimits: Sendable, Hashable {
     let parts = maximumParts ?? (isByteRanges ? 10_000 : 1_000)
     for (name, value) in [
       ("maximumParts", parts), ("maximumHeadBytes", maximumHeadBytes), ("maximumFields", maximumFields),
-      ("maximumPreambleBytes", maximumPreambleBytes),
     ] where value < 0 {
       throw .refused(
         .invalidOption, "MultipartLimits.\(name) is \(value), below the minimum of 0", hint: "give 0 or more")
@@ -33,7 +30,6 @@ public struct MultipartLimits: Sendable, Hashable {
     limits.parts = parts
     limits.headBytes = maximumHeadBytes
     limits.fields = maximumFields
-    limits.preambleBytes = maximumPreambleBytes
     return limits
   }
 }

@@ -4,6 +4,13 @@ internal import Lastro
 
 /// The schedule of an operation's polls.
 struct OperationPolling {
+  private static let firstInterval = Duration.seconds(1)
+  private static let maximumInterval = Duration.seconds(30)
+  /// The maximum wait that the server or the caller's closure may ask for; a longer one is shortened to it.
+  private static let maximumAskedInterval = Duration.seconds(300)
+  /// The time after the acceptance during which a 404 means that the operation is not visible yet.
+  private static let grace = Duration.seconds(2)
+
   private let options: OperationOptions
   private let start: Duration
   /// The time between the acceptance of the operation and `start`.
@@ -18,8 +25,8 @@ struct OperationPolling {
     let date = options.timeSource.sinceEpoch()
     // A handle may come from elsewhere with an arbitrary date, so clamp it.
     age = handle.acceptedAt.map { date - min(max($0, .zero), date) } ?? .zero
-    interval = options.firstInterval
-    wait = Self.cut(.seconds(handle.firstWait ?? 0) - age, options)
+    interval = Self.firstInterval
+    wait = Self.cut(.seconds(handle.firstWait ?? 0) - age)
   }
 
   /// The rest of the total limit; `nil` for no limit.
@@ -31,26 +38,24 @@ struct OperationPolling {
     }
   }
 
-  private static func cut(_ wait: Duration, _ options: OperationOptions) -> Duration {
-    min(max(wait, .zero), options.maximumAskedInterval)
-  }
+  private static func cut(_ wait: Duration) -> Duration { min(max(wait, .zero), maximumAskedInterval) }
 
   /// Determines the next wait: the caller's, or else the server's, or else a growing interval.
   mutating func note(_ asked: Duration?, _ response: ResourceResponse) {
     let server = RetryAfter.wait(response.headerFields, sinceEpoch: options.timeSource.sinceEpoch)
-    if let asked = asked ?? server { wait = Self.cut(asked, options) } else { grow() }
+    if let asked = asked ?? server { wait = Self.cut(asked) } else { grow() }
   }
 
   /// Whether a failure may mean that the operation is not visible yet.
   mutating func forgives(_ error: HTTPFetchError<any Error>) -> Bool {
-    guard error.statusCode == .notFound, age + (options.timeSource.now() - start) < options.grace else { return false }
+    guard error.statusCode == .notFound, age + (options.timeSource.now() - start) < Self.grace else { return false }
     grow()
     return true
   }
 
   private mutating func grow() {
     wait = interval * (0.9 + 0.2 * options.randomSource.unit())
-    interval = min(interval * 1.5, options.maximumInterval)
+    interval = min(interval * 1.5, Self.maximumInterval)
   }
 
   /// Waits until the next poll is due.
