@@ -56,8 +56,8 @@ extension ErrorDecoding where APIError == RawAPIError, Payload == Data {
 }
 
 extension ErrorDecoding where APIError == TextAPIError, Payload == Data {
-  /// A decoding of UTF-8 text, such as an error page. It returns `nil` for an absent or empty payload, and throws if
-  /// the bytes are not UTF-8.
+  /// A decoding of text by its charset (``ModelDecoding/text``), such as an error page. It returns `nil` for an absent or
+  /// empty payload, and throws if the bytes are not text of that charset.
   public static var text: Self {
     Self { payload, metadata in
       guard let payload, !payload.isEmpty else { return nil }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
-public import HTTPTypes
+internal import HTTPTypes
 
 /// A resource to fetch over HTTP. It defines how its request is made and how responses are decoded.
 ///

@@ -61,13 +61,14 @@ extension ModelDecoding where Payload == Data {
   }
 }
 
-extension ModelDecoding where T == String, Payload == Data, Metadata == ResourceResponse {
+extension ModelDecoding where T == String, Payload == Data {
   /// A decoding of text by its charset: a byte order mark decides first, then the `charset` of `Content-Type`, and UTF-8
   /// if there is neither. It throws if the bytes are not text of that charset, or if the system's `iconv` does not know
   /// the charset.
   public static var text: Self {
-    Self { payload, response in
-      try TextDecoding.text(of: payload, contentType: response.headerFields[.contentType])
+    Self { payload, metadata in
+      try TextDecoding.text(
+        of: payload, contentType: (metadata as? ResourceResponse)?.headerFields[.contentType])
     }
   }
 }

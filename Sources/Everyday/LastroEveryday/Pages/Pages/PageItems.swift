@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Lastro
+public import Lastro
 
 /// The elements of pages in order. A page is fetched when its first element is requested.
 package struct PageItems<Page: Sendable, Item, APIError: Error>: AsyncSequence, Sendable {
@@ -43,13 +43,14 @@ extension PageSequence {
   /// Returns the elements of the pages in order. A page is fetched when its first element is requested.
   ///
   /// - Parameter items: returns the elements of a page, such as `\.data`.
-  public func items<Item>(_ items: @escaping @Sendable (Page) -> [Item]) -> some AsyncSequence<Item, Failure> & Sendable
-  {
+  public func items<Item>(
+    _ items: @escaping @Sendable (Page) -> [Item]
+  ) -> some AsyncSequence<Item, HTTPFetchError<APIError>> & Sendable {
     PageItems(pages: self, items: items)
   }
 }
 
 extension PageSequence where Page: Sequence {
   /// The elements of the pages in order. A page is fetched when its first element is requested.
-  public var items: some AsyncSequence<Page.Element, Failure> & Sendable { items { Array($0) } }
+  public var items: some AsyncSequence<Page.Element, HTTPFetchError<APIError>> & Sendable { items { Array($0) } }
 }
