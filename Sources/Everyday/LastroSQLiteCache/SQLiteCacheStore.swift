@@ -23,7 +23,7 @@ internal import LastroSupport
 /// encrypted: only the folder's owner may access it (0700).
 public final class SQLiteCacheStore: HTTPCacheStore {
   /// The path of the folder.
-  public let directory: String
+  package let directory: String
   private let maximumEntryBytes: Int
   private let persistsCredentialed: Bool
   private let memory: MemoryCacheStore
@@ -77,10 +77,10 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   }
 
   /// Returns the key of the folder.
-  public func digestKey() async -> [UInt8] { folder.key }
+  package func digestKey() async -> [UInt8] { folder.key }
 
   /// Returns the responses stored under a key, in memory and on the disk.
-  public func heads(for key: CacheKey) async -> [StoredHead] {
+  package func heads(for key: CacheKey) async -> [StoredHead] {
     let inMemory = await memory.heads(for: key).map { head in
       var head = head
       // Ids of responses in memory are negative.
@@ -97,14 +97,14 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   }
 
   /// Returns the body, if it is the one that was written.
-  public func body(of id: StoredHead.ID) async -> ResponseBody? {
+  package func body(of id: StoredHead.ID) async -> ResponseBody? {
     if let own = Self.inMemory(id) { return await memory.body(of: own) }
     let bytes = await perform(nil) { contents throws(SQLiteFailure) in try contents.body(of: id.rawValue) }
     return bytes.map { ResponseBody($0) }
   }
 
   /// Begins to store a response, on the disk or in memory.
-  public func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
+  package func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
     if key.isPersonal && !persistsCredentialed || !mayBeOnDisk(head) { return await memory.begin(head, for: key) }
     return SQLiteCacheWriting(self, head, key, maximumBytes: maximumEntryBytes)
   }
@@ -118,7 +118,7 @@ public final class SQLiteCacheStore: HTTPCacheStore {
 
   /// Replaces the head that has the same id. A head on the disk stays unchanged if the new one must not be written to
   /// the disk.
-  public func freshen(_ head: StoredHead) async {
+  package func freshen(_ head: StoredHead) async {
     if let own = Self.inMemory(head.id) {
       var head = head
       head.id = own
@@ -132,7 +132,7 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   ///
   /// - Returns: false if it could not be removed from the disk.
   @discardableResult
-  public func remove(_ id: StoredHead.ID) async -> Bool {
+  package func remove(_ id: StoredHead.ID) async -> Bool {
     if let own = Self.inMemory(id) { return await memory.remove(own) }
     return await perform(false) { contents throws(SQLiteFailure) in
       try contents.remove(id.rawValue)
@@ -144,7 +144,7 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   ///
   /// - Returns: false if they could not be removed from the disk.
   @discardableResult
-  public func removeAll(ofURL url: [UInt8]) async -> Bool {
+  package func removeAll(ofURL url: [UInt8]) async -> Bool {
     await memory.removeAll(ofURL: url)
     return await perform(false) { contents throws(SQLiteFailure) in
       try contents.removeAll(ofURL: url)
@@ -156,7 +156,7 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   ///
   /// - Returns: false if they could not be removed from the disk.
   @discardableResult
-  public func removeAll() async -> Bool {
+  package func removeAll() async -> Bool {
     await memory.removeAll()
     return await perform(false) { contents throws(SQLiteFailure) in
       try contents.removeAll()
@@ -213,4 +213,15 @@ private final class SQLiteCacheWriting: CacheWriting {
   }
 
   func abandon() { body.withLock { $0 = nil } }
+}
+
+extension HTTPCache {
+  /// Creates a cache that keeps its responses in a folder.
+  ///
+  /// - Parameters:
+  ///   - store: the store of the folder.
+  ///   - policy: the options of the cache.
+  public convenience init(store: SQLiteCacheStore, policy: HTTPCachePolicy = HTTPCachePolicy()) {
+    self.init(store: store as any HTTPCacheStore, policy: policy)
+  }
 }

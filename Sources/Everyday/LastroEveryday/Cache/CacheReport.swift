@@ -25,8 +25,7 @@ public struct CacheReport: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The reason for forwarding a request to the server (RFC 9211 §2.2).
-  @nonexhaustive
-  public enum ForwardReason: String, Sendable, Hashable {
+  package enum ForwardReason: String, Sendable, Hashable {
     /// No response is stored for the URL.
     case uriMiss = "uri-miss"
     /// The stored responses were selected by other request fields (`Vary`).
@@ -46,26 +45,26 @@ public struct CacheReport: Sendable, Hashable, CustomStringConvertible {
   /// The way in which the request was answered.
   public var outcome: Outcome
   /// The reason for asking the server; `nil` if it was not asked. Default `nil`.
-  public var forwardReason: ForwardReason?
+  package var forwardReason: ForwardReason?
   /// The status code of the server's response. Default `nil`.
-  public var forwardStatus: Int?
+  package var forwardStatus: Int?
   /// The age of the response from the cache, in whole seconds. Default `nil`.
   public var age: Int?
   /// The number of seconds for which the response remains fresh; negative if it is stale. Default `nil`.
-  public var ttl: Int?
+  package var ttl: Int?
   /// Whether the request was answered by another request's transfer. Default false.
-  public var isCollapsed = false
+  package var isCollapsed = false
   /// Whether the server's response was stored, or, if it is streamed, is being stored. Default false.
-  public var isStored = false
+  package var isStored = false
 
   /// Creates a report.
-  public init(_ outcome: Outcome) { self.outcome = outcome }
+  package init(_ outcome: Outcome) { self.outcome = outcome }
 
-  /// The text of ``member`` with the age added: `Lastro; hit; ttl=376; age=24`.
+  /// The report as a member of the `Cache-Status` field (RFC 9211), with the age added: `Lastro; hit; ttl=376; age=24`.
   public var description: String { member + (age.map { "; age=\($0)" } ?? "") }
 
   /// The report as a member of the `Cache-Status` field: `Lastro; hit; ttl=376`.
-  public var member: String {
+  package var member: String {
     var text = "Lastro"
     if forwardReason == nil, outcome == .hit || outcome == .staleServed { text += "; hit" }
     if let forwardReason { text += "; fwd=\(forwardReason.rawValue)" }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 internal import LastroWire
 
 /// A transport that answers requests from an ``HTTPCache`` where it may, and sends the rest through another transport.
 ///
 /// A stack wraps its transport in this one if `StackConfiguration.cache` is set. The cache's report is in
 /// `TransferFacts.cache`; the ledger and metrics contain it as a note called `cache`.
-public struct CachingTransport: Transport {
+package struct CachingTransport: Transport {
   /// The transport that sends the requests which the cache does not answer.
-  public let base: any Transport
+  package let base: any Transport
   /// The cache that stores the responses.
-  public let cache: HTTPCache
+  package let cache: HTTPCache
   let time: TimeSource
 
   /// Wraps a transport.
@@ -20,7 +20,7 @@ public struct CachingTransport: Transport {
   ///   - base: the transport that sends the requests which the cache does not answer.
   ///   - cache: the cache that stores the responses.
   ///   - time: the clock that determines the age of responses. Default: the system's.
-  public init(over base: any Transport, _ cache: HTTPCache, time: TimeSource = .continuous) {
+  package init(over base: any Transport, _ cache: HTTPCache, time: TimeSource = .continuous) {
     self.base = base
     self.cache = cache
     self.time = time
@@ -34,7 +34,7 @@ public struct CachingTransport: Transport {
   /// - Throws: `TransportError`: the error of the base; stage `limit` if the response is longer than the request
   ///   allows; stage `timeout` if the deadline passed while the request waited for an equal request or for the store,
   ///   with nothing sent; stage `cancelled`, immediately.
-  public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+  package func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let start = time.now()
     let use = CacheUse(request.layerUses[.cache])
     var asked = CacheRequest(
@@ -59,7 +59,7 @@ public struct CachingTransport: Transport {
   /// Returns the facts of the base, and describes how the request would use the cache: the mode, and which requests
   /// would get its stored response, or why it would not be stored. Does not read the cache, and does not call signers,
   /// which may add credentials.
-  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+  package func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
     let use = CacheUse(request.layerUses[.cache])
     let sender = CacheSender(of: request, principal: use.principal, cache.policy)
     let words = "\((use.mode ?? .standard).rawValue); \(sender.explanation(cache.policy))"

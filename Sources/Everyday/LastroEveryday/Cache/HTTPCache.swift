@@ -18,21 +18,33 @@ internal import LastroSupport
 /// of these. A store that fails or is full never fails a fetch.
 public final class HTTPCache: Sendable {
   /// The store that holds the responses.
-  public let store: any HTTPCacheStore
+  package let store: any HTTPCacheStore
   /// The options of the cache.
-  public let policy: HTTPCachePolicy
+  package let policy: HTTPCachePolicy
   let access: StoreAccess
   let searches = SearchRules()
   let flights = FlightTable()
   let revalidations = Revalidations()
   let changes = ChangeCounts()
 
-  /// Creates a cache.
+  /// Creates a cache that keeps its responses in memory, and evicts the least recently used ones first.
+  ///
+  /// A response costs the bytes of its fields and body plus 512. At most 20 responses are stored per URL and partition.
   ///
   /// - Parameters:
-  ///   - store: the store that holds the responses. Default: 64 MiB of memory.
+  ///   - maximumBytes: the maximum total cost. Default 64 MiB; a negative value counts as 0.
+  ///   - maximumEntryBytes: the maximum size of one body. Default 1 MiB; a negative value counts as 0.
   ///   - policy: the options of the cache.
-  public init(store: any HTTPCacheStore = MemoryCacheStore(), policy: HTTPCachePolicy = HTTPCachePolicy()) {
+  public convenience init(
+    maximumBytes: Int = 64 * 1024 * 1024, maximumEntryBytes: Int = 1024 * 1024,
+    policy: HTTPCachePolicy = HTTPCachePolicy()
+  ) {
+    self.init(
+      store: MemoryCacheStore(maximumBytes: maximumBytes, maximumEntryBytes: maximumEntryBytes), policy: policy)
+  }
+
+  /// Creates a cache over a store.
+  package init(store: any HTTPCacheStore, policy: HTTPCachePolicy = HTTPCachePolicy()) {
     self.store = store
     self.policy = policy
     access = StoreAccess(store)
@@ -83,7 +95,7 @@ public final class HTTPCache: Sendable {
 
   /// Waits until no background validation is running, for a program that is about to exit. Returns soon after the task
   /// is cancelled.
-  public func finishRevalidations() async { await revalidations.ended() }
+  package func finishRevalidations() async { await revalidations.ended() }
 }
 
 extension StackConfiguration {

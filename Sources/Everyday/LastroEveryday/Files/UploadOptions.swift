@@ -79,14 +79,14 @@ public struct UploadToken: Sendable, Hashable, Codable {
   /// The URL of the upload.
   public var url: String
   /// The protocol of the upload.
-  public var uploadProtocol: UploadProtocol
+  package var uploadProtocol: UploadProtocol
   /// The length of the file in bytes.
-  public var length: Int64
+  package var length: Int64
   /// The time of the file's last change, in nanoseconds since 1970: a file that has changed since is refused.
-  public var modified: Int64
+  package var modified: Int64
 
   /// Creates a token from stored values.
-  public init(url: String, uploadProtocol: UploadProtocol, length: Int64, modified: Int64) {
+  package init(url: String, uploadProtocol: UploadProtocol, length: Int64, modified: Int64) {
     self.url = url
     self.uploadProtocol = uploadProtocol
     self.length = length

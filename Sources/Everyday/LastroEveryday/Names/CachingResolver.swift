@@ -60,7 +60,7 @@ public final class CachingResolver: NameResolver {
   }
 
   /// The number of cached names.
-  public var keptNames: Int { state.withLock { $0.memory.count } }
+  package var keptNames: Int { state.withLock { $0.memory.count } }
 
   /// Returns the cached answer, or looks the name up.
   ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
-public import Lastro
+package import FoundationEssentials
+package import Lastro
 
 /// The storage of an ``HTTPCache``: ``MemoryCacheStore``, or your own implementation.
 ///
@@ -11,7 +11,7 @@ public import Lastro
 /// A fetch waits for the store for one second in total, and at most half of the time left until its deadline. Then the
 /// fetch proceeds without the store, the task of the call is cancelled, and the store gets no other call until this one
 /// has returned.
-public protocol HTTPCacheStore: Sendable {
+package protocol HTTPCacheStore: Sendable {
   /// Returns the key of all digests: 32 random bytes or more. Stored responses are found only as long as the key is the
   /// same.
   func digestKey() async -> [UInt8]
@@ -51,7 +51,7 @@ public protocol HTTPCacheStore: Sendable {
 }
 
 /// A write of one response's body to a store.
-public protocol CacheWriting: AnyObject, Sendable {
+package protocol CacheWriting: AnyObject, Sendable {
   /// Writes a piece of the body.
   ///
   /// - Returns: false if the piece was not stored: the response is abandoned then.

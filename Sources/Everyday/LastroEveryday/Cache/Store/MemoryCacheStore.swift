@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-public import Lastro
+package import Lastro
 internal import LastroSupport
 
 /// A store in memory that evicts the least recently used responses first.
 ///
 /// A response costs the bytes of its fields and body plus 512. At most 20 responses are stored per URL and partition.
-public final class MemoryCacheStore: HTTPCacheStore {
+package final class MemoryCacheStore: HTTPCacheStore {
   /// The maximum total cost in bytes. Default 64 MiB.
-  public let maximumBytes: Int
+  package let maximumBytes: Int
   /// The maximum size of one body in bytes. Default 1 MiB.
-  public let maximumEntryBytes: Int
+  package let maximumEntryBytes: Int
   private let key: [UInt8]
   private let state = Lock(MemoryCacheContents())
 
@@ -21,7 +21,7 @@ public final class MemoryCacheStore: HTTPCacheStore {
   ///   - maximumBytes: the maximum total cost. Default 64 MiB; a negative value counts as 0.
   ///   - maximumEntryBytes: the maximum size of one body. Default 1 MiB; a negative value counts as 0.
   ///   - random: the source of the digests' key. Default: the system's.
-  public init(
+  package init(
     maximumBytes: Int = 64 * 1024 * 1024, maximumEntryBytes: Int = 1024 * 1024, random: RandomSource = .system
   ) {
     self.maximumBytes = max(0, maximumBytes)
@@ -30,24 +30,24 @@ public final class MemoryCacheStore: HTTPCacheStore {
   }
 
   /// The total cost of the stored responses in bytes.
-  public var bytes: Int { state.withLock { $0.bytes } }
+  package var bytes: Int { state.withLock { $0.bytes } }
 
   /// The number of stored responses.
-  public var count: Int { state.withLock { $0.count } }
+  package var count: Int { state.withLock { $0.count } }
 
   /// Returns random bytes that were generated with the store.
-  public func digestKey() async -> [UInt8] { key }
+  package func digestKey() async -> [UInt8] { key }
 
   /// Returns the responses stored under a key, most recent first.
-  public func heads(for key: CacheKey) async -> [StoredHead] { state.withLock { $0.heads(for: key) } }
+  package func heads(for key: CacheKey) async -> [StoredHead] { state.withLock { $0.heads(for: key) } }
 
   /// Returns the body of a response, and marks the response as used.
-  public func body(of id: StoredHead.ID) async -> ResponseBody? {
+  package func body(of id: StoredHead.ID) async -> ResponseBody? {
     state.withLock { $0.use(id) }.map { ResponseBody($0) }
   }
 
   /// Begins to store a response.
-  public func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
+  package func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
     MemoryCacheWriting(self, head, key)
   }
 
@@ -56,25 +56,25 @@ public final class MemoryCacheStore: HTTPCacheStore {
   }
 
   /// Replaces the head that has the same id.
-  public func freshen(_ head: StoredHead) async { state.withLock { $0.freshen(head, maximumBytes: maximumBytes) } }
+  package func freshen(_ head: StoredHead) async { state.withLock { $0.freshen(head, maximumBytes: maximumBytes) } }
 
   /// Removes a response. Always returns true.
   @discardableResult
-  public func remove(_ id: StoredHead.ID) async -> Bool {
+  package func remove(_ id: StoredHead.ID) async -> Bool {
     state.withLock { $0.remove(id) }
     return true
   }
 
   /// Removes all responses of a URL. Always returns true.
   @discardableResult
-  public func removeAll(ofURL url: [UInt8]) async -> Bool {
+  package func removeAll(ofURL url: [UInt8]) async -> Bool {
     state.withLock { $0.removeAll(ofURL: url) }
     return true
   }
 
   /// Removes all responses. Always returns true.
   @discardableResult
-  public func removeAll() async -> Bool {
+  package func removeAll() async -> Bool {
     state.withLock { $0.removeAll() }
     return true
   }

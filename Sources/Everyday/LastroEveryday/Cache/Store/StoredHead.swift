@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import HTTPTypes
+package import HTTPTypes
 
 /// A stored response without its body.
-public struct StoredHead: Sendable, Hashable {
+package struct StoredHead: Sendable, Hashable {
   /// The id of a response within its store.
-  public struct ID: Sendable, Hashable {
+  package struct ID: Sendable, Hashable {
     /// The number that the store chose.
-    public let rawValue: Int64
+    package let rawValue: Int64
 
     /// Creates an id.
-    public init(rawValue: Int64) { self.rawValue = rawValue }
+    package init(rawValue: Int64) { self.rawValue = rawValue }
   }
 
   /// The id, which the store assigns when the response is complete. Default 0.
-  public var id = ID(rawValue: 0)
+  package var id = ID(rawValue: 0)
   /// The status and the fields, without hop-by-hop fields.
-  public var head: HTTPResponse
+  package var head: HTTPResponse
   /// The time at which the request was sent, since 1970-01-01 00:00:00 UTC.
-  public var requested: Duration
+  package var requested: Duration
   /// The time at which the head was received.
-  public var received: Duration
+  package var received: Duration
   /// A digest, made with the store's key, of the request's values of the fields that `Vary` names.
-  public var selecting: [UInt8]
+  package var selecting: [UInt8]
   /// The length of the body in bytes, which the store sets. Default 0.
-  public var length: Int64 = 0
+  package var length: Int64 = 0
   /// Whether the body is no longer in the content coding that the fields name.
-  public var isDecoded: Bool
+  package var isDecoded: Bool
   /// Whether the request identified its sender, by credentials or `RequestOptions.principal`, and the response is not
   /// for anyone, as a `public` one is. Default false.
-  public var isCredentialed: Bool
+  package var isCredentialed: Bool
 
   /// Creates a head.
-  public init(
+  package init(
     head: HTTPResponse, requested: Duration, received: Duration, selecting: [UInt8] = [], isDecoded: Bool = false,
     isCredentialed: Bool = false
   ) {

@@ -9,10 +9,10 @@ public struct CookieError: Error, Sendable, Hashable, CustomStringConvertible {
   /// A suggestion for fixing it.
   public let hint: String
   /// The reason for which the cookie was refused; `nil` for a failure of a store.
-  public let refusal: CookieRefusal?
+  package let refusal: CookieRefusal?
 
   /// Creates an error, for implementations of stores.
-  public init(_ message: String, hint: String, refusal: CookieRefusal? = nil) {
+  package init(_ message: String, hint: String, refusal: CookieRefusal? = nil) {
     self.message = message
     self.hint = hint
     self.refusal = refusal

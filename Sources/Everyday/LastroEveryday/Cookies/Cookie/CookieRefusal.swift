@@ -3,7 +3,7 @@
 /// The reason for which a jar refuses a cookie.
 ///
 /// Sections refer to draft-ietf-httpbis-rfc6265bis.
-public enum CookieRefusal: String, Sendable, Hashable, CaseIterable, Error {
+package enum CookieRefusal: String, Sendable, Hashable, CaseIterable, Error {
   /// The cookie has a control character other than a tab (§5.6).
   case controlCharacter = "control_character"
   /// The cookie is not UTF-8, so that a jar would have to change it.
@@ -34,7 +34,7 @@ public enum CookieRefusal: String, Sendable, Hashable, CaseIterable, Error {
   case prefix
 
   /// A phrase for the reason, to be read after the cookie's name.
-  public var reason: String {
+  package var reason: String {
     switch self {
     case .controlCharacter: "has a control character"
     case .notUTF8: "is not UTF-8"

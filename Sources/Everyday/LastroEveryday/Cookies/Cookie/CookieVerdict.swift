@@ -5,7 +5,7 @@ internal import Lastro
 /// The result of processing one `Set-Cookie` field.
 public struct CookieVerdict: Sendable, Hashable, CustomStringConvertible {
   /// The jar's reaction to a field.
-  public enum Outcome: Sendable, Hashable {
+  package enum Outcome: Sendable, Hashable {
     /// The cookie was stored: it is new, or has another value than before.
     case stored
     /// The jar had the cookie with the same value; its other attributes were updated.
@@ -19,12 +19,12 @@ public struct CookieVerdict: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The cookie's name; empty if the field is unreadable, or has no name.
-  public let name: String
+  package let name: String
   /// The jar's reaction.
-  public let outcome: Outcome
+  package let outcome: Outcome
 
   /// Creates a verdict, for tests.
-  public init(_ name: String, _ outcome: Outcome) { (self.name, self.outcome) = (name, outcome) }
+  package init(_ name: String, _ outcome: Outcome) { (self.name, self.outcome) = (name, outcome) }
 
   /// Whether later requests will carry other cookies than before.
   var changesRequests: Bool { outcome == .stored || outcome == .removed }

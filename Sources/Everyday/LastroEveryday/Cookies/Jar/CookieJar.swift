@@ -21,7 +21,7 @@ internal import LastroWire
 /// suffixes.
 public final class CookieJar: Sendable {
   /// The rules for accepting cookies.
-  public let rules: CookieRules
+  package let rules: CookieRules
   let time: TimeSource
   private let admission: CookieAdmission
   private let shelf: Lock<CookieShelf>
@@ -36,14 +36,14 @@ public final class CookieJar: Sendable {
     self.init(rules: rules, store: nil, time: time, suffixes: .system)
   }
 
-  /// Creates a jar with the cookies of a store, and saves changes to it.
+  /// Creates a jar with the cookies of a file, and saves changes to it.
   ///
   /// A change is written within a second by a background task, at most once a second; ``save()`` writes immediately.
   /// Expired cookies, and those that the rules no longer accept, are not loaded.
   ///
-  /// - Throws: ``CookieError`` if the store cannot be read, because an empty jar would overwrite it.
+  /// - Throws: ``CookieError`` if the file cannot be read, because an empty jar would overwrite it.
   public convenience init(
-    rules: CookieRules = .standard, store: any CookieStore, time: TimeSource = .continuous
+    rules: CookieRules = .standard, store: CookieFile, time: TimeSource = .continuous
   ) throws(CookieError) {
     try self.init(rules: rules, loading: store, time: time, suffixes: .system)
   }
@@ -179,7 +179,7 @@ public final class CookieJar: Sendable {
   }
 
   /// Removes the session cookies, which have no expiry.
-  public func endSession() { remove { $0.expiry == nil } }
+  package func endSession() { remove { $0.expiry == nil } }
 
   // MARK: Files
 

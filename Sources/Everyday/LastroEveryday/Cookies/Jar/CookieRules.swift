@@ -12,11 +12,11 @@ public struct CookieRules: Sendable, Hashable {
   public var treatsLoopbackAsSecure = false
   /// The maximum number of cookies per registrable domain, such as `example.co.uk`, including all hosts below it.
   /// Default 180.
-  public let maximumCookiesPerDomain: Int
+  package let maximumCookiesPerDomain: Int
   /// The maximum number of cookies in the jar. Default 3000.
-  public let maximumCookies: Int
+  package let maximumCookies: Int
   /// The maximum size of a request's `Cookie` field in bytes; cookies that do not fit are not sent. Default 16 KiB.
-  public let maximumFieldBytes: Int
+  package let maximumFieldBytes: Int
 
   /// The default rules.
   public static let standard = CookieRules()

@@ -5,7 +5,7 @@ public struct CookieImportProblem: Sendable, Hashable, CustomStringConvertible {
   /// The number of the line, starting at 1.
   public let line: Int
   /// The reason for which the cookie was refused; `nil` if the line is not in the format.
-  public let refusal: CookieRefusal?
+  package let refusal: CookieRefusal?
   /// A phrase for the problem, to be read after the number of the line; without the cookie's value.
   public let reason: String
 

@@ -13,7 +13,7 @@ internal import LastroSupport
 /// save. ``Cookie/sameSite`` is lost, and so is a cookie whose value contains a tab.
 public struct CookieFile: CookieStore, Hashable {
   /// The path of the file. A symbolic link there is replaced, not followed.
-  public let path: String
+  package let path: String
 
   /// Creates a store for a file, which need not exist yet.
   public init(path: String) { self.path = path }
@@ -22,7 +22,7 @@ public struct CookieFile: CookieStore, Hashable {
   ///
   /// - Throws: ``CookieError`` if the file cannot be read, exceeds 16 MiB, is not UTF-8, or has a line that is not in
   ///   the format, so that a file of another kind is never overwritten.
-  public func load() throws(CookieError) -> [Cookie] {
+  package func load() throws(CookieError) -> [Cookie] {
     guard let text = try read() else { return [] }
     let (entries, problems) = NetscapeCookies.entries(of: text)
     if let problem = problems.first {
@@ -36,7 +36,7 @@ public struct CookieFile: CookieStore, Hashable {
   ///
   /// - Throws: ``CookieError`` if the cookies exceed the 16 MiB that can be read back, the path is a device or a pipe,
   ///   such as `/dev/null`, or the new file cannot be written or renamed. The old file then stays unchanged.
-  public func save(_ cookies: [Cookie]) throws(CookieError) {
+  package func save(_ cookies: [Cookie]) throws(CookieError) {
     let file = try file()
     do throws(PrivateFile.Failure) {
       try file.replace(with: NetscapeCookies.text(of: cookies))

@@ -3,7 +3,7 @@
 /// The storage of a ``CookieJar``'s cookies between runs.
 ///
 /// Methods are called on any thread, by one task at a time for each jar.
-public protocol CookieStore: Sendable {
+package protocol CookieStore: Sendable {
   /// Returns the cookies that were saved last; empty if none were saved.
   ///
   /// - Throws: ``CookieError`` if they cannot be read. The jar is then not created, and nothing is written.

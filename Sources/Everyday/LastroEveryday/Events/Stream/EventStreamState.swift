@@ -23,7 +23,7 @@ public enum EventStreamState: Sendable {
   case ended
 
   /// A word for logs: `connecting`, `open`, `waiting`, `ended`.
-  public var word: String {
+  package var word: String {
     switch self {
     case .connecting: "connecting"
     case .open: "open"

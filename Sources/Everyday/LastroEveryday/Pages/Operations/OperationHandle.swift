@@ -13,11 +13,11 @@ public struct OperationHandle: Sendable, Hashable, Codable {
   /// patched, or the `Location` for another method. `nil` if the status URL returns the result.
   public let resultURL: String?
   /// The time that the server asks to wait before the first poll, in seconds; `nil` if it does not say.
-  public let firstWait: Int64?
+  package let firstWait: Int64?
   /// The time at which the server accepted the request, since 1970, by this machine's clock at that time; `nil` if it
   /// is unknown. ``firstWait``, and the two seconds in which a 404 is no failure, count from this time, or otherwise
   /// from the beginning of the wait.
-  public let acceptedAt: Duration?
+  package let acceptedAt: Duration?
 
   /// Creates a handle for a known status URL.
   ///
