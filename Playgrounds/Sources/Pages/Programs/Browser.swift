@@ -9,10 +9,22 @@ import LastroGemini
 ///
 /// `swift run --package-path Playgrounds Pages browse [--known-hosts FILE] [URL]`
 struct Browser: Sendable {
-  let dialer: any Dialer
-  let knownHosts: any GeminiKnownHosts
+  private let client: GeminiClient
   let terminal: Terminal
-  var width = 80
+  let width: Int
+
+  /// - Parameter knownHosts: the file of the keys of known hosts; `nil` to keep them in memory.
+  init(dialer: any Dialer, knownHosts: GeminiKnownHostsFile?, terminal: Terminal, width: Int = 80) {
+    self.terminal = terminal
+    self.width = width
+    var configuration = GeminiConfiguration()
+    configuration.redirects = .acrossHosts()
+    configuration.trust = .firstUse(knownHosts) { change in
+      terminal.show("* \(change); refused. Remove its line, if you know why")
+      return .refuse
+    }
+    client = GeminiClient(dialer: dialer, configuration: configuration)
+  }
 
   private struct Visit {
     var url: GeminiURL
@@ -21,7 +33,7 @@ struct Browser: Sendable {
 
   static func run(_ arguments: [String]) async -> Int32 {
     var arguments = arguments[...]
-    var store: any GeminiKnownHosts = GeminiMemoryKnownHosts()
+    var store: GeminiKnownHostsFile?
     if arguments.first == "--known-hosts", arguments.count > 1 {
       store = GeminiKnownHostsFile(path: arguments[1])
       arguments = arguments.dropFirst(2)
@@ -118,16 +130,6 @@ struct Browser: Sendable {
     for try await line in response.body.gemtext { terminal.show(renderer.render(line)) }
     return Visit(url: response.url, links: renderer.links)
   }
-
-  private var client: GeminiClient {
-    var configuration = GeminiConfiguration()
-    configuration.redirects = .acrossHosts()
-    configuration.trust = .firstUse(knownHosts) { [terminal] change in
-      terminal.show("* \(change); refused. Remove its line, if you know why")
-      return .refuse
-    }
-    return GeminiClient(dialer: dialer, configuration: configuration)
-  }
 }
 
 /// Runs the browser with the lines that a user types, and returns the lines shown on the screen.
@@ -137,8 +139,7 @@ func browse(_ script: [String], from url: String, over dialer: any Dialer) async
   typing.finish()
   let (shown, show) = AsyncStream.makeStream(of: String.self)
   let browser = Browser(
-    dialer: dialer, knownHosts: GeminiMemoryKnownHosts(), terminal: Terminal(lines: lines) { show.yield($0) }, width: 60
-  )
+    dialer: dialer, knownHosts: nil, terminal: Terminal(lines: lines) { show.yield($0) }, width: 60)
   await browser.run(url)
   show.finish()
   return await shown.reduce(into: []) { $0.append($1) }

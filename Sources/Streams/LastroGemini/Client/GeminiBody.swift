@@ -24,7 +24,7 @@ public struct GeminiBody: AsyncSequence, Sendable {
   private let storage: Storage
 
   /// Creates a body in memory.
-  public init(_ bytes: Data) { storage = .bytes(bytes, isTruncated: false) }
+  package init(_ bytes: Data) { storage = .bytes(bytes, isTruncated: false) }
 
   init(_ bytes: Data, isTruncated: Bool) { storage = .bytes(bytes, isTruncated: isTruncated) }
 

@@ -18,9 +18,9 @@ public struct GeminiClient: Sendable {
   public static let defaultMaximumBodyBytes = 16 << 20
 
   /// The dialer that opens the connections.
-  public let dialer: any Dialer
+  package let dialer: any Dialer
   /// The configuration of the client.
-  public let configuration: GeminiConfiguration
+  package let configuration: GeminiConfiguration
 
   /// Creates a client. Default `configuration`: `GeminiConfiguration()`.
   public init(dialer: any Dialer, configuration: GeminiConfiguration = GeminiConfiguration()) {
@@ -28,37 +28,29 @@ public struct GeminiClient: Sendable {
     self.configuration = configuration
   }
 
-  /// Sends a request, follows redirects and answers prompts according to the configuration, and returns once the header
+  /// Sends a request, like ``fetch(_:)-(GeminiURL)``.
+  package func fetch(_ request: GeminiRequest) async throws(GeminiError) -> GeminiResponse {
+    var call = GeminiCall(dialer: dialer, configuration: configuration, url: request.url)
+    return try await call.run()
+  }
+
+  /// Fetches a URL, follows redirects and answers prompts according to the configuration, and returns once the header
   /// of the response has arrived. The body is a stream. Responses with a status other than 2x have no body, and their
   /// connection is closed.
   ///
   /// - Throws: ``GeminiError``. Statuses from 40 on are returned, as are prompts, and redirects that the policy
   ///   delivers. A redirect that the policy refuses, or that cannot be followed, throws an error with stage `redirect`.
-  public func fetch(_ request: GeminiRequest) async throws(GeminiError) -> GeminiResponse {
-    var call = GeminiCall(dialer: dialer, configuration: configuration, url: request.url)
-    return try await call.run()
-  }
-
-  /// Fetches a URL, like ``fetch(_:)-(GeminiRequest)``.
-  ///
-  /// - Throws: ``GeminiError``.
   public func fetch(_ url: GeminiURL) async throws(GeminiError) -> GeminiResponse {
     try await fetch(GeminiRequest(url: url))
   }
 
-  /// Fetches a URL, like ``fetch(_:)-(GeminiRequest)``; text that is not a URL fails with stage `request`.
+  /// Fetches a URL, like ``fetch(_:)-(GeminiURL)``; text that is not a URL fails with stage `request`.
   ///
   /// - Throws: ``GeminiError``.
   public func fetch(_ url: String) async throws(GeminiError) -> GeminiResponse { try await fetch(GeminiURL(url)) }
 
-  /// Fetches a response like ``fetch(_:)-(GeminiRequest)``, and reads the body of a 2x response into memory.
-  ///
-  /// - Parameters:
-  ///   - request: the request to send.
-  ///   - limit: the maximum size of the body; a larger body fails with stage `limit`, code `body_too_large`. Default 16
-  ///     MiB.
-  /// - Throws: ``GeminiError``.
-  public func fetchData(
+  /// Sends a request, like ``fetchData(_:upTo:)-(GeminiURL,_)``.
+  package func fetchData(
     _ request: GeminiRequest, upTo limit: Int = GeminiClient.defaultMaximumBodyBytes
   ) async throws(GeminiError) -> GeminiResponse {
     var response = try await fetch(request)
@@ -75,14 +67,18 @@ public struct GeminiClient: Sendable {
     }
   }
 
-  /// Fetches a URL, like ``fetchData(_:upTo:)-(GeminiRequest,_)``; the default limit is 16 MiB.
+  /// Fetches a URL like ``fetch(_:)-(GeminiURL)``, and reads the body of a 2x response into memory.
   ///
+  /// - Parameters:
+  ///   - url: the URL.
+  ///   - limit: the maximum size of the body; a larger body fails with stage `limit`, code `body_too_large`. Default 16
+  ///     MiB.
   /// - Throws: ``GeminiError``.
   public func fetchData(
     _ url: GeminiURL, upTo limit: Int = GeminiClient.defaultMaximumBodyBytes
   ) async throws(GeminiError) -> GeminiResponse { try await fetchData(GeminiRequest(url: url), upTo: limit) }
 
-  /// Fetches a URL, like ``fetchData(_:upTo:)-(GeminiRequest,_)``, with a default limit of 16 MiB; text that is not a
+  /// Fetches a URL, like ``fetchData(_:upTo:)-(GeminiURL,_)``, with a default limit of 16 MiB; text that is not a
   /// URL fails with stage `request`.
   ///
   /// - Throws: ``GeminiError``.

@@ -25,7 +25,7 @@ public struct GeminiConfiguration: Sendable {
 
   /// The trust policy. Default: trust on first use, remembered as long as the configuration lives, with changes
   /// refused.
-  public var trust = GeminiTrust.firstUse(GeminiMemoryKnownHosts())
+  public var trust = GeminiTrust.firstUse()
   /// The connection options. Default: those of `ConnectionOptions`.
   ///
   /// Their client certificates are never presented; ``identities`` are, within their scopes. The dialer's own options

@@ -25,7 +25,7 @@ public final class GeminiDataTask: Cancelable {
   }
 
   /// The request of the task.
-  public let request: GeminiRequest
+  package let request: GeminiRequest
   private let client: GeminiClient
   private let maximumBodyBytes: Int
   private let core: Core

@@ -19,12 +19,12 @@ public struct GeminiError: Error, Sendable, CustomStringConvertible {
   /// The URLs of the redirects that were followed, in order.
   public var redirects: [GeminiURL] = []
   /// The old and the new key of a host, for code `certificate_changed`.
-  public var certificateChange: GeminiCertificateChange?
+  package var certificateChange: GeminiCertificateChange?
   /// The error of the stream or its dialer, if there was one.
   public var cause: TransportError?
 
   /// Creates an error.
-  public init(
+  package init(
     stage: FailureStage, code: FailureCode, message: String, hint: String? = nil, url: GeminiURL? = nil,
     header: GeminiResponseHeader? = nil, cause: TransportError? = nil
   ) {

@@ -32,13 +32,13 @@ public final class GeminiIdentities: Sendable {
   }
 
   /// Removes the certificate that was added for exactly this scope.
-  public func remove(for url: GeminiURL) {
+  package func remove(for url: GeminiURL) {
     let scope = Scope(host: url.authority, segments: Self.segments(url.path))
     identities.withLock { $0[scope] = nil }
   }
 
   /// Returns the certificate to present to this URL; `nil` if there is none.
-  public func identity(for url: GeminiURL) -> TLSOptions.Identity? {
+  package func identity(for url: GeminiURL) -> TLSOptions.Identity? {
     let segments = Self.segments(url.path)
     let isClear = segments.allSatisfy { !$0.contains(UInt8(ascii: "/")) && !$0.contains(UInt8(ascii: "\\")) }
     return identities.withLock { identities in

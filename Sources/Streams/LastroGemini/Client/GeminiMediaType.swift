@@ -7,10 +7,10 @@ public struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
   /// The type and subtype in lower case, such as `text/gemini`.
   public var essence: String
   /// The parameters, by name in lower case; the first one of a repeated name.
-  public var parameters: [String: String] = [:]
+  package var parameters: [String: String] = [:]
 
   /// Parses a media type. An empty text is `text/gemini; charset=utf-8`.
-  public init(_ text: String) {
+  package init(_ text: String) {
     var parts = Self.split(text)[...]
     essence = String((parts.popFirst() ?? "")[...].withoutBlanks).lowercased()
     for part in parts {
@@ -29,10 +29,10 @@ public struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The character set of a text in lower case; `utf-8` if none is given.
-  public var charset: String { parameters["charset"]?.lowercased() ?? "utf-8" }
+  package var charset: String { parameters["charset"]?.lowercased() ?? "utf-8" }
 
   /// The languages of the text (`lang`, BCP 47 tags), as written; `nil` if none is given.
-  public var language: String? { parameters["lang"] }
+  package var language: String? { parameters["lang"] }
 
   /// The type and its parameters, sorted by name.
   public var description: String {

@@ -5,7 +5,7 @@ internal import Lastro
 /// The policy for following redirects.
 public struct GeminiRedirects: Sendable {
   /// The decision about a redirect.
-  public enum Decision: Sendable, Hashable {
+  package enum Decision: Sendable, Hashable {
     /// Follows the redirect.
     case follow
     /// Fails with code `redirect_refused`.
@@ -15,32 +15,32 @@ public struct GeminiRedirects: Sendable {
   }
 
   /// A redirect.
-  public struct Step: Sendable {
+  package struct Step: Sendable {
     /// The URL that returned the redirect.
-    public var from: GeminiURL
+    package var from: GeminiURL
     /// The target of the redirect.
-    public var to: GeminiReference
+    package var to: GeminiReference
     /// The status: 30, 31, or another 3x.
-    public var status: GeminiStatus
+    package var status: GeminiStatus
     /// The number of the redirect, from 1.
-    public var number: Int
+    package var number: Int
 
     /// Whether the target has another host or port, or another scheme than Gemini.
-    public var leavesHost: Bool {
+    package var leavesHost: Bool {
       if case .gemini(let url) = to { url.authority != from.authority } else { true }
     }
   }
 
   /// The maximum number of consecutive redirects. Default 5.
-  public var limit: Int
+  package var limit: Int
   /// A closure that decides about each redirect with a valid target; a redirect without one fails with
   /// `invalid_redirect`. A redirect to another scheme cannot be followed, only delivered.
-  public var decide: @Sendable (Step) async -> Decision { didSet { handsAllOver = false } }
+  package var decide: @Sendable (Step) async -> Decision { didSet { handsAllOver = false } }
   /// Whether every redirect is delivered, so that its target need not be valid.
   private(set) var handsAllOver = false
 
   /// Creates a policy. `limit` is 5 by default; a negative number counts as 0.
-  public init(limit: Int = 5, decide: @escaping @Sendable (Step) async -> Decision) {
+  package init(limit: Int = 5, decide: @escaping @Sendable (Step) async -> Decision) {
     self.limit = max(0, limit)
     self.decide = decide
   }

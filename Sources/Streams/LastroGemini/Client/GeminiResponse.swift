@@ -18,7 +18,7 @@ public struct GeminiResponse: Sendable {
   public var facts: StreamFacts
 
   /// Creates a response, for tests.
-  public init(
+  package init(
     url: GeminiURL, header: GeminiResponseHeader, body: GeminiBody = GeminiBody(Data()), redirects: [GeminiURL] = [],
     facts: StreamFacts = StreamFacts()
   ) {

@@ -10,7 +10,7 @@ public struct GeminiResponseHeader: Sendable, Hashable {
   public var meta: String
 
   /// Creates a header.
-  public init(status: GeminiStatus, meta: String) {
+  package init(status: GeminiStatus, meta: String) {
     self.status = status
     self.meta = meta
   }

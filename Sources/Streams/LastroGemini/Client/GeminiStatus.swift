@@ -56,13 +56,13 @@ public struct GeminiStatus: RawRepresentable, Sendable, Hashable, CustomStringCo
   /// 40: a temporary failure.
   public static let temporaryFailure = Self(40)
   /// 41: the server is unavailable.
-  public static let serverUnavailable = Self(41)
+  package static let serverUnavailable = Self(41)
   /// 42: a CGI script failed.
-  public static let cgiError = Self(42)
+  package static let cgiError = Self(42)
   /// 43: a proxied request failed.
-  public static let proxyError = Self(43)
+  package static let proxyError = Self(43)
   /// 44: `meta` is the number of seconds to wait.
-  public static let slowDown = Self(44)
+  package static let slowDown = Self(44)
   /// 50: a permanent failure.
   public static let permanentFailure = Self(50)
   /// 51: the resource does not exist.
@@ -70,13 +70,13 @@ public struct GeminiStatus: RawRepresentable, Sendable, Hashable, CustomStringCo
   /// 52: the resource no longer exists.
   public static let gone = Self(52)
   /// 53: the server refuses to act as a proxy.
-  public static let proxyRequestRefused = Self(53)
+  package static let proxyRequestRefused = Self(53)
   /// 59: the request is invalid.
-  public static let badRequest = Self(59)
+  package static let badRequest = Self(59)
   /// 60: a client certificate is required.
   public static let clientCertificateRequired = Self(60)
   /// 61: the client certificate is not authorised.
-  public static let certificateNotAuthorised = Self(61)
+  package static let certificateNotAuthorised = Self(61)
   /// 62: the client certificate is not valid.
-  public static let certificateNotValid = Self(62)
+  package static let certificateNotValid = Self(62)
 }

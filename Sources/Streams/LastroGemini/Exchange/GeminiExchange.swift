@@ -61,7 +61,7 @@ struct GeminiExchange {
   // MARK: connection and trust
 
   private mutating func connect() async throws(GeminiError) -> (any ByteStream, TrustVerdict?) {
-    switch configuration.trust {
+    switch configuration.trust.kind {
     case .authorities: return (try await dial(.standard), nil)
     case .judged(let judge): return (try await dial(.judged(by: judge)), nil)
     case .firstUse(let store, let rules, let onMismatch): return try await connect(store, rules, onMismatch)

@@ -15,9 +15,9 @@ internal import Lastro
 /// preformatted lines. Preformatted lines are not wrapped. East Asian wide characters and emoji count as two columns.
 public struct GemtextRenderer: Sendable {
   /// The width in columns; at least 20.
-  public let width: Int
+  package let width: Int
   /// Whether the target of a link is shown after its label. Default false.
-  public let showsTargets: Bool
+  package let showsTargets: Bool
   /// The targets of the links so far; the first has number 1.
   public private(set) var links: [String] = []
 
@@ -28,7 +28,7 @@ public struct GemtextRenderer: Sendable {
   }
 
   /// Returns the text of a whole document, with the defaults of ``init(width:showsTargets:)``.
-  public static func text(_ lines: some Sequence<GemtextLine>, width: Int = 80, showsTargets: Bool = false) -> String {
+  package static func text(_ lines: some Sequence<GemtextLine>, width: Int = 80, showsTargets: Bool = false) -> String {
     var renderer = GemtextRenderer(width: width, showsTargets: showsTargets)
     return lines.compactMap { renderer.rendered($0) }.map { $0 + "\n" }.joined()
   }

@@ -6,16 +6,16 @@ public import Lastro
 /// A host that presents a different key than the known one, before the old certificate has expired.
 public struct GeminiCertificateChange: Sendable, Hashable, CustomStringConvertible {
   /// The host.
-  public var host: GeminiHost
+  package var host: GeminiHost
   /// The known key.
-  public var known: GeminiKnownHost
+  package var known: GeminiKnownHost
   /// The presented key.
-  public var presented: GeminiKnownHost
+  package var presented: GeminiKnownHost
   /// The presented certificate.
   public var certificate: PeerCertificate
 
   /// Creates a change, for tests.
-  public init(
+  package init(
     host: GeminiHost, known: GeminiKnownHost, presented: GeminiKnownHost, certificate: PeerCertificate
   ) {
     self.host = host

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
-public import Lastro
+package import FoundationEssentials
+package import Lastro
 internal import LastroSupport
 
 /// The known key of a host, from the certificate that it presented, and the expiry of that certificate.
-public struct GeminiKnownHost: Sendable, Hashable {
+package struct GeminiKnownHost: Sendable, Hashable {
   /// The SHA-256 hash of the key.
-  public var pin: SPKIHash
+  package var pin: SPKIHash
   /// The expiry of the certificate, to the second. Until then, the user must decide about a different key.
-  public var expires: Date
+  package var expires: Date
 
   /// Creates a known host. The date is truncated to the second.
-  public init(pin: SPKIHash, expires: Date) {
+  package init(pin: SPKIHash, expires: Date) {
     self.pin = pin
     self.expires = Date(timeIntervalSince1970: expires.timeIntervalSince1970.rounded(.down))
   }
 }
 
-/// A store of host keys for trust on first use: ``GeminiMemoryKnownHosts``, ``GeminiKnownHostsFile``, or a custom one.
+/// A store of host keys for trust on first use: ``GeminiMemoryKnownHosts`` or ``GeminiKnownHostsFile``.
 ///
 /// Clients query it before they connect, and update it after a successful handshake. It may be called from any thread.
 /// A client that is cancelled, or whose total limit has passed, does not wait for the result; the call continues in a
 /// cancelled task.
-public protocol GeminiKnownHosts: Sendable {
+package protocol GeminiKnownHosts: Sendable {
   /// Returns the known key of a host; `nil` if the host was never seen.
   ///
   /// - Throws: an error if the key cannot be determined; nothing is sent in that case.

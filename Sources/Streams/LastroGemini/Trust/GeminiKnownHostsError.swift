@@ -6,31 +6,31 @@ internal import LastroSupport
 
 /// The reason why known hosts cannot be read or stored. A client reports it as stage `trust`, code
 /// `known_hosts_failed`.
-public struct GeminiKnownHostsError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct GeminiKnownHostsError: Error, Sendable, Hashable, CustomStringConvertible {
   /// A line that cannot be parsed.
-  public struct Line: Sendable, Hashable {
+  package struct Line: Sendable, Hashable {
     /// The line number, from 1.
-    public var number: Int
+    package var number: Int
     /// The problem with the line.
-    public var problem: String
+    package var problem: String
   }
 
   /// The problem.
-  public var message: String
+  package var message: String
   /// A remedy.
-  public var hint: String?
+  package var hint: String?
   /// The lines of a file that cannot be parsed; at most the first hundred.
-  public var lines: [Line]
+  package var lines: [Line]
 
   /// Creates an error, for custom stores.
-  public init(_ message: String, hint: String? = nil, lines: [Line] = []) {
+  package init(_ message: String, hint: String? = nil, lines: [Line] = []) {
     self.message = message
     self.hint = hint
     self.lines = lines
   }
 
   /// The message and the hint on one line.
-  public var description: String { message + (hint.map { " (\($0))" } ?? "") }
+  package var description: String { message + (hint.map { " (\($0))" } ?? "") }
 }
 
 extension GeminiKnownHostsError {

@@ -24,7 +24,7 @@ internal import LastroSupport
 /// seen. An unknown version fails likewise. The file is not changed in either case.
 public final class GeminiKnownHostsFile: GeminiKnownHosts {
   /// The path of the file.
-  public let path: String
+  package let path: String
   private let time: TimeSource
   private let lockTimeout: Duration
 
@@ -43,20 +43,20 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
   /// Returns all known hosts.
   ///
   /// - Throws: an error if the file cannot be read or parsed.
-  public func all() throws(GeminiKnownHostsError) -> [GeminiHost: GeminiKnownHost] {
+  package func all() throws(GeminiKnownHostsError) -> [GeminiHost: GeminiKnownHost] {
     try text(at: try KnownHostsPath.resolved(path)).hosts
   }
 
   /// Returns the known key of a host.
   ///
   /// - Throws: ``GeminiKnownHostsError`` if the file cannot be read or parsed.
-  public func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? { try all()[host] }
+  package func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? { try all()[host] }
 
   /// Stores a host, or removes it.
   ///
   /// - Throws: an error if the file cannot be read, parsed or written, if another writer holds the lock for longer than
   ///   the limit, or if the task is cancelled during that wait.
-  public func replace(
+  package func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool {
     let target = try KnownHostsPath.resolved(path)

@@ -5,26 +5,26 @@ internal import Lastro
 internal import LastroSupport
 
 /// A store of known hosts in memory.
-public final class GeminiMemoryKnownHosts: GeminiKnownHosts {
+package final class GeminiMemoryKnownHosts: GeminiKnownHosts {
   private let hosts: Lock<[GeminiHost: GeminiKnownHost]>
 
   /// Creates a store.
-  public init(_ hosts: [GeminiHost: GeminiKnownHost] = [:]) { self.hosts = Lock(hosts) }
+  package init(_ hosts: [GeminiHost: GeminiKnownHost] = [:]) { self.hosts = Lock(hosts) }
 
   /// All known hosts.
-  public var all: [GeminiHost: GeminiKnownHost] { hosts.withLock { $0 } }
+  package var all: [GeminiHost: GeminiKnownHost] { hosts.withLock { $0 } }
 
   /// Returns the known key of a host.
   ///
   /// - Throws: never, because the store is in memory.
-  public func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? {
+  package func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? {
     hosts.withLock { $0[host] }
   }
 
   /// Stores a host, or removes it.
   ///
   /// - Throws: never, because the store is in memory.
-  public func replace(
+  package func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool {
     hosts.withLock { hosts in

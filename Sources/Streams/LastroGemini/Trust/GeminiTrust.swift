@@ -5,7 +5,7 @@ public import Lastro
 
 /// The way a Gemini client decides whether to trust a server. With every policy, no part of a request is sent before
 /// that decision.
-public enum GeminiTrust: Sendable {
+public struct GeminiTrust: Sendable {
   /// The decision about a host that presents a different key than the known one.
   public enum Decision: Sendable, Hashable {
     /// Sends nothing. The request fails with code `certificate_changed`.
@@ -20,23 +20,42 @@ public enum GeminiTrust: Sendable {
   /// connection. If the key is accepted, it opens a new connection that accepts only this key.
   public typealias ChangeHandler = @Sendable (GeminiCertificateChange) async -> Decision
 
+  package enum Kind: Sendable {
+    case firstUse(any GeminiKnownHosts, rules: GeminiFirstUseRules, onMismatch: ChangeHandler?)
+    case authorities
+    case judged(by: any ServerTrustJudge)
+  }
+
+  package let kind: Kind
+
   /// Trust on first use: the key of a host is stored when it is first seen, and must stay the same until its
   /// certificate expires. No authority vouches for it, and the first connection has to be trusted.
   ///
   /// - Parameters:
-  ///   - store: the store of known keys.
+  ///   - file: the file of known keys. Default `nil`: they are kept in memory, as long as this value is.
   ///   - rules: the other requirements on a certificate.
   ///   - onMismatch: decides about a changed key. Default `nil`: it is refused.
-  case firstUse(
-    any GeminiKnownHosts, rules: GeminiFirstUseRules = GeminiFirstUseRules(), onMismatch: ChangeHandler? = nil)
+  public static func firstUse(
+    _ file: GeminiKnownHostsFile? = nil, rules: GeminiFirstUseRules = GeminiFirstUseRules(),
+    onMismatch: ChangeHandler? = nil
+  ) -> Self {
+    firstUse(storing: file ?? GeminiMemoryKnownHosts(), rules: rules, onMismatch: onMismatch)
+  }
+
+  package static func firstUse(
+    storing store: any GeminiKnownHosts, rules: GeminiFirstUseRules = GeminiFirstUseRules(),
+    onMismatch: ChangeHandler? = nil
+  ) -> Self {
+    Self(kind: .firstUse(store, rules: rules, onMismatch: onMismatch))
+  }
 
   /// Trust as for `https`: the chain must lead to a trusted root and be valid for the host. Pins are checked too, if
   /// the connection options or the dialer have a judge with pins (`TLSOptions.trustJudge`).
-  case authorities
+  public static let authorities = Self(kind: .authorities)
 
   /// Trust by this judge alone. It receives the presented certificates unverified, for pins of keys that no authority
   /// vouches for.
-  case judged(by: any ServerTrustJudge)
+  public static func judged(by judge: any ServerTrustJudge) -> Self { Self(kind: .judged(by: judge)) }
 }
 
 /// The requirements on a certificate for trust on first use, besides having the known key of the host.

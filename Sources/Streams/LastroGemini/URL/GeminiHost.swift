@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-public import Lastro
+package import Lastro
 
 /// A Gemini host: a name and a port. Keys are stored per host.
-public struct GeminiHost: Sendable, Hashable, CustomStringConvertible {
+package struct GeminiHost: Sendable, Hashable, CustomStringConvertible {
   /// The name or address.
-  public let host: HostName
+  package let host: HostName
   /// The port.
-  public let port: Int
+  package let port: Int
 
   /// Creates a host.
   ///
   /// - Throws: code `invalid_url` for a port outside 1 to 65,535.
-  public init(_ host: HostName, port: Int = GeminiURL.defaultPort) throws(GeminiError) {
+  package init(_ host: HostName, port: Int = GeminiURL.defaultPort) throws(GeminiError) {
     guard 1...65_535 ~= port else {
       throw .invalidURL("port \(port) is out of range (1…65535)", hint: "Gemini's is 1965")
     }
@@ -22,7 +22,7 @@ public struct GeminiHost: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The text `host:port`, with an IPv6 address in brackets.
-  public var description: String { "\(bracketed):\(port)" }
+  package var description: String { "\(bracketed):\(port)" }
 
   var urlText: String { port == GeminiURL.defaultPort ? bracketed : description }
 

@@ -8,24 +8,24 @@ public import Lastro
 /// The text may omit the scheme (`example.com/x`, `//example.com/x`), the port (1965) and the path (`/`). International
 /// names are converted to A-labels. Characters that a URL may not contain are percent-encoded as UTF-8, and valid
 /// percent-encoding is preserved. `.` and `..` are resolved (RFC 3986 §5.2.4). User information is refused, because the
-/// specification forbids it. A fragment is kept in ``fragment``, and never sent. Control characters are refused.
+/// specification forbids it. A fragment is kept, and never sent. Control characters are refused.
 public struct GeminiURL: Sendable, Hashable {
   /// The default port: 1965.
-  public static let defaultPort = 1965
+  package static let defaultPort = 1965
   /// The maximum size of a URL in a request: 1,024 bytes.
-  public static let maximumBytes = 1024
+  package static let maximumBytes = 1024
 
   /// The host and port.
-  public let authority: GeminiHost
+  package let authority: GeminiHost
   /// The percent-encoded path, which starts with `/`.
   public let path: String
   /// The percent-encoded query; `nil` if there is none, which differs from an empty one.
   public let query: String?
   /// The percent-encoded fragment after `#`, which is not sent.
-  public let fragment: String?
+  package let fragment: String?
   /// Whether the query is sensitive input (status 11), which ``description`` masks. It also masks the path of a URL to
   /// which a server redirected after such input.
-  public let isSensitive: Bool
+  package let isSensitive: Bool
   /// Whether the path may contain sensitive input.
   let hidesPath: Bool
 
@@ -69,7 +69,7 @@ public struct GeminiURL: Sendable, Hashable {
   public var text: String { "gemini://\(authority.urlText)\(path)" + (query.map { "?\($0)" } ?? "") }
 
   /// The decoded query, such as the input of a user; `nil` without a query. A stray `%` is preserved.
-  public var input: String? {
+  package var input: String? {
     guard let query else { return nil }
     return query[...].percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? query
   }
@@ -136,5 +136,5 @@ public struct GeminiRequest: Sendable, Hashable {
   public init(url: URL) throws(GeminiError) { self.url = try GeminiURL(url) }
 
   /// The bytes to send: the URL and CRLF, at most 1,026 bytes.
-  public var data: Data { Data((url.text + "\r\n").utf8) }
+  package var data: Data { Data((url.text + "\r\n").utf8) }
 }

@@ -141,7 +141,7 @@ struct GeminiCommand: StreamingCommand {
       // Otherwise any server could impersonate a host whose certificate has expired.
       rules.acceptsNewKeyAfterExpiry = false
     }
-    return .firstUse(knownHosts.map { GeminiKnownHostsFile(path: $0) } ?? GeminiMemoryKnownHosts(), rules: rules)
+    return .firstUse(knownHosts.map { GeminiKnownHostsFile(path: $0) }, rules: rules)
   }
 
   private func finish(_ report: GeminiReport, hint: String?) throws {

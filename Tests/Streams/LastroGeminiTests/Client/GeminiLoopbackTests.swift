@@ -19,7 +19,7 @@ struct GeminiLoopbackTests {
     change: (inout GeminiConfiguration) -> Void = { _ in }
   ) -> GeminiClient {
     var configuration = GeminiConfiguration()
-    configuration.trust = .firstUse(store, onMismatch: onMismatch)
+    configuration.trust = .firstUse(storing: store, onMismatch: onMismatch)
     configuration.connectTimeout = .seconds(60)
     configuration.headerTimeout = .seconds(60)
     configuration.idleTimeout = .seconds(60)

@@ -30,7 +30,7 @@ struct GeminiFirstUseTests {
     onMismatch: GeminiTrust.ChangeHandler? = nil, time: TimeSource = .continuous
   ) -> GeminiClient {
     var configuration = GeminiConfiguration()
-    configuration.trust = .firstUse(store, rules: rules, onMismatch: onMismatch)
+    configuration.trust = .firstUse(storing: store, rules: rules, onMismatch: onMismatch)
     configuration.time = time
     return GeminiClient(dialer: capsule, configuration: configuration)
   }

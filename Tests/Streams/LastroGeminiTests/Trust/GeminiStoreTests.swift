@@ -64,7 +64,7 @@ struct GeminiStoreTests {
     let cancelled = await #expect(throws: GeminiError.self) { try await work.value }
     #expect(cancelled?.stage == .cancelled)
     var configuration = GeminiConfiguration()
-    configuration.trust = .firstUse(store)
+    configuration.trust = .firstUse(storing: store)
     configuration.totalTimeout = .milliseconds(20)
     let limited = GeminiClient(dialer: capsule, configuration: configuration)
     let late = await #expect(throws: GeminiError.self) { try await limited.fetch(Base.start) }

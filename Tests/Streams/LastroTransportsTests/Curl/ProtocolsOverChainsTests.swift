@@ -102,7 +102,7 @@ struct ProtocolsOverChainsTests {
     for way in ways {
       try server.show(old)
       var configuration = GeminiConfiguration()
-      configuration.trust = .firstUse(GeminiMemoryKnownHosts())
+      configuration.trust = .firstUse()
       configuration.connection = lab.options()
       configuration.connectTimeout = .seconds(600)
       configuration.headerTimeout = .seconds(600)

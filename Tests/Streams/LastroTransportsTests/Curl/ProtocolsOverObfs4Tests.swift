@@ -67,7 +67,7 @@ struct ProtocolsOverObfs4Tests {
     }
     let bridge = try bridge(to: server.port)
     var configuration = GeminiConfiguration()
-    configuration.trust = .firstUse(GeminiMemoryKnownHosts())
+    configuration.trust = .firstUse()
     configuration.connection = lab.options()
     configuration.connectTimeout = .seconds(600)
     configuration.headerTimeout = .seconds(600)

@@ -75,7 +75,7 @@ struct ProtocolsOverShadowsocksTests {
     }
     let proxy = try proxy()
     var configuration = GeminiConfiguration()
-    configuration.trust = .firstUse(GeminiMemoryKnownHosts())
+    configuration.trust = .firstUse()
     configuration.connection = lab.options()
     configuration.connectTimeout = .seconds(600)
     configuration.headerTimeout = .seconds(600)
