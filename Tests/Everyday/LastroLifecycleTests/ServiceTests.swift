@@ -11,7 +11,7 @@ import Testing
 
 @Suite("The stack as a service", .timeLimit(.minutes(5)))
 struct ServiceTests {
-  @Test("at the signal it takes no more fetches, and those in flight end")
+  @Test("At the shutdown signal the stack accepts no more fetches, and running ones end")
   func graceful() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -35,7 +35,7 @@ struct ServiceTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("cancelled before the signal, it ends with the task, and the stack serves on")
+  @Test("When its task is cancelled before the signal, the service ends and the stack stays usable")
   func cancelled() async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
