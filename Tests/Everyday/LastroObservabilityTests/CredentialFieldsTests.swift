@@ -8,9 +8,9 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("No output shows a credential", .timeLimit(.minutes(5)))
+@Suite("Credentials in output", .timeLimit(.minutes(5)))
 struct CredentialFieldsTests {
-  @Test("logs, curl commands, archives and descriptions mask it", arguments: CredentialCase.all)
+  @Test("Logs, curl commands, archives and descriptions mask every credential field", arguments: CredentialCase.all)
   func masked(given: CredentialCase) async throws {
     let (logger, entries) = RecordingLogHandler.make()
     let recorder = HARRecorder()

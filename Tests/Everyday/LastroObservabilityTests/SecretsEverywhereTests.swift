@@ -10,11 +10,11 @@ import Testing
 
 @Suite("Secrets by type", .timeLimit(.minutes(5)))
 struct SecretsEverywhereTests {
-  @Test("nothing that comes out of a fetch has a secret in it", arguments: SeedStride.some(of: SecretScenario.allCases))
+  @Test("No output of a fetch contains a secret", arguments: SeedStride.some(of: SecretScenario.allCases))
   func nothing(scenario: SecretScenario) async throws { try await Self.expectNoSecret(in: scenario, body: .json) }
 
   @Test(
-    "nor where the body is a form",
+    "No output contains a secret of a form body",
     arguments: [SecretScenario.succeeds, .statusAfterRedirect, .transportFails, .undecodable])
   func nothingOfForms(scenario: SecretScenario) async throws {
     try await Self.expectNoSecret(in: scenario, body: .form)
@@ -35,7 +35,8 @@ struct SecretsEverywhereTests {
   }
 
   @Test(
-    "the search finds the same texts where they are not marked", arguments: SeedStride.some(of: SecretScenario.allCases)
+    "The search finds the same texts if they are not marked as secret",
+    arguments: SeedStride.some(of: SecretScenario.allCases)
   )
   func control(scenario: SecretScenario) async throws {
     let fetch = SecretFetch(scenario: scenario, endpoint: SecretEndpoint(isMarked: false))

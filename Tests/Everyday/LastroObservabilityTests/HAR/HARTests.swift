@@ -19,7 +19,7 @@ struct HARTests {
     }
   }
 
-  @Test("every attempt and every redirect is an entry")
+  @Test("Every attempt and every redirect is an entry")
   func everyAttemptAndRedirectIsAnEntry() async throws {
     let recorder = HARRecorder()
     let stack = stack(
@@ -54,7 +54,7 @@ struct HARTests {
     #expect(recorder.har(forCall: 0).log.entries.isEmpty)
   }
 
-  @Test("an archive has what the format requires, and what the format lacks begins with an underscore")
+  @Test("An archive has the required members, and additional ones begin with an underscore")
   func whatTheFormatRequiresIsThere() async throws {
     let recorder = HARRecorder()
     let stack = stack(
@@ -101,7 +101,7 @@ struct HARTests {
     #expect(try HAR(json: recorder.har().json()) == recorder.har())
   }
 
-  @Test("timings are the phases of the transfer; those of a connection that was there already are left out")
+  @Test("Timings are the phases of the transfer, without connecting if a connection was reused")
   func timingsAreThePhasesOfTheTransfer() {
     let fresh = TransferFacts(
       timings: .init(
@@ -118,7 +118,7 @@ struct HARTests {
     #expect(HAR.Timings(nil, elapsed: .milliseconds(7)) == HAR.Timings(wait: 7))
   }
 
-  @Test("secrets in URLs, header fields, cookies and bodies are masked")
+  @Test("Secrets in URLs, header fields, cookies and bodies are masked")
   func secretsAreMasked() async throws {
     let recorder = HARRecorder()
     let stack = stack(
@@ -143,7 +143,7 @@ struct HARTests {
     #expect(text.contains(#"{\"access_token\":\"***\",\"n\":1}"#))
   }
 
-  @Test("a secret that a server repeats in odd places is masked there too")
+  @Test("A secret that a server echoes in unusual places is masked there too")
   func whatAServerRepeatsInOddPlacesIsMasked() async throws {
     let recorder = HARRecorder()
     let echo = ScriptedTransport.Step.respond(
@@ -164,7 +164,7 @@ struct HARTests {
     #expect(response.cookies == [HAR.Cookie(name: "***", value: "***", path: "/***", domain: "***.example")])
   }
 
-  @Test("a secret of the request's body is masked in the answer")
+  @Test("A secret of the request's body is masked in the response")
   func secretsOfABodyAreMaskedInTheAnswer() async throws {
     let recorder = HARRecorder()
     let stack = stack(recorder, .respond(status: 200, body: "you said PLANTED-2"))
@@ -173,7 +173,7 @@ struct HARTests {
   }
 
   @Test(
-    "a secret part of a form that was written by other rules is masked",
+    "A secret part of an irregularly written form is masked",
     arguments: [
       "--b\nContent-Disposition: form-data; name=\"password\"\n\nPLANTED\n--b\nContent-Disposition: form-data; name=\"a\"\n\nok",
       "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nok\r\n--b\r\nContent-Disposition: form-data; name=\"password\"\r\nPLANTED",
@@ -185,7 +185,7 @@ struct HARTests {
   }
 
   @Test(
-    "a form of very many secret parts is masked in one pass, whichever way its lines end", arguments: ["\n", "\r\n"])
+    "A form with very many secret parts is masked in one pass, with either line ending", arguments: ["\n", "\r\n"])
   func manySecretParts(end: String) {
     // Searching the rest of the text for each part would take 3 * 10^10 steps.
     let part = "name=\"pin\"\(end)\(end)SECRET\(end)--"
@@ -195,7 +195,7 @@ struct HARTests {
     #expect(masked == "content-disposition " + String(repeating: expected, count: count))
   }
 
-  @Test("what is masked ends at the first delimiter, with the end of the line before it")
+  @Test("The mask ends before the line end in front of the first delimiter")
   func endsOfSecretParts() {
     for (form, expected) in [
       ("a\r\n\r\nS\n--b", "a\r\n\r\n***\n--b"), ("a\n\nS\r\n--b", "a\n\n***\r\n--b"),
@@ -208,13 +208,13 @@ struct HARTests {
     }
   }
 
-  @Test("a page that is not a form's data stays as it is")
+  @Test("A page that is not form data is unchanged")
   func aPageThatIsNoFormStaysAsItIs() {
     let page = "<form>\n<input name=\"password\">\n</form>\n\n<p>text</p>\n"
     #expect(HARForm.masked(page, by: .standard) == page)
   }
 
-  @Test("secrets in binary bodies are masked")
+  @Test("Secrets in binary bodies are masked")
   func secretsInBinaryBodiesAreMasked() {
     let data = Data([0xFF, 0xFE, 0x0A]) + Data("password=SECRETSECRET&".utf8) + Data([0x80, 0])
     let body = HARBody(data, limit: 100, redaction: .standard)
@@ -225,7 +225,7 @@ struct HARTests {
   }
 
   @Test(
-    "a secret part of a form is masked, whether the form is text or binary",
+    "A secret part of a form is masked, whether the form is text or binary",
     arguments: ["", "\u{0}\u{FF}"])
   func secretsInPartsOfFormsAreMasked(rest: String) throws {
     func form(_ password: String) -> Data {
@@ -240,7 +240,7 @@ struct HARTests {
     #expect(bytes == form("***"))
   }
 
-  @Test("secrets are kept by the long word only")
+  @Test("Secrets are kept only with the explicit option")
   func secretsAreKeptByTheLongWordOnly() async throws {
     let recorder = HARRecorder(secrets: .writtenInTheClearForWhoeverReadsTheArchive)
     let stack = stack(recorder, .respond(status: 200, body: #"{"token":"SECRET1"}"#))
@@ -250,7 +250,7 @@ struct HARTests {
     for number in 1...4 { #expect(text.contains("SECRET\(number)")) }
   }
 
-  @Test("bodies are cut at the limit, between characters, and say so")
+  @Test("Bodies are cut at the limit, between characters, and marked as truncated")
   func bodiesAreBounded() async throws {
     let recorder = HARRecorder(limits: .init(bodyBytes: 5))
     let stack = stack(recorder, .respond(status: 200, body: "abcdé and so on"), .respond(status: 200, body: "abcde"))
@@ -269,7 +269,7 @@ struct HARTests {
     #expect(entries[1].response.content.text == "abcde")
   }
 
-  @Test("a secret is masked before the body is cut")
+  @Test("A secret is masked before the body is cut")
   func aSecretIsMaskedBeforeItIsCut() {
     let body = HARBody(Data("token=SECRETSECRET".utf8), limit: 10, redaction: .standard)
     #expect(body.text == "token=***")
@@ -277,7 +277,7 @@ struct HARTests {
   }
 
   @Test(
-    "only what may be kept is masked, and of a secret that the cut divides nothing is kept",
+    "Only the part within the limit is masked, and no part of a divided secret is kept",
     arguments: ["é", "\u{0}"])
   func onlyWhatMayBeKeptIsMasked(rest: String) throws {
     // The offsets move the cut to every place within a character. A secret that begins before the cut is masked up to
@@ -296,7 +296,7 @@ struct HARTests {
     #expect(plain.text == String(repeating: "é", count: 10))
   }
 
-  @Test("what a cut makes unrecognizable is not kept")
+  @Test("Text that a cut makes unrecognizable as a secret is not kept")
   func whatACutMakesUnrecognizableIsNotKept() throws {
     // Masking shortens the text, so that the end of the part that is masked falls within the limit: a URL whose
     // password is cut off there.
@@ -307,7 +307,7 @@ struct HARTests {
     #expect(body.isTruncated && body.text?.contains("PLANTED") == false)
   }
 
-  @Test("all entries together are bounded in bytes: the oldest are dropped and counted")
+  @Test("The total size of all entries is bounded: the oldest are dropped and counted")
   func allEntriesTogetherAreBounded() async throws {
     let recorder = HARRecorder(limits: .init(bodyBytes: 10_000, totalBytes: 40_000))
     let body = String(repeating: "b", count: 8_000)
@@ -324,7 +324,7 @@ struct HARTests {
     #expect(none.har().log.entries.isEmpty && none.droppedEntries == 1)
   }
 
-  @Test("beyond the number of entries the oldest are dropped and counted")
+  @Test("Beyond the number of entries the oldest are dropped and counted")
   func theOldestEntriesAreDropped() async throws {
     let recorder = HARRecorder(limits: .init(entries: 3))
     let stack = TransportNetworkStack.observed(
@@ -336,7 +336,7 @@ struct HARTests {
     #expect(recorder.har().log.entries.isEmpty)
   }
 
-  @Test("a stream is recorded without its body, and with how it ended")
+  @Test("A stream is recorded without its body, and with its end")
   func aStreamIsRecordedWithoutItsBody() async throws {
     let recorder = HARRecorder()
     let failure = TransportError(stage: .response, code: .truncatedBody, message: "cut", requestSent: true)
@@ -353,7 +353,7 @@ struct HARTests {
     #expect(entries[0].response.bodySize == 77)
   }
 
-  @Test("data that is not an archive is refused, and the error names what it lacks")
+  @Test("Data that is not an archive is refused, and the error names the missing member")
   func whatIsNoArchiveIsRefused() throws {
     #expect {
       try HAR(json: Data(#"{"log":{"version":"1.2"}}"#.utf8))
@@ -365,7 +365,7 @@ struct HARTests {
   }
 
   @Test(
-    "dates are written as in ISO 8601; those out of its range as the nearest in it",
+    "Dates are written as in ISO 8601, clamped to its range",
     arguments: [
       (-1, "1969-12-31T23:59:59.000Z"), (0, "1970-01-01T00:00:00.000Z"), (951_782_400, "2000-02-29T00:00:00.000Z"),
       (1_709_251_199, "2024-02-29T23:59:59.000Z"), (4_107_542_400, "2100-03-01T00:00:00.000Z"),
@@ -375,7 +375,7 @@ struct HARTests {
     #expect(HARDate.text(.seconds(seconds)) == text)
   }
 
-  @Test("dates have milliseconds")
+  @Test("Dates have milliseconds")
   func milliseconds() { #expect(HARDate.text(.milliseconds(1_050)) == "1970-01-01T00:00:01.050Z") }
 }
 

@@ -36,7 +36,7 @@ struct LoggingObserverTests {
     return entries.withLock { $0 }
   }
 
-  @Test("a call has one line, when it ends, whatever its attempts")
+  @Test("A call has one line, at its end, whatever its attempts")
   func calls() async throws {
     let line = try await lines(.slow(clock, .milliseconds(250), status: 503), .answer(200), retries: true)
     #expect(line.map(\.message) == ["call succeeded"] && line.first?.level == .info)
@@ -49,7 +49,7 @@ struct LoggingObserverTests {
     #expect(failed.first?.metadata["attempts"] == "2" && failed.first?.metadata["status"] == nil)
   }
 
-  @Test("levels are by status: that something is not there is news, and no fault; a cancelled call is neither")
+  @Test("Levels depend on the status: 404 is informational, and a cancelled call is neither warning nor error")
   func levels() async throws {
     var levels: [Logger.Level?] = []
     for status in [404, 410, 400, 429, 500] { levels.append(try await lines(.answer(status)).first?.level) }
@@ -63,7 +63,8 @@ struct LoggingObserverTests {
     #expect(try await lines(.answer(404), level: .warning).isEmpty)
   }
 
-  @Test("of failures alike so many are told a window, and then how many more there were; others are told meanwhile")
+  @Test(
+    "A number of similar failures per window are logged, then the count of the others; different ones are logged too")
   func outage() async throws {
     let (logger, entries) = RecordingLogHandler.make()
     let isUp = Lock(false)
@@ -86,7 +87,7 @@ struct LoggingObserverTests {
     #expect(entries.withLock { $0.last?.message } == "call failed")
   }
 
-  @Test("what a window kept back is told when the observer ends")
+  @Test("Failures held back in a window are reported when the observer is released")
   func end() throws {
     let (logger, entries) = RecordingLogHandler.make()
     do {
@@ -98,7 +99,7 @@ struct LoggingObserverTests {
     #expect(entries.withLock { $0.last?.metadata } == ["count": "2", "reason": "tls/host_mismatch"])
   }
 
-  @Test("kinds of failures are bounded, and without a window each failure is told")
+  @Test("The number of failure kinds is bounded, and without a window each failure is logged")
   func bounds() {
     var sampler = FailureSampler(maximumAlike: 1, window: .seconds(60))
     func tells(_ number: Int) -> Bool {
@@ -116,7 +117,7 @@ struct LoggingObserverTests {
     }
   }
 
-  @Test("a stream is told when it is opened, and again where its body breaks off, but not where it is left")
+  @Test("A stream is logged when it is opened, and again if its body breaks off, but not if its reader leaves")
   func streams() async throws {
     let (logger, entries) = RecordingLogHandler.make()
     let cut = TransportError(stage: .response, code: .truncatedBody, message: "token=PLANTED", requestSent: true)
@@ -130,7 +131,7 @@ struct LoggingObserverTests {
     #expect(all[1].metadata["call"] == all[0].metadata["call"])
   }
 
-  @Test("The line of a stream that failed has its request, its status, and the time until the failure")
+  @Test("The line of a failed stream has its request, its status, and the time until the failure")
   func failedStream() async throws {
     let (logger, entries) = RecordingLogHandler.make()
     let cut = TransportError(stage: .response, code: .truncatedBody, message: "cut", requestSent: true)

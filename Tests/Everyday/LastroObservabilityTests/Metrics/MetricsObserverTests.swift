@@ -33,7 +33,7 @@ struct MetricsObserverTests {
     ("http.request.method", "GET"), ("server.address", "example.com"), ("server.port", "443"), ("url.scheme", "https"),
   ]
 
-  @Test("a request is measured by OpenTelemetry's names")
+  @Test("A request is measured under OpenTelemetry's names")
   func aRequestIsMeasuredByOpenTelemetrysNames() async throws {
     let facts = TransferFacts(httpVersion: "2", bytesReceived: 1234)
     var options = RequestOptions()
@@ -53,7 +53,7 @@ struct MetricsObserverTests {
     #expect(metrics.recorders.allSatisfy { $0.aggregate })
   }
 
-  @Test("connections are counted by their state, and measured when they are closed")
+  @Test("Connections are counted by state and measured when they are closed")
   func connections() throws {
     let observer = MetricsObserver(factory: metrics)
     let origin = try Origin("https://[::1]:8443")
@@ -70,7 +70,7 @@ struct MetricsObserverTests {
     #expect(values("http.client.connection.duration", server) == [3])
   }
 
-  @Test("the reuse of connections is a gauge, without the first connection to each origin")
+  @Test("The reuse of connections is a gauge, without the first connection to each origin")
   func reuse() async throws {
     let observer = MetricsObserver(factory: metrics)
     let stack = TransportNetworkStack.observed(
@@ -99,7 +99,7 @@ struct MetricsObserverTests {
     #expect(metrics.recorders(label: "lastro.client.connection.reuse").allSatisfy { !$0.aggregate })
   }
 
-  @Test("origins beyond the most that are remembered change nothing")
+  @Test("Origins beyond the maximum do not change the gauge")
   func reuseOfManyOrigins() throws {
     var count = ReuseCount()
     for number in 0..<ReuseCount.mostOrigins + 5 { count.noteOpened(to: try Origin("https://h\(number).example")) }
@@ -109,7 +109,7 @@ struct MetricsObserverTests {
     #expect(count.ratio == 0.5)
   }
 
-  @Test("every request on the wire counts: redirects and attempts too")
+  @Test("Every request on the wire counts, including redirects and retries")
   func everyRequestOnTheWireCounts() async throws {
     let stack = stack(
       .redirect(to: "https://other.example:8443/b?token=abc"), .respond(status: 503), .fail(.connect, .connectFailed),
@@ -131,7 +131,7 @@ struct MetricsObserverTests {
     #expect(!metrics.recorders.contains { $0.dimensions.contains { $0.1.contains("token") || $0.1.contains("/b") } })
   }
 
-  @Test("an unknown method is counted as _OTHER")
+  @Test("An unknown method is counted as _OTHER")
   func anUnknownMethodIsOther() async throws {
     _ = try await stack(.respond(status: 200)).fetch(.test(try #require(.init("FROBNICATE"))))
     var expected = Self.base + [("http.response.status_code", "200")]
@@ -139,7 +139,7 @@ struct MetricsObserverTests {
     #expect(values("http.client.request.duration", expected).count == 1)
   }
 
-  @Test("a call without a request has an error type only")
+  @Test("A call without a request has only an error type")
   func aCallWithoutARequestHasAnErrorTypeOnly() async throws {
     let resource = RawHTTPResource(baseRequestMaking: .init { throw TestError() })
     await #expect(throws: (any Error).self) { _ = try await stack().fetch(resource) }
@@ -147,7 +147,7 @@ struct MetricsObserverTests {
     #expect(metrics.recorders(label: "http.client.request.duration").isEmpty)
   }
 
-  @Test("a call's error.type is that of its last attempt, whatever ended the retries")
+  @Test("A call's error.type is that of its last attempt, however the retries ended")
   func lastAttemptsErrorType() async throws {
     for interceptors: [any HTTPResourceInterceptor] in [[], [RetryInterceptor.standard]] {
       let transport = ScriptedTransport(repeatingLast: .respond(status: 503))
@@ -158,7 +158,7 @@ struct MetricsObserverTests {
     #expect(values("lastro.client.attempts", Self.base + [("error.type", "503")]) == [1, 3])
   }
 
-  @Test("a token that cannot be had is told with the request that needs it")
+  @Test("A token that cannot be fetched is reported with the request that needs it")
   func tokenUnavailable() async throws {
     let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
     let client = try OAuth2Client(tokenURL: "https://id.example/token", id: "app", authentication: .basic("hidden-s"))
@@ -170,7 +170,7 @@ struct MetricsObserverTests {
     #expect(values("lastro.client.attempts", Self.base + [("error.type", "connect/token_unavailable")]) == [1])
   }
 
-  @Test("a stream is measured to the end of its body")
+  @Test("A stream is measured to the end of its body")
   func aStreamIsMeasuredToTheEndOfItsBody() async throws {
     let stack = stack(.stream(["abc", "de"]))
     let value = try await stack.stream(.test()).value
@@ -185,7 +185,7 @@ struct MetricsObserverTests {
     #expect(metrics.meters.map(\.lastValue) == [0])
   }
 
-  @Test("a stream that its reader drops has its status, and no error")
+  @Test("A stream that its reader drops has its status and no error")
   func aDroppedStreamIsCancelled() async throws {
     let stack = stack(.stream(["abc", "de"]))
     _ = try await stack.stream(.test())
@@ -194,7 +194,7 @@ struct MetricsObserverTests {
     #expect(metrics.meters.map(\.lastValue) == [0])
   }
 
-  @Test("sets of attributes are bounded: what is beyond them counts as overflow")
+  @Test("The number of attribute sets is bounded, and others count as overflow")
   func attributesAreBounded() async throws {
     let stack = TransportNetworkStack.observed(
       ScriptedTransport { _ throws(TransportError) in .answer(200) },
@@ -207,7 +207,7 @@ struct MetricsObserverTests {
     #expect(metrics.meters.allSatisfy { $0.lastValue == 0 })
   }
 
-  @Test("a cancelled request is no longer active, and has no error")
+  @Test("A cancelled request is no longer active and has no error")
   func aCancelledRequestIsNoLongerActive() async throws {
     let transport = ScriptedTransport([.hang])
     let stack = TransportNetworkStack.observed(transport, by: MetricsObserver(factory: metrics), clock: clock)
@@ -219,7 +219,7 @@ struct MetricsObserverTests {
     #expect(values("http.client.request.duration", Self.base).count == 1)
   }
 
-  @Test("sizes of bodies are recorded where asked for, and the scheme is left out where asked for")
+  @Test("Body sizes are recorded if configured, and the scheme is omitted if configured")
   func options() async throws {
     let observer = MetricsObserver(factory: metrics, includesScheme: false)
     let transport = ScriptedTransport([.respond(status: 200, body: "hello")])
@@ -231,7 +231,7 @@ struct MetricsObserverTests {
     #expect(!metrics.recorders.contains { $0.dimensions.contains { $0.0 == "url.scheme" } })
   }
 
-  @Test("a template is an attribute of requests, known methods may be others, and the queue's waits are recorded")
+  @Test("A template is an attribute, known methods are configurable, and waits in the queue are recorded")
   func template() async throws {
     var options = RequestOptions()
     options.urlTemplate = "/{letter}"
@@ -248,7 +248,7 @@ struct MetricsObserverTests {
     }
   }
 
-  @Test("what was refused on this side, or answered by a cache, is no request; what a cache asked about is one")
+  @Test("Requests refused locally or answered by a cache do not count; a cache's validation does")
   func notSent() async throws {
     func cached(_ detail: String, _ text: String) -> ScriptedTransport.Step {
       .reply(

@@ -83,7 +83,7 @@ struct HARReplayTests {
     return TransportNetworkStack(transport: transport, configuration: configuration)
   }
 
-  @Test("what was recorded is replayed: the same calls have the same ends")
+  @Test("A recorded session is replayed with the same results")
   func whatWasRecordedIsReplayed() async throws {
     let recorder = HARRecorder()
     let live = Self.stack(Self.script(), [recorder])
@@ -109,7 +109,7 @@ struct HARReplayTests {
     #expect(transport.requests.count == 10)
   }
 
-  @Test("a secret that was masked in a binary body stands for any, and the other bytes for themselves")
+  @Test("A masked secret in a binary body matches any bytes, and other bytes match themselves")
   func maskedBinaryBodies() async throws {
     func body(_ secret: String, _ first: UInt8 = 0xFF) -> RequestBody {
       .raw(Data([first, 0, 0xFE, 0x0D, 0x0A]) + Data("password=\(secret)&a=\u{E9}&pin=\(secret)".utf8))
@@ -153,7 +153,7 @@ struct HARReplayTests {
     String(decoding: try #require(try await transport.execute(request).body.bytes), as: UTF8.self)
   }
 
-  @Test("loose matching takes any order, and repeats the last")
+  @Test("Loose matching accepts any order and repeats the last response")
   func looseMatchingTakesAnyOrderAndRepeatsTheLast() async throws {
     let transport = HARReplayTransport(
       HAR(entries: [
@@ -169,7 +169,7 @@ struct HARReplayTests {
   }
 
   @Test(
-    "strict matching says what differs",
+    "Strict matching reports the difference",
     arguments: [
       ("https://a.example/p?q=1", "POST", "x", "1", "the method"),
       ("https://b.example/p?q=1", "PUT", "x", "1", "the host"),
@@ -194,7 +194,7 @@ struct HARReplayTests {
     #expect(last.message.hasSuffix("all 1 were replayed"))
   }
 
-  @Test("loose matching names the nearest exchange where it finds none")
+  @Test("Loose matching names the nearest exchange if none matches")
   func looseMatchingNamesTheNearest() async throws {
     let transport = HARReplayTransport(
       HAR(entries: [Self.entry("https://a.example/x"), Self.entry("https://a.example/p?token=s")]), matching: .loose)
@@ -207,7 +207,7 @@ struct HARReplayTests {
   }
 
   @Test(
-    "masks are wildcards",
+    "Masks are wildcards",
     arguments: [
       ("a***c", "abc", true), ("a***c", "ac", true), ("a***c", "ab", false), ("***", "", true),
       ("a***b***c", "a1b2c", true),
@@ -218,7 +218,7 @@ struct HARReplayTests {
   }
 
   @Test(
-    "JSON is compared by value, masks in it included",
+    "JSON is compared by value, including masks",
     arguments: [
       (#"{"a":1,"b":[true,null,"x"]}"#, #"{"b":[true,null,"x"],"a":1.0}"#, true),
       (#"{"a":"***","pin":***}"#, #"{"pin":1234,"a":"secret"}"#, true),
@@ -237,7 +237,7 @@ struct HARReplayTests {
     return (try? await transport.execute(request)) != nil
   }
 
-  @Test("an exchange that was not recorded in full is not replayed")
+  @Test("An incompletely recorded exchange is not replayed")
   func whatWasNotRecordedInFullIsNotReplayed() async throws {
     var cut = Self.entry("https://a.example/", text: "abc")
     cut.response.content.isTruncated = true
@@ -252,7 +252,7 @@ struct HARReplayTests {
     }
   }
 
-  @Test("files that are missing or not archives are refused, and named")
+  @Test("Missing files, and files that are not archives, are refused by name")
   func filesThatAreNoArchivesAreRefused() throws {
     let missing = #expect(throws: ConfigurationError.self) {
       try HARReplayTransport(contentsOfFile: "/nowhere/at.har")
@@ -265,7 +265,7 @@ struct HARReplayTests {
     #expect(malformed?.message.hasPrefix("\(path): the data is not an HTTP archive") == true)
   }
 
-  @Test("an archive that a browser wrote is read")
+  @Test("An archive that a browser wrote is read")
   func anArchiveOfABrowserIsRead() async throws {
     let har = try HAR(
       json: Data(

@@ -27,7 +27,7 @@ struct TracingObserverTests {
     return (spans.first { $0.kind == .internal }, spans.filter { $0.kind == .client })
   }
 
-  @Test("a refused host whose name reads like a secret's stays readable")
+  @Test("A refused host whose name resembles a secret's stays readable")
   func refusedHost() async throws {
     let trust = ServerTrust(
       host: try HostName("token-service"), port: 8443, role: .server, chain: [], otherCertificates: [])
@@ -41,7 +41,7 @@ struct TracingObserverTests {
     #expect(texts.count == 3 && texts.allSatisfy { $0.contains("token-service:8443 was refused") }, "\(texts)")
   }
 
-  @Test("a call has a span, and each of its attempts one below")
+  @Test("A call has a span, and each of its attempts a child span")
   func aCallAndItsAttempts() async throws {
     var options = RequestOptions()
     options.operation = "getThing"
@@ -81,7 +81,7 @@ struct TracingObserverTests {
     #expect(tracer.activeSpans.isEmpty)
   }
 
-  @Test("times are those of the stack's clock")
+  @Test("Times are those of the stack's clock")
   func timesAreThoseOfTheStacksClock() async throws {
     let transport = ScriptedTransport([.slow(clock, .milliseconds(20), status: 500), .respond(status: 200)])
     _ = try await stack(transport, interceptors: [AlwaysRetry(delay: .seconds(2))]).fetch(.test())
@@ -92,7 +92,7 @@ struct TracingObserverTests {
     #expect(times == [[0, 20_000_000], [2_020_000_000, 2_020_000_000], [0, 2_020_000_000]])
   }
 
-  @Test("the parent is the context of the caller")
+  @Test("The parent is the caller's context")
   func theParentIsTheContextOfTheCaller() async throws {
     let outer = tracer.startSpan("outer")
     defer { outer.end() }
@@ -101,7 +101,7 @@ struct TracingObserverTests {
     #expect(spans().call?.parentSpanID == outer.spanID)
   }
 
-  @Test("each request that goes out has a span of its own: a redirect, a retry, and a 401 answered with a new token")
+  @Test("Each request sent has its own span: a redirect, a retry, and a resend with a new token after 401")
   func aSpanForEachRequest() async throws {
     let transport = ScriptedTransport([
       .redirect(to: "/b"), .respond(status: 503), .respond(status: 401, headers: [.wwwAuthenticate: "Bearer"]),
@@ -129,7 +129,7 @@ struct TracingObserverTests {
     #expect(call?.status == nil && tracer.activeSpans.isEmpty)
   }
 
-  @Test("a trace is carried on to the origins that are named, and to no others")
+  @Test("Trace context is sent to the configured origins only")
   func propagatesTo() async throws {
     let transport = ScriptedTransport([.redirect(to: "https://other.example/b"), .respond(status: 200)])
     let observer = TracingObserver(tracer: tracer, propagatesTo: [try Origin("https://example.com")])
@@ -140,7 +140,7 @@ struct TracingObserverTests {
   }
 
   @Test(
-    "what carries the trace on is checked like the rest of the request, and ends the spans where it may not be sent")
+    "Injected trace fields are checked like the request, and an invalid one ends the spans")
   func badPropagation() async throws {
     struct Framing: FetchObserver {
       func observe(_ event: FetchEvent) {}
@@ -153,7 +153,7 @@ struct TracingObserverTests {
     #expect(transport.requests.isEmpty && tracer.activeSpans.isEmpty)
   }
 
-  @Test("a redirect has a span, and so has what it leads to")
+  @Test("A redirect has a span, and so has the request that follows it")
   func redirectsHaveSpans() async throws {
     let transport = ScriptedTransport([.redirect(to: "https://b.example/x?sig=abc"), .respond(status: 404)])
     await #expect(throws: (any Error).self) { _ = try await stack(transport).fetch(.test()) }
@@ -167,7 +167,7 @@ struct TracingObserverTests {
   }
 
   @Test(
-    "the query values that the conventions list are redacted, and nothing else of a URL",
+    "Only the query values that the conventions list are redacted in a URL",
     arguments: [
       "AWSAccessKeyId", "Signature", "sig", "X-Goog-Signature", "X-Amz-Signature", "X-Amz-Credential",
       "X-Amz-Security-Token",
@@ -178,7 +178,7 @@ struct TracingObserverTests {
     #expect(spans().attempts.first?.attributes.text["url.full"] == "https://example.com/a?page=2&\(name)=REDACTED")
   }
 
-  @Test("the methods that are known can be others, as the environment may say")
+  @Test("The known methods can be configured, also by the environment")
   func knownMethods() async throws {
     #expect(KnownMethods.listed(in: nil) == .usual && KnownMethods.listed(in: " , ") == .usual)
     #expect(KnownMethods.listed(in: "GET, PROPFIND") == KnownMethods(["GET", "PROPFIND"]))
@@ -191,7 +191,7 @@ struct TracingObserverTests {
     #expect(spans().attempts.map { $0.attributes.text["http.request.method_original"] } == [nil, "GET"])
   }
 
-  @Test("what was refused on this side, or answered by a cache, was not sent, and is not counted as such")
+  @Test("Requests refused locally or answered by a cache are marked as not sent and not counted as sent")
   func notSent() async throws {
     let refusal = TransportError(stage: .policy, code: FailureCode("rate_limited"), message: "no")
     let hit = TransferResponse(
@@ -206,7 +206,7 @@ struct TracingObserverTests {
     #expect(requests.allSatisfy { $0.attributes.text["http.request.resend_count"] == nil })
   }
 
-  @Test("failures are errors of both spans, their texts masked")
+  @Test("Failures are errors of both spans, with masked texts")
   func failuresAreErrors() async throws {
     let secret = TransportError(stage: .connect, code: .connectFailed, message: "no way to https://u:p@x/?token=abc")
     await #expect(throws: (any Error).self) {
@@ -222,7 +222,7 @@ struct TracingObserverTests {
     #expect(tracer.activeSpans.isEmpty)
   }
 
-  @Test("a request that cannot be made has no span, and its call has one")
+  @Test("A request that cannot be made has no span, and its call has one")
   func aRequestThatCannotBeMadeHasNoSpan() async throws {
     let resource = RawHTTPResource(baseRequestMaking: .init { throw TestError() })
     await #expect(throws: (any Error).self) { _ = try await stack(ScriptedTransport()).fetch(resource) }
@@ -230,7 +230,7 @@ struct TracingObserverTests {
     #expect(tracer.activeSpans.isEmpty)
   }
 
-  @Test("cancellation ends every span, and is no error")
+  @Test("Cancellation ends every span and is not an error")
   func cancellationEndsEverySpan() async throws {
     let stack = stack(ScriptedTransport([.hang]))
     let task = Task { try await stack.fetch(.test()) }
@@ -242,7 +242,7 @@ struct TracingObserverTests {
     #expect(all.count == 2 && all.allSatisfy { $0.status == nil && $0.attributes.text["error.type"] == nil })
   }
 
-  @Test("the spans of a stream end with its body")
+  @Test("The spans of a stream end with its body")
   func spansOfAStreamEndWithItsBody() async throws {
     let body = try await stack(ScriptedTransport([.stream(["abc"])])).stream(.test()).value
     #expect(tracer.activeSpans.count == 2)
@@ -253,7 +253,7 @@ struct TracingObserverTests {
   }
 
   @Test(
-    "a stream that breaks off or is dropped ends its spans",
+    "A stream that breaks off or is dropped ends its spans",
     arguments: [true, false])
   func aStreamThatBreaksOffOrIsDroppedEndsItsSpans(breaks: Bool) async throws {
     let failure = TransportError(stage: .response, code: .truncatedBody, message: "cut", requestSent: true)
@@ -270,7 +270,7 @@ struct TracingObserverTests {
     #expect(spans().attempts.map { $0.attributes.text["error.type"] } == [expected])
   }
 
-  @Test("a stream without a body ends its spans")
+  @Test("A stream without a body ends its spans")
   func aStreamWithoutABodyEndsItsSpans() async throws {
     _ = try await stack(ScriptedTransport([.respond(status: 204)])).stream(.test())
     #expect(tracer.activeSpans.isEmpty)
