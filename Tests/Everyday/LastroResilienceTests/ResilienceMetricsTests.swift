@@ -17,7 +17,7 @@ struct ResilienceMetricsTests {
     ("url.scheme", "https"), ("lastro.operation", "getThing"),
   ]
 
-  @Test("refusals, waits, changes of circuits and limits are measured, by names of few values")
+  @Test("Refusals, waits, circuit changes and limits are measured, under names with few values")
   func all() async throws {
     let metrics = TestMetrics()
     let clock = ManualClock(autoAdvance: true)

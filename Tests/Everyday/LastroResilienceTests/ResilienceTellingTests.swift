@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Resilience of a stack, and what it tells", .timeLimit(.minutes(5)))
+@Suite("Resilience of a stack and its reports", .timeLimit(.minutes(5)))
 struct ResilienceTellingTests {
   private static func resource(_ use: ResilienceUse? = nil) throws -> RawHTTPResource {
     var options = RequestOptions()
@@ -56,7 +56,7 @@ struct ResilienceTellingTests {
       random: .seeded(1))
   }
 
-  @Test("one word: a stack asks the standard parts, and its ledger tells of a circuit that opens and closes")
+  @Test("With the standard setting a stack uses all parts, and its ledger shows a circuit that opens and closes")
   func circuit() async throws {
     let clock = ManualClock()
     let scripted = ScriptedTransport(
@@ -81,7 +81,7 @@ struct ResilienceTellingTests {
     #expect(stack.configuration.resilience?.breaker != nil)
   }
 
-  @Test("a wait for a pace stands in the ledger, also where the attempt is refused after it")
+  @Test("A wait for a rate limit is in the ledger, even if the attempt is then refused")
   func pace() async throws {
     let clock = ManualClock(autoAdvance: true)
     let policy = PacingPolicy(pace: try .init(perSecond: 10, burst: 1))
@@ -102,13 +102,13 @@ struct ResilienceTellingTests {
     #expect(ledger.description.contains("nothing sent, waited 100 ms for its pace"), "\(ledger)")
   }
 
-  @Test("what goes out at once has waited for nothing, by the system's clock too")
+  @Test("A request that is sent at once has waited for nothing, also by the system's clock")
   func atOnce() async throws {
     let slot = try await Pacer().slot(for: ResilienceKey(try Origin("https://api.example.org")))
     #expect(slot.waited == .zero)
   }
 
-  @Test("a wait for room stands in the ledger, and how the limiter stands in its JSON alone")
+  @Test("A wait for a permit is in the ledger, and the limiter's state only in its JSON")
   func room() async throws {
     let clock = ManualClock()
     let limiter = try ConcurrencyLimiter(.fixed(1), time: clock.timeSource)
@@ -137,7 +137,7 @@ struct ResilienceTellingTests {
     #expect(written.last?["limit"] as? Int == 1 && written.last?["in_use"] as? Int == 0)
   }
 
-  @Test("what was done before a redirect stands in the line of the attempt")
+  @Test("Waits before a redirect are listed in the attempt's line")
   func redirect() async throws {
     let clock = ManualClock(autoAdvance: true)
     let policy = PacingPolicy(pace: try .init(perSecond: 10, burst: 1))
@@ -152,7 +152,7 @@ struct ResilienceTellingTests {
     }
   }
 
-  @Test("one request goes past the parts, through some of them, or through others")
+  @Test("A request can bypass the parts, use some of them, or use others")
   func use() async throws {
     let clock = ManualClock()
     let breaker = try Self.breaker(clock)
@@ -173,7 +173,7 @@ struct ResilienceTellingTests {
     #expect(RequestOptions().layerUses[.resilience] == nil)
   }
 
-  @Test("a stack explains how its server stands with each part")
+  @Test("A stack explains the state of its server in each part")
   func explanation() async throws {
     let clock = ManualClock()
     let breaker = try Self.breaker(clock)
@@ -193,7 +193,7 @@ struct ResilienceTellingTests {
     #expect(!plain.contains("circuit") && !plain.contains("resilience"))
   }
 
-  @Test("a stack explains which of several servers was chosen, and how it stands beside the others")
+  @Test("A stack explains which of several servers was chosen, and its state compared with the others")
   func endpoints() async throws {
     let clock = ManualClock()
     let urls = ["https://api.example.org", "https://eu.example.org", "https://us.example.org"]

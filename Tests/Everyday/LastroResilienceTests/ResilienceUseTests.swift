@@ -14,7 +14,7 @@ struct ResilienceUseTests {
     CircuitBreaker(policy: try CircuitBreakerPolicy(window: .calls(2), minimumCalls: 2))
   }
 
-  @Test("A request's own circuit breaker holds in a stack without resilience, for fetches and streams")
+  @Test("A request's own circuit breaker applies in a stack without resilience, for fetches and streams")
   func stackWithout() async throws {
     let transport = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
     let stack = TransportNetworkStack(transport)
@@ -31,7 +31,7 @@ struct ResilienceUseTests {
     #expect(try await stack.failure(of: .test()).words == "connect/connect_failed")
   }
 
-  @Test("Requests in a stack without resilience that ask for none, or filter, are sent")
+  @Test("In a stack without resilience, requests that ask for none, or filter, are sent")
   func filters() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
     for use in [ResilienceUse.none, .stack, .only([.breaker])] {

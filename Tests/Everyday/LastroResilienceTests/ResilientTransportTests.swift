@@ -27,7 +27,7 @@ struct ResilientTransportTests {
     }
   }
 
-  @Test("a breaker opens by what the transport brings, refuses without sending, and tells it")
+  @Test("A breaker opens on the transport's outcomes, refuses without sending, and reports that")
   func breaker() async throws {
     let clock = ManualClock()
     let scripted = ScriptedTransport { (_, index) throws(TransportError) in
@@ -53,7 +53,7 @@ struct ResilientTransportTests {
     #expect(kinds.last == .circuit(from: .halfOpen, to: .closed))
   }
 
-  @Test("a Retry-After holds for the requests that did not get it; waits are taken from the deadline")
+  @Test("A Retry-After applies to other requests, and waits count towards the deadline")
   func pacing() async throws {
     let clock = ManualClock(autoAdvance: true)
     let scripted = ScriptedTransport([
@@ -67,7 +67,7 @@ struct ResilientTransportTests {
     #expect(scripted.requests.last?.deadline == .seconds(6))
   }
 
-  @Test("a limiter lets so many under way; what is cancelled gives its permit back")
+  @Test("A limiter admits as many requests as allowed, and a cancelled one returns its permit")
   func limiter() async throws {
     let limiter = try ConcurrencyLimiter(.fixed(1), queueCapacity: 0)
     let begun = OneAnswer<Void>()
@@ -85,7 +85,7 @@ struct ResilientTransportTests {
     #expect(limiter.snapshot(of: try Self.key()) == .init(limit: 1, inUse: 0, waiting: 0))
   }
 
-  @Test("what an open circuit refuses costs none of the server's quota: behind the break the first request goes out")
+  @Test("Requests refused by an open circuit cost no server quota: after the break the first request is sent")
   func quotaOfOpenCircuit() async throws {
     let clock = ManualClock()
     let quota: HTTPFields = [
@@ -109,7 +109,7 @@ struct ResilientTransportTests {
     #expect(scripted.requests.count == 21)
   }
 
-  @Test("what the limiter refuses, or what is cancelled before it, costs none of the server's quota")
+  @Test("Requests refused by the limiter, or cancelled before it, cost no server quota")
   func quotaOfFullLimiter() async throws {
     let quota: HTTPFields = [
       try #require(.init("X-RateLimit-Remaining")): "50", try #require(.init("X-RateLimit-Reset")): "3600",
@@ -142,7 +142,7 @@ struct ResilientTransportTests {
     #expect(await hanging.value == "cancelled/cancelled")
   }
 
-  @Test("under a stack: three attempts count three times, and a refusal is not retried")
+  @Test("In a stack three attempts count three times, and a refusal is not retried")
   func underStack() async throws {
     let clock = ManualClock(autoAdvance: true)
     let scripted = ScriptedTransport { _ throws(TransportError) in

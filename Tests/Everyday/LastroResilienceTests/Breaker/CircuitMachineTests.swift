@@ -7,7 +7,7 @@ import Testing
 @testable import LastroResilience
 
 /// Tests of every state with every event.
-@Suite("Circuit machine", .ownThread)
+@Suite("Circuit breaker state machine", .ownThread)
 struct CircuitMachineTests {
   /// Returns the policy of a circuit that opens at 2 failures in 4 calls, for 10 s, and that needs 2 probes.
   private static func policy() throws -> CircuitBreakerPolicy {
@@ -51,7 +51,7 @@ struct CircuitMachineTests {
     }
   }
 
-  @Test("asked, in every phase")
+  @Test("A request is admitted or refused in every phase as expected")
   func asked() throws {
     let expected: [Start: (answer: String, phase: String)] = [
       .closed: ("admitted", "closed"), .open: ("refused 5 s", "open until 10 s"), .due: ("admitted", "half-open 1/0"),
@@ -69,7 +69,7 @@ struct CircuitMachineTests {
     }
   }
 
-  @Test("told of the end, in every phase, of this generation and of an older one")
+  @Test("An outcome in every phase, of the current and of an older generation, has the expected effect")
   func ended() throws {
     let expected: [Start: [AttemptVerdict: String]] = [
       .closed: [.success: "closed", .failure: "closed", .ignored: "closed"],
@@ -92,7 +92,7 @@ struct CircuitMachineTests {
     }
   }
 
-  @Test("probes that all succeed close it, and what was counted before is forgotten")
+  @Test("Probes that all succeed close the circuit and reset its counts")
   func closes() throws {
     var (machine, admitted, now) = try Self.circuit(.spent)
     for _ in 0..<2 { machine.end(admitted, .success, duration: .zero, now: now, unit: 0.5) }
@@ -101,7 +101,7 @@ struct CircuitMachineTests {
     #expect(machine.phase == .closed)
   }
 
-  @Test("a break is a twentieth of the outage, within its limits; success starts anew; a Retry-After is longer")
+  @Test("A break is a twentieth of the outage within its limits, restarts after success, and respects Retry-After")
   func breaks() throws {
     var (machine, _, _) = try Self.circuit(.open)
     func isOpen(until time: Int) -> Bool { machine.phase == .open(until: .seconds(time)) }
@@ -123,7 +123,7 @@ struct CircuitMachineTests {
     #expect(asked.phase == .open(until: .seconds(90)))
   }
 
-  @Test("a break is a tenth longer or shorter at random")
+  @Test("The length of a break varies randomly by a tenth")
   func jitter() throws {
     for (unit, until) in [(0.0, 9_000), (0.25, 9_500), (1, 11_000)] {
       var machine = CircuitMachine(try Self.policy())
@@ -134,7 +134,7 @@ struct CircuitMachineTests {
   }
 
   @Test(
-    "failures in a row open it, whatever their share: so many, for a second, and none of them a success",
+    "Consecutive failures without success for a second open the circuit, whatever their share",
     arguments: [
       (20, 1_000, nil, 20, true), (19, 1_000, nil, 20, false), (20, 999, nil, 20, false), (30, 5_000, nil, 20, true),
       (30, 5_000, 15, 20, false), (30, 5_000, 5, 20, true), (30, 5_000, nil, nil, false), (5, 5_000, nil, 5, true),
@@ -151,14 +151,14 @@ struct CircuitMachineTests {
     #expect((machine.phase != .closed) == opens, "\(machine.phase)")
   }
 
-  @Test("failures in a row say nothing while the window has too few attempts")
+  @Test("Consecutive failures do not count while the window has too few attempts")
   func rowOfFew() throws {
     var machine = CircuitMachine(.standard)
     for minute in 0..<60 { machine.end(0, .failure, duration: .zero, now: .seconds(60 * minute), unit: 0.5) }
     #expect(machine.phase == .closed)
   }
 
-  @Test("probes without a verdict for one break are issued anew, and become stragglers")
+  @Test("Probes without an outcome for one break are issued again, and late outcomes of the old ones are ignored")
   func lostProbes() throws {
     var (machine, lost, now) = try Self.circuit(.spent)
     now += .seconds(10)
@@ -168,7 +168,7 @@ struct CircuitMachineTests {
     #expect(Self.word(machine) == "half-open 1/0")
   }
 
-  @Test("forced: open refuses, closed counts nothing, observing lets all through and changes as it would")
+  @Test("Forced modes: open refuses, closed counts nothing, and observing admits all requests while its state changes")
   func forced() throws {
     var machine = CircuitMachine(try Self.policy())
     machine.forced = .open
@@ -184,7 +184,7 @@ struct CircuitMachineTests {
     #expect(machine.ask(now: .seconds(1)) == .admitted(nil))
   }
 
-  @Test("slow attempts open it; a slow probe has failed")
+  @Test("Slow attempts open the circuit, and a slow probe has failed")
   func slow() throws {
     let policy = try CircuitBreakerPolicy(
       minimumCalls: 2, slowCallDuration: .seconds(1), slowCallRatio: 0.5, breakDuration: .seconds(10), probes: 1)
@@ -197,7 +197,7 @@ struct CircuitMachineTests {
     #expect(Self.word(machine) == "open until 22 s")
   }
 
-  @Test("a quiet window leaves stale counts out; a window of calls keeps the last ones")
+  @Test("A time window drops stale counts, and a window of calls keeps the last ones")
   func windows() {
     var time = CircuitWindow(.time(.seconds(10)))
     for second in 0..<10 { time.add(failed: true, slow: false, now: .seconds(second)) }
@@ -209,7 +209,7 @@ struct CircuitMachineTests {
     #expect(calls.counts(now: .seconds(3600)) == .init(calls: 3, failures: 1, slow: 1))
   }
 
-  @Test("random histories: never more probes out than allowed, and none is lost")
+  @Test("In random histories no more probes run than allowed, and none is lost")
   func histories() throws {
     for seed in 0..<10_000 {
       let random = RandomSource.seeded(UInt64(seed))

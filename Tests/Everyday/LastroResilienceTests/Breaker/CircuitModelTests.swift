@@ -101,7 +101,7 @@ private struct CircuitModel {
   }
 }
 
-@Suite("Circuit model", .ownThread)
+@Suite("Circuit breaker against a model", .ownThread)
 struct CircuitModelTests {
   private static func word(_ machine: CircuitMachine) -> String {
     switch machine.phase {
@@ -119,7 +119,7 @@ struct CircuitModelTests {
     }
   }
 
-  @Test("10,000 random histories: a circuit does what its model does, and every permit comes back")
+  @Test("In 10,000 random histories the circuit behaves like its model, and every permit is returned")
   func histories() throws {
     let policy = try CircuitBreakerPolicy(
       window: .time(.seconds(10)), minimumCalls: 4, failureRatio: 0.75, consecutiveFailures: 3,

@@ -88,7 +88,7 @@ struct EgressPolicyTests {
     ),
   ]
 
-  @Test("every class, at both of its ends, and what lies beside it")
+  @Test("Every address class is recognised at both ends, and addresses beside it are not")
   func classes() throws {
     for (expected, addresses) in Self.rows {
       for address in addresses.split(separator: " ").map(String.init) {
@@ -99,7 +99,7 @@ struct EgressPolicyTests {
     for kind in AddressClass.allCases where kind != .global { #expect(seen.contains(kind.rawValue), "\(kind)") }
   }
 
-  @Test("embedded addresses are judged where that is asked for, every one of them")
+  @Test("All embedded addresses are checked if configured")
   func embedded() throws {
     var policy = EgressPolicy.publicInternet
     policy.unwrapsEmbedded = true
@@ -116,7 +116,7 @@ struct EgressPolicyTests {
     for (address, expected) in rows { #expect(try Self.verdict(address, policy) == expected, "\(address)") }
   }
 
-  @Test("prefixes of one's own, of every length of RFC 6052")
+  @Test("Custom translation prefixes of every length of RFC 6052 are supported")
   func prefixes() throws {
     // The examples of §2.4 of the RFC: 192.0.2.33 in prefixes of 2001:db8:….
     let examples = [
@@ -134,7 +134,7 @@ struct EgressPolicyTests {
     }
   }
 
-  @Test("a denial reaches what another address leads to, and ranges that are written as IPv6")
+  @Test("A denial also applies to addresses embedded in others and to ranges written as IPv6")
   func denied() throws {
     let metadata = try EgressRange("169.254.0.0/16")
     for var policy in [EgressPolicy.publicInternet, .unrestricted] {
@@ -151,7 +151,7 @@ struct EgressPolicyTests {
     }
   }
 
-  @Test("an explicit denial beats all, an explicit permission beats classes and ports; both may be of some ports")
+  @Test("Explicit denials take precedence over explicit permissions, and those over classes and ports")
   func order() throws {
     var policy = EgressPolicy.publicInternet
     policy.allowing = [try EgressRange("10.0.0.0/8", ports: 443...443), try EgressRange("fd00::/8")]

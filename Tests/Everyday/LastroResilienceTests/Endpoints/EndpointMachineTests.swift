@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Endpoint machine")
+@Suite("Endpoint selection state machine")
 struct EndpointMachineTests {
   private static func machine(
     _ tiers: [Int], weights: [Int]? = nil, policy: BalancingPolicy = .roundRobin
@@ -33,7 +33,7 @@ struct EndpointMachineTests {
     }
   }
 
-  @Test("in turn, by weight, smoothly; the next tier only where none of the first is healthy")
+  @Test("Endpoints rotate smoothly by weight, and the next tier is used only if none of the first is healthy")
   func turns() throws {
     var weighted = try Self.machine([0, 0], weights: [3, 1])
     #expect(Self.choices(&weighted, 8) == [0, 0, 1, 0, 0, 0, 1, 0])
@@ -44,7 +44,8 @@ struct EndpointMachineTests {
     #expect(Self.choices(&tiers, 2, now: .seconds(31)) == [0, 0])
   }
 
-  @Test("five failures in a row eject, longer each time; a success between starts anew; never all")
+  @Test(
+    "Five consecutive failures eject an endpoint, longer each time; a success resets the count; never all are ejected")
   func ejection() throws {
     var machine = try Self.machine([0, 0, 0])
     Self.fail(&machine, 0, times: 4)
@@ -61,7 +62,7 @@ struct EndpointMachineTests {
     #expect(machine.members[0].ejectedUntil == .seconds(30 + 60))
   }
 
-  @Test("where most are ejected, health is ignored")
+  @Test("If most endpoints are ejected, health is ignored")
   func panic() throws {
     let outliers = try OutlierPolicy(consecutiveFailures: 1, maximumShare: 1)
     var machine = EndpointMachine(
@@ -72,7 +73,7 @@ struct EndpointMachineTests {
     #expect(Set(Self.choices(&machine, 6)) == [0, 1, 2])
   }
 
-  @Test("a smaller tier takes over when all of a larger one are ill, and is never ejected with it")
+  @Test("A smaller tier takes over when all of a larger one are unhealthy, and is never ejected with it")
   func smallerTier() throws {
     var machine = try Self.machine([0, 0, 1])
     Self.fail(&machine, 0)
@@ -84,7 +85,7 @@ struct EndpointMachineTests {
     #expect(Set(Self.choices(&machine, 4, now: .seconds(31))) == [0, 1])
   }
 
-  @Test("the least loaded of two: by what is under way, and by latency, which is believed at once when it rises")
+  @Test("The less loaded of two is chosen by running requests and latency, which rises at once")
   func leastLoaded() throws {
     var machine = try Self.machine([0, 0], policy: .leastLoaded)
     for index in 0..<2 {
@@ -106,7 +107,7 @@ struct EndpointMachineTests {
 
 @Suite("Endpoint set")
 struct EndpointSetTests {
-  @Test("a lease that is dropped goes back; failures eject; what was tried is avoided")
+  @Test("A dropped lease is returned, failures eject, and tried endpoints are avoided")
   func leases() throws {
     let clock = ManualClock()
     let endpoints = try ["https://a.example.org", "https://b.example.org"].map { try Endpoint($0) }

@@ -51,9 +51,9 @@ private struct EndpointModel {
   }
 }
 
-@Suite("Endpoint model", .ownThread)
+@Suite("Endpoint selection against a model", .ownThread)
 struct EndpointModelTests {
-  @Test("10,000 random histories: endpoints are ejected and come back as in the model, and every lease comes back")
+  @Test("In 10,000 random histories endpoints are ejected and return as in the model, and every lease is returned")
   func histories() throws {
     let outliers = try OutlierPolicy(consecutiveFailures: 2)
     let endpoints = try (0..<3).map { try Endpoint("https://api\($0).example.org") }

@@ -50,9 +50,9 @@ private struct HedgeModel {
   }
 }
 
-@Suite("Hedge model", .ownThread)
+@Suite("Hedging against a model", .ownThread)
 struct HedgeModelTests {
-  @Test("10,000 random histories: a plan takes the steps of its model, and each ends with one answer")
+  @Test("In 10,000 random histories a plan takes the steps of its model, and each ends with one response")
   func plans() throws {
     let seen = try Histories.play { seed, random in
       let additional = 1 + seed % 4
@@ -95,7 +95,7 @@ struct HedgeModelTests {
     }
   }
 
-  @Test("10,000 random histories: hedges are paid for as a count of quarters would pay them")
+  @Test("In 10,000 random histories the hedging budget equals a count of quarters")
   func budgets() throws {
     let seen = try Histories.play { seed, random in
       let burst = 1 + seed % 5

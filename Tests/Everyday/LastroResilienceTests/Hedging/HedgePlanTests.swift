@@ -15,7 +15,7 @@ struct HedgePlanTests {
     return plan
   }
 
-  @Test("the delay passes: with one sent, with all sent, without budget, after the answer")
+  @Test("When the delay passes a hedge depends on the tries sent, the budget and a response")
   func delay() {
     var first = Self.plan(sent: 1)
     #expect(first.delayPassed { true } == .send(1))
@@ -30,7 +30,7 @@ struct HedgePlanTests {
     #expect(over.delayPassed { true } == .wait)
   }
 
-  @Test("a try ends, with one and with two under way")
+  @Test("When a try ends the next step depends on whether one or two are running")
   func ends() {
     let one: [HedgeVerdict: HedgePlan.Step] = [
       .acceptable: .answer(0, cancelling: []), .unacceptable: .send(1), .ends: .answer(0, cancelling: []),
@@ -48,7 +48,7 @@ struct HedgePlanTests {
     }
   }
 
-  @Test("all fail: the first failure is the answer; a server that asks for patience gets no hedge")
+  @Test("If all tries fail the first failure is returned, and a server that sends Retry-After gets no hedge")
   func failures() {
     var plan = Self.plan(sent: 2)
     #expect(plan.ended(1, .unacceptable, asksForPatience: false) { true } == .wait)
@@ -59,7 +59,7 @@ struct HedgePlanTests {
     #expect(poor.ended(0, .unacceptable, asksForPatience: false) { false } == .answer(0, cancelling: []))
   }
 
-  @Test("a hedge is refused: the first goes on alone; where it has failed already, that is the answer")
+  @Test("After a refused hedge the first try continues alone, or its failure is returned")
   func refused() {
     var plan = Self.plan(sent: 2, additional: 2)
     #expect(plan.refused(1) == .wait)
@@ -72,7 +72,7 @@ struct HedgePlanTests {
     #expect(failed.refused(1) == .answer(0, cancelling: []))
   }
 
-  @Test("the percentile is of first tries, of the last 60 s, and needs 50 of them")
+  @Test("The percentile is that of first tries in the last 60 s, and needs 50 of them")
   func percentile() throws {
     var machine = HedgingMachine(.standard)
     for index in 0..<49 { machine.firstTryEnded(after: .milliseconds(index), now: .zero) }
@@ -88,7 +88,7 @@ struct HedgePlanTests {
     #expect(fixed.begin(now: .zero, left: nil) == .milliseconds(10))
   }
 
-  @Test("the budget: a burst of ten, and one more for each twenty first tries")
+  @Test("The budget is a burst of ten, and one more for each twenty first tries")
   func budget() {
     var machine = HedgingMachine(.standard)
     #expect((0..<20).filter { _ in machine.pay() }.count == 10)
@@ -98,7 +98,7 @@ struct HedgePlanTests {
     #expect((0..<20).filter { _ in machine.pay() }.count == 1)
   }
 
-  @Test("safe methods alone, with a small body that can be sent again, and no stream")
+  @Test("Only safe methods with a small replayable body and without a stream are hedged")
   func eligible() {
     func request(_ method: HTTPRequest.Method, _ body: RequestBody = .empty) -> TransferRequest {
       TransferRequest(

@@ -161,7 +161,7 @@ struct HedgedRaceTests {
     )
   }
 
-  @Test("every order of ends, cancelled and out of time at every point: as the rules say, and nothing is left behind")
+  @Test("Any order of ends, cancellations and timeouts follows the rules and leaves nothing behind")
   func orders() throws {
     let scenes = Self.scenes()
     var seen: [String: Int] = [:]
@@ -227,7 +227,7 @@ struct HedgedRaceTests {
       additional: additional, delay: .fixed(.milliseconds(delay)), budgetRatio: 0.001, budgetBurst: burst)
   }
 
-  @Test("a hedge that wins, one that loses, one that fails: each is told")
+  @Test("Winning, losing and failing hedges are reported")
   func told() throws {
     let run = try Self.run(Array(repeating: Self.hedgeable(), count: 3), try Self.fixed()) { number in
       [
@@ -244,7 +244,7 @@ struct HedgedRaceTests {
       ])
   }
 
-  @Test("of four hedges each has the delay to itself; the last one's answer cancels all others")
+  @Test("Each of four hedges has its own delay, and the last one's response cancels all others")
   func several() throws {
     let run = try Self.run([Self.hedgeable()], try Self.fixed(additional: 4)) { number in
       number == 4 ? (.status(200), 30) : (.hangs, 0)
@@ -254,7 +254,7 @@ struct HedgedRaceTests {
     #expect(run.records.count { $0.end == "cancelled/cancelled" } == 4)
   }
 
-  @Test("a try that fails is followed at once, and the delay begins anew with it")
+  @Test("A failed try is followed at once, and the delay restarts with it")
   func atOnce() throws {
     let run = try Self.run([Self.hedgeable()], try Self.fixed(additional: 2)) { number in
       [(.status(500), 60), (.hangs, 0), (.status(200), 5)][number]
@@ -263,7 +263,7 @@ struct HedgedRaceTests {
     #expect(run.records.map(\.start) == [.zero, .milliseconds(60), .milliseconds(160)])
   }
 
-  @Test("what must not be under way twice is sent once")
+  @Test("A request that must not run twice is sent once")
   func once() throws {
     var streamed = Self.hedgeable()
     streamed.delivery = .streamed(maximumBytes: nil)
@@ -282,7 +282,7 @@ struct HedgedRaceTests {
   }
 
   @Test(
-    "no hedge without budget, with half of the retry quota gone, with a circuit that is not closed, after Retry-After")
+    "There is no hedge without budget, at half the retry quota, with a circuit not closed, or after Retry-After")
   func withheld() async throws {
     let slow: @Sendable (Int) -> (end: TimedTransport.End, after: Int) = { _ in (.status(200), 5_000) }
     let poor = try Self.run(Array(repeating: Self.hedgeable(), count: 3), try Self.fixed(burst: 2), slow)
@@ -324,7 +324,7 @@ struct HedgedRaceTests {
     #expect(paced.events == [.hedgeWithheld(.pace)])
   }
 
-  @Test("a hedge that is refused is no end of the call, and its refusal is not the answer; without room there is none")
+  @Test("A refused hedge neither ends the call nor is its result, and without room there is no hedge")
   func refused() throws {
     for (first, answer) in [(TimedTransport.End.status(200), "200 try 0"), (.status(500), "500 try 0")] {
       let run = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
@@ -346,7 +346,7 @@ struct HedgedRaceTests {
     }
   }
 
-  @Test("losers are no failures: a circuit that opens with one in a hundred stays closed, an adaptive limit grows")
+  @Test("Cancelled tries are not failures: the circuit stays closed and the adaptive limit grows")
   func losers() throws {
     let run = try Self.run(Array(repeating: Self.hedgeable(), count: 40), try Self.fixed(burst: 100)) {
       resilience, time in
@@ -370,7 +370,7 @@ struct HedgedRaceTests {
     #expect(run.all.limiter?.snapshot(of: key).limit ?? 0 > 2)
   }
 
-  @Test("explain tells whether a request is hedged, and when")
+  @Test("explain shows whether and when a request is hedged")
   func explained() throws {
     func words(_ request: TransferRequest, _ policy: HedgingPolicy) -> String? {
       let base = TimedTransport(.continuous) { _ in (.hangs, .zero) }
@@ -382,7 +382,7 @@ struct HedgedRaceTests {
     #expect(words(Self.hedgeable(), try Self.fixed()) == "after 100 ms, of 1 at most; 10 can be paid for")
   }
 
-  @Test("a failure that was not sent is told as sent where another try was")
+  @Test("A failure before sending is reported as sent if another try was")
   func sent() throws {
     let lost = TimedTransport.End.fails(.response, .connectionLost)
     let unreachable = TimedTransport.End.fails(.connect, .connectFailed)
@@ -392,7 +392,7 @@ struct HedgedRaceTests {
     #expect(never.answers == ["connect/connect_failed, not sent"])
   }
 
-  @Test("what a hedge has left is what the attempt has left")
+  @Test("A hedge has the attempt's remaining time")
   func deadline() throws {
     var request = Self.hedgeable()
     request.deadline = .milliseconds(1_000)
@@ -424,7 +424,9 @@ struct HedgedRaceTests {
     }
   }
 
-  @Test("first tries are learned from: answers, and those that lost after the delay; hedges and quick failures are not")
+  @Test(
+    "Latency is learned from first tries with a response or cancelled after the delay, not from hedges or quick failures"
+  )
   func samples() throws {
     // After fifty answers of 40 ms, the hedge for a first try is delayed by about 40 ms.
     let policy = try HedgingPolicy(budgetRatio: 1, budgetBurst: 1_000)

@@ -13,7 +13,7 @@ struct ConcurrencyLimiterTests {
     ResilienceKey(try Origin("https://\(host)"))
   }
 
-  @Test("a permit that is dropped goes back; one that is ended goes back once")
+  @Test("A permit that is dropped is returned, and one that is ended is returned once")
   func permits() async throws {
     let limiter = try ConcurrencyLimiter(.fixed(1), queueCapacity: 0)
     let key = try Self.key()
@@ -28,7 +28,7 @@ struct ConcurrencyLimiterTests {
     }
   }
 
-  @Test("who waits is let in by who ends")
+  @Test("A request that ends admits a waiting one")
   func waits() async throws {
     let clock = ManualClock()
     let limiter = try ConcurrencyLimiter(.fixed(1), time: clock.timeSource)
@@ -42,7 +42,7 @@ struct ConcurrencyLimiterTests {
     #expect(limiter.snapshot(of: key) == .init(limit: 1, inUse: 0, waiting: 0))
   }
 
-  @Test("a wait ends with its limit, and with the caller")
+  @Test("A wait ends at its limit and when the caller is cancelled")
   func givenUp() async throws {
     let clock = ManualClock()
     let limiter = try ConcurrencyLimiter(.fixed(1), maximumWait: .seconds(1), time: clock.timeSource)
@@ -62,7 +62,7 @@ struct ConcurrencyLimiterTests {
     #expect(limiter.snapshot(of: key) == .init(limit: 1, inUse: 0, waiting: 0))
   }
 
-  @Test("a thousand tasks, of which a third are cancelled: no permit is lost")
+  @Test("With a thousand tasks, a third of them cancelled, no permit is lost")
   func storm() async throws {
     let limiter = try ConcurrencyLimiter(.fixed(5), queueCapacity: 1_000, maximumWait: .seconds(60))
     let key = try Self.key()
@@ -85,7 +85,7 @@ struct ConcurrencyLimiterTests {
     #expect(limiter.snapshot(of: key) == .init(limit: 5, inUse: 0, waiting: 0))
   }
 
-  @Test("keys beyond the maximum share one, and what is out goes back to where it came from")
+  @Test("Keys beyond the maximum share one machine, and a permit returns to the machine that granted it")
   func keys() throws {
     var machines = KeyedMachines(maximumKeys: 2) { LimiterMachine(.fixed(1), capacity: 0) }
     let keys = try (0..<4).map { try Self.key("host\($0).example.org") }

@@ -87,7 +87,7 @@ struct GradientLimitTests {
     #expect(isNear(limit.exact, 100))
   }
 
-  @Test("A slow beginning is forgotten: once the latency has been low, its old value counts as a rise")
+  @Test("A slow beginning is forgotten: once the latency has been low, the old value counts as a rise")
   func slowBeginning() {
     var limit = Driven()
     limit.learn(100, windows: 10)
@@ -97,7 +97,7 @@ struct GradientLimitTests {
     #expect(limit.exact < before)
   }
 
-  @Test("A limit of which less than half is used stays as it is, whatever the latency")
+  @Test("A limit of which less than half is used is unchanged, whatever the latency")
   func unused() {
     var limit = Driven()
     for milliseconds in [10, 100, 1] { limit.learn(milliseconds, inUse: 24) }
@@ -107,7 +107,7 @@ struct GradientLimitTests {
     #expect(isNear(half.exact, 50.8))
   }
 
-  @Test("Nothing is learned of fewer than ten attempts, nor within a second")
+  @Test("Fewer than ten attempts, or less than a second, change nothing")
   func windows() {
     var few = Driven()
     for _ in 0..<9 {
@@ -127,7 +127,7 @@ struct GradientLimitTests {
     #expect(isNear(short.exact, 50.8))
   }
 
-  @Test("Random latencies: the limit stays in its range, and a window adds 0.8 at most and takes a tenth at most")
+  @Test("With random latencies the limit stays in its range, and a window adds at most 0.8 and removes at most a tenth")
   func bounds() {
     for seed in 0..<500 {
       let random = RandomSource.seeded(UInt64(seed))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Limiter machine", .ownThread)
+@Suite("Limiter state machine", .ownThread)
 struct LimiterMachineTests {
   private enum State: String, CaseIterable {
     case free, full, queueing, crowded
@@ -30,7 +30,7 @@ struct LimiterMachineTests {
     return (machine, grants)
   }
 
-  @Test("asked, ended and left, in every state")
+  @Test("Requests, ends and departures have the expected effect in every state")
   func table() throws {
     let asked: [State: String] = [.free: "admitted", .full: "queued", .queueing: "queued", .crowded: "refused"]
     let ended: [State: String] = [.free: "0 0 []", .full: "1 0 []", .queueing: "2 0 [1]", .crowded: "2 1 [1]"]
@@ -55,7 +55,7 @@ struct LimiterMachineTests {
     }
   }
 
-  @Test("first come, first served, until the head has waited for 100 ms: then the newest goes first")
+  @Test("Requests are served in order until the first has waited for 100 ms, and then newest first")
   func order() throws {
     for (wait, expected) in [(50, [1, 2, 3]), (150, [3, 2, 1])] as [(Int, [UInt64])] {
       var machine = LimiterMachine(.fixed(1), capacity: 10)
@@ -70,7 +70,7 @@ struct LimiterMachineTests {
     }
   }
 
-  @Test("those that left are not kept while no permit ends, and who waited in front of them is served first")
+  @Test("Cancelled waiters are not retained while no permit ends, and earlier waiters are served first")
   func stuck() throws {
     var machine = LimiterMachine(.fixed(1), capacity: 10)
     guard case .admitted(let grant) = machine.ask(now: .zero, left: nil) else { throw Unexpected() }
@@ -88,7 +88,7 @@ struct LimiterMachineTests {
     #expect(second.map(\.ticket) == [10_002])
   }
 
-  @Test("who could not be served before the deadline is refused at once")
+  @Test("A request that cannot be served before its deadline is refused at once")
   func deadline() throws {
     var machine = LimiterMachine(.fixed(1), capacity: 10)
     guard case .admitted(let grant) = machine.ask(now: .zero, left: nil) else { throw Unexpected() }
@@ -99,7 +99,7 @@ struct LimiterMachineTests {
     #expect(machine.ask(now: .seconds(1), left: .seconds(4)) == .queued(4))
   }
 
-  @Test("random histories: no permit is lost, none is given beyond the limit, none that waits is forgotten")
+  @Test("In random histories no permit is lost, the limit holds, and no waiter is forgotten")
   func histories() throws {
     let algorithms: [ConcurrencyAlgorithm] = [
       .fixed(3), .aimd(initial: 4, range: 1...8), .gradient(initial: 4, range: 2...8),
@@ -158,7 +158,7 @@ struct ConcurrencyLimitTests {
     .init(duration: .milliseconds(milliseconds), inUse: inUse, isDropped: isDropped, began: began)
   }
 
-  @Test("AIMD: one more where half are used, a tenth less for a drop or 5 s, within its range")
+  @Test("AIMD adds one if half is used, and removes a tenth after a drop or 5 s, within its range")
   func aimd() {
     var limit = ConcurrencyLimit(.aimd(initial: 20, range: 10...21))
     limit.learn(Self.sample(10, inUse: 9), now: .zero)
@@ -176,7 +176,7 @@ struct ConcurrencyLimitTests {
     #expect(limit.value == 17)
   }
 
-  @Test("AIMD: fifty that are dropped together are one cut")
+  @Test("AIMD counts fifty attempts dropped together as one cut")
   func oneCut() {
     var limit = ConcurrencyLimit(.aimd(initial: 100))
     for _ in 0..<50 { limit.learn(Self.sample(10, isDropped: true, began: .zero), now: .milliseconds(10)) }
@@ -185,7 +185,7 @@ struct ConcurrencyLimitTests {
     #expect(limit.value == 81)
   }
 
-  @Test("gradient: grows while latency is as ever, shrinks where it rises, and keeps where few are used")
+  @Test("The gradient limit grows at normal latency, shrinks when it rises, and stays if little is used")
   func gradient() {
     var limit = ConcurrencyLimit(.gradient(initial: 50, range: 20...200))
     var now = Duration.zero
@@ -210,7 +210,7 @@ struct ConcurrencyLimitTests {
     #expect(limit.value == shrunk)
   }
 
-  @Test("fixed learns nothing")
+  @Test("A fixed limit learns nothing")
   func fixed() {
     var limit = ConcurrencyLimit(.fixed(7))
     for dropped in [true, false] { limit.learn(Self.sample(6_000, isDropped: dropped), now: .seconds(6)) }

@@ -51,9 +51,9 @@ private struct LimiterModel {
   }
 }
 
-@Suite("Limiter model", .ownThread)
+@Suite("Limiter against a model", .ownThread)
 struct LimiterModelTests {
-  @Test("10,000 random histories: a limiter does what its model does, and every permit comes back")
+  @Test("In 10,000 random histories the limiter behaves like its model, and every permit is returned")
   func histories() throws {
     let seen = try Histories.play { seed, random in
       let adapts = seed % 2 == 0

@@ -12,7 +12,7 @@ struct AttemptOutcomeTests {
     "\(outcome.verdict) \(outcome.load) \(outcome.hedge)"
   }
 
-  @Test("every status")
+  @Test("Every status has an outcome")
   func statuses() {
     for code in 100...599 {
       let expected =
@@ -27,7 +27,7 @@ struct AttemptOutcomeTests {
     }
   }
 
-  @Test("a fetch that failed has the outcome of its last attempt")
+  @Test("A failed fetch has the outcome of its last attempt")
   func fetches() {
     let down = TransportError(stage: .connect, code: .connectFailed, message: "the server is down")
     let rows: [(HTTPFetchError<TextAPIError>.Reason, String)] = [
@@ -41,7 +41,7 @@ struct AttemptOutcomeTests {
     }
   }
 
-  @Test("every stage")
+  @Test("Every failure stage has an outcome")
   func stages() {
     let rows: [(FailureStage, FailureCode, String)] = [
       (.resolve, .hostNotFound, "failure ignored unacceptable"),

@@ -7,13 +7,13 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Pacing machine", .timeLimit(.minutes(5)))
+@Suite("Pacing state machine", .timeLimit(.minutes(5)))
 struct PacingMachineTests {
   private static func slots(_ machine: inout PacingMachine, _ count: Int, now: Duration = .zero) -> [String] {
     (0..<count).map { _ in machine.reserve(now: now, unit: 0.5).slot.brief }
   }
 
-  @Test("a pace with a burst; what is given back is the last one's only, and once")
+  @Test("A rate has a burst, and only the last reservation can be returned, once")
   func bucket() {
     var machine = PacingMachine(bucket: TokenBucket(perSecond: 10, burst: 3))
     let places = (0..<5).map { _ in machine.reserve(now: .seconds(1), unit: 0) }
@@ -25,7 +25,7 @@ struct PacingMachineTests {
     #expect(Self.slots(&machine, 1, now: .seconds(60)) == ["60 s"])
   }
 
-  @Test("never more than burst and pace allow, whatever the moments")
+  @Test("Reservations never exceed burst and rate, at any times")
   func bound() {
     for seed in 0..<1_000 {
       let random = RandomSource.seeded(UInt64(seed))
@@ -42,7 +42,7 @@ struct PacingMachineTests {
     }
   }
 
-  @Test("a quota: free while a tenth is left, then spread over the time that is left, then closed")
+  @Test("A quota is free until a tenth is left, then spread over the remaining time, then exhausted")
   func quota() {
     var machine = PacingMachine()
     machine.learn(
@@ -54,7 +54,7 @@ struct PacingMachineTests {
     #expect(Self.slots(&machine, 1, now: .seconds(11)) == ["11 s"])
   }
 
-  @Test("what is not sent costs none of the quota, whatever came behind it, and whichever answer comes next")
+  @Test("Requests that are not sent cost no quota, whatever follows and whichever response comes next")
   func unsent() {
     var machine = PacingMachine()
     let quota = ServerQuota(left: 10, reset: .seconds(100))
@@ -72,7 +72,7 @@ struct PacingMachineTests {
     #expect(first.slot == .zero && Self.slots(&machine, 1) == ["0 ms"])
   }
 
-  @Test("an answer to an older request raises nothing")
+  @Test("A response to an older request does not raise the quota")
   func staleAnswers() {
     var machine = PacingMachine()
     let numbers = (0..<3).map { _ in machine.sent(now: .zero) }
@@ -83,7 +83,7 @@ struct PacingMachineTests {
     #expect(Self.slots(&machine, 1) == ["10.5 s"])
   }
 
-  @Test("a Retry-After holds for all, the longest one; then they come back at half of their pace, doubled each second")
+  @Test("The longest Retry-After applies to all, and then the rate starts at half and doubles each second")
   func sharedRetryAfter() {
     var machine = PacingMachine()
     var last: UInt64 = 0
@@ -96,7 +96,7 @@ struct PacingMachineTests {
     #expect(Self.slots(&machine, 2, now: .seconds(60)) == ["60 s", "60 s"])
   }
 
-  @Test("a server is believed for an hour at most")
+  @Test("A server's limits apply for an hour at most")
   func hour() {
     var machine = PacingMachine()
     let number = machine.sent(now: .zero)
@@ -107,7 +107,7 @@ struct PacingMachineTests {
     #expect(machine.status(now: .seconds(3600)) == nil)
   }
 
-  @Test("a pace is not forgotten before its next place")
+  @Test("A rate is not discarded before its next slot")
   func slowPace() {
     var machine = PacingMachine(bucket: TokenBucket(perSecond: 1.0 / 300, burst: 1))
     _ = machine.reserve(now: .zero, unit: 0)
@@ -128,7 +128,7 @@ extension PacingMachine {
 
 @Suite("Pacer", .timeLimit(.minutes(5)))
 struct PacerTests {
-  @Test("pace of one's own: waits where it may, and refuses what would wait too long")
+  @Test("A configured rate makes requests wait, and refuses those that would wait too long")
   func pace() async throws {
     let clock = ManualClock(autoAdvance: true)
     let policy = PacingPolicy(pace: try .init(perSecond: 1), maximumWait: .seconds(3))
@@ -143,7 +143,7 @@ struct PacerTests {
     #expect(try await pacer.slot(for: key).waited == .seconds(1))
   }
 
-  @Test("a wait that is cancelled gives its place back")
+  @Test("A cancelled wait returns its slot")
   func cancelled() async throws {
     let clock = ManualClock()
     let pacer = Pacer(PacingPolicy(pace: try .init(perSecond: 1)), time: clock.timeSource)
@@ -158,7 +158,7 @@ struct PacerTests {
     #expect(try await pacer.slot(for: key).waited == .zero)
   }
 
-  @Test("refuse: what may not go out fails at once; status tells why")
+  @Test("With refuse a blocked request fails at once, and status gives the reason")
   func refuses() async throws {
     let clock = ManualClock()
     let pacer = Pacer(PacingPolicy(whenClosed: .refuse), time: clock.timeSource)

@@ -23,11 +23,11 @@ private struct PaceModel {
   }
 }
 
-@Suite("Pacing model", .ownThread)
+@Suite("Pacing against a model", .ownThread)
 struct PacingModelTests {
   private static func milliseconds(_ time: Duration) -> Int { Int((time / .milliseconds(1)).rounded()) }
 
-  @Test("10,000 random histories: a pace gives the places of its model, and a place that is given back is given again")
+  @Test("In 10,000 random histories the slots are those of the model, and a returned slot is assigned again")
   func pace() throws {
     let seen = try Histories.play { seed, random in
       var machine = PacingMachine(bucket: TokenBucket(perSecond: 10, burst: PaceModel.burst))
@@ -56,7 +56,7 @@ struct PacingModelTests {
     for step in ["waits", "at once", "given back"] { #expect(seen[step, default: 0] > 1_000, "\(step)") }
   }
 
-  @Test("10,000 random histories: nothing goes out while the server asks for patience, nor beyond its quota")
+  @Test("In 10,000 random histories nothing is sent during Retry-After or beyond the quota")
   func server() throws {
     let seen = try Histories.play { seed, random in
       var machine = PacingMachine()

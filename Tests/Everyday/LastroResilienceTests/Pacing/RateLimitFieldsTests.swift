@@ -14,7 +14,7 @@ struct RateLimitFieldsTests {
     return RateLimitFields.quota(result, sinceEpoch: .seconds(1_800_000_000))
   }
 
-  @Test("RateLimit counts before older names; of several policies the one with the least room")
+  @Test("RateLimit takes precedence over older names, and of several policies the tightest applies")
   func fields() throws {
     let rows: [([(String, String)], ServerQuota?)] = [
       ([("RateLimit", #""burst";r=50;t=30"#)], .init(left: 50, reset: .seconds(30))),
@@ -48,7 +48,7 @@ struct RateLimitFieldsTests {
     for (fields, expected) in rows { #expect(try Self.quota(fields) == expected, "\(fields)") }
   }
 
-  @Test("durations as they are spelled; what is none is none, and none is beyond what a clock holds")
+  @Test("Durations are parsed in all spellings, invalid ones are ignored, and long ones are clamped")
   func durations() {
     let rows: [(String, Duration?)] = [
       ("0", .zero), ("1.5", .milliseconds(1_500)), ("1h2m3s", .seconds(3_723)), ("250ms", .milliseconds(250)),

@@ -62,7 +62,8 @@ enum HalfDeadReplica {
 
 @Suite("Half-dead replica, simulated", .ownThread)
 struct HalfDeadReplicaTests {
-  @Test("one of three fails four of five: ejection leaves less than a third of the failures, whatever the balancing")
+  @Test(
+    "With one of three replicas failing 80 %, ejection leaves less than a third of the failures, with any balancing")
   func ejection() throws {
     let never = try OutlierPolicy(consecutiveFailures: 1_000_000)
     for policy in BalancingPolicy.allCases {

@@ -118,7 +118,7 @@ enum Outage {
 
 @Suite("Outage, simulated", .ownThread, .timeLimit(.minutes(5)))
 struct OutageTests {
-  @Test("once the circuit is open, no more than its probes are sent in each break; the server is missed for a break")
+  @Test("With an open circuit only its probes are sent in each break, and recovery is noticed within a break")
   func probes() throws {
     let without = Outage.run(nil)
     #expect(without.wasted > 2_500)
@@ -130,7 +130,7 @@ struct OutageTests {
     #expect(with.recovery < 6)
   }
 
-  @Test("it sends no more to a dead server than Polly's and is back no later, and sooner than resilience4j's")
+  @Test("It sends no more to a dead server than Polly's breaker, recovers no later, and sooner than resilience4j's")
   func comparison() throws {
     let summaries = try Outage.summaries.get().map(\.summary)
     let (polly, resilience4j, own) = (summaries[1], summaries[2], summaries[3])

@@ -81,7 +81,7 @@ struct Outcome {
 
 @Suite("Overload, simulated", .ownThread)
 struct OverloadTests {
-  @Test("ten times the capacity: AIMD keeps four fifths of it and more, where less than a fifth is left without")
+  @Test("At ten times the capacity AIMD keeps at least 80 % of it, compared with less than 20 % without")
   func aimd() {
     let without = Double(Overload.run(nil).goodput.reduce(0, +)) / Overload.capacity / Double(Overload.seconds)
     #expect(without < 0.2)

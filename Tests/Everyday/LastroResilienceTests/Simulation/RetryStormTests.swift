@@ -119,7 +119,7 @@ enum RetryStorm {
 
 @Suite("Retry storm, simulated", .ownThread)
 struct RetryStormTests {
-  @Test("a thousand clients come back without a spike of more than twice the capacity, and get what they ask for")
+  @Test("A thousand clients return without a spike of over twice the capacity, and all are served")
   func recovery() throws {
     let settings = try RetryStorm.settings()
     let with = RetryStorm.run(try #require(settings.last))

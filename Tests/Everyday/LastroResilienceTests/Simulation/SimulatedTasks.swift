@@ -120,7 +120,7 @@ final class TimedTransport: Transport {
 
 @Suite("Simulated tasks", .timeLimit(.minutes(5)))
 struct SimulatedTasksTests {
-  @Test("tasks of a group run in turn, time jumps to the next that is due, and what waits for ever is found out")
+  @Test("Tasks of a group run in turn, time jumps to the next due one, and a deadlock is detected")
   func order() {
     let tasks = SimulatedTasks()
     let time = tasks.clock.timeSource

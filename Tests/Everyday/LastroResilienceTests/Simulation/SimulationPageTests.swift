@@ -282,7 +282,7 @@ struct Plot {
 
 @Suite("Page of the simulations")
 struct SimulationPageTests {
-  @Test("is what the simulations give; LASTRO_RENEW=1 writes it anew")
+  @Test("The page equals the simulations' results; LASTRO_RENEW=1 rewrites it")
   func page() throws {
     let (page, plots) = try SimulationPage.make()
     let file = SimulationPage.folder.appending(path: "Simulation.md")

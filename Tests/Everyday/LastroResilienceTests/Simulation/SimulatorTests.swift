@@ -156,7 +156,7 @@ final class SimulatedServer {
 
 @Suite("Simulator")
 struct SimulatorTests {
-  @Test("what is due is done in order, and what is due at once in the order it was asked for")
+  @Test("Events run in order of time, and simultaneous ones in order of scheduling")
   func order() {
     let simulator = Simulator(seed: 1)
     var done: [Int] = []
@@ -166,7 +166,7 @@ struct SimulatorTests {
     #expect(simulator.now == 4)
   }
 
-  @Test("times between calls have their mean; workers serve as many as they can")
+  @Test("Times between calls have the given mean, and workers serve up to their capacity")
   func server() {
     let simulator = Simulator(seed: 2)
     let mean = (0..<20_000).reduce(0) { sum, _ in sum + simulator.exponential(3) } / 20_000

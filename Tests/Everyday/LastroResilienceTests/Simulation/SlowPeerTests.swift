@@ -79,7 +79,7 @@ enum SlowPeer {
 
 @Suite("Slow peer, simulated", .ownThread, .timeLimit(.minutes(5)))
 struct SlowPeerTests {
-  @Test("one request in a hundred takes a second: hedging brings p99 under 100 ms for at most 6 % more requests")
+  @Test("If one request in a hundred takes a second, hedging keeps p99 below 100 ms with at most 6 % more requests")
   func hedging() throws {
     let results = try SlowPeer.results.get()
     let without = try #require(results.first).result
