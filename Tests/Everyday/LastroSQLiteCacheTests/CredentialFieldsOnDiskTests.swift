@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("The cache on disk tells users apart by every field that carries a credential", .timeLimit(.minutes(5)))
+@Suite("Responses on disk are separated by every credential field", .timeLimit(.minutes(5)))
 struct CredentialFieldsOnDiskTests {
   /// The stores of one folder, one for each request. They stay open to the end: a store that closes locks the database
   /// for a moment, and on a busy machine for longer than the next store waits.
@@ -35,7 +35,7 @@ struct CredentialFieldsOnDiskTests {
     return String(decoding: try await stack.fetch(resource).value, as: UTF8.self)
   }
 
-  @Test("a later run gives no user another's response", arguments: CredentialCase.all)
+  @Test("A later run serves no user another's response", arguments: CredentialCase.all)
   func apart(given: CredentialCase) async throws {
     for persists in [false, true] {
       var stores = Stores()
@@ -53,7 +53,7 @@ struct CredentialFieldsOnDiskTests {
     }
   }
 
-  @Test("a response that was fetched over connection options of its own is on the disk, and found over the same alone")
+  @Test("A response fetched with its own connection options is stored on disk and served only to the same options")
   func ways() async throws {
     var stores = Stores()
     let origin = ScriptedTransport { (_, number) throws(TransportError) in

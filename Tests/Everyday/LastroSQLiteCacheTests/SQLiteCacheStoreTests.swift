@@ -10,7 +10,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("The store on disk", .timeLimit(.minutes(5)))
+@Suite("Cache store on disk", .timeLimit(.minutes(5)))
 struct SQLiteCacheStoreTests {
   /// A folder that is removed at the end of the test.
   final class Folder {
@@ -54,7 +54,7 @@ struct SQLiteCacheStoreTests {
     return await store.body(of: head.id)?.bytes
   }
 
-  @Test("what is kept is there when the folder is opened again, with the same key of digests")
+  @Test("Stored responses are available when the folder is opened again, with the same digest key")
   func survives() async throws {
     let folder = Folder()
     let key: [UInt8]
@@ -78,7 +78,7 @@ struct SQLiteCacheStoreTests {
     }
   }
 
-  @Test("what was asked for with credentials, or sets a cookie, stays in memory unless it is asked for")
+  @Test("Responses to credentials, or with cookies, stay in memory unless configured")
   func credentialed() async throws {
     for persists in [false, true] {
       let folder = Folder()
@@ -125,7 +125,7 @@ struct SQLiteCacheStoreTests {
   }
 
   @Test(
-    "what was asked for with credentials does not reach the disk where partitions do not tell it apart",
+    "Responses to credentials do not reach the disk if partitions do not separate them",
     arguments: [HTTPCachePolicy.Partitioning.common, .shared])
   func partitioned(partitioning: HTTPCachePolicy.Partitioning) async throws {
     let folder = Folder()
@@ -152,7 +152,7 @@ struct SQLiteCacheStoreTests {
     }
   }
 
-  @Test("freshening, replacing and removing")
+  @Test("Updating, replacing and removing stored responses works")
   func changes() async throws {
     let folder = Folder()
     let store = try SQLiteCacheStore(directory: folder.path)
@@ -177,7 +177,7 @@ struct SQLiteCacheStoreTests {
   }
 
   @Test(
-    "a file that is not what was written never answers, and goes", arguments: ["flip", "cut", "longer", "gone", "link"])
+    "An altered body file is never served, and is removed", arguments: ["flip", "cut", "longer", "gone", "link"])
   func poisonedFile(way: String) async throws {
     let folder = Folder()
     let store = try SQLiteCacheStore(directory: folder.path)
@@ -203,7 +203,7 @@ struct SQLiteCacheStoreTests {
     #expect(folder.bodies.isEmpty)
   }
 
-  @Test("a full disk keeps nothing, fails nothing, and after three times nothing is written for a minute")
+  @Test("On a full disk nothing is stored or fails, and after three errors writing pauses for a minute")
   func fullDisk() async throws {
     for step in BodyFiles.Step.allCases {
       let folder = Folder()
@@ -239,7 +239,7 @@ struct SQLiteCacheStoreTests {
     }
   }
 
-  @Test("twenty variants of a URL are kept, the latest, with their files")
+  @Test("The latest twenty variants of a URL are kept with their files")
   func variants() async throws {
     let folder = Folder()
     let store = try SQLiteCacheStore(directory: folder.path)
@@ -250,7 +250,7 @@ struct SQLiteCacheStoreTests {
     #expect(folder.bodies.count == 20)
   }
 
-  @Test("over the limit, what was used longest ago goes, until nine tenths are left")
+  @Test("Over the limit the least recently used responses are evicted down to 90 %")
   func limit() async throws {
     let folder = Folder()
     let clock = ManualClock()
@@ -270,7 +270,7 @@ struct SQLiteCacheStoreTests {
     #expect(await Self.add(store, Self.key(20), Data(count: 1_000_001)) == false)
   }
 
-  @Test("what a validation adds to a head counts")
+  @Test("Fields that a validation adds to a head count towards the size")
   func growingHead() async throws {
     let folder = Folder()
     let clock = ManualClock()
@@ -294,7 +294,7 @@ struct SQLiteCacheStoreTests {
     for number in [2, 4, 5] as [UInt8] { #expect(await Self.body(store, Self.key(number)) != nil) }
   }
 
-  @Test("two that share a folder see each other's answers, and both write")
+  @Test("Two stores on one folder see each other's responses, and both write")
   func twoProcesses() async throws {
     let folder = Folder()
     let stores = [try SQLiteCacheStore(directory: folder.path), try SQLiteCacheStore(directory: folder.path)]
@@ -320,7 +320,7 @@ struct SQLiteCacheStoreTests {
     #expect(kept >= 40)
   }
 
-  @Test("a folder that others may write to, or that is no folder, is refused with the remedy")
+  @Test("A folder that others may write to, or that is not a folder, is refused with the remedy")
   func refused() async throws {
     let folder = Folder()
     try FileManager.default.createDirectory(

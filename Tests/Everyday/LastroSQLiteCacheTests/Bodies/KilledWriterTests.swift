@@ -9,7 +9,7 @@ import LastroSQLiteCache
 import LastroSupport
 import Testing
 
-@Suite("A process that is killed while it keeps answers leaves no half of one", .timeLimit(.minutes(5)))
+@Suite("Processes killed while they store responses", .timeLimit(.minutes(5)))
 struct KilledWriterTests {
   /// The number of times that a process is killed at an arbitrary moment; `make long` raises it.
   static let kills = ProcessInfo.processInfo.environment["LASTRO_KILLS"].flatMap { Int($0) } ?? 8
@@ -32,7 +32,7 @@ struct KilledWriterTests {
     return whole
   }
 
-  @Test("at each step of writing", arguments: BodyFiles.Step.allCases)
+  @Test("A kill at any step of writing leaves no partial response", arguments: BodyFiles.Step.allCases)
   func steps(step: BodyFiles.Step) async throws {
     let folder = SQLiteCacheStoreTests.Folder()
     let path = folder.path
@@ -60,7 +60,7 @@ struct KilledWriterTests {
     #expect(try await Self.check(folder) == (step == .inserted ? 2 : 4))
   }
 
-  @Test("at any moment", arguments: 0..<kills)
+  @Test("A kill at any moment leaves no partial response", arguments: 0..<kills)
   func anyMoment(round: Int) async throws {
     let folder = SQLiteCacheStoreTests.Folder()
     let path = folder.path

@@ -7,12 +7,12 @@ import LastroSupport
 import TestSupport
 import Testing
 
-@Suite("A database that another wrote to", .timeLimit(.minutes(5)))
+@Suite("Databases changed by another program", .timeLimit(.minutes(5)))
 struct SpoiledDatabaseTests {
   private typealias Store = SQLiteCacheStoreTests
 
   @Test(
-    "a row that is not what was written never answers",
+    "A row that was altered is never served",
     arguments: [
       "head = replace(head, 'a', 'b')", "url = x'02'", "partition = x'00'", "selecting = x'01'", "length = 4",
       "digest = zeroblob(32)", "seal = zeroblob(32)", "head = x'00'", "body = x'736d616c6d'",
@@ -33,7 +33,7 @@ struct SpoiledDatabaseTests {
   }
 
   @Test(
-    "sizes that another wrote neither end the process nor hide what is kept",
+    "Altered sizes neither end the process nor hide stored responses",
     arguments: ["9223372036854775807", "-9223372036854775808", "-1000000000000000000"])
   func impossibleSizes(size: String) async throws {
     let folder = Store.Folder()
@@ -48,7 +48,8 @@ struct SpoiledDatabaseTests {
     #expect(await Store.body(store, Store.key(8)) == Store.small)
   }
 
-  @Test("a database that is none, or of another version, is begun anew", arguments: ["garbage", "version", "middle"])
+  @Test(
+    "A file that is not a database, or has another version, is replaced", arguments: ["garbage", "version", "middle"])
   func rebuilt(way: String) async throws {
     let folder = Store.Folder()
     do {

@@ -43,7 +43,7 @@ struct CacheErrorTests {
     }
   }
 
-  @Test("A body from the cache keeps to the limit of the request")
+  @Test("A body from the cache is limited by the request's limit")
   func limits() async throws {
     #expect(
       try await Self.tooLong().description == """
@@ -51,7 +51,7 @@ struct CacheErrorTests {
         """)
   }
 
-  @Test("A fetch that waits for the cache, or for an equal request, keeps to its total timeout")
+  @Test("A fetch that waits for the cache, or for an equal request, is limited by its total timeout")
   func timeouts() async throws {
     #expect(
       try await Self.late().description == """
