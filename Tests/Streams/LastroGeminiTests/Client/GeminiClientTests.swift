@@ -18,7 +18,7 @@ struct GeminiClientTests {
     _ reply: Capsule.Reply, longestRead: Int = .max, _ change: (inout GeminiConfiguration) -> Void = { _ in }
   ) -> GeminiClient { .trusting(Capsule(longestRead: longestRead) { _ in reply }, change) }
 
-  @Test("a document, whole, streamed, and read one byte at a time", arguments: [1, 3, .max])
+  @Test("A document is returned whole, streamed, and read one byte at a time", arguments: [1, 3, .max])
   func success(longestRead: Int) async throws {
     let capsule = Capsule(longestRead: longestRead) { _ in .text("20 text/gemini; lang=en\r\n# Hello\r\nbody") }
     let client = GeminiClient.trusting(capsule)
@@ -45,7 +45,7 @@ struct GeminiClientTests {
   ]
 
   @Test(
-    "every class is an answer; unknown second digits too; what follows a header that is not 2x is never delivered",
+    "Every status class, with unknown second digits, is a response, and only a 2x has a body",
     arguments: statuses)
   func everyStatus(header: String, status: Int, meta: String) async throws {
     for longestRead in [1, .max] {
@@ -72,7 +72,7 @@ struct GeminiClientTests {
     (.text("30 /\r\n"), .redirect, .redirectLoop), (.text("30 #x\r\n"), .redirect, .redirectLoop),
   ]
 
-  @Test("what breaks the protocol is a typed error that says where", arguments: brokenReplies)
+  @Test("A protocol violation is a typed error with its stage", arguments: brokenReplies)
   func broken(reply: Capsule.Reply, stage: FailureStage, code: FailureCode) async {
     for longestRead in [1, .max] {
       let client = Self.client(reply, longestRead: longestRead)
@@ -82,7 +82,7 @@ struct GeminiClientTests {
     }
   }
 
-  @Test("a truncated body gives its bytes first, and passes where that is tolerated")
+  @Test("A truncated body returns its bytes first, and is accepted if tolerated")
   func truncation() async throws {
     let reply = Capsule.Reply.truncated("20 text/plain\r\nhalf")
     let body = try await Self.client(reply).fetch(Self.start).body
@@ -96,7 +96,7 @@ struct GeminiClientTests {
     #expect(!whole.body.isTruncated)
   }
 
-  @Test("a body larger than the limit is not collected")
+  @Test("A body larger than the limit is not collected")
   func bodyLimit() async throws {
     let client = Self.client(.text("20 x/y\r\n12345"), longestRead: 1)
     #expect(try await client.fetchData(Self.start, upTo: 5).data == Data("12345".utf8))
@@ -104,7 +104,7 @@ struct GeminiClientTests {
     #expect(error?.stage == .limit && error?.code == .bodyTooLarge && error?.header?.status == .success)
   }
 
-  @Test("a URL that is none fails before anything is dialed")
+  @Test("An invalid URL fails before anything is dialed")
   func badURL() async {
     let capsule = Capsule { _ in .text("20\r\n") }
     let client = GeminiClient.trusting(capsule)
@@ -117,7 +117,7 @@ struct GeminiClientTests {
 
   // MARK: limits
 
-  @Test("a silent peer, and one that never ends its header, are ended by a limit", arguments: ["", "2", "20 text\r"])
+  @Test("A silent peer, and one that never ends its header, are ended by a limit", arguments: ["", "2", "20 text\r"])
   func silence(said: String) async throws {
     let capsule = Capsule { _ in .stall(said) }
     let client = GeminiClient.trusting(capsule) { $0.headerTimeout = .milliseconds(20) }
@@ -127,7 +127,7 @@ struct GeminiClientTests {
     try await capsule.finished.waitForEvents(count: 1)
   }
 
-  @Test("a header that drips ends with the limit for all of it")
+  @Test("A header that arrives byte by byte ends at the limit for the whole header")
   func dripping() async {
     let clock = ManualClock(autoAdvance: true)
     let slow = MemoryDialer(shape: .init(longestRead: 1, capacity: 1)) { _, stream in
@@ -146,7 +146,7 @@ struct GeminiClientTests {
     #expect(error?.code == .headerTimeout)
   }
 
-  @Test("a body that stalls ends with the idle limit, or the total one")
+  @Test("A body that stalls ends at the idle limit or the total limit")
   func idle() async throws {
     let client = Self.client(.stall("20 x/y\r\nsome")) { $0.idleTimeout = .milliseconds(20) }
     let error = await #expect(throws: GeminiError.self) { try await client.fetchData(Self.start) }
@@ -158,7 +158,7 @@ struct GeminiClientTests {
     }
   }
 
-  @Test("the total limit ends a body that always has bytes ready, too, and its connection")
+  @Test("The total limit also ends a body that always has bytes ready, and its connection")
   func endless() async throws {
     let clock = ManualClock()
     let capsule = Capsule(longestRead: 1) { _ in .stall("20 x/y\r\nsome") }
@@ -177,7 +177,7 @@ struct GeminiClientTests {
     try await capsule.finished.waitForEvents(count: 1)
   }
 
-  @Test("the last line of truncated gemtext is given before the error")
+  @Test("The last line of truncated gemtext is returned before the error")
   func truncatedGemtext() async throws {
     let response = try await Self.client(.truncated("20 text/gemini\r\n# One\n```\ntw")).fetch(Self.start)
     var lines: [GemtextLine] = []
@@ -191,7 +191,7 @@ struct GeminiClientTests {
     }
   }
 
-  @Test("cancelling the task ends a request, and its connection")
+  @Test("Cancelling the task ends a request and its connection")
   func cancellation() async throws {
     let arrived = EventRecorder<String>()
     let capsule = Capsule { request in
@@ -211,7 +211,7 @@ struct GeminiClientTests {
     try await capsule.finished.waitForEvents(count: 1)
   }
 
-  @Test("a body that is dropped, or cancelled, closes the connection")
+  @Test("A body that is dropped or cancelled closes the connection")
   func dropping() async throws {
     let capsule = Capsule { _ in .stall("20 x/y\r\nsome") }
     let client = GeminiClient.trusting(capsule)

@@ -29,7 +29,7 @@ struct GeminiLoopbackTests {
 
   static func changed(_ change: (inout GeminiConfiguration) -> Void) -> GeminiClient { client(change: change) }
 
-  @Test("a document, in one piece and byte by byte", arguments: [Int.max, 1])
+  @Test("A document is returned in one piece and byte by byte", arguments: [Int.max, 1])
   func document(pieceBytes: Int) async throws {
     let body = Array((0..<2000).map { UInt8(truncatingIfNeeded: $0) })
     let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in
@@ -41,7 +41,7 @@ struct GeminiLoopbackTests {
     #expect(server.requests == ["gemini://localhost:\(server.port)/a%20b?c"])
   }
 
-  @Test("a large body streams with back-pressure")
+  @Test("A large body streams with back-pressure")
   func large() async throws {
     let body = [UInt8](repeating: 7, count: 8 << 20)
     let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in .success(body, type: "x/y") }
@@ -54,7 +54,7 @@ struct GeminiLoopbackTests {
     #expect(count == body.count)
   }
 
-  @Test("a changed key is a hard stop before anything is sent; a decision replaces it")
+  @Test("A changed key stops the request before anything is sent, and a decision replaces the key")
   func changedKey() async throws {
     let old = try Self.certificate(), new = try Self.certificate()
     let server = try LoopbackGeminiServer(identity: old) { _ in .success("hello") }
@@ -76,7 +76,7 @@ struct GeminiLoopbackTests {
     #expect(try await Self.client(store).fetch(server.url()).facts.trust == .knownHost)
   }
 
-  @Test("a certificate for another name, and one that has ended, are refused, and not remembered")
+  @Test("Expired certificates, and those for another name, are refused and not remembered")
   func badCertificates() async throws {
     let store = GeminiMemoryKnownHosts()
     for (certificate, code, words) in [
@@ -97,7 +97,7 @@ struct GeminiLoopbackTests {
     #expect(store.all.isEmpty)
   }
 
-  @Test("authorities, as for https: a self-signed certificate is refused, an issued one passes with its root")
+  @Test("With authorities as for https a self-signed certificate is refused, and one issued by the root is accepted")
   func authorities() async throws {
     let authority = try CertificateAuthority()
     let selfSigned = try LoopbackGeminiServer(identity: Self.certificate()) { _ in .success("hello") }
@@ -121,7 +121,7 @@ struct GeminiLoopbackTests {
     (LoopbackGeminiAnswer("30 /x\r\nbody"), .redirect, .tooManyRedirects),
   ]
 
-  @Test("faults of servers are typed errors", arguments: faultyAnswers.indices)
+  @Test("Faults of servers are typed errors", arguments: faultyAnswers.indices)
   func faults(index: Int) async throws {
     let (answer, stage, code) = Self.faultyAnswers[index]
     let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in answer }
@@ -130,7 +130,7 @@ struct GeminiLoopbackTests {
     #expect(error?.stage == stage && error?.code == code, "\(String(describing: error))")
   }
 
-  @Test("a silent server is ended by the limit for the header")
+  @Test("A silent server ends at the limit for the header")
   func silence() async throws {
     let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in .silence }
     let client = Self.changed { $0.headerTimeout = .milliseconds(50) }
@@ -138,14 +138,14 @@ struct GeminiLoopbackTests {
     #expect(error?.stage == .timeout && error?.code == .headerTimeout)
   }
 
-  @Test("a reset is an error")
+  @Test("A reset is an error")
   func reset() async throws {
     let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in LoopbackGeminiAnswer("20", end: .reset) }
     let error = await #expect(throws: GeminiError.self) { try await Self.client().fetchData(server.url()) }
     #expect(error?.stage == .response)
   }
 
-  @Test("a client certificate goes to its scope")
+  @Test("A client certificate is presented within its scope")
   func clientCertificate() async throws {
     let mine = try Self.certificate(["me"])
     let files = try CertificateFiles(mine)
@@ -162,7 +162,7 @@ struct GeminiLoopbackTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("many at once, some for the same host, agree on what it is known by")
+  @Test("Many concurrent requests to the same hosts agree on the remembered key")
   func concurrent() async throws {
     let server = try LoopbackGeminiServer(identity: Self.certificate()) { .success($0) }
     let store = GeminiMemoryKnownHosts()

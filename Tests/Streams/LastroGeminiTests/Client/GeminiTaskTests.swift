@@ -22,7 +22,7 @@ struct GeminiTaskTests {
     }
   }
 
-  @Test("unstarted, started, completed; the completion is called once")
+  @Test("A task is unstarted, started and completed, and its completion is called once")
   func life() async throws {
     let outcomes = EventRecorder<String>(), gate = EventRecorder<String>(), arrived = EventRecorder<String>()
     let capsule = Capsule { request in
@@ -45,7 +45,7 @@ struct GeminiTaskTests {
     #expect(outcomes.events == ["20 hello"] && !task.isCancelled && capsule.requests.count == 1)
   }
 
-  @Test("cancelled before, within, and by being dropped: once each, and the connection is closed")
+  @Test("A task that is cancelled before or while it runs, or dropped, completes once and closes the connection")
   func cancelling() async throws {
     let arrived = EventRecorder<String>()
     let capsule = Capsule { request in
@@ -77,7 +77,7 @@ struct GeminiTaskTests {
     #expect(outcomes.events.count == 4 && capsule.requests.count == 2)
   }
 
-  @Test("completions run on the queue")
+  @Test("Completions run on the queue")
   func queue() async throws {
     let outcomes = EventRecorder<String>(), queue = EventRecorder<String>()
     let capsule = Capsule { _ in .text("51 no\r\n") }
@@ -121,7 +121,7 @@ struct GeminiTaskTests {
     return identities
   }
 
-  @Test("a client certificate is for its host, port and path", arguments: scopes)
+  @Test("A client certificate is bound to its host, port and path", arguments: scopes)
   func scope(url: String, name: String?) throws {
     let identities = try Self.identities()
     #expect(try identities.identity(for: GeminiURL(url)) == name.map(Self.identity))
@@ -129,7 +129,7 @@ struct GeminiTaskTests {
     if name == "app" { #expect(try identities.identity(for: GeminiURL(url)) == nil) }
   }
 
-  @Test("redirects leave the certificate behind; nothing else is ever presented")
+  @Test("Redirects drop the certificate, and no other is presented")
   func leavingScope() async throws {
     let capsule = Capsule { request in
       switch request {

@@ -7,7 +7,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini redirects, prompts, waiting", .timeLimit(.minutes(5)))
+@Suite("Gemini redirects, prompts and waits", .timeLimit(.minutes(5)))
 struct GeminiFlowTests {
   static let start = "gemini://capsule.example/"
 
@@ -18,7 +18,7 @@ struct GeminiFlowTests {
 
   // MARK: redirects
 
-  @Test("redirects are followed, relative ones too")
+  @Test("Redirects are followed, including relative ones")
   func redirects() async throws {
     let capsule = Self.capsule([
       Self.start: "30 a/b\r\nignored", Self.start + "a/b": "31 ../c?x#part\r\n", Self.start + "c?x": "20 x/y\r\nhere",
@@ -29,7 +29,7 @@ struct GeminiFlowTests {
     #expect(capsule.requests.count == 3)
   }
 
-  @Test("five redirects pass, the sixth does not; a limit of none follows none")
+  @Test("Five redirects are followed, the sixth fails, and a limit of none follows none")
   func limit() async throws {
     let capsule = Capsule { request in
       let number = Int(request.split(separator: "/").last ?? "") ?? 0
@@ -46,7 +46,7 @@ struct GeminiFlowTests {
   }
 
   @Test(
-    "a redirect that is handed over need not lead anywhere",
+    "A redirect that is returned may have an invalid target",
     arguments: ["", " ", "gemini://", "gemini://u@h.example/", "//:x/", "\u{FF0F}", "gemini://h.example:0/"])
   func handedOver(meta: String) async throws {
     let capsule = Self.capsule([Self.start: "31 \(meta)\r\n"])
@@ -63,14 +63,14 @@ struct GeminiFlowTests {
     }
   }
 
-  @Test("a loop is seen")
+  @Test("A loop is detected")
   func loop() async {
     let capsule = Self.capsule([Self.start: "30 /a\r\n", Self.start + "a": "30 /b\r\n", Self.start + "b": "31 /a\r\n"])
     let error = await #expect(throws: GeminiError.self) { try await GeminiClient.trusting(capsule).fetch(Self.start) }
     #expect(error?.code == .redirectLoop && capsule.requests.count == 3)
   }
 
-  @Test("another host is asked about; nothing is sent there unless it may be")
+  @Test("A redirect to another host needs a decision, and nothing is sent there without it")
   func crossHost() async throws {
     let other = "gemini://other.example/x"
     let capsule = Self.capsule([Self.start: "30 \(other)\r\n", other: "20 x/y\r\nthere"])
@@ -89,7 +89,7 @@ struct GeminiFlowTests {
     #expect(try await across.fetch(Self.start).url.text == other)
   }
 
-  @Test("another scheme can be handed over, and is never followed")
+  @Test("A redirect to another scheme can be returned, and is never followed")
   func otherScheme() async throws {
     let capsule = Self.capsule([Self.start: "30 https://web.example/\r\n"])
     let eager = GeminiClient.trusting(capsule) { $0.redirects = .acrossHosts() }
@@ -104,7 +104,7 @@ struct GeminiFlowTests {
 
   // MARK: prompts
 
-  @Test("a prompt is answered, percent-encoded, and may lead back")
+  @Test("The input for a prompt is sent percent-encoded, and may redirect back")
   func input() async throws {
     let capsule = Self.capsule([
       Self.start: "10 Who?\r\n", Self.start + "?a%20b%2Bc": "30 /done\r\n", Self.start + "done": "30 /\r\n",
@@ -122,7 +122,7 @@ struct GeminiFlowTests {
     #expect(capsule.requests == ["", "?a%20b%2Bc", "done", ""].map { Self.start + $0 })
   }
 
-  @Test("a server that prompts for ever is not answered for ever")
+  @Test("A server that prompts endlessly is not answered endlessly")
   func endlessInput() async throws {
     let capsule = Capsule { _ in .text("10 again\r\n") }
     let client = GeminiClient.trusting(capsule) { $0.onInput = { _ in "x" } }
@@ -130,7 +130,7 @@ struct GeminiFlowTests {
     #expect(capsule.requests.count == 11)
   }
 
-  @Test("an answer that makes the URL too long is an error, and is not sent")
+  @Test("Input that makes the URL too long is an error and is not sent")
   func longInput() async {
     let capsule = Capsule { _ in .text("10 say\r\n") }
     let client = GeminiClient.trusting(capsule) {
@@ -140,7 +140,7 @@ struct GeminiFlowTests {
     #expect(error?.code == .urlTooLong && capsule.requests.count == 1)
   }
 
-  @Test("sensitive input is sent and shown nowhere, also where the server redirects with it")
+  @Test("Sensitive input is sent and appears nowhere else, also if the server redirects with it")
   func sensitive() async throws {
     let capsule = Capsule { request in
       switch request {
@@ -169,7 +169,7 @@ struct GeminiFlowTests {
     #expect(!"\(response)".contains("hunter2") && !String(reflecting: response).contains("hunter2"))
   }
 
-  @Test("nor where the server puts it into the path of a redirect, or of what is linked from there")
+  @Test("Sensitive input does not appear if the server puts it into redirect paths or links")
   func sensitivePath() async throws {
     let capsule = Capsule { request in
       switch request {
@@ -196,7 +196,7 @@ struct GeminiFlowTests {
 
   // MARK: waiting
 
-  @Test("slow down is told; and waited for, where that is allowed and fits")
+  @Test("Slow down is reported, and waited for if allowed and possible in time")
   func slowDown() async throws {
     let count = EventRecorder<Int>()
     let capsule = Capsule { _ in
@@ -215,7 +215,7 @@ struct GeminiFlowTests {
   }
 
   @Test(
-    "nobody waits longer than allowed, more often, or past the total limit",
+    "Waits are limited in length, number and by the total limit",
     arguments: [
       GeminiConfiguration.SlowDown.wait(longest: .seconds(29), attempts: 3), .wait(longest: .seconds(60), attempts: 0),
     ])
@@ -242,7 +242,7 @@ struct GeminiFlowTests {
   }
 
   @Test(
-    "what 44 asks for",
+    "The seconds of a 44 response are parsed",
     arguments: [
       ("30", 30), ("0", 0), ("", nil), ("-1", nil), ("1.5", nil), ("x", nil),
       ("999999999999999999", 86_400), ("9999999999999999999", nil),
@@ -253,7 +253,7 @@ struct GeminiFlowTests {
   }
 
   @Test(
-    "media types",
+    "Media types are parsed",
     arguments: [
       ("", "text/gemini", "utf-8"), ("text/plain", "text/plain", "utf-8"),
       (" Text/Gemini ; Charset=ISO-8859-1", "text/gemini", "iso-8859-1"),

@@ -22,7 +22,7 @@ struct GemtextRendererTests {
     end
     """
 
-  @Test("wrapped, with numbered links")
+  @Test("Text is wrapped, with numbered links")
   func rendering() {
     let text = GemtextRenderer.text(GemtextParser.lines(of: Self.document), width: 24)
     #expect(
@@ -45,14 +45,14 @@ struct GemtextRendererTests {
         """)
   }
 
-  @Test("links are kept by number; targets are shown on demand")
+  @Test("Links are numbered, and their targets are shown on request")
   func links() {
     var renderer = GemtextRenderer(showsTargets: true)
     let lines = GemtextParser.lines(of: Self.document).map { renderer.render($0) }
     #expect(renderer.links == ["/a", "gemini://b.example/"] && lines.contains("[1] The first link of all </a>"))
   }
 
-  @Test("no line is wider than the width, whatever the words; wide characters count twice")
+  @Test("No line exceeds the width, and wide characters count twice")
   func width() {
     let words = ["a", String(repeating: "x", count: 50), "漢字漢字漢字漢字漢字漢字漢字", "é\u{301}\u{301}", "👩‍👩‍👧"]
     let text = (words + words.reversed() + words).joined(separator: " ")
@@ -66,7 +66,7 @@ struct GemtextRendererTests {
     }
   }
 
-  @Test("what drives a terminal is made harmless")
+  @Test("Terminal control characters are neutralised")
   func harmless() {
     let hostile = "\u{1B}[2Ja\u{7}b\u{9B}31m\u{202E}c\rd\te"
     for prefix in ["", "# ", "* ", "> ", "=> /x ", "=> ", "```\n"] {

@@ -8,7 +8,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("Gemini with servers of other projects", .timeLimit(.minutes(5)))
+@Suite("Gemini with third-party servers", .timeLimit(.minutes(5)))
 struct GeminiPeerTests {
   static func client(_ change: (inout GeminiConfiguration) -> Void = { _ in }) -> GeminiClient {
     var configuration = GeminiConfiguration()
@@ -19,7 +19,7 @@ struct GeminiPeerTests {
     return GeminiClient(dialer: CurlDialer.shared, configuration: configuration)
   }
 
-  @Test("molly-brown: pages, files, redirects, missing pages, certificate zones")
+  @Test("molly-brown serves pages, files, redirects, missing pages and certificate zones")
   func mollyBrown() async throws {
     let peer = try await MollyBrownPeer.start()
     defer { peer.stop() }
@@ -42,7 +42,7 @@ struct GeminiPeerTests {
     #expect(try await known.fetch(peer.url("/private/page.gmi")).status == .certificateNotAuthorised)
   }
 
-  @Test("jetforce: pages, prompts, client certificates by scope, slow down")
+  @Test("jetforce serves pages, prompts, client certificates by scope, and slow down")
   func jetforce() async throws {
     let peer = try await JetforcePeer.start()
     defer { peer.stop() }

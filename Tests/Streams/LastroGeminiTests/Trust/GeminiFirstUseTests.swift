@@ -39,7 +39,7 @@ struct GeminiFirstUseTests {
     try GeminiHost(HostName(name), port: port)
   }
 
-  @Test("a host is remembered, and believed with its key only")
+  @Test("A host is remembered and then trusted with its key only")
   func firstUse() async throws {
     let old = try Self.certificate(), new = try Self.certificate()
     let capsule = Self.capsule(old)
@@ -63,7 +63,7 @@ struct GeminiFirstUseTests {
   }
 
   @Test(
-    "a decision accepts once, replaces, or refuses",
+    "A decision accepts once, replaces the key, or refuses",
     arguments: [
       GeminiTrust.Decision.acceptOnce, .replace, .refuse,
     ])
@@ -93,7 +93,7 @@ struct GeminiFirstUseTests {
     }
   }
 
-  @Test("a decision is for the key that was shown, not for a third one")
+  @Test("A decision applies to the key that was shown, and not to a third one")
   func thirdKey() async throws {
     let old = try Self.certificate(), new = try Self.certificate(), third = try Self.certificate()
     let capsule = Self.capsule(new)
@@ -112,7 +112,7 @@ struct GeminiFirstUseTests {
     #expect(try store.all[try Self.host()] == Self.known(old))
   }
 
-  @Test("after the end of the old certificate a new key is accepted, unless rules say that it is a change")
+  @Test("After the old certificate expired a new key is accepted, unless rules treat that as a change")
   func afterExpiry() async throws {
     let old = try Self.certificate(["capsule.example"], .expired), new = try Self.certificate()
     let capsule = Self.capsule(new)
@@ -128,7 +128,7 @@ struct GeminiFirstUseTests {
     #expect(try store.all[try Self.host()] == Self.known(new))
   }
 
-  @Test("a renewed certificate with the same key is the same host; its end is remembered")
+  @Test("A renewed certificate with the same key is accepted, and its expiry is remembered")
   func renewed() async throws {
     let certificate = try Self.certificate()
     var known = try Self.known(certificate)
@@ -144,7 +144,7 @@ struct GeminiFirstUseTests {
     (["127.0.0.1"], .days(30), .hostMismatch),
   ]
 
-  @Test("dates and name are checked, known or not, unless rules say otherwise; nothing is sent nor remembered")
+  @Test("Dates and name are checked for known and unknown hosts unless rules disable it; nothing is sent or remembered")
   func rules() async throws {
     var lax = GeminiFirstUseRules()
     lax.checksDates = false
@@ -164,7 +164,7 @@ struct GeminiFirstUseTests {
   }
 
   @Test(
-    "names: alternatives, wildcards, addresses",
+    "Alternative names, wildcards and addresses are matched",
     arguments: [
       (["capsule.example"], "capsule.example", true), (["*.example.com"], "a.example.com", true),
       (["*.example.com"], "a.b.example.com", false), (["*.example.com"], "example.com", false),
@@ -177,7 +177,7 @@ struct GeminiFirstUseTests {
     #expect(try leaf.isFor(HostName(host)) == isFor)
   }
 
-  @Test("a dialer that shows no certificate is not believed")
+  @Test("A dialer that presents no certificate is not trusted")
   func noCertificate() async {
     let capsule = Self.capsule(nil)
     let error = await #expect(throws: GeminiError.self) {
@@ -186,7 +186,7 @@ struct GeminiFirstUseTests {
     #expect(error?.stage == .trust && error?.code == .trustRefused && capsule.requests.isEmpty)
   }
 
-  @Test("a certificate shown for another host, or by a proxy, proves nothing")
+  @Test("A certificate presented for another host, or by a proxy, proves nothing")
   func otherHost() throws {
     let certificate = try Self.certificate(["capsule.example", "other.example"])
     let chain = try PeerCertificate.certificates(pem: certificate.certificatePEM)
@@ -207,7 +207,7 @@ struct GeminiFirstUseTests {
     #expect(judge.judge(good) == .accepted(.firstUse))
   }
 
-  @Test("of two who meet a host for the first time, one learns what the other saw")
+  @Test("If another client remembers a host first with another key, the change is detected")
   func race() async throws {
     let mine = try Self.certificate(), theirs = try Self.certificate()
     let store = RacingStore(try Self.known(theirs))
@@ -216,7 +216,7 @@ struct GeminiFirstUseTests {
     #expect(error?.code == .certificateChanged && capsule.requests.isEmpty && capsule.dialed.count == 2)
   }
 
-  @Test("a store that fails, or changes for ever, is an error, and nothing is sent")
+  @Test("A store that fails, or changes endlessly, is an error, and nothing is sent")
   func brokenStore() async throws {
     let capsule = Self.capsule(try Self.certificate())
     for store in [BrokenStore(failsAtOnce: true), BrokenStore(failsAtOnce: false)] {
@@ -226,7 +226,7 @@ struct GeminiFirstUseTests {
     #expect(capsule.requests.isEmpty && capsule.dialed.count > 0)
   }
 
-  @Test("cancelling the task ends the wait for a decision")
+  @Test("Cancelling the task ends the wait for a decision")
   func cancelledDecision() async throws {
     let old = try Self.certificate()
     let capsule = Self.capsule(try Self.certificate())

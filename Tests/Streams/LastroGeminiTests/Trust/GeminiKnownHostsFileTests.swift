@@ -36,7 +36,7 @@ struct GeminiKnownHostsFileTests {
     try GeminiHost(HostName(name), port: port)
   }
 
-  @Test("remembering, looking up, replacing, forgetting; comments and other lines stay")
+  @Test("Hosts are added, found, replaced and removed, and comments and other lines are kept")
   func life() async throws {
     let folder = try Folder()
     let store = GeminiKnownHostsFile(path: folder.file)
@@ -79,7 +79,7 @@ struct GeminiKnownHostsFileTests {
     ("\(header)\ncapsule.example 1965 \(pin) 2027-01-15\n", 2), ("\(header)\n\(line.dropLast(9))", 2),
   ]
 
-  @Test("what cannot be understood is reported with its line, and the file is left as it is", arguments: corrupt)
+  @Test("A malformed line is reported by number, and the file is left unchanged", arguments: corrupt)
   func corrupted(text: String, line: Int) async throws {
     let folder = try Folder()
     try folder.write(text)
@@ -94,7 +94,7 @@ struct GeminiKnownHostsFileTests {
     #expect(try folder.text() == text)
   }
 
-  @Test("no directory, a directory instead of a file, and what is no text are errors")
+  @Test("A missing directory, a directory in place of the file, and binary data are errors")
   func unusable() async throws {
     let folder = try Folder()
     try Data([0xFF, 0xFE]).write(to: URL(filePath: folder.file))
@@ -106,7 +106,7 @@ struct GeminiKnownHostsFileTests {
     }
   }
 
-  @Test("many writers, in one object and in several, lose nothing; readers never see half a file")
+  @Test("Many writers, in one object and in several, lose nothing, and readers never see a partial file")
   func concurrent() async throws {
     let folder = try Folder()
     let stores = [GeminiKnownHostsFile(path: folder.file), GeminiKnownHostsFile(path: folder.file)]
@@ -125,7 +125,7 @@ struct GeminiKnownHostsFileTests {
     #expect(try stores[0].all().count == count / 2)
   }
 
-  @Test("a lock that somebody holds is waited for, up to a limit")
+  @Test("A lock held by another process is waited for up to a limit")
   func locked() async throws {
     let folder = try Folder()
     let lock = try KnownHostsLock("\(folder.file).lock")
@@ -145,7 +145,7 @@ struct GeminiKnownHostsFileTests {
     await #expect(throws: GeminiKnownHostsError.self) { try await cancelled.value }
   }
 
-  @Test("a symbolic link stays one")
+  @Test("A symbolic link stays a link")
   func link() async throws {
     let folder = try Folder()
     try folder.write("\(Self.header)\n")
@@ -156,7 +156,7 @@ struct GeminiKnownHostsFileTests {
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == folder.file)
   }
 
-  @Test("links to a file that is still to be made stay, too")
+  @Test("Links to a file that does not exist yet stay links too")
   func danglingLink() async throws {
     let folder = try Folder()
     let link = "\(folder.path)/link", middle = "\(folder.path)/middle", circle = "\(folder.path)/circle"
@@ -175,7 +175,7 @@ struct GeminiKnownHostsFileTests {
     }
   }
 
-  @Test("a file that fails to be read is no empty one")
+  @Test("A file that cannot be read is not treated as empty")
   func unreadable() async throws {
     // This is a regular file of size zero, whose first page cannot be read (EIO).
     let store = GeminiKnownHostsFile(path: "/proc/self/mem")

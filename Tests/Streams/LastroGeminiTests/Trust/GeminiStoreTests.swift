@@ -8,12 +8,12 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini trust while others write the store, or it hangs", .timeLimit(.minutes(5)))
+@Suite("Gemini trust while the store changes or hangs", .timeLimit(.minutes(5)))
 struct GeminiStoreTests {
   typealias Base = GeminiFirstUseTests
 
   @Test(
-    "a decision is about the key that was known then: another one that is known meanwhile is asked about",
+    "A decision applies to the key known at the time, and another key known meanwhile needs a new one",
     arguments: [GeminiTrust.Decision.acceptOnce, .replace])
   func changedStore(decision: GeminiTrust.Decision) async throws {
     let old = try Base.certificate(), new = try Base.certificate()
@@ -35,7 +35,7 @@ struct GeminiStoreTests {
     #expect(store.all == [host: theirs] && capsule.requests.isEmpty)
   }
 
-  @Test("a server that is back at the key it is known by is believed, whatever was decided about another")
+  @Test("A server that presents its remembered key again is trusted, whatever was decided about another")
   func back() async throws {
     let old = try Base.certificate()
     let capsule = Base.capsule(try Base.certificate())
@@ -53,7 +53,7 @@ struct GeminiStoreTests {
     #expect(try store.all == [Base.host(): Base.known(old)])
   }
 
-  @Test("a store that hangs is ended by the total limit, and by cancelling", arguments: [true, false])
+  @Test("A store that hangs is ended by the total limit and by cancelling", arguments: [true, false])
   func hanging(hangsAtOnce: Bool) async throws {
     let store = HangingStore(hangsAtOnce: hangsAtOnce)
     defer { store.gate.record("") }
@@ -87,7 +87,7 @@ struct GeminiStoreTests {
 
     """
 
-  @Test("a common name does not count beside alternative names of any kind")
+  @Test("A common name does not count beside alternative names of any kind")
   func commonName() throws {
     let leaf = try #require(try PeerCertificate.certificates(pem: Self.addressOnly).first)
     #expect(try !leaf.isFor(HostName("capsule.example")))

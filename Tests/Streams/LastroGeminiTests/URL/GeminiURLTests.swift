@@ -35,7 +35,7 @@ struct GeminiURLTests {
     ("//h.example/\u{301}x", "gemini://h.example/%CC%81x"),
   ]
 
-  @Test("what is read, and how it is sent", arguments: read)
+  @Test("Valid URLs are parsed and sent as expected", arguments: read)
   func reading(text: String, sent: String) throws {
     let url = try GeminiURL(text)
     #expect(url.text == sent && "\(url)" == sent)
@@ -57,13 +57,13 @@ struct GeminiURLTests {
     ("gemini://1.2.3/", .invalidURL), (" gemini://example.com/", .invalidURL),
   ]
 
-  @Test("what is refused", arguments: refused)
+  @Test("Invalid URLs are refused", arguments: refused)
   func refusing(text: String, code: FailureCode) {
     let error = #expect(throws: GeminiError.self) { try GeminiURL(text) }
     #expect(error?.code == code && error?.stage == .request, "\(text): \(String(describing: error))")
   }
 
-  @Test("1,024 bytes pass, one more does not, counted as sent")
+  @Test("1,024 bytes are accepted and one more is not, counted as sent")
   func length() throws {
     let start = "gemini://example.com/"
     let fits = start + String(repeating: "a", count: 1024 - start.utf8.count)
@@ -93,7 +93,7 @@ struct GeminiURLTests {
     ("g:1/x", ""), ("https://example.com/", ""), ("./g:1", "gemini://a/b/c/g:1"),
   ]
 
-  @Test("references, as RFC 3986 resolves them", arguments: references)
+  @Test("References are resolved as in RFC 3986", arguments: references)
   func resolving(reference: String, result: String) throws {
     let base = try GeminiURL("gemini://a/b/c/d;p?q")
     switch try base.resolve(reference) {
@@ -102,7 +102,7 @@ struct GeminiURLTests {
     }
   }
 
-  @Test("references that are no URL")
+  @Test("References that are not URLs are refused")
   func badReferences() throws {
     let base = try GeminiURL("gemini://a/b")
     for text in ["//", "gemini://", "gemini://u@h/", "a\u{1}b", String(repeating: "x", count: 1100)] {
@@ -110,7 +110,7 @@ struct GeminiURLTests {
     }
   }
 
-  @Test("an answer to a prompt is percent-encoded, a space is no plus")
+  @Test("Input for a prompt is percent-encoded, and a space is not a plus")
   func answers() throws {
     let url = try GeminiURL("gemini://h.example/search?old#part")
     let answered = try url.answering("a b+c&d=é?/#%")
@@ -119,7 +119,7 @@ struct GeminiURLTests {
     #expect(try url.answering("").text == "gemini://h.example/search?")
   }
 
-  @Test("a sensitive answer shows nowhere but in what is sent")
+  @Test("Sensitive input appears only in the URL that is sent")
   func sensitive() throws {
     let url = try GeminiURL("gemini://h.example/login").answering("hunter2", sensitive: true)
     #expect(url.text.hasSuffix("?hunter2"))
@@ -133,7 +133,7 @@ struct GeminiURLTests {
     #expect(!"\(same)".contains("hunter2"))
   }
 
-  @Test("Foundation's URLs")
+  @Test("Foundation's URLs are accepted")
   func foundation() throws {
     let url = try #require(URL(string: "gemini://example.com/a%20b?c"))
     #expect(try GeminiURL(url).text == "gemini://example.com/a%20b?c")
