@@ -10,7 +10,7 @@ import Testing
 struct ConformanceTests {
   private static let echo = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
 
-  @Test("A network connection over a stream in memory keeps every promise") func network() async throws {
+  @Test("A network connection over a stream in memory satisfies all requirements") func network() async throws {
     let factory = DialerConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
     expectNone(await ConnectionConformance(of: factory).findings())
   }
@@ -23,7 +23,9 @@ struct ConformanceTests {
     expectNone(await ConnectionConformance(of: factory, bigLength: 1000).findings())
   }
 
-  @Test("The sample transport keeps every promise, made in each of the document's ways") func sample() async throws {
+  @Test("The sample transport satisfies all requirements, created in each of the document's ways") func sample()
+    async throws
+  {
     let server = SampleNetwork.server
     let own = SampleConnectionFactory(serverAddress: server, cert: "cert", iatMode: false)
     expectNone(await ConnectionConformance(of: own).findings())
@@ -39,7 +41,7 @@ struct ConformanceTests {
     expectNone(await ConnectionConformance(of: single).findings())
   }
 
-  @Test("The sample transport nested in itself, twice and three times, keeps every promise", arguments: [2, 3])
+  @Test("The sample transport nested in itself, twice and three times, satisfies all requirements", arguments: [2, 3])
   func nested(layers: Int) async throws {
     let network = SampleNetwork.masked(cert: "cert", layers: layers)
     var factory: any ConnectionFactory = DialerConnectionFactory(to: SampleNetwork.server, dialer: network)

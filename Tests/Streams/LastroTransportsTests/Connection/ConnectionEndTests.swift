@@ -9,20 +9,20 @@ import Testing
 
 @testable import LastroTransports
 
-@Suite("Connections and streams at their ends", .timeLimit(.minutes(5)))
+@Suite("Ends of connections and streams", .timeLimit(.minutes(5)))
 struct ConnectionEndTests {
   private func connection(_ dialer: any Dialer = RecordingDialer()) -> NetworkConnection {
     NetworkConnection(to: SampleNetwork.server, using: .tcp, dialer: dialer)
   }
 
-  @Test("A connection that was cancelled before cannot be started, and says so") func startAfterCancel() async throws {
+  @Test("A connection that was cancelled cannot be started and throws ECANCELED") func startAfterCancel() async throws {
     let connection = connection()
     connection.cancel()
     await #expect(throws: ConnectionError.posix(.ECANCELED)) { try await connection.start() }
     await #expect(throws: ConnectionError.posix(.ECANCELED)) { try await connection.start() }
   }
 
-  @Test("Who starts a connection that is ready need not wait for it") func startAgain() async throws {
+  @Test("Starting a connection that is ready returns at once") func startAgain() async throws {
     let connection = connection()
     try await connection.start()
     try await connection.start()
@@ -32,7 +32,7 @@ struct ConnectionEndTests {
     for _ in 0..<2 { await #expect(throws: ConnectionError.self) { try await failed.start() } }
   }
 
-  @Test("The states end with the connection, also where none is told") func states() async throws {
+  @Test("The sequence of states ends with the connection, even without a state") func states() async throws {
     let unstarted = connection()
     let early = unstarted.states
     unstarted.cancel()
@@ -48,7 +48,7 @@ struct ConnectionEndTests {
     for await state in ended.states { Issue.record("a state was told: \(state)") }
   }
 
-  @Test("What comes between two reads, late, is neither lost nor waited for") func lateReceive() async throws {
+  @Test("Data that arrives late between two reads is neither lost nor waited for") func lateReceive() async throws {
     for _ in 0..<2000 {
       let connection = LateConnection()
       let stream = ConnectionStream(over: connection)
@@ -64,7 +64,7 @@ struct ConnectionEndTests {
     }
   }
 
-  @Test("A stream keeps none of what was read of it, however much that was", arguments: [40_000, 65_536])
+  @Test("A stream retains none of the data that was read, however much", arguments: [40_000, 65_536])
   func memory(maximum: Int) async throws {
     let stream = ConnectionStream(over: PlentifulConnection())
     for _ in 0..<200 {
@@ -74,7 +74,7 @@ struct ConnectionEndTests {
     }
   }
 
-  @Test("A transport tells a cut as often as it is asked") func cut() async throws {
+  @Test("A transport reports a truncation at every read") func cut() async throws {
     let (near, far) = MemoryStream.pair()
     let stream = TransformedStream(near, Whole())
     try await far.write(Data("abc".utf8))
@@ -86,7 +86,7 @@ struct ConnectionEndTests {
     }
   }
 
-  @Test("A transport may close its stream from within, and what it threw is told to readers too")
+  @Test("A transport may close its stream itself, and readers get its error too")
   func closingTransport() async throws {
     let (near, _) = MemoryStream.pair()
     let holder = Lock<TransformedStream?>(nil)
@@ -101,7 +101,7 @@ struct ConnectionEndTests {
     #expect(told.code == .protocolViolation)
   }
 
-  @Test("A transport's stream gives nothing more once it is closed") func closed() async throws {
+  @Test("A transport's stream returns no more data once it is closed") func closed() async throws {
     let (near, far) = MemoryStream.pair()
     let stream = TransformedStream(near, SampleMask(cert: "cert"))
     try await far.write(SampleMask.hello + Data("abcdef".utf8))
@@ -111,14 +111,14 @@ struct ConnectionEndTests {
     #expect(error.code == .streamClosed)
   }
 
-  @Test("TLS that nobody can put under a connection any more is refused, not left out") func tls() async throws {
+  @Test("TLS that can no longer be added to a connection is refused, not omitted") func tls() async throws {
     let factory = TransformingConnectionFactory(over: connection()) { SampleMask(cert: "cert") }
     await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await factory.open(using: .tls) }
     let framed = NetworkConnection(over: connection(), framers: [], using: .tls)
     await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await framed.start() }
   }
 
-  @Test("Viability reaches what is put around a connection", arguments: [false, true])
+  @Test("Viability is passed on to the layers around a connection", arguments: [false, true])
   func viability(isFramed: Bool) async throws {
     let monitor = FakePathMonitor()
     let parameters = ConnectionParameters.tcp

@@ -44,7 +44,7 @@ struct NetworkConnectionTests {
     unix.cancel()
   }
 
-  @Test("What is no host, no port or no address of a host fails, and is not dialed") func badEndpoints() async throws {
+  @Test("An invalid host, port or address fails and is not dialed") func badEndpoints() async throws {
     let dialer = RecordingDialer()
     let service = ConnectionEndpoint.service(name: "a", type: "_b._tcp", domain: "local")
     for (endpoint, code) in [
@@ -74,7 +74,7 @@ struct NetworkConnectionTests {
     #expect(ConnectionEndpoint.Port("99999") == nil)
   }
 
-  @Test("A dial that fails is told once, with its errno; then nothing but a cancel follows") func dialFails()
+  @Test("A failed dial is reported once with its errno, and only a cancellation follows") func dialFails()
     async throws
   {
     var error = TransportError(stage: .connect, code: .connectFailed, message: "refused")
@@ -90,7 +90,7 @@ struct NetworkConnectionTests {
     #expect(seen == [.preparing, .failed(.posix(.ECONNREFUSED)), .cancelled])
   }
 
-  @Test("Errors are sorted by the code they have") func errors() {
+  @Test("Errors are classified by their code") func errors() {
     let name = TransportError(stage: .resolve, code: .hostNotFound, message: "no such host")
     #expect(ConnectionError(name).errorDomain == "LastroConnectionError.dns")
     let pin = TransportError(stage: .trust, code: .pinMismatch, message: "pin", engineCode: 60)
@@ -103,7 +103,8 @@ struct NetworkConnectionTests {
     #expect(ConnectionError(.cancelled()).isCancellation)
   }
 
-  @Test("What came before a cut can be received; then the cut is told") func truncation() async throws {
+  @Test("Data before a truncation can be received, and then the truncation is reported") func truncation() async throws
+  {
     let dialer = MemoryDialer { _, stream in
       try await stream.write(Data("bytes".utf8))
       stream.truncate()
@@ -122,7 +123,9 @@ struct NetworkConnectionTests {
     connection.cancel()
   }
 
-  @Test("Datagrams are messages, empty ones too; one that is too large fails alone") func datagrams() async throws {
+  @Test("Datagrams are messages, including empty ones, and one that is too large fails alone") func datagrams()
+    async throws
+  {
     let parameters = ConnectionParameters.udp
     let connection = connection(RecordingDialer(), using: parameters)
     try await connection.start()
@@ -168,7 +171,7 @@ struct NetworkConnectionTests {
     #expect(monitor.isWatched == false)
   }
 
-  @Test("More than the limit is not queued for sending") func sendLimit() async throws {
+  @Test("Data beyond the limit is not queued for sending") func sendLimit() async throws {
     let parameters = ConnectionParameters.tcp
     parameters.maximumQueuedBytes = 100
     let dialer = MemoryDialer(shape: MemoryStream.Shape(capacity: 1)) { _, stream in
@@ -184,7 +187,7 @@ struct NetworkConnectionTests {
     #expect(await first.value() == .posix(.ECANCELED))
   }
 
-  @Test("A connection nobody holds is cancelled") func dropped() async throws {
+  @Test("A connection that is released is cancelled") func dropped() async throws {
     let ended = OneAnswer<Bool>()
     let dialer = MemoryDialer { _, stream in
       while try await stream.read() != nil {}
@@ -197,7 +200,7 @@ struct NetworkConnectionTests {
     #expect(await ended.value())
   }
 
-  @Test("Handlers run one at a time on a concurrent queue, too") func concurrentQueue() async throws {
+  @Test("Handlers run one at a time, also on a concurrent queue") func concurrentQueue() async throws {
     let dialer = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
     let connection = connection(dialer)
     let numbers = Lock<[Int]>([])

@@ -7,7 +7,7 @@ import LastroEveryday
 import LastroTesting
 import Testing
 
-@Suite("A stack's base URL, by the features above it", .timeLimit(.minutes(5)))
+@Suite("A stack's base URL in the features above it", .timeLimit(.minutes(5)))
 struct BaseURLOfFeaturesTests {
   /// An API whose servers must not be contacted by any test.
   private struct Shop: HTTPResourceEndpoint {
@@ -25,7 +25,7 @@ struct BaseURLOfFeaturesTests {
     var status: Int
   }
 
-  @Test("downloads, events, lines, pages, operations and uploads go to it, and on from it")
+  @Test("Downloads, events, lines, pages, operations and uploads are resolved against it")
   func features() async throws {
     let server = try LoopbackServer.http { request in
       switch request.pathSegments.last {

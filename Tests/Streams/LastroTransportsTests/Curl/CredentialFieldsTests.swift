@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Credentials on the wire", .timeLimit(.minutes(5)))
 struct CredentialFieldsTests {
-  @Test("no server gets the credentials that were for another", arguments: [false, true])
+  @Test("No server gets credentials meant for another", arguments: [false, true])
   func redirected(overDialer: Bool) async throws {
     let target = try LoopbackServer.http { _ in .text("fine") }
     let server = try LoopbackServer.http { _ in

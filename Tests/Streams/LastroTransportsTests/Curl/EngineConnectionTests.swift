@@ -39,7 +39,7 @@ struct EngineConnectionTests {
     .hostPort(host: .init(host), port: try #require(ConnectionEndpoint.Port("\(port)")))
   }
 
-  @Test("Bytes go over TCP and TLS and come back, both ends are told", arguments: [false, true])
+  @Test("Bytes are echoed over TCP and TLS, and both addresses are reported", arguments: [false, true])
   func streams(tls: Bool) async throws {
     let server = try echo(tls: tls)
     let connection = NetworkConnection(to: try place(server), using: parameters(tls: tls))
@@ -55,7 +55,7 @@ struct EngineConnectionTests {
     connection.cancel()
   }
 
-  @Test("A certificate that nobody vouches for fails the connection") func untrusted() async throws {
+  @Test("An untrusted certificate fails the connection") func untrusted() async throws {
     let server = try echo(tls: true)
     let stranger = try CertificateAuthority()
     let parameters = parameters(tls: true)
@@ -65,7 +65,7 @@ struct EngineConnectionTests {
     #expect(error.cause?.code == .untrustedCertificate, "\(error)")
   }
 
-  @Test("A socket that is not there fails the connection with its errno") func missing() async throws {
+  @Test("A missing socket fails the connection with its errno") func missing() async throws {
     let missing = NetworkConnection(
       to: .unix(path: "/nonexistent/lastro/socket"), using: parameters(tls: false))
     let error = try await #require(throws: ConnectionError.self) { try await missing.start() }
@@ -73,7 +73,7 @@ struct EngineConnectionTests {
     #expect(error.cause?.stage == .connect && error.cause?.systemCode == 2, "\(error)")
   }
 
-  @Test("Datagrams go over UDP, each a message, empty ones too") func datagrams() async throws {
+  @Test("Datagrams are sent over UDP, each as a message, including empty ones") func datagrams() async throws {
     let server = try LoopbackDatagramServer { .answer($0.bytes) }
     let connection = NetworkConnection(to: try place("127.0.0.1", server.port), using: .udp)
     try await connection.start()
@@ -90,14 +90,14 @@ struct EngineConnectionTests {
     connection.cancel()
   }
 
-  @Test("Every promise is kept over TCP and TLS", arguments: [false, true])
+  @Test("All requirements are satisfied over TCP and TLS", arguments: [false, true])
   func conformance(tls: Bool) async throws {
     let server = try echo(tls: tls)
     let factory = NetworkConnectionFactory(to: try place(server))
     try await expectConformance(factory, using: parameters(tls: tls))
   }
 
-  @Test("Every promise is kept by a transport over TCP and TLS", arguments: [false, true])
+  @Test("A transport satisfies all requirements over TCP and TLS", arguments: [false, true])
   func transport(tls: Bool) async throws {
     let server = try echo(tls: tls)
     let network = NetworkConnectionFactory(to: try place(server))
@@ -105,7 +105,7 @@ struct EngineConnectionTests {
     try await expectConformance(factory, using: parameters(tls: tls))
   }
 
-  @Test("Every promise is kept through dante, by SOCKS 5") func socks() async throws {
+  @Test("All requirements are satisfied through dante by SOCKS 5") func socks() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }
     let server = try echo(tls: false)
@@ -114,7 +114,9 @@ struct EngineConnectionTests {
     try await expectConformance(factory, using: parameters(tls: false))
   }
 
-  @Test("Every promise is kept through squid, by CONNECT, but for half-closed streams") func connect() async throws {
+  @Test("All requirements are satisfied through squid by CONNECT, except half-closed streams") func connect()
+    async throws
+  {
     let squid = try await SquidPeer.start()
     defer { squid.stop() }
     let server = try echo(tls: false)

@@ -88,7 +88,7 @@ struct EngineFeatureTests {
     #expect(String(decoding: answer.value, as: UTF8.self).contains("name=\"title\"\r\n\r\nLisbon\r\n"))
   }
 
-  @Test("A cookie that a server sets goes back to it")
+  @Test("A cookie that a server sets is sent back to it")
   func cookies() async throws {
     var configuration = StackConfiguration()
     configuration.cookies = CookieJar()

@@ -47,7 +47,7 @@ struct EnginePinsTests {
     #expect(error?.code == .plaintextRefused)
   }
 
-  @Test("A fetch passes with a pinned key, and sends nothing without one", arguments: [true, false])
+  @Test("A fetch succeeds with a pinned key, and sends nothing without one", arguments: [true, false])
   func fetch(isPinned: Bool) async throws {
     let server = try LoopbackServer.http(tls: LoopbackTLS(identity)) { _ in .text("fine") }
     let stack = try CurlNetworkStack(engine(pins: [policy(isPinned ? pin : Self.absent)]))
@@ -60,7 +60,7 @@ struct EnginePinsTests {
     }
   }
 
-  @Test("A WebSocket on the stack's engine obeys its pins", arguments: [true, false])
+  @Test("A WebSocket on the stack's engine is checked against its pins", arguments: [true, false])
   func webSocket(isPinned: Bool) async throws {
     let server = try LoopbackWebSocketServer(tls: LoopbackTLS(identity))
     let stack = try CurlNetworkStack(engine(pins: [policy(isPinned ? pin : Self.absent)]))
@@ -78,7 +78,7 @@ struct EnginePinsTests {
     }
   }
 
-  @Test("A Gemini request on the stack's engine obeys its pins", arguments: [true, false])
+  @Test("A Gemini request on the stack's engine is checked against its pins", arguments: [true, false])
   func gemini(isPinned: Bool) async throws {
     let server = try LoopbackGeminiServer(identity: identity) { _ in .success("# Hello") }
     let stack = try CurlNetworkStack(engine(pins: [policy(isPinned ? pin : Self.absent)]))
@@ -94,7 +94,7 @@ struct EnginePinsTests {
     }
   }
 
-  @Test("Pins beside a judge, and two policies for a host, are refused when the engine is made")
+  @Test("Pins beside a judge, and two policies for a host, are refused when the engine is created")
   func refused() throws {
     var both = engine(pins: [try policy(Self.absent)])
     both.connection.tls.trustJudge = ServerTrustEvaluator(

@@ -128,7 +128,7 @@ struct FetchOverChainTests {
   }
 
   @Test(
-    "requests with a body go over one connection, under a pin, and the target's name is asked of nothing but the chain",
+    "Requests with a body share one pinned connection, and only the chain is asked for the target's name",
     arguments: FetchedWay.allCases, ["http/1.1", "h2"])
   func fetches(way: FetchedWay, version: String) async throws {
     let server = try server(version)
@@ -151,7 +151,7 @@ struct FetchOverChainTests {
   }
 
   @Test(
-    "a stack over a chain has the engine's pins, and sends nothing to another key, nor in the clear",
+    "A stack over a chain uses the engine's pins, and sends nothing to another key or in the clear",
     arguments: FetchedWay.allCases, ["http/1.1", "h2"])
   func pins(way: FetchedWay, version: String) async throws {
     let server = try server(version)
@@ -169,7 +169,7 @@ struct FetchOverChainTests {
     #expect(server.acceptedConnections == accepted && passage.targets.count == asked)
   }
 
-  @Test("no connection is shared: not by two stacks over one chain and engine, nor by two chains, nor with the engine")
+  @Test("Connections are not shared between stacks, chains and the engine")
   func sharing() async throws {
     let server = try server("h2")
     let ways = try [FetchedWay.socks5, .httpConnect, .obfs4, .shadowsocks, .socks5ThenShadowsocks].map {
@@ -193,7 +193,7 @@ struct FetchOverChainTests {
     for way in [ways[1], ways[3]] { #expect(way.targets == ["\(Passage.host):\(server.port)"]) }
   }
 
-  @Test("a hop that refuses is named, and no request was sent")
+  @Test("A hop that refuses is named, and no request was sent")
   func refusals() async throws {
     let refusing = try LoopbackServer.socks5 { _ in 2 }
     let stack = try ViaChain(["socks5://127.0.0.1:\(refusing.port)"]).stack(engine())
@@ -204,7 +204,7 @@ struct FetchOverChainTests {
     #expect(error?.attempts.contains(where: \.requestSent) == false)
   }
 
-  @Test("the engine's limits and its user agent hold over a chain")
+  @Test("The engine's limits and its user agent apply over a chain")
   func limits() async throws {
     let agents = EventRecorder<[String]>()
     let server = try LoopbackServer.http(tls: tls) { request in
@@ -221,7 +221,7 @@ struct FetchOverChainTests {
     #expect(error?.code == .headTooLarge)
   }
 
-  @Test("an explanation names the chain without its passwords")
+  @Test("An explanation names the chain without its passwords")
   func explanation() async throws {
     let stack = try ViaChain(["socks5://ann:hush@127.0.0.1:9", "http://127.0.0.1:9"]).stack(engine())
     let page = await stack.explain(HTTPResource<Data, any Error>.get("https://far.test/")).description

@@ -12,7 +12,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("meek as a tunnel: what was written arrives", .timeLimit(.minutes(5)))
+@Suite("meek as a tunnel: delivery of written data", .timeLimit(.minutes(5)))
 struct MeekEndTests {
   let lab: TestAuthority
 
@@ -33,7 +33,7 @@ struct MeekEndTests {
     ]
   }
 
-  @Test("bytes that were written before closing still reach the server, in order")
+  @Test("Bytes written before closing still reach the server, in order")
   func closing() async throws {
     let peer = try LoopbackMeekServer()
     for dialer in try dialers(peer) {
@@ -48,7 +48,7 @@ struct MeekEndTests {
     }
   }
 
-  @Test("ending our direction waits until the server has all bytes; reading goes on, writing does not")
+  @Test("finishWriting waits until the server has all bytes; reading continues and writing does not")
   func finishing() async throws {
     let peer = try LoopbackMeekServer()
     for dialer in try dialers(peer) {
@@ -65,7 +65,7 @@ struct MeekEndTests {
     }
   }
 
-  @Test("a server that takes nothing does not keep a closed session, nor the end of a direction")
+  @Test("A server that accepts nothing delays neither a closed session nor the end of a direction")
   func farewell() async throws {
     let peer = try LoopbackMeekServer { _, request in request.body.isEmpty ? nil : .fault(.stall) }
     let seen = peer.server.requests.count
@@ -80,7 +80,7 @@ struct MeekEndTests {
     }
   }
 
-  @Test("a final message over meek carries its request, and the answer comes")
+  @Test("A final message over meek carries its request, and the response arrives")
   func finalMessage() async throws {
     let peer = try LoopbackMeekServer()
     let factory = try MeekConnectionFactory(to: url(peer), serverURL: url(peer))
@@ -91,7 +91,7 @@ struct MeekEndTests {
     #expect(peer.server.requests.reduce(into: []) { $0 += $1.body } == Array("request".utf8))
   }
 
-  @Test("TLS over meek tells its server of the end")
+  @Test("TLS over meek notifies its server of the end")
   func closeNotify() async throws {
     let received = Lock([Int]())
     let server = try LoopbackServer(tls: lab.tls()) { connection in
@@ -110,7 +110,7 @@ struct MeekEndTests {
     }
   }
 
-  @Test("a connection that nobody uses any more is closed, while the dialer lives")
+  @Test("An unused connection is closed while the dialer lives")
   func idleConnection() async throws {
     let peer = try LoopbackMeekServer()
     let dialer = MeekDialer(try MeekServer(url(peer)), over: lab.base)

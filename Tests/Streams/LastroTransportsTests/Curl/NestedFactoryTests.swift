@@ -24,7 +24,7 @@ struct NestedFactoryTests {
     .hostPort(host: .init(host), port: try #require(.init("\(server.port)")))
   }
 
-  @Test("TLS over an HTTP proxy, and meek, carry bytes as factories; UDP gives nil")
+  @Test("TLS over an HTTP proxy, and meek, carry bytes as factories, and UDP returns nil")
   func chain() async throws {
     let lab = try TestAuthority()
     let server = try lab.echo()
@@ -44,7 +44,7 @@ struct NestedFactoryTests {
     for factory in [tunnel, tls, meek, over] as [any ConnectionFactory] { #expect(factory.connect(using: .udp) == nil) }
   }
 
-  @Test("only addresses and names are servers")
+  @Test("Only addresses and names are accepted as servers")
   func endpoints() throws {
     let good = ConnectionEndpoint.hostPort(host: "a.test", port: 1)
     for bad in [ConnectionEndpoint.unix(path: "/x"), .service(name: "a", type: "b", domain: "c")] {
@@ -54,7 +54,8 @@ struct NestedFactoryTests {
     }
   }
 
-  @Test("SOCKS 5 carries bytes as a factory, by dante: by the shared engine, a dialer, a factory, one connection")
+  @Test(
+    "SOCKS 5 carries bytes as a factory through dante: by the shared engine, a dialer, a factory and one connection")
   func socks() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }
@@ -76,7 +77,7 @@ struct NestedFactoryTests {
     #expect(server.acceptedConnections == 4)
   }
 
-  @Test("the loss of a transport's one connection is told, and no other is dialed")
+  @Test("The loss of a transport's only connection is reported, and no other is dialed")
   func oneConnection() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }

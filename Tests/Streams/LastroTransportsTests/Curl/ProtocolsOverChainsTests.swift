@@ -51,7 +51,7 @@ struct ProtocolsOverChainsTests {
     Set(peer.server.requests.map { $0.head.values("X-Session-Id") }).count
   }
 
-  @Test("a WebSocket over TLS goes through SOCKS 5 and an HTTP proxy, and through meek behind them; a pin is accepted")
+  @Test("A pinned WebSocket over TLS passes through SOCKS 5 and an HTTP proxy, and through meek behind them")
   func webSocket() async throws {
     let tls = try lab.tls()
     let server = try LoopbackWebSocketServer(tls: tls)
@@ -75,7 +75,7 @@ struct ProtocolsOverChainsTests {
     #expect(sessions(peer) == 1)
   }
 
-  @Test("a WebSocket to a host with another key is refused through every way, before its handshake leaves")
+  @Test("A WebSocket to a host with another key is refused on every route before its handshake is sent")
   func webSocketPins() async throws {
     let server = try LoopbackWebSocketServer(tls: lab.tls())
     let judge = try TestAuthority.evaluator("localhost", pin: TestAuthority.absentPin)
@@ -92,7 +92,7 @@ struct ProtocolsOverChainsTests {
     #expect(sessions(peer) == 1)
   }
 
-  @Test("Gemini goes the same ways: trust on first use, and a changed key stops it before the request")
+  @Test("Gemini uses the same routes: trust on first use, and a changed key stops it before the request")
   func gemini() async throws {
     let old = try CertificateMint.selfSigned(hosts: ["localhost"])
     let new = try CertificateMint.selfSigned(hosts: ["localhost"])

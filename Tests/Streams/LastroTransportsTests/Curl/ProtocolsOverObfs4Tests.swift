@@ -30,7 +30,7 @@ struct ProtocolsOverObfs4Tests {
     try ViaChain([bridge.bridgeLine]).dialer(over: lab.base, connection: lab.options { $0.tls.trustJudge = judge })
   }
 
-  @Test("a WebSocket over TLS goes through an obfs4 server, and its pin holds")
+  @Test("A WebSocket over TLS passes through an obfs4 server, and its pin is enforced")
   func webSocket() async throws {
     let tls = try lab.tls()
     let server = try LoopbackWebSocketServer(tls: tls)
@@ -59,7 +59,7 @@ struct ProtocolsOverObfs4Tests {
     #expect(server.record.handshakes.count == 1)
   }
 
-  @Test("Gemini goes through an obfs4 server: the end of a page is TLS's")
+  @Test("Gemini passes through an obfs4 server, and TLS ends the page")
   func gemini() async throws {
     let body = String(repeating: "gemtext ", count: 30_000)
     let server = try LoopbackGeminiServer(identity: CertificateMint.selfSigned(hosts: ["localhost"])) { _ in
@@ -80,7 +80,7 @@ struct ProtocolsOverObfs4Tests {
     }
   }
 
-  @Test("as a factory it carries bytes by the shared engine, in every mode")
+  @Test("As a factory obfs4 carries bytes by the shared engine, in every mode")
   func factories() async throws {
     let bridge = try LoopbackObfs4Server()
     let address = ConnectionEndpoint.hostPort(host: "127.0.0.1", port: try #require(.init("\(bridge.port)")))

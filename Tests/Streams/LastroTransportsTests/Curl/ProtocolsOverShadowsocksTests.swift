@@ -36,7 +36,7 @@ struct ProtocolsOverShadowsocksTests {
   }
 
   @Test(
-    "a WebSocket over TLS goes through a Shadowsocks server, and its pin holds",
+    "A WebSocket over TLS passes through a Shadowsocks server, and its pin is enforced",
     arguments: ShadowsocksServer.Method.allCases)
   func webSocket(method: ShadowsocksServer.Method) async throws {
     let tls = try lab.tls("far.test")
@@ -67,7 +67,7 @@ struct ProtocolsOverShadowsocksTests {
     #expect(proxy.targets == ["far.test:\(server.port)", "far.test:\(server.port)"])
   }
 
-  @Test("Gemini goes through a Shadowsocks server: the end of a page is TLS's")
+  @Test("Gemini passes through a Shadowsocks server, and TLS ends the page")
   func gemini() async throws {
     let body = String(repeating: "gemtext ", count: 30_000)
     let server = try LoopbackGeminiServer(identity: CertificateMint.selfSigned(hosts: ["localhost"])) { _ in
@@ -88,7 +88,7 @@ struct ProtocolsOverShadowsocksTests {
     }
   }
 
-  @Test("as a factory it carries bytes by the shared engine", arguments: ShadowsocksServer.Method.allCases)
+  @Test("As a factory Shadowsocks carries bytes by the shared engine", arguments: ShadowsocksServer.Method.allCases)
   func factory(method: ShadowsocksServer.Method) async throws {
     let proxy = try proxy(method, .echo)
     let address = ConnectionEndpoint.hostPort(host: "127.0.0.1", port: try #require(.init("\(proxy.port)")))
@@ -103,7 +103,7 @@ struct ProtocolsOverShadowsocksTests {
   }
 
   @Test(
-    "a target that is not there ends the stream without an answer, which a TLS handshake tells as the proxy's refusal")
+    "An unreachable target ends the stream without data, which a TLS handshake reports as the proxy's refusal")
   func unreachableTarget() async throws {
     let nobody = try LoopbackServer { _ in }
     nobody.stop()

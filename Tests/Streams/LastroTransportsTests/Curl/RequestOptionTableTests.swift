@@ -100,7 +100,7 @@ private struct Trial: Sendable {
   }
 }
 
-@Suite("Request options, wherever they are given", .timeLimit(.minutes(5)))
+@Suite("Request options in every place", .timeLimit(.minutes(5)))
 struct RequestOptionTableTests {
   /// Options that only name or describe a request.
   private static let names: [Row] = [
@@ -194,7 +194,7 @@ struct RequestOptionTableTests {
 
   private static let rows = names + limits + layers
 
-  @Test("Each option is obeyed in each place", arguments: rows, Place.allCases)
+  @Test("Each option takes effect in each place", arguments: rows, Place.allCases)
   private func obeyed(_ row: Row, _ place: Place) async throws {
     #expect(try await row.isObeyed(try Trial(place)), "\(row.name) over \(place.rawValue)")
   }

@@ -190,7 +190,7 @@ struct StackFetchTests {
     #expect(error?.apiError == Problem(code: "unknown"))
   }
 
-  @Test("The file of an upload arrives whole")
+  @Test("The file of an upload arrives complete")
   func upload() async throws {
     let url = server.baseURL + "/echo"
     let path = FileManager.default.temporaryDirectory.appending(path: "upload-\(server.port)").path()

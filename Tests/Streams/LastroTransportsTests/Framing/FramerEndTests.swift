@@ -20,7 +20,7 @@ struct FramerEndTests {
   }
 
   @Test(
-    "What a framer delivers together with the end is received before it",
+    "A message that a framer delivers together with the end is received before it",
     arguments: [Last.Place.input, .wakeup, .output], [false, true])
   func lastMessage(place: Last.Place, fails: Bool) async throws {
     let dialer = MemoryDialer { _, stream in
@@ -41,7 +41,7 @@ struct FramerEndTests {
     }
   }
 
-  @Test("A framer that is through with stopping does not end the others") func stopping() async throws {
+  @Test("A framer that has finished stopping does not end the others") func stopping() async throws {
     let goodbye = OneAnswer<String>()
     let dialer = MemoryDialer { _, stream in
       var seen = ""
@@ -56,7 +56,7 @@ struct FramerEndTests {
     #expect(await goodbye.value() == "BYE")
   }
 
-  @Test("A framer of a connection that nobody holds is cleaned up, though it never stops") func dropped() async throws {
+  @Test("A framer of a released connection is cleaned up, though it never stops") func dropped() async throws {
     let isCleanedUp = OneAnswer<Bool>()
     let dialer = MemoryDialer { _, stream in
       try await stream.finishWriting()
@@ -73,7 +73,7 @@ struct FramerEndTests {
     #expect(await isCleanedUp.value())
   }
 
-  @Test("Passing through begins behind what is being handed over") func passing() async throws {
+  @Test("Passing through begins after the data that is being delivered") func passing() async throws {
     for pieces in feedings("sixsixrest") {
       let got = try await transcript(pieces, [ProtocolFramer.Options(definition: FirstSix.definition)]) { content in
         let message = content.metadata(definition: FirstSix.definition) as? ProtocolFramer.Message
@@ -83,7 +83,7 @@ struct FramerEndTests {
     }
   }
 
-  @Test("A clean end stays one, whatever becomes of the read under way") func cleanEnd() async throws {
+  @Test("A clean end stays clean, whatever happens to the pending read") func cleanEnd() async throws {
     let connection = connection([Last.options(.output, fails: false)], ResettingDialer())
     try await connection.start()
     try await connection.send(Data("x".utf8))

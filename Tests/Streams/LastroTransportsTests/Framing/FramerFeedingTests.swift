@@ -11,7 +11,7 @@ import Testing
 
 /// Tests that feed every input in one piece, in every split into two, and one byte at a time. The results must be the
 /// same.
-@Suite("Framers, however their input is fed", .timeLimit(.minutes(5)))
+@Suite("Framers with input in pieces", .timeLimit(.minutes(5)))
 struct FramerFeedingTests {
   private func expect(
     _ input: Data, _ framers: [any ProtocolOptions], gives expected: Transcript,
@@ -24,18 +24,18 @@ struct FramerFeedingTests {
     }
   }
 
-  @Test("Lines, the last one without an end") func lines() async throws {
+  @Test("Lines are delivered, including an unterminated last one") func lines() async throws {
     try await expect(
       Data("one\n\nthree\nfour".utf8), [.lines],
       gives: Transcript(messages: ["one", "", "three", "four"], ending: "end"))
   }
 
-  @Test("No input at all") func nothing() async throws {
+  @Test("Empty input ends without messages") func nothing() async throws {
     try await expect(Data(), [.lines], gives: Transcript(ending: "end"))
     try await expect(Data(), [.lengthPrefixed], gives: Transcript(ending: "end"))
   }
 
-  @Test("A line longer than the framer looks at fails it, and does not spin") func longLine() async throws {
+  @Test("A line over the framer's limit fails the connection and does not spin") func longLine() async throws {
     let line = String(repeating: "x", count: 1030)
     let pieces = [
       [Data(line.utf8)], line.utf8.map { Data([$0]) }, [Data(line.utf8.prefix(1024)), Data("xxxxxx".utf8)],
@@ -46,7 +46,9 @@ struct FramerFeedingTests {
     }
   }
 
-  @Test("Messages with their length before them, metadata found by definition") func lengthPrefixed() async throws {
+  @Test("Length-prefixed messages are delivered, and their metadata is found by definition") func lengthPrefixed()
+    async throws
+  {
     let input = LengthPrefixed.encoded(["first", "", "third, and longer"])
     try await expect(
       input, [.lengthPrefixed],
@@ -68,7 +70,7 @@ struct FramerFeedingTests {
       gives: Transcript(messages: ["first"], ending: "LengthPrefixed: truncated_stream"))
   }
 
-  @Test("Two framers in a stack: lines within messages, with the metadata of both") func stacked() async throws {
+  @Test("Two stacked framers deliver lines within messages, with the metadata of both") func stacked() async throws {
     let input = LengthPrefixed.encoded(["on", "e\ntwo\nthr", "ee\n"])
     try await expect(
       input, [.lines, .lengthPrefixed], gives: Transcript(messages: ["one", "two", "three"], ending: "end")
@@ -80,13 +82,15 @@ struct FramerFeedingTests {
     }
   }
 
-  @Test("A handshake before lines; the framer above starts when it is done") func handshake() async throws {
+  @Test("After a handshake lines are delivered, and the framer above starts when it is done") func handshake()
+    async throws
+  {
     try await expect(
       Data("WELCOME\none\ntwo\n".utf8), [.lines, Greeting.options()],
       gives: Transcript(messages: ["one", "two"], ending: "end"))
   }
 
-  @Test("A handshake that is refused, and one that is cut off") func badHandshake() async throws {
+  @Test("A handshake that is refused, and one that is cut off, fail") func badHandshake() async throws {
     try await expect(
       Data("GOAWAY!\none\n".utf8), [.lines, Greeting.options()],
       gives: Transcript(ending: "\(ConnectionError.posix(.ECONNREFUSED))"))
@@ -96,7 +100,7 @@ struct FramerFeedingTests {
     }
   }
 
-  @Test("A framer that is put in by another, as the handshake says") func negotiated() async throws {
+  @Test("A framer can be inserted by another, as the handshake requires") func negotiated() async throws {
     let negotiator = ProtocolFramer.Options(definition: Negotiator.definition)
     try await expect(
       Data("L\none\ntwo".utf8), [negotiator], gives: Transcript(messages: ["one", "two"], ending: "end"))
@@ -114,7 +118,7 @@ struct FramerFeedingTests {
   }
 
   /// The meta string is eleven bytes long, and its CRLF may arrive separately: that hung on Network framework.
-  @Test("The article's Gemini framer, with the retry that hung") func article() async throws {
+  @Test("The article's Gemini framer works in every split, with the retry that hung") func article() async throws {
     try await expect(
       Data("20 text/gemini\r\n# Hello\r\n".utf8), [ProtocolFramer.Options(definition: ArticleGemini.definition)],
       gives: Transcript(messages: ["20 text/gemini: # Hello\r\n"], ending: "end"),
@@ -124,7 +128,7 @@ struct FramerFeedingTests {
       gives: Transcript(messages: ["20 : "], ending: "end"), show: showHeader(ArticleGemini.definition))
   }
 
-  @Test("The Gemini framer with the second article's repair") func repaired() async throws {
+  @Test("The Gemini framer works with the second article's repair") func repaired() async throws {
     try await expect(
       Data("20 text/gemini\r\n# Hello\r\n".utf8), [ProtocolFramer.Options(definition: RepairedGemini.definition)],
       gives: Transcript(messages: ["20 text/gemini: # Hello\r\n"], ending: "end"),

@@ -12,7 +12,7 @@ import Logging
 import TestSupport
 import Testing
 
-@Suite("Framers under a connection", .timeLimit(.minutes(5)))
+@Suite("Framers of a connection", .timeLimit(.minutes(5)))
 struct FramerTests {
   private static let place: ConnectionEndpoint = .hostPort(host: "host.example", port: 1)
 
@@ -25,7 +25,7 @@ struct FramerTests {
     return NetworkConnection(to: Self.place, using: parameters, dialer: dialer)
   }
 
-  @Test("What is sent is framed, the final message ends the stream") func output() async throws {
+  @Test("Sent data is framed, and the final message ends the stream") func output() async throws {
     let stream = ScriptedStream([])
     let connection = connection([.lines, .lengthPrefixed], GivenStreamDialer(stream))
     try await connection.start()
@@ -47,7 +47,7 @@ struct FramerTests {
     connection.cancel()
   }
 
-  @Test("The article's request goes out by its metadata, without content") func article() async throws {
+  @Test("The article's request is sent from its metadata, without content") func article() async throws {
     let stream = ScriptedStream([])
     let connection = connection(
       [ProtocolFramer.Options(definition: ArticleGemini.definition)], GivenStreamDialer(stream))
@@ -59,7 +59,7 @@ struct FramerTests {
     connection.cancel()
   }
 
-  @Test("Bytes that a framer does not take fail the send, and nothing else") func unconsumed() async throws {
+  @Test("Bytes that a framer does not accept fail the send, and nothing else") func unconsumed() async throws {
     let stream = ScriptedStream([])
     let connection = connection([Selfish.options(.takesNothing)], GivenStreamDialer(stream))
     try await connection.start()
@@ -73,7 +73,7 @@ struct FramerTests {
   }
 
   @Test(
-    "A framer that would spin, hang or lie ends the connection",
+    "A framer that spins, hangs or misreports ends the connection",
     arguments: [
       (Selfish.Vice.asksForWhatIsThere, ProtocolFramer.Failure.Reason.noProgress(needed: 1, available: 3)),
       (.asksForTooMuch, .needTooLarge(needed: 70_000, limit: 65_536)),
@@ -91,7 +91,7 @@ struct FramerTests {
     connection.cancel()
   }
 
-  @Test("A handshake wakes up, and waits for the answer to that") func wakeup() async throws {
+  @Test("A handshake is woken up and waits for the reply to that") func wakeup() async throws {
     let dialer = MemoryDialer { _, stream in
       var seen = ""
       while !seen.hasSuffix("AGAIN\n"), let bytes = try await stream.read() {
@@ -111,13 +111,14 @@ struct FramerTests {
     #expect(journal.all == ["start", "wakeup", "stop", "cleanup"])
   }
 
-  @Test("A handshake without an answer is given up") func lateHandshake() async throws {
+  @Test("A handshake without a reply times out") func lateHandshake() async throws {
     let dialer = MemoryDialer { _, stream in while try await stream.read() != nil {} }
     let connection = connection([Greeting.options()], dialer) { $0.connectTimeout = .milliseconds(50) }
     await #expect(throws: ConnectionError.posix(.ETIMEDOUT)) { try await connection.start() }
   }
 
-  @Test("On a cancel, framers write their last; one that takes for ever is not waited for", arguments: [false, true])
+  @Test(
+    "On cancel framers write their last data, and one that never finishes is not waited for", arguments: [false, true])
   func stop(waits: Bool) async throws {
     let goodbye = OneAnswer<Void>(), all = OneAnswer<String>()
     let dialer = MemoryDialer { _, stream in
@@ -144,7 +145,7 @@ struct FramerTests {
     #expect(journal.all == ["start", "stop", "cleanup"])
   }
 
-  @Test("Framers around another connection") func around() async throws {
+  @Test("Framers can run on another connection") func around() async throws {
     let dialer = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
     let inner = NetworkConnection(to: Self.place, using: .tcp, dialer: dialer)
     let connection = NetworkConnection(over: inner, framers: [.lines, .lengthPrefixed])
@@ -159,7 +160,7 @@ struct FramerTests {
     #expect(inner.state == .cancelled)
   }
 
-  @Test("Nobody receives: no more is read than a bounded amount") func backPressure() async throws {
+  @Test("Without a receiver a bounded amount is read") func backPressure() async throws {
     let written = Lock(0)
     let full = OneAnswer<Void>()
     let dialer = MemoryDialer(shape: MemoryStream.Shape(capacity: 10_000)) { _, stream in
@@ -179,7 +180,8 @@ struct FramerTests {
     connection.cancel()
   }
 
-  @Test("A message longer than the limit fails with EMSGSIZE, and can be had in pieces") func longMessage() async throws
+  @Test("A message longer than the limit fails with EMSGSIZE, and can be received in pieces") func longMessage()
+    async throws
   {
     let input = LengthPrefixed.encoded(["0123456789abcdef", "next"])
     let connection = connection([.lengthPrefixed], GivenStreamDialer(ScriptedStream([input]))) {
@@ -208,7 +210,7 @@ struct FramerTests {
     await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await datagrams.start() }
   }
 
-  @Test("After a cancel nothing is left: connection, dialer, framers, and what they hold", arguments: [true, false])
+  @Test("A cancelled connection releases dialer, framers and everything they hold", arguments: [true, false])
   func release(isCancelled: Bool) async throws {
     let framerGone = OneAnswer<Bool>(), dialerGone = OneAnswer<Bool>()
     do {
@@ -228,7 +230,7 @@ struct FramerTests {
     #expect(await dialerGone.value())
   }
 
-  @Test("Trace logs name the label, and the bytes that are needed and there") func logs() async throws {
+  @Test("Trace logs name the label, and the needed and available bytes") func logs() async throws {
     let lines = Lock<[String]>([])
     var logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
     logger.logLevel = .trace

@@ -37,7 +37,7 @@ struct GeminiProtocolTests {
     return await outcome.value()
   }
 
-  @Test("the debugging seed's hang: meta in one piece and its CRLF in another; and every other split")
+  @Test("A header is delivered in every split, including meta and CRLF in separate pieces")
   func everySplit() async throws {
     let bytes = Array("20 text/gemini\r\n# Hello\r\n".utf8)
     for split in 0...bytes.count {
@@ -51,7 +51,7 @@ struct GeminiProtocolTests {
     #expect(dripping.header?.meta == "text/gemini" && dripping.body == Data("# Hello\r\n".utf8))
   }
 
-  @Test("a header that is not 2x has no body, whatever follows", arguments: ["51 no\r\nbody", "30 /x\r\n", "60\r\nb"])
+  @Test("A header other than 2x has no body, whatever follows", arguments: ["51 no\r\nbody", "30 /x\r\n", "60\r\nb"])
   func noBody(text: String) async throws {
     for pieces in [[Array(text.utf8)], Array(text.utf8).map { [$0] }] {
       let outcome = try await Self.exchange(PieceDialer(pieces))
@@ -60,7 +60,7 @@ struct GeminiProtocolTests {
   }
 
   @Test(
-    "what breaks the protocol fails the connection, and never hangs",
+    "A protocol violation fails the connection and never hangs",
     arguments: [
       "", "2", "20 text", "20 text\r", "99 x\r\n", "20x\r\n", "20 x\n",
       "20 " + String(repeating: "x", count: 1025) + "\r\n",

@@ -14,13 +14,13 @@ struct NestingTests {
   private static let echo = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
   private static let request = DialRequest(host: "anywhere.example", port: 1, connectTimeout: .seconds(600))
 
-  @Test("A transport without datagrams answers nil, its async face throws") func datagrams() async throws {
+  @Test("A transport without datagrams returns nil, and its async form throws") func datagrams() async throws {
     let factory = SampleConnectionFactory(serverAddress: SampleNetwork.server, cert: "cert", iatMode: false)
     #expect(factory.connect(using: .udp) == nil)
     await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await factory.open(using: .udp) }
   }
 
-  @Test("A transport's server address is no Unix socket") func serverAddress() async throws {
+  @Test("A transport's server address may not be a Unix socket") func serverAddress() async throws {
     let factory = SampleConnectionFactory(serverAddress: .unix(path: "/x"), cert: "cert", iatMode: false)
     await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await factory.open() }
   }
@@ -40,7 +40,8 @@ struct NestingTests {
     connection.cancel()
   }
 
-  @Test("A dial's limit reaches the innermost connection, through every layer, and so does none") func dialLimits()
+  @Test("A dial's limit reaches the innermost connection through every layer, and so does its absence")
+  func dialLimits()
     async throws
   {
     let dialer = RecordingDialer()
@@ -53,7 +54,7 @@ struct NestingTests {
     #expect(dialer.requests.map(\.connectTimeout) == [.seconds(600), nil])
   }
 
-  @Test("Copies of parameters change on their own; presets are new each time") func copies() {
+  @Test("Copies of parameters are independent, and presets are new each time") func copies() {
     let one = ConnectionParameters.tcp
     let other = one.copy()
     other.tls = DialRequest.TLS()
@@ -93,7 +94,7 @@ struct NestingTests {
     #expect(dials.withLock { $0 } == 1)
   }
 
-  @Test("A wire that is not the transport's fails the connection") func foreign() async throws {
+  @Test("Bytes of another protocol fail the connection") func foreign() async throws {
     let dialer = MemoryDialer { _, stream in
       try await stream.write(Data("HTTP/1.1 400 Bad Request\r\n".utf8))
       while try await stream.read() != nil {}
@@ -109,7 +110,7 @@ struct NestingTests {
     }
   }
 
-  @Test("A dialer over a transport gives streams, half-closed and whole") func dialer() async throws {
+  @Test("A dialer over a transport returns streams, half-closed and whole") func dialer() async throws {
     let factory = SampleConnectionFactory(serverAddress: SampleNetwork.server, cert: "cert", iatMode: false)
     let stream = try await ConnectionFactoryDialer(factory).dial(Self.request)
     try await stream.write(Data("through the transport".utf8))
@@ -121,7 +122,7 @@ struct NestingTests {
     stream.close()
   }
 
-  @Test("TLS is not left out in silence") func tls() async throws {
+  @Test("Unsupported TLS is refused and not silently omitted") func tls() async throws {
     var request = Self.request
     request.tls = DialRequest.TLS()
     let factory = DialerConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
@@ -138,7 +139,7 @@ struct NestingTests {
     }
   }
 
-  @Test("A read that is given up loses nothing") func limits() async throws {
+  @Test("A cancelled read loses nothing") func limits() async throws {
     let (near, far) = MemoryStream.pair()
     let connection = NetworkConnection(to: SampleNetwork.server, using: .tcp, dialer: GivenStreamDialer(near))
     try await connection.start()

@@ -29,7 +29,7 @@ struct ShadowsocksFactoryTests {
     return behavior
   }
 
-  @Test("it keeps every promise but those of ends, made in each of the document's ways")
+  @Test("All requirements except those about ends are satisfied, created in each of the document's ways")
   func conformance() async throws {
     let proxy = try LoopbackShadowsocksServer(Self.behavior(.aes256GCM))
     let network = proxy.dialer()
@@ -50,7 +50,8 @@ struct ShadowsocksFactoryTests {
     #expect(Set(proxy.targets) == ["echo.test:7"])
   }
 
-  @Test("it keeps them with every method, in small pieces", arguments: ShadowsocksServer.Method.allCases)
+  @Test(
+    "The requirements are satisfied with every method, in small pieces", arguments: ShadowsocksServer.Method.allCases)
   func methods(method: ShadowsocksServer.Method) async throws {
     let proxy = try LoopbackShadowsocksServer(Self.behavior(method))
     let slow = proxy.dialer(shape: MemoryStream.Shape(longestRead: 100, capacity: 1000))
@@ -60,7 +61,7 @@ struct ShadowsocksFactoryTests {
       bigLength: 40_000)
   }
 
-  @Test("datagrams, and TLS over one connection, give nil")
+  @Test("Datagrams, and TLS over one connection, return nil")
   func refusals() throws {
     let network = try LoopbackShadowsocksServer().dialer()
     let over = try ShadowsocksConnectionFactory(
@@ -74,7 +75,7 @@ struct ShadowsocksFactoryTests {
     #expect(single.connect(using: .tls) == nil)
   }
 
-  @Test("a password or an address that is not valid is refused when the factory is made")
+  @Test("An invalid password or address is refused when the factory is created")
   func badArguments() throws {
     let network = try LoopbackShadowsocksServer().dialer()
     func make(_ target: ConnectionEndpoint, _ address: ConnectionEndpoint, _ password: Secret)
@@ -90,7 +91,7 @@ struct ShadowsocksFactoryTests {
     }
   }
 
-  @Test("another password fails what is received, and not before: the server says nothing of it")
+  @Test("With another password receiving fails, and nothing earlier does, because the server sends nothing")
   func wrongPassword() async throws {
     var behavior = LoopbackShadowsocksBehavior()
     behavior.fault = .anotherPassword

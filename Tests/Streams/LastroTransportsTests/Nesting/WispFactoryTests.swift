@@ -21,7 +21,7 @@ struct WispFactoryTests {
     #expect(findings.isEmpty, "\(findings)", sourceLocation: sourceLocation)
   }
 
-  @Test("it keeps every promise but those of ends, made in each of the document's ways")
+  @Test("All requirements except those about ends are satisfied, created in each of the document's ways")
   func conformance() async throws {
     let bridge = try LoopbackObfs4Server()
     let network = bridge.dialer()
@@ -39,7 +39,9 @@ struct WispFactoryTests {
       })
   }
 
-  @Test("it keeps them with pauses between its writes, and in small pieces", arguments: WispServer.Timing.allCases)
+  @Test(
+    "The requirements are satisfied with pauses between writes, and in small pieces",
+    arguments: WispServer.Timing.allCases)
   func modes(mode: WispServer.Timing) async throws {
     let bridge = try LoopbackObfs4Server()
     let server = try WispServer(
@@ -49,7 +51,7 @@ struct WispFactoryTests {
     #expect(!"\(server)".contains("bridge.test"))
   }
 
-  @Test("datagrams, and TLS over one connection, give nil")
+  @Test("Datagrams, and TLS over one connection, return nil")
   func refusals() throws {
     let bridge = try LoopbackObfs4Server()
     let network = bridge.dialer()
@@ -63,7 +65,7 @@ struct WispFactoryTests {
     #expect(single.connect(using: .tls) == nil)
   }
 
-  @Test("a certificate or an address that is not valid is refused when the factory is made")
+  @Test("An invalid certificate or address is refused when the factory is created")
   func badArguments() throws {
     let bridge = try LoopbackObfs4Server()
     let network = bridge.dialer()
@@ -79,7 +81,7 @@ struct WispFactoryTests {
     }
   }
 
-  @Test("a server that proves nothing fails the connection")
+  @Test("A server that does not prove its identity fails the connection")
   func wrongServer() async throws {
     var behavior = LoopbackObfs4Behavior()
     behavior.handshakeFault = .wrongAuthentication

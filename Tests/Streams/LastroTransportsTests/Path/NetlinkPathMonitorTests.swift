@@ -7,7 +7,8 @@ import Testing
 
 @Suite("Viability from netlink", .timeLimit(.minutes(5)))
 struct NetlinkPathMonitorTests {
-  @Test("The loopback interface runs, and has a way to itself; other addresses are not ours") func loopback() throws {
+  @Test("The loopback interface is up and has a route to itself; other addresses are not local") func loopback() throws
+  {
     let running = LocalAddresses.running()
     #expect(running.contains("127.0.0.1"))
     let peer = try #require(SocketAddress("127.0.0.1", port: 9))
@@ -18,12 +19,12 @@ struct NetlinkPathMonitorTests {
     #expect(!running.contains("192.0.2.1"))
   }
 
-  @Test("Names and NUL are no addresses") func noAddress() {
+  @Test("Names and NUL are not addresses") func noAddress() {
     #expect(SocketAddress("localhost", port: 9) == nil)
     #expect(SocketAddress("127.0.0.1\u{0}", port: 9) == nil)
   }
 
-  @Test("A connection to this machine can be watched, and let go; one without an address cannot") func watch() {
+  @Test("A connection to this machine can be watched and released; one without an address cannot") func watch() {
     let monitor = NetlinkPathMonitor()
     let watch = monitor.watch(StreamFacts(remoteAddress: "127.0.0.1", remotePort: 9)) { _ in }
     #expect(watch?.isCancelled == false)

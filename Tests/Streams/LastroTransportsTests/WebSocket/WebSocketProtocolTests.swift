@@ -10,7 +10,7 @@ import LastroTransports
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket under a connection", .timeLimit(.minutes(5)))
+@Suite("WebSocket as a framer", .timeLimit(.minutes(5)))
 struct WebSocketProtocolTests {
   private func open(
     _ behavior: LoopbackWebSocketBehavior = .init(), record: LoopbackWebSocketRecord = .init(), longestRead: Int = .max,
@@ -47,7 +47,7 @@ struct WebSocketProtocolTests {
     return await answer.value()
   }
 
-  @Test("messages go and come with their metadata, however the bytes are cut", arguments: [1, 2, 5, .max])
+  @Test("Messages are sent and received with their metadata, in every split", arguments: [1, 2, 5, .max])
   func messages(longestRead: Int) async throws {
     let record = LoopbackWebSocketRecord()
     let connection = open(record: record, longestRead: longestRead)
@@ -68,7 +68,8 @@ struct WebSocketProtocolTests {
   }
 
   @Test(
-    "a pong handler is called for its ping; pings are delivered, or answered by themselves", arguments: [true, false])
+    "A pong handler is called for its ping, and pings are delivered or answered automatically",
+    arguments: [true, false])
   func pings(autoReplyPing: Bool) async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { [.ping([0x70]), $0.echo] }
@@ -93,7 +94,7 @@ struct WebSocketProtocolTests {
     connection.cancel()
   }
 
-  @Test("a Close frame comes with its code and reason, and is sent with ours")
+  @Test("A Close frame is received with its code and reason, and sent with ours")
   func close() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.close(4000, "bye")] }
@@ -114,7 +115,7 @@ struct WebSocketProtocolTests {
     other.cancel()
   }
 
-  @Test("what a frame cannot carry fails its send alone")
+  @Test("Data that a frame cannot carry fails its send alone")
   func refused() async {
     let connection = open()
     connection.start(queue: .global())
@@ -127,7 +128,7 @@ struct WebSocketProtocolTests {
     connection.cancel()
   }
 
-  @Test("a server that refuses, or breaks a rule, fails the connection")
+  @Test("A server that refuses, or violates the protocol, fails the connection")
   func failures() async {
     var refusing = LoopbackWebSocketBehavior()
     refusing.handshake = .answer { _ in LoopbackResponse(status: 401) }

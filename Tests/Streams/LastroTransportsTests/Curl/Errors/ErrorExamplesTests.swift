@@ -360,7 +360,7 @@ struct ErrorExamplesTests {
       ])
   }
 
-  @Test("Errors for limits of a program's own name the key, the counts and the wait")
+  @Test("Errors for local limits name the key, the counts and the wait")
   func resilience() async throws {
     let key = ResilienceKey(try Origin("https://api.example.org"), part: "search")
     let target = try #require(TrustTarget(authority: "a.example", defaultPort: 443))

@@ -96,7 +96,7 @@ struct RefusedOptionsTests {
     }
   }
 
-  @Test("Streams of events and of JSON refuse limits that are not positive, and identifiers that cannot be sent")
+  @Test("Streams of events and of JSON refuse limits that are not positive, and event IDs that cannot be sent")
   func events() {
     let edits: [(inout EventStreamOptions) -> Void] = [
       { $0.maximumEventBytes = 0 }, { $0.firstEvent = .zero }, { $0.reconnection = .always(failures: -1) },
@@ -159,7 +159,7 @@ struct RefusedOptionsTests {
     }
   }
 
-  @Test("Limits of resilience, egress and cookies are checked where they are made")
+  @Test("Limits of resilience, egress and cookies are checked by their initializers")
   func limits() throws {
     let endpoint = try Endpoint("https://a.example.org")
     let attempts: [() throws -> Void] = [
@@ -184,7 +184,7 @@ struct RefusedOptionsTests {
     }
   }
 
-  @Test("A resolver over HTTPS needs a server, encryption and time")
+  @Test("A resolver over HTTPS needs a server, encryption and a time limit")
   func resolver() {
     let stack = TransportNetworkStack(transport: ScriptedTransport())
     let settings: [([String], Duration)] = [
