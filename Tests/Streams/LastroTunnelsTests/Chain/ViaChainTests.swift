@@ -7,10 +7,10 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Chains of tunnels, as they are written", .timeLimit(.minutes(5)))
+@Suite("Tunnel chains as text", .timeLimit(.minutes(5)))
 struct ViaChainTests {
   @Test(
-    "every form is read",
+    "Every form is parsed",
     arguments: [
       ("socks5://127.0.0.1:9050", "socks5://127.0.0.1:9050"), ("SOCKS5H://Proxy.test", "socks5://proxy.test:1080"),
       ("socks5://ann:s%40c%3Aret@[::1]:1", "socks5://ann@[::1]:1"), ("http://p.test:3128/", "http://p.test:3128"),
@@ -30,7 +30,7 @@ struct ViaChainTests {
     #expect(!"\(hop)".contains("s@c:ret"))
   }
 
-  @Test("user and password are decoded")
+  @Test("User and password are decoded")
   func credentials() throws {
     guard case .socks5(let proxy) = try ViaChain.Hop("socks5://a%40b:c%3Ad%25@p.test") else {
       throw CancellationError()
@@ -40,7 +40,7 @@ struct ViaChainTests {
   }
 
   @Test(
-    "what is none of them is refused, with a hint and without the secret",
+    "Any other text is refused with a hint and without the secret",
     arguments: [
       "", "proxy", "proxy:1080", "ftp://p:1", "socks4://p:1", "socks5:p:1", "socks5://", "socks5://:1", "socks5://p:0",
       "socks5://p:65536", "socks5://p:x", "socks5://p/path", "socks5://p?q", "http://p", "http://p:1/x", "http://p q:1",
@@ -61,14 +61,14 @@ struct ViaChainTests {
     }
   }
 
-  @Test("a chain tells its way, and none leads straight")
+  @Test("A chain's description lists its hops, and an empty chain is straight")
   func descriptions() throws {
     #expect("\(ViaChain())" == "straight")
     #expect("\(try ViaChain(["socks5://a:pw@b", "http://c:1"]))" == "socks5://a@b:1080 → http://c:1")
     #expect(try ViaChain([]) == ViaChain())
   }
 
-  @Test("the hops are dialed from the nearest on, each with TLS at hand")
+  @Test("The hops are dialed starting with the nearest, each with TLS if needed")
   func building() async throws {
     let heads = EventRecorder<String>()
     let base = MemoryDialer { request, stream in

@@ -19,7 +19,7 @@ struct HTTPConnectTests {
   }
 
   @Test(
-    "asks for host and port, and loses nothing that follows the head", arguments: [1, 2, 3, 7, 64, Int.max],
+    "CONNECT sends host and port, and bytes behind the response head are kept", arguments: [1, 2, 3, 7, 64, Int.max],
     [("Example.test", "example.test:443"), ("10.1.2.3", "10.1.2.3:443"), ("2001:DB8::1", "[2001:db8::1]:443")])
   func tunnel(piece: Int, target: (host: String, authority: String)) async throws {
     let seen = EventRecorder<String>()
@@ -39,7 +39,7 @@ struct HTTPConnectTests {
   }
 
   @Test(
-    "a 2xx response has no body, whatever its framing fields say (RFC 9110 §9.3.6)",
+    "A 2xx response has no body, whatever its framing fields say (RFC 9110 §9.3.6)",
     arguments: [
       "Content-Length: 9\r\nTransfer-Encoding: chunked", "Content-Length: 1\r\nContent-Length: 2", "Content-Length: x",
       "Transfer-Encoding: gzip", "Connection: close\r\nContent-Length: 5",
@@ -53,7 +53,7 @@ struct HTTPConnectTests {
     #expect(try await stream.rest() == Data("hello".utf8))
   }
 
-  @Test("the head may be split anywhere")
+  @Test("The response head may be split anywhere")
   func splits() async throws {
     let head = Array("HTTP/1.1 204 OK\r\nA: b\r\n\r\n!".utf8)
     for split in 1..<head.count {
@@ -70,7 +70,7 @@ struct HTTPConnectTests {
     }
   }
 
-  @Test("early bytes are given in small reads, and dropped by closing")
+  @Test("Early bytes are returned in small reads and dropped on close")
   func earlyBytes() async throws {
     let dialer = try Self.dialer { far in
       _ = try await far.readHead()
@@ -99,7 +99,7 @@ struct HTTPConnectTests {
     #expect(!String(reflecting: dialer.proxy).contains("sesame"))
   }
 
-  @Test("any answer but 2xx is a refusal", arguments: [300, 301, 400, 403, 404, 407, 500, 502, 503, 999])
+  @Test("Any status but 2xx is a refusal", arguments: [300, 301, 400, 403, 404, 407, 500, 502, 503, 999])
   func refusals(status: Int) async throws {
     let dialer = try Self.dialer { far in
       _ = try await far.readHead()
@@ -116,7 +116,7 @@ struct HTTPConnectTests {
   }
 
   @Test(
-    "a proxy that breaks HTTP is refused",
+    "A proxy that violates HTTP is refused",
     arguments: [
       "SSH-2.0-x\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 101 Switching\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
       "HTTP/1.1 200 OK\r\nA: " + String(repeating: "x", count: 300_000), String(repeating: "x", count: 300_000),
@@ -136,7 +136,8 @@ struct HTTPConnectTests {
     #expect(error.code == .protocolViolation)
   }
 
-  @Test("an end in the head is a refusal", arguments: ["", "HTTP/1.1 200 OK\r\nA: b", "HTTP/1.1 100 Continue\r\n\r\n"])
+  @Test(
+    "An end within the head is a refusal", arguments: ["", "HTTP/1.1 200 OK\r\nA: b", "HTTP/1.1 100 Continue\r\n\r\n"])
   func early(answer: String) async throws {
     let dialer = try Self.dialer { far in
       _ = try await far.readHead()
@@ -149,7 +150,9 @@ struct HTTPConnectTests {
     #expect(error.code == .proxyRefused)
   }
 
-  @Test("a proxy that is silent, or drips, ends with the connect limit", arguments: ["", "HTTP/1.1 200 OK\r\n"])
+  @Test(
+    "A proxy that is silent, or responds byte by byte, ends at the connect limit",
+    arguments: ["", "HTTP/1.1 200 OK\r\n"])
   func silence(answer: String) async throws {
     let dialer = try Self.dialer { far in
       _ = try await far.readHead()
@@ -161,7 +164,7 @@ struct HTTPConnectTests {
     #expect(error.code == .connectTimeout)
   }
 
-  @Test("no host can put a line into the head")
+  @Test("No host can inject a line into the head")
   func injection() async throws {
     let dialer = try Self.dialer { far in Issue.record("\(try await far.readHead())") }
     for host in ["a.test\r\nX: y", "a.test HTTP/1.1", "a\nb", "a\0b", "a.test/", "a@b", "a?b", "a#b", "[::1]x", ""] {
@@ -176,7 +179,7 @@ struct HTTPConnectTests {
     }
   }
 
-  @Test("the proxy is dialed with TLS where it speaks TLS, as a proxy; pins of the host hold")
+  @Test("The proxy is dialed with TLS if it uses TLS, by the rules for proxies, and pins of the host are enforced")
   func requests() async throws {
     let below = PinnedHostsDialer(
       below: MemoryDialer { _, stream in

@@ -35,7 +35,7 @@ struct MeekTests {
     [MeekDialer(server, through: try stack()), MeekDialer(server, over: lab.dialer())]
   }
 
-  @Test("bytes go both ways once and in order, in requests of one session as published")
+  @Test("Bytes pass in both directions once and in order, in the published requests of one session")
   func exchange() async throws {
     for kind in 0...1 {
       // Each dialer has its own server, because a session sends a farewell after it was closed.
@@ -56,7 +56,7 @@ struct MeekTests {
     }
   }
 
-  @Test("the front is contacted and checked, the server is named in the request")
+  @Test("The front's certificate is verified, and the server is named in the request")
   func front() async throws {
     let peer = try LoopbackMeekServer(tls: lab.tls())
     let server = try MeekServer(to: url(peer.server.baseURL), serverURL: url("https://hidden.test/meek"))
@@ -75,7 +75,7 @@ struct MeekTests {
     #expect(other.server.requests.isEmpty)
   }
 
-  @Test("URLs that cannot be used are refused")
+  @Test("Unusable URLs are refused")
   func urls() throws {
     for (to, server) in [
       ("https://a.test/x", "https://b.test/"), ("http://a.test", "https://b.test"), ("ftp://a.test", "ftp://a.test"),
@@ -85,7 +85,7 @@ struct MeekTests {
     }
   }
 
-  @Test("any answer but 200 ends the stream, after the bytes before it", arguments: [204, 302, 400, 404, 500, 503])
+  @Test("Any status but 200 ends the stream after the bytes before it", arguments: [204, 302, 400, 404, 500, 503])
   func sessionEnd(status: Int) async throws {
     let peer = try LoopbackMeekServer { number, _ in number == 3 ? LoopbackResponse(status: status) : nil }
     for dialer in try dialers(MeekServer(try url(peer.server.baseURL))) {
@@ -102,7 +102,7 @@ struct MeekTests {
   }
 
   @Test(
-    "a request whose answer is lost is not sent again",
+    "A request whose response is lost is not sent again",
     arguments: [LoopbackResponse.Fault.reset, .close, .truncateBody(after: 1)])
   func lostAnswers(fault: LoopbackResponse.Fault) async throws {
     let peer = try LoopbackMeekServer { _, request in
@@ -119,7 +119,7 @@ struct MeekTests {
     }
   }
 
-  @Test("an answer larger than the protocol allows ends the stream")
+  @Test("A response larger than the protocol allows ends the stream")
   func oversize() async throws {
     let peer = try LoopbackMeekServer { number, _ in
       number == 2 ? LoopbackResponse(body: [UInt8](repeating: 1, count: 65_537)) : nil
@@ -130,7 +130,7 @@ struct MeekTests {
     }
   }
 
-  @Test("what nobody reads stays with the server")
+  @Test("Bytes that are not read stay with the server")
   func backPressure() async throws {
     let peer = try LoopbackMeekServer(target: .flood)
     let stream = try await MeekDialer(try MeekServer(try url(peer.server.baseURL)), through: stack()).dial(
@@ -144,7 +144,7 @@ struct MeekTests {
     stream.close()
   }
 
-  @Test("a stream keeps no more of what was read than is unread", arguments: [1000, 65_536])
+  @Test("A stream retains no more data than is unread", arguments: [1000, 65_536])
   func memory(maximum: Int) async throws {
     let session = MeekSession(time: .continuous) { _ in Data(count: MeekSession.payloadBytes) }
     try await session.open()
@@ -155,7 +155,7 @@ struct MeekTests {
     }
   }
 
-  @Test("pauses grow while nothing moves, up to five seconds")
+  @Test("Pauses grow while no bytes move, up to five seconds")
   func pauses() async throws {
     let pauses = Lock([Duration]())
     let (enough, tell) = AsyncStream.makeStream(of: Void.self)
@@ -182,7 +182,7 @@ struct MeekTests {
     #expect(try await stream.bytes(exactly: 3) == Data("now".utf8))
   }
 
-  @Test("limits, cancellation and closing follow the rules of streams")
+  @Test("Limits, cancellation and closing follow the rules of streams")
   func streamRules() async throws {
     let peer = try LoopbackMeekServer()
     let stream = try await MeekDialer(try MeekServer(try url(peer.server.baseURL)), through: stack()).dial(
@@ -198,7 +198,7 @@ struct MeekTests {
     #expect(try await transportError { try await stream.write(Data([1])) }.code == .streamClosed)
   }
 
-  @Test("a server that does not answer ends dialing with the limit, and an unreachable one after some attempts")
+  @Test("A server that does not respond ends dialing at the limit, and an unreachable one after some attempts")
   func unreachable() async throws {
     let silent = try LoopbackMeekServer { _, _ in .fault(.stall) }
     for dialer in try dialers(MeekServer(try url(silent.server.baseURL))) {
@@ -212,7 +212,9 @@ struct MeekTests {
     }
   }
 
-  @Test("TLS through meek through SOCKS through an HTTP proxy reaches its server; pins hold", .timeLimit(.minutes(5)))
+  @Test(
+    "TLS through meek through SOCKS through an HTTP proxy reaches its server, and pins are enforced",
+    .timeLimit(.minutes(5)))
   func chain() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }

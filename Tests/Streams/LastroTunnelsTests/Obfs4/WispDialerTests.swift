@@ -17,7 +17,7 @@ struct WispDialerTests {
   ]
 
   @Test(
-    "bytes go both ways at once, in pieces of any size",
+    "Bytes pass in both directions at once, in pieces of any size",
     arguments: [
       (1, 1), (1, 3000), (7, 1428), (1448, 1427), (1448, 65_536), (.max, 1), (.max, 1427), (.max, 1428),
       (.max, 1 << 19),
@@ -31,7 +31,7 @@ struct WispDialerTests {
   }
 
   @Test(
-    "a response that is not the server's ends the dial, with its own code", arguments: Self.cases)
+    "A response that is not the server's ends the dial with its own code", arguments: Self.cases)
   func handshakeFaults(fault: LoopbackObfs4Behavior.HandshakeFault) async throws {
     for piece in [1, 1000, Int.max] {
       let bridge = try WispBridge {
@@ -56,7 +56,7 @@ struct WispDialerTests {
     }
   }
 
-  @Test("a response may be as long as 8,192 bytes, and no longer", arguments: [0, 8051, 8096, 8097], [1, Int.max])
+  @Test("A response may have up to 8,192 bytes", arguments: [0, 8051, 8096, 8097], [1, Int.max])
   func padding(length: Int, piece: Int) async throws {
     let bridge = try WispBridge {
       $0.responsePadding = length
@@ -70,7 +70,7 @@ struct WispDialerTests {
     try await bridge.dialer().dial(Self.request).expectEcho()
   }
 
-  @Test("clocks may be an hour apart; two are silence, which ends with the limit", arguments: [-2, -1, 0, 1, 2])
+  @Test("Clocks may differ by an hour; with two the server is silent until the limit", arguments: [-2, -1, 0, 1, 2])
   func clocks(hours: Int) async throws {
     let clock = ManualClock()
     let bridge = try WispBridge(time: clock.timeSource) { $0.hoursAhead = hours }
@@ -86,7 +86,7 @@ struct WispDialerTests {
     #expect(!error.requestSent)
   }
 
-  @Test("seeds may be missing, of another length, late or many")
+  @Test("Seeds may be missing, of another length, late or many")
   func seeds() async throws {
     let seed = [UInt8](repeating: 7, count: 24)
     let scripts: [[LoopbackObfs4Step]] = [
@@ -106,7 +106,7 @@ struct WispDialerTests {
   }
 
   @Test(
-    "what came before a bad frame is read, then every call tells the same, and the connection is closed",
+    "Data before an invalid frame is read, then every call throws the same error, and the connection is closed",
     arguments: [
       .changed([1, 2, 3]), .packet([0, 0]), .packet([]), .packet([0, 0, 9, 1]), .length(15, box: []),
       .length(1447, box: []),
@@ -134,7 +134,7 @@ struct WispDialerTests {
     #expect(try await transportError { try await stream.read() }.code == .streamClosed)
   }
 
-  @Test("an end between frames is clean, one within a frame is not, and one in the response refuses")
+  @Test("An end between frames is clean, one within a frame is not, and one within the response is a refusal")
   func cuts() async throws {
     // The response is 96 bytes long. The frames are 45 and 2 + 16 + 3 + 10 bytes long.
     for end in 0...172 {
@@ -162,7 +162,7 @@ struct WispDialerTests {
     }
   }
 
-  @Test("a changed bit anywhere never gives the reader a wrong byte")
+  @Test("A flipped bit anywhere never yields a wrong byte")
   func mutations() async throws {
     for index in 0..<172 {
       let bridge = try WispBridge {
@@ -184,7 +184,7 @@ struct WispDialerTests {
     }
   }
 
-  @Test("a silent server ends with the limit, and cancelling ends the dial at once; both close the connection")
+  @Test("A silent server ends at the limit, cancelling ends the dial at once, and both close the connection")
   func silence() async throws {
     let clock = ManualClock()
     let bridge = try WispBridge(time: clock.timeSource) { $0.handshakeFault = .silence }
@@ -201,7 +201,7 @@ struct WispDialerTests {
     try await bridge.ended.waitForEvents(count: 2)
   }
 
-  @Test("every hello is new, of 141 to 8,192 bytes, in one write, and nothing follows it")
+  @Test("Every hello is new, has 141 to 8,192 bytes in one write, and nothing follows it")
   func hellos() async throws {
     let hellos = EventRecorder<Data>()
     let below = MemoryDialer { _, stream in
@@ -222,11 +222,11 @@ struct WispDialerTests {
   }
 }
 
-@Suite("obfs4's streams: ends, limits and pauses", .timeLimit(.minutes(5)))
+@Suite("obfs4 streams: ends, limits and pauses", .timeLimit(.minutes(5)))
 struct WispStreamTests {
   private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))
 
-  @Test("ending our direction sends nothing: the server goes on, and nothing more is written")
+  @Test("Ending our direction sends nothing: the server continues, and no more can be written")
   func finishing() async throws {
     let bridge = try WispBridge()
     let stream = try await bridge.dialer().dial(Self.request)
@@ -242,7 +242,7 @@ struct WispStreamTests {
     try await bridge.ended.waitForEvents(count: 1)
   }
 
-  @Test("a read that is given up loses nothing; two readers, two writers and reads of no byte are refused")
+  @Test("A cancelled read loses nothing; second readers and writers, and reads of zero bytes, are refused")
   func turns() async throws {
     let bridge = try WispBridge()
     let stream = try await bridge.dialer().dial(Self.request)
@@ -261,7 +261,7 @@ struct WispStreamTests {
     #expect(try await transportError { try await closed.value }.code == .streamClosed)
   }
 
-  @Test("a server that sends padding for ever does not hold a reader that is cancelled")
+  @Test("A server that sends padding endlessly does not delay the cancellation of a reader")
   func endlessPadding() async throws {
     let bridge = try WispBridge {
       $0.reply = [LoopbackObfs4Step](repeating: .payload([], padding: 0), count: 200)
@@ -273,7 +273,7 @@ struct WispStreamTests {
     #expect(try await transportError { try await reading.value }.code == .cancelled)
   }
 
-  @Test("modes 1 and 2 pause between pieces by the clock they are given, for 10 ms at most each", arguments: [1, 2])
+  @Test("Modes 1 and 2 pause between pieces for at most 10 ms, by the given clock", arguments: [1, 2])
   func pauses(mode: Int) async throws {
     let clock = ManualClock(autoAdvance: true)
     let bridge = try WispBridge(time: clock.timeSource, mode: mode)
@@ -288,7 +288,8 @@ struct WispStreamTests {
     #expect(other.sleeps.isEmpty)
   }
 
-  @Test("a write that is given up in a pause closes the stream; closing ends one at once", arguments: [0, 1, 2])
+  @Test(
+    "A write that is cancelled during a pause closes the stream, and closing ends one at once", arguments: [0, 1, 2])
   func interruptedPauses(way: Int) async throws {
     let clock = ManualClock()
     let bridge = try WispBridge(time: clock.timeSource, mode: 2)
@@ -313,9 +314,9 @@ struct WispStreamTests {
   }
 }
 
-@Suite("obfs4 and the dialer below it", .timeLimit(.minutes(5)))
+@Suite("obfs4 and its underlying dialer", .timeLimit(.minutes(5)))
 struct WispLayerTests {
-  @Test("the server is dialed as a proxy, without the client's certificate, and plain text is asked about first")
+  @Test("The server is dialed as a proxy without the client's certificate, after a check for plain text")
   func plaintext() async throws {
     let bridge = try WispBridge()
     let below = PinnedHostsDialer(below: bridge.near, pinned: ["pinned.test", WispBridge.host])
@@ -339,7 +340,7 @@ struct WispLayerTests {
     #expect(dialer.trustRevisions(for: request) == below.trustRevisions(for: request))
   }
 
-  @Test("what cannot be asked of it is refused before anything is dialed")
+  @Test("Unsupported requests are refused before anything is dialed")
   func refusedRequests() async throws {
     let bridge = try WispBridge()
     let below = PinnedHostsDialer(below: bridge.near)
@@ -361,7 +362,7 @@ struct WispLayerTests {
     #expect(try await transportError { try await dialer.dialDatagrams(requests[1].0) }.code == .unsupported)
   }
 
-  @Test("a failure to reach the server is told as a proxy's, without its address")
+  @Test("An unreachable server is reported as a proxy failure without its address")
   func unreachable() async throws {
     let bridge = try WispBridge()
     for (stage, code, told) in [

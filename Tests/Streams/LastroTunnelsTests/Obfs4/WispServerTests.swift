@@ -6,7 +6,7 @@ import Lastro
 import LastroTunnels
 import Testing
 
-@Suite("obfs4 servers, as they are written")
+@Suite("obfs4 servers as text")
 struct WispServerTests {
   private struct Vectors: Decodable {
     struct Argument: Decodable {
@@ -51,7 +51,7 @@ struct WispServerTests {
     }
   }
 
-  @Test("hops and bridge lines are read, or refused")
+  @Test("Hops and bridge lines are parsed or refused")
   func arguments() throws {
     for vector in try Vectors.read().arguments {
       guard vector.error == nil else {
@@ -68,7 +68,7 @@ struct WispServerTests {
     }
   }
 
-  @Test("certificates are read with and without == at their end, and the halves of one give the same")
+  @Test("Certificates are parsed with and without a final ==, and the two halves yield the same")
   func certificates() throws {
     for vector in try Vectors.read().cert {
       guard let nodeID = vector.node_id, let publicKey = vector.public_key else {
@@ -94,7 +94,7 @@ struct WispServerTests {
     }
   }
 
-  @Test("the last four bits of a certificate are not read")
+  @Test("The last four bits of a certificate are ignored")
   func lastBits() throws {
     let server = try WispServer(host: "a.test", port: 1, certificate: Secret(Self.certificate))
     for end in "hijklmnopqrstuv" {
@@ -104,7 +104,7 @@ struct WispServerTests {
   }
 
   @Test(
-    "every other form is refused, and nothing of the certificate is told",
+    "Every other form is refused without showing any part of the certificate",
     arguments: [
       "", "obfs4", "obfs4:", "obfs4 ", "bridge", "Bridge obfs4", "obfs4:a.test", "obfs4:a.test:1", "obfs4:a.test:1?",
       "obfs4:a.test:1?C", "obfs4:a.test:1?cert=", "obfs4:a.test:1?cert=C&", "obfs4:a.test:1?&cert=C",
@@ -130,7 +130,7 @@ struct WispServerTests {
     Self.expectRefused(text.replacing(Self.certificate + "ERT", with: "CERT"))
   }
 
-  @Test("bridge lines are read with what else stands in them")
+  @Test("Bridge lines are parsed with their other contents")
   func bridgeLines() throws {
     let server = try WispServer("obfs4:a.test:443?cert=\(Self.certificate)&iat-mode=2")
     let fingerprint = "0123456789abcdefABCD0123456789abcdefABCD"
@@ -145,7 +145,7 @@ struct WispServerTests {
     #expect(try WispServer("OBFS4:a.test:443?iat-mode=2;cert=\(Self.certificate)") == server)
   }
 
-  @Test("a port out of its range, and a + that was read as a space, are told as such")
+  @Test("A port out of range, and a + that was decoded as a space, are reported as such")
   func hints() throws {
     func error(_ text: String) -> ConfigurationError? {
       do throws(ConfigurationError) { _ = try WispServer(text) } catch { return error }
@@ -160,7 +160,7 @@ struct WispServerTests {
     #expect(short.message == "the obfs4 certificate has 4 characters instead of 70")
   }
 
-  @Test("descriptions, dumps and mirrors show neither address nor certificate")
+  @Test("Descriptions, dumps and mirrors show neither address nor certificate")
   func descriptions() throws {
     let server = try WispServer("obfs4:hidden.test:1234?cert=\(Self.certificate)&iat-mode=1")
     #expect("\(server)" == "obfs4:*** iat-mode=1")

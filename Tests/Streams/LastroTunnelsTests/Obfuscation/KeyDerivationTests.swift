@@ -3,7 +3,7 @@ import LastroTunnels
 import Testing
 
 @Suite("HKDF") struct KeyDerivationTests {
-  @Test("the first eight bytes are those of RFC 5869, appendix A.1 and A.4")
+  @Test("The first eight bytes are those of RFC 5869, appendix A.1 and A.4")
   func whatTheStandardSays() {
     let salt = (0...12).map(UInt8.init)
     let info = (0xf0...0xf9).map(UInt8.init)

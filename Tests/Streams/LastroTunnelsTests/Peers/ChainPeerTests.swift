@@ -54,7 +54,7 @@ struct ChainPeerTests {
     ]
   }
 
-  @Test("every chain carries plain bytes and TLS, both ways at once")
+  @Test("Every chain carries plain bytes and TLS, in both directions at once")
   func everyChain() async throws {
     let plain = try LoopbackServer { try $0.echo() }
     let secure = try lab.echo()
@@ -79,7 +79,7 @@ struct ChainPeerTests {
     #expect(await eventually { dante.log().contains { $0.contains("pass") } })
   }
 
-  @Test("pins hold through chains: accepted, and refused before a byte of the application leaves")
+  @Test("Pins are enforced through chains: accepted, or refused before application data is sent")
   func pins() async throws {
     let tls = try lab.tls()
     for way in ways() {
@@ -102,7 +102,7 @@ struct ChainPeerTests {
     }
   }
 
-  @Test("hosts without a policy are refused, and proxies are used all the same")
+  @Test("Hosts without a policy are refused, while proxies are still used")
   func strictPolicy() async throws {
     let tls = try lab.tls()
     let server = try LoopbackServer(tls: tls) { try $0.echo() }
@@ -117,7 +117,7 @@ struct ChainPeerTests {
     }
   }
 
-  @Test("a cut wire is told from a clean end through chains")
+  @Test("A cut connection is distinguished from a clean end through chains")
   func truncation() async throws {
     let cut = try LoopbackServer(tls: lab.tls()) { connection in
       try connection.write("part")
@@ -137,7 +137,7 @@ struct ChainPeerTests {
     }
   }
 
-  @Test("refusals of proxies are told wherever in the chain they are")
+  @Test("Refusals of proxies are reported at any position of the chain")
   func refusals() async throws {
     let server = try LoopbackServer { try $0.echo() }
     let engine = try engine()
@@ -164,7 +164,7 @@ struct ChainPeerTests {
     #expect(server.acceptedConnections == 0)
   }
 
-  @Test("TLS over two proxies reaches a server nobody here wrote")
+  @Test("TLS over two proxies reaches a third-party server")
   func foreignServer() async throws {
     let squid = try Peers.squid
     var options = try options()

@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("shadowsocks-libev: streams of Shadowsocks", .timeLimit(.minutes(5)))
+@Suite("shadowsocks-libev: Shadowsocks streams", .timeLimit(.minutes(5)))
 struct ShadowsocksPeerTests {
   private static let methods = ShadowsocksServer.Method.allCases
 
@@ -24,7 +24,7 @@ struct ShadowsocksPeerTests {
   }
 
   @Test(
-    "much goes both ways at once unchanged through an ss-server; SHADOWSOCKS_MEGABYTES says how much",
+    "Large data passes unchanged in both directions through an ss-server; SHADOWSOCKS_MEGABYTES sets its size",
     arguments: methods)
   func much(method: ShadowsocksServer.Method) async throws {
     let echo = try LoopbackServer { try $0.echo() }
@@ -37,7 +37,7 @@ struct ShadowsocksPeerTests {
   }
 
   @Test(
-    "a target that speaks first is read, though nothing was written, and its end is a clean end", arguments: methods)
+    "A target that speaks first is read before anything is written, and its end is clean", arguments: methods)
   func targetSpeaksFirst(method: ShadowsocksServer.Method) async throws {
     let server = try LoopbackServer { connection in
       try connection.write("all of it")
@@ -49,7 +49,7 @@ struct ShadowsocksPeerTests {
     #expect(try await stream.read() == nil)
   }
 
-  @Test("IPv6 and names reach the server as such, and it resolves them")
+  @Test("IPv6 addresses and names reach the server as such, and it resolves names")
   func addresses() async throws {
     let echo = try LoopbackServer { try $0.echo() }
     let proxy = try await ShadowsocksPeer.server("aes-128-gcm")
@@ -59,7 +59,7 @@ struct ShadowsocksPeerTests {
     try await mapped.expectEcho()
   }
 
-  @Test("a wrong password, and a wrong method, are silence: the read's limit ends it, and says what it may mean")
+  @Test("A wrong password or method leads to silence; the read's limit ends it and names the possible cause")
   func wrongPassword() async throws {
     let echo = try LoopbackServer { try $0.echo() }
     let proxy = try await ShadowsocksPeer.server("aes-256-gcm")
@@ -73,7 +73,7 @@ struct ShadowsocksPeerTests {
     #expect(echo.acceptedConnections == 0)
   }
 
-  @Test("a target that is not there is an end without an answer")
+  @Test("An unreachable target ends the stream without data")
   func unreachable() async throws {
     let proxy = try await ShadowsocksPeer.server("chacha20-ietf-poly1305")
     let dialer = try Self.dialer(proxy.shadowsocksURI("chacha20-ietf-poly1305"))
@@ -84,7 +84,7 @@ struct ShadowsocksPeerTests {
     #expect(error.stage == .proxy && error.code == .proxyRefused && error.requestSent)
   }
 
-  @Test("TLS with pins over Shadowsocks over SOCKS 5 reaches a server behind both")
+  @Test("Pinned TLS over Shadowsocks over SOCKS 5 reaches a server behind both")
   func chain() async throws {
     let lab = try TestAuthority()
     let server = try lab.echo()

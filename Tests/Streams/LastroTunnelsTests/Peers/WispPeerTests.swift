@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("obfs4proxy: streams of obfs4", .timeLimit(.minutes(5)))
+@Suite("obfs4proxy: obfs4 streams", .timeLimit(.minutes(5)))
 struct WispPeerTests {
   private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(60))
 
@@ -20,7 +20,7 @@ struct WispPeerTests {
   }
 
   @Test(
-    "bytes go both ways at once through an obfs4proxy, in every mode of either side",
+    "Bytes pass in both directions at once through an obfs4proxy, in every mode of either side",
     arguments: [(0, 0, 1 << 20), (1, 0, 1 << 18), (2, 0, 1 << 18), (0, 1, 1 << 18), (0, 2, 1 << 18)])
   func modes(mode: Int, serversMode: Int, count: Int) async throws {
     let echo = try LoopbackServer { try $0.echo() }
@@ -32,7 +32,7 @@ struct WispPeerTests {
     #expect(await eventually { echo.openConnections == 0 })
   }
 
-  @Test("much goes both ways at once unchanged; OBFS4_MEGABYTES says how much")
+  @Test("Large data passes unchanged in both directions; OBFS4_MEGABYTES sets its size")
   func much() async throws {
     let echo = try LoopbackServer { try $0.echo() }
     let proxy = try await Obfs4ProxyPeer.server(to: echo.port)
@@ -41,7 +41,7 @@ struct WispPeerTests {
     stream.close()
   }
 
-  @Test("a server whose certificate is another is silent, and the limit says so")
+  @Test("A server with another certificate is silent, and the error at the limit says so")
   func wrongCertificate() async throws {
     let echo = try LoopbackServer { try $0.echo() }
     let proxy = try await Obfs4ProxyPeer.server(to: echo.port)
@@ -57,7 +57,7 @@ struct WispPeerTests {
     #expect(echo.acceptedConnections == 0)
   }
 
-  @Test("a target that ends is a clean end, and one that is not there ends the stream")
+  @Test("A target's end is clean, and an unreachable target ends the stream")
   func ends() async throws {
     let server = try LoopbackServer { connection in
       try connection.write("all of it")
@@ -69,7 +69,7 @@ struct WispPeerTests {
     #expect(try await stream.read() == nil)
   }
 
-  @Test("TLS with pins over obfs4 over SOCKS 5 reaches a server behind both")
+  @Test("Pinned TLS over obfs4 over SOCKS 5 reaches a server behind both")
   func chain() async throws {
     let lab = try TestAuthority()
     let server = try lab.echo()

@@ -25,7 +25,7 @@ struct SOCKS5Tests {
   }
 
   @Test(
-    "names go to the proxy, addresses as addresses, in pieces of any size",
+    "Names are sent to the proxy as names, and addresses as addresses, in pieces of any size",
     arguments: [1, 2, 3, 5, 9, Int.max],
     [
       ("example.test", [3, 12] + Array("example.test".utf8)), ("10.1.2.3", [1, 10, 1, 2, 3]),
@@ -51,7 +51,7 @@ struct SOCKS5Tests {
     #expect(seen.events == [[5, 1, 0], [5, 1, 0] + target.bytes + [0x12, 0x34]])
   }
 
-  @Test("the address that the proxy bound is of any type, and of any length", arguments: [1, 4, Int.max])
+  @Test("The address bound by the proxy may have any type and length", arguments: [1, 4, Int.max])
   func boundAddresses(piece: Int) async throws {
     let bounds: [[UInt8]] = [
       [1, 9, 9, 9, 9], [4] + Array(repeating: 7, count: 16), [3, 0], [3, 3, 65, 66, 67],
@@ -69,7 +69,7 @@ struct SOCKS5Tests {
     }
   }
 
-  @Test("user and password are given when the proxy asks for them, and only then")
+  @Test("User and password are sent if the proxy asks for them, and only then")
   func credentials() async throws {
     let seen = EventRecorder<[UInt8]>()
     let login = ProxyServer.Credentials(user: "ann", password: "pässword")
@@ -94,7 +94,7 @@ struct SOCKS5Tests {
     #expect(try await open.dial(DialRequest(host: "10.0.0.1", port: 80, connectTimeout: .seconds(600))).rest().isEmpty)
   }
 
-  @Test("every refusal is told in the words of RFC 1928", arguments: SOCKS5Reply.allCases.dropFirst())
+  @Test("Every refusal is reported in the words of RFC 1928", arguments: SOCKS5Reply.allCases.dropFirst())
   func refusals(reply: SOCKS5Reply) async throws {
     let dialer = try Self.dialer { far in
       _ = try await far.read(3)
@@ -114,7 +114,7 @@ struct SOCKS5Tests {
   }
 
   @Test(
-    "a proxy that breaks the protocol is refused",
+    "A proxy that violates the protocol is refused",
     arguments: [
       ([[4, 0]], FailureCode.protocolViolation), ([[0x48, 0x54]], .protocolViolation), ([[5, 1]], .protocolViolation),
       ([[5, 2]], .protocolViolation), ([[5, 0xFF]], .proxyRefused), ([[5, 0x80]], .protocolViolation),
@@ -142,7 +142,9 @@ struct SOCKS5Tests {
     #expect(!error.requestSent)
   }
 
-  @Test("a wrong password is the proxy's refusal", arguments: [[1, 1], [1, 255], [5, 0], [0, 0]] as [[UInt8]])
+  @Test(
+    "A wrong password is reported as the proxy's refusal",
+    arguments: [[1, 1], [1, 255], [5, 0], [0, 0]] as [[UInt8]])
   func wrongPassword(verdict: [UInt8]) async throws {
     let dialer = try Self.dialer(credentials: .init(user: "ann", password: "x")) { far in
       _ = try await far.read(4)
@@ -158,7 +160,7 @@ struct SOCKS5Tests {
     #expect(!"\(error)".contains("ann"))
   }
 
-  @Test("a proxy that is silent ends with the connect limit, wherever it falls silent", arguments: 0...2)
+  @Test("A proxy that falls silent at any point ends at the connect limit", arguments: 0...2)
   func silence(answers: Int) async throws {
     let ended = EventRecorder<Int>()
     let dialer = try Self.dialer { far in
@@ -177,7 +179,7 @@ struct SOCKS5Tests {
     try await ended.waitForEvents(count: 1)
   }
 
-  @Test("cancelling gives the handshake up and closes the connection")
+  @Test("Cancelling ends the handshake and closes the connection")
   func cancellation() async throws {
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
     let ended = EventRecorder<Int>()
@@ -194,7 +196,7 @@ struct SOCKS5Tests {
     try await ended.waitForEvents(count: 1)
   }
 
-  @Test("the proxy is dialed as a proxy, without the client's certificate, and asks about plain text first")
+  @Test("The proxy is dialed as a proxy without the client's certificate, after a check for plain text")
   func plaintext() async throws {
     let below = PinnedHostsDialer(
       below: MemoryDialer { _, stream in
@@ -224,7 +226,7 @@ struct SOCKS5Tests {
     #expect(request.connection?.localInterface == "lo")
   }
 
-  @Test("what cannot be asked of it is refused before anything is sent")
+  @Test("Unsupported requests are refused before anything is sent")
   func refusedRequests() async throws {
     let below = PinnedHostsDialer(below: MemoryDialer { _, _ in }, pinned: [])
     let dialer = try SOCKS5Dialer(proxy: Self.proxy(), over: below)
@@ -249,7 +251,7 @@ struct SOCKS5Tests {
     #expect(try await transportError { try await dialer.dialDatagrams(requests[0].0) }.code == .unsupported)
   }
 
-  @Test("credentials that SOCKS 5 cannot carry are refused when the transport is made")
+  @Test("Credentials that SOCKS 5 cannot carry are refused by the initializer")
   func badCredentials() throws {
     for (user, password) in [
       ("", "x"), ("x", ""), (String(repeating: "x", count: 256), "x"), ("x", String(repeating: "é", count: 128)),

@@ -15,7 +15,7 @@ struct ShadowsocksDialerTests {
   private static let request = DialRequest(host: "any.test", port: 7, connectTimeout: .seconds(600))
 
   @Test(
-    "bytes go both ways at once, in pieces of any size", arguments: ShadowsocksServer.Method.allCases,
+    "Bytes pass in both directions at once, in pieces of any size", arguments: ShadowsocksServer.Method.allCases,
     [
       (1, 1), (1, 3000), (7, 16_383), (1448, 16_384), (1448, 65_536), (.max, 1), (.max, 16_383), (.max, 16_384),
       (.max, 262_128), (.max, 1 << 19),
@@ -29,7 +29,7 @@ struct ShadowsocksDialerTests {
     #expect(house.server.targets == ["any.test:7"])
   }
 
-  @Test("names go to the server unresolved, and addresses as such")
+  @Test("Names are sent to the server unresolved, and addresses as such")
   func targets() async throws {
     let house = try ShadowsocksHouse()
     let name = String(repeating: "a", count: 60) + "." + String(repeating: "b", count: 60) + ".test"
@@ -43,7 +43,7 @@ struct ShadowsocksDialerTests {
     #expect(house.server.targets == hosts.map { "\($0.1):65535" })
   }
 
-  @Test("a stream that is not the server's answer ends with its own code", arguments: [1, 1000, Int.max])
+  @Test("A stream that is not the server's response ends with its own code", arguments: [1, 1000, Int.max])
   func faults(piece: Int) async throws {
     let cases: [(LoopbackShadowsocksBehavior.Fault, FailureCode, Int32?)] = [
       (.end, .proxyRefused, nil), (.reset, .proxyRefused, nil), (.garbage, .handshakeFailed, 1),
@@ -76,7 +76,7 @@ struct ShadowsocksDialerTests {
     }
   }
 
-  @Test("the first chunk's payload may be changed under a right length: that is not the password")
+  @Test("An altered payload after a valid length in the first chunk is not reported as a wrong password")
   func changedFirstPayload() async throws {
     let house = try ShadowsocksHouse { $0.reply = [.changed([1, 2, 3])] }
     let stream = try await house.dialer().dial(Self.request)
@@ -86,7 +86,7 @@ struct ShadowsocksDialerTests {
   }
 
   @Test(
-    "silence ends with the read's own limit, which says what it may mean; later silence says only so",
+    "Silence ends at the read's limit with the possible cause; later silence is reported as such only",
     arguments: [false, true])
   func silence(isOtherPassword: Bool) async throws {
     let house = try ShadowsocksHouse { if !isOtherPassword { $0.fault = .silence } }
@@ -108,7 +108,7 @@ struct ShadowsocksDialerTests {
   }
 
   @Test(
-    "what came before a bad chunk is read, then every call tells the same, and the connection is closed",
+    "Data before an invalid chunk is read, then every call throws the same error, and the connection is closed",
     arguments: [
       .changed([1, 2, 3]), .changedLength([1, 2, 3]), .length(0, payload: []), .length(0x4000, payload: [1]),
       .length(0x8001, payload: [1]), .length(0xFFFF, payload: [1]), .length(2, payload: [1]),
@@ -136,7 +136,7 @@ struct ShadowsocksDialerTests {
     #expect(try await transportError { try await stream.read() }.code == .streamClosed)
   }
 
-  @Test("an end between chunks is clean, one within salt or chunk is not, and one before the first chunk refuses")
+  @Test("An end between chunks is clean, one within salt or chunk is not, and one before the first chunk is a refusal")
   func cuts() async throws {
     // The reply is a salt of 32 bytes, and chunks of 18 + 10 + 16 and 18 + 1 + 16 bytes.
     let whole = 32 + 44 + 35
@@ -161,7 +161,7 @@ struct ShadowsocksDialerTests {
     }
   }
 
-  @Test("a changed bit anywhere never gives the reader a wrong byte", arguments: ShadowsocksServer.Method.allCases)
+  @Test("A flipped bit anywhere never yields a wrong byte", arguments: ShadowsocksServer.Method.allCases)
   func mutations(method: ShadowsocksServer.Method) async throws {
     for index in 0..<(method == .aes128GCM ? 16 : 32) + 79 {
       let house = try ShadowsocksHouse {
@@ -181,7 +181,7 @@ struct ShadowsocksDialerTests {
     }
   }
 
-  @Test("every stream has a salt of its own")
+  @Test("Every stream has its own salt")
   func salts() async throws {
     let house = try ShadowsocksHouse()
     for _ in 0..<20 { try await house.dialer().dial(Self.request).expectEcho(1) }
@@ -189,13 +189,13 @@ struct ShadowsocksDialerTests {
   }
 }
 
-@Suite("Shadowsocks' streams: how they begin, and how they end", .timeLimit(.minutes(5)))
+@Suite("Shadowsocks streams: beginnings and ends", .timeLimit(.minutes(5)))
 struct ShadowsocksStreamEndTests {
   private static let request = DialRequest(host: "any.test", port: 7, connectTimeout: .seconds(600))
   /// The length of the salt and of a chunk with the address alone: type, length, name, port.
   private static let beginning = 32 + 34 + 1 + 1 + 8 + 2
 
-  @Test("salt and address leave with the first bytes, in one write and one chunk, however late")
+  @Test("Salt and address are sent with the first bytes in one write and one chunk, however late")
   func together() async throws {
     let clock = ManualClock()
     let house = try ShadowsocksHouse(time: clock.timeSource)
@@ -212,7 +212,7 @@ struct ShadowsocksStreamEndTests {
     #expect(house.writes.count == 1)
   }
 
-  @Test("they leave alone when nothing is written for 10 ms, when a read comes first, and when our direction ends")
+  @Test("Salt and address are sent alone after 10 ms without a write, before a read, and when our direction ends")
   func alone() async throws {
     for way in 0..<3 {
       let clock = ManualClock()
@@ -233,7 +233,7 @@ struct ShadowsocksStreamEndTests {
     }
   }
 
-  @Test("a write waits while they leave alone, and comes behind them")
+  @Test("A write waits while salt and address are sent alone, and follows them")
   func order() async throws {
     for capacity in [1, 10, 100] {
       let house = try ShadowsocksHouse()
@@ -247,7 +247,7 @@ struct ShadowsocksStreamEndTests {
     }
   }
 
-  @Test("a stream that is closed at once has sent nothing, and one that is dropped is closed")
+  @Test("A stream that is closed at once has sent nothing, and one that is dropped is closed")
   func closing() async throws {
     let clock = ManualClock()
     let house = try ShadowsocksHouse(time: clock.timeSource)
@@ -265,7 +265,7 @@ struct ShadowsocksStreamEndTests {
     #expect(house.writes.events.isEmpty)
   }
 
-  @Test("ending our direction sends no end: the server goes on, and nothing more is written")
+  @Test("Ending our direction sends no end: the server continues, and no more can be written")
   func finishing() async throws {
     let house = try ShadowsocksHouse()
     let stream = try await house.dialer().dial(Self.request)
@@ -279,7 +279,7 @@ struct ShadowsocksStreamEndTests {
     try await house.ended.waitForEvents(count: 1)
   }
 
-  @Test("a read that is given up loses nothing; two readers, two writers and reads of no byte are refused")
+  @Test("A cancelled read loses nothing; second readers and writers, and reads of zero bytes, are refused")
   func turns() async throws {
     let house = try ShadowsocksHouse()
     let stream = try await house.dialer().dial(Self.request)
@@ -296,7 +296,7 @@ struct ShadowsocksStreamEndTests {
     #expect(try await transportError { try await closed.value }.code == .streamClosed)
   }
 
-  @Test("a write that is given up closes the stream, whether it waits for the address or for room", arguments: [0, 1])
+  @Test("A cancelled write closes the stream, whether it waits for the address or for space", arguments: [0, 1])
   func interruptedWrites(way: Int) async throws {
     let far = EventRecorder<MemoryStream>()
     let done = EventRecorder<Int>()
@@ -322,7 +322,7 @@ struct ShadowsocksStreamEndTests {
     done.record(way)
   }
 
-  @Test("a connection that breaks before the address has left fails reads and writes, and says that nothing was sent")
+  @Test("A connection that breaks before the address was sent fails reads and writes, and reports nothing as sent")
   func brokenBeginning() async throws {
     let below = MemoryDialer { _, stream in stream.close() }
     let house = try ShadowsocksHouse()
@@ -333,9 +333,9 @@ struct ShadowsocksStreamEndTests {
   }
 }
 
-@Suite("Shadowsocks and the dialer below it", .timeLimit(.minutes(5)))
+@Suite("Shadowsocks and its underlying dialer", .timeLimit(.minutes(5)))
 struct ShadowsocksLayerTests {
-  @Test("the server is dialed as a proxy, without the client's certificate, and plain text is asked about first")
+  @Test("The server is dialed as a proxy without the client's certificate, after a check for plain text")
   func plaintext() async throws {
     let house = try ShadowsocksHouse()
     let below = PinnedHostsDialer(below: house.near, pinned: ["pinned.test", ShadowsocksHouse.host])
@@ -360,7 +360,7 @@ struct ShadowsocksLayerTests {
     #expect(dialer.trustRevisions(for: request) == below.trustRevisions(for: request))
   }
 
-  @Test("what cannot be asked of it is refused before anything is dialed")
+  @Test("Unsupported requests are refused before anything is dialed")
   func refusedRequests() async throws {
     let house = try ShadowsocksHouse()
     let below = PinnedHostsDialer(below: house.near)
@@ -383,7 +383,7 @@ struct ShadowsocksLayerTests {
     #expect(try await transportError { try await dialer.dialDatagrams(requests[1].0) }.code == .unsupported)
   }
 
-  @Test("a failure to reach the server is told as a proxy's, with its name")
+  @Test("An unreachable server is reported as a proxy failure with its name")
   func unreachable() async throws {
     let house = try ShadowsocksHouse()
     for (stage, code, told) in [
@@ -400,7 +400,7 @@ struct ShadowsocksLayerTests {
     }
   }
 
-  @Test("TLS that waits for a silent server says what the silence may mean")
+  @Test("TLS that waits for a silent server reports the possible cause")
   func tlsOverSilence() async throws {
     let house = try ShadowsocksHouse { $0.fault = .silence }
     let lab = try TestAuthority()

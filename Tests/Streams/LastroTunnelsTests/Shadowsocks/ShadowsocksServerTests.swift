@@ -6,7 +6,7 @@ import Lastro
 import LastroTunnels
 import Testing
 
-@Suite("Shadowsocks servers, as they are written")
+@Suite("Shadowsocks servers as text")
 struct ShadowsocksServerTests {
   private struct Vectors: Decodable {
     struct URI: Decodable {
@@ -35,7 +35,7 @@ struct ShadowsocksServerTests {
     return nil
   }
 
-  @Test("the vectors' URIs are read, or refused, by themselves and as hops")
+  @Test("The vectors' URIs are parsed or refused, alone and as hops")
   func vectors() throws {
     let vectors = try Vectors.read()
     #expect(vectors.uris.count == 12)
@@ -55,7 +55,7 @@ struct ShadowsocksServerTests {
     }
   }
 
-  @Test("both forms of the user, padded or not, in either alphabet, give the same server; the first colon divides")
+  @Test("Both forms of the user, padded or not, in either alphabet, give the same server; the first colon separates")
   func forms() throws {
     for (password, written) in [
       ("p", "p"), ("a:b@c/d?e#f%", "a%3Ab%40c%2Fd%3Fe%23f%25"), ("ß ü€??>>", "%C3%9F%20%C3%BC%E2%82%AC%3F%3F%3E%3E"),
@@ -79,7 +79,7 @@ struct ShadowsocksServerTests {
   }
 
   @Test(
-    "every other form is refused, and nothing of the password is told",
+    "Every other form is refused without showing any part of the password",
     arguments: [
       "", "ss:", "ss://", "ss://a.test:1", "sss://U@a.test:1", "http://U@a.test:1", "ss:U@a.test:1", "ss://U", "ss://@",
       "ss://U@", "ss://U@a.test", "ss://U@a.test:", "ss://U@a.test:0", "ss://U@a.test:65536", "ss://U@a.test:x",
@@ -100,7 +100,7 @@ struct ShadowsocksServerTests {
     #expect(!error.description.contains(user.dropFirst(16)), "\(error)")
   }
 
-  @Test("what is not supported says so: stream ciphers, the methods of 2022, plugins, the form before SIP002")
+  @Test("Unsupported features are named: stream ciphers, the 2022 methods, plugins, the form before SIP002")
   func hints() throws {
     for cipher in ["rc4-md5", "aes-256-cfb", "AES-128-CTR", "chacha20", "salsa20", "camellia-128-cfb"] {
       let error = try #require(Self.error("ss://\(cipher):x@a.test:1"))
@@ -114,7 +114,7 @@ struct ShadowsocksServerTests {
     #expect(try #require(Self.error("ss://\(Self.coded("aes-256-gcm:x@a.test:1"))")).hint?.contains("SIP002") == true)
   }
 
-  @Test("a server without a password, or at no address, is refused")
+  @Test("A server without a password or an address is refused")
   func badArguments() {
     for (host, port, password) in [
       ("a.test", 1, ""), ("", 1, "x"), ("a b", 1, "x"), ("a.test", 0, "x"), ("a.test", 65_536, "x"),
@@ -125,7 +125,7 @@ struct ShadowsocksServerTests {
     }
   }
 
-  @Test("descriptions, dumps and mirrors show no password and no key")
+  @Test("Descriptions, dumps and mirrors show no password and no key")
   func descriptions() throws {
     let server = try ShadowsocksServer("ss://aes-256-gcm:verysecret@[2001:DB8::1]:8388#Home")
     #expect("\(server)" == "ss://aes-256-gcm@[2001:db8::1]:8388")

@@ -4,7 +4,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("obfs4's frames", .ownThread)
+@Suite("obfs4: frames", .ownThread)
 struct Obfs4FrameTests {
   let vectors: Obfs4Vectors
 
@@ -19,7 +19,7 @@ struct Obfs4FrameTests {
     try Obfs4FrameWriter(keys: vectors.kdf.server_to_client.bytes[...], counter: counter)
   }
 
-  @Test("both sides write the vectors' frames")
+  @Test("Both sides write the vectors' frames")
   func writing() throws {
     for (keys, frames) in [
       (vectors.kdf.client_to_server, vectors.frames.client_to_server),
@@ -35,7 +35,7 @@ struct Obfs4FrameTests {
     }
   }
 
-  @Test("a payload, a seed and a packet are written as the frames they are")
+  @Test("A payload, a seed and a packet are written as their frames")
   func kinds() throws {
     let frames = vectors.frames.server_to_client
     var writer = try serverWriter()
@@ -47,7 +47,7 @@ struct Obfs4FrameTests {
     #expect(bytes == frames[..<4].flatMap(\.frame.bytes))
   }
 
-  @Test("nothing over 1427 bytes is written, first of the padding")
+  @Test("No frame exceeds 1427 bytes, and padding is reduced first")
   func longestFrame() throws {
     let rows = [(1427, 0, 1448), (1427, 9, 1448), (1428, 0, 1448), (1, 9999, 1448), (0, -1, 21)]
     for (payload, padding, length) in rows {
@@ -62,7 +62,7 @@ struct Obfs4FrameTests {
     }
   }
 
-  @Test("what is not contiguous is read as well")
+  @Test("Input in separate buffers is read as well")
   func otherCollections() throws {
     var reader = try clientReader()
     var output: [UInt8] = []
@@ -76,7 +76,7 @@ struct Obfs4FrameTests {
     #expect(seed == vectors.frames.server_to_client[0].payload.bytes)
   }
 
-  @Test("the vectors' wrong frames are refused, after what was whole before, wherever they are cut")
+  @Test("The vectors' invalid frames are refused in any split, after the complete data before them")
   func framesToRefuse() throws {
     let seed = vectors.frames.server_to_client[0].frame.bytes
     let hello = vectors.frames.server_to_client[1]
@@ -114,7 +114,7 @@ struct Obfs4FrameTests {
     }
   }
 
-  @Test("what was whole before a wrong frame in the same bytes is delivered")
+  @Test("Complete data before an invalid frame in the same buffer is delivered")
   func wholeBeforeWrong() throws {
     var writer = try serverWriter()
     var bytes: [UInt8] = []
@@ -133,7 +133,7 @@ struct Obfs4FrameTests {
     }
   }
 
-  @Test("the vectors' odd frames are read over")
+  @Test("The vectors' unusual frames are skipped")
   func framesToIgnore() throws {
     let seed = vectors.frames.server_to_client[0]
     for row in vectors.frames.server_frames_to_ignore.cases {
@@ -149,7 +149,7 @@ struct Obfs4FrameTests {
     }
   }
 
-  @Test("the newest seed is taken once")
+  @Test("The newest seed is used once")
   func seeds() throws {
     var writer = try serverWriter()
     var reader = try clientReader()
@@ -169,7 +169,7 @@ struct Obfs4FrameTests {
     #expect(output.isEmpty)
   }
 
-  @Test("the 2^64th frame is neither written nor read")
+  @Test("The 2^64th frame is neither written nor read")
   func counters() throws {
     var writer = try serverWriter(counter: .max)
     var reader = try clientReader(counter: .max)
@@ -189,7 +189,7 @@ struct Obfs4FrameTests {
     #expect(output == [1])
   }
 
-  @Test("keys of another length are refused", arguments: [0, 32, 47])
+  @Test("Keys of another length are refused", arguments: [0, 32, 47])
   func keyLengths(count: Int) {
     let keys = [UInt8](repeating: 1, count: count)
     #expect(throws: Obfs4Failure.cryptoUnavailable) {
@@ -200,7 +200,7 @@ struct Obfs4FrameTests {
 
   private static func makeWriter(_ keys: [UInt8]) throws { _ = try Obfs4FrameWriter(keys: keys[...]) }
 
-  @Test("any bit of a stream that is changed never gives a wrong byte")
+  @Test("A stream with any bit flipped never yields a wrong byte")
   func changedBits() throws {
     var writer = try serverWriter()
     var bytes: [UInt8] = []
@@ -224,7 +224,7 @@ struct Obfs4FrameTests {
     }
   }
 
-  @Test("in every state, every event leads where it should")
+  @Test("Every event in every state leads to the expected state")
   func stateWalk() throws {
     for state in ReaderState.allCases {
       for event in ReaderEvent.allCases {

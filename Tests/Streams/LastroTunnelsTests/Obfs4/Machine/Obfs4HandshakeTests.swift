@@ -4,20 +4,20 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("obfs4's handshake", .ownThread)
+@Suite("obfs4: handshake", .ownThread)
 struct Obfs4HandshakeTests {
   let vectors: Obfs4Vectors
 
   init() throws { vectors = try Obfs4Vectors.read() }
 
-  @Test("the hello is that of the vectors, and its mark stands before the MAC")
+  @Test("The hello is that of the vectors, and its mark precedes the MAC")
   func hello() throws {
     let hello = try vectors.client().hello
     #expect(hello == vectors.handshake.client_hello.bytes)
     #expect(hello.dropLast(16).suffix(16).elementsEqual(vectors.handshake.client_mark.bytes))
   }
 
-  @Test("the MAC is over the hour, in decimal digits")
+  @Test("The MAC covers the hour in decimal digits")
   func hours() throws {
     let padding = vectors.handshake.client_padding.bytes
     for (hour, mac) in vectors.handshake.client_mac_by_hour {
@@ -28,7 +28,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("a hello has 141 to 8192 bytes", arguments: [77, 78, 8127, 8128])
+  @Test("A hello has 141 to 8192 bytes", arguments: [77, 78, 8127, 8128])
   func helloLengths(padding: Int) throws {
     var random = Obfs4ScriptedRandom([drawing(padding, from: 77...8128)])
     let client = try Obfs4ClientHandshake(
@@ -41,7 +41,7 @@ struct Obfs4HandshakeTests {
     try expectAnswer(try server.receive(client.hello, seen: &seen))
   }
 
-  @Test("the server's response is that of the vectors, wherever the hello is cut")
+  @Test("The server's response is that of the vectors, in any split of the hello")
   func response() throws {
     let hello = vectors.handshake.client_hello.bytes
     for cut in 0...hello.count {
@@ -58,7 +58,7 @@ struct Obfs4HandshakeTests {
     #expect(answers == hello.dropLast().map { _ in nil } + [vectors.handshake.server_response.bytes])
   }
 
-  @Test("a server accepts the hour of its clock, the one before and the one after")
+  @Test("A server accepts its clock's hour, the previous and the next one")
   func clocks() throws {
     for (text, verdict) in vectors.handshake.a_server_whose_clock_says {
       let hour = try #require(Int(text))
@@ -74,7 +74,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("a server answers no hello twice within three hours")
+  @Test("A server answers no hello twice within three hours")
   func replays() throws {
     var seen = Obfs4ReplayFilter()
     var first = try vectors.server()
@@ -86,7 +86,7 @@ struct Obfs4HandshakeTests {
     #expect(throws: Obfs4Failure.replayed) { try response(of: &later, seen: &seen) }
   }
 
-  @Test("the filter of replays forgets after three hours, and holds no more than it may")
+  @Test("The replay filter forgets after three hours and is bounded")
   func replayFilter() {
     var seen = Obfs4ReplayFilter()
     let rows: [(UInt8, hour: Int, isNew: Bool)] = [
@@ -106,7 +106,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("a server does not answer while a byte stands behind the hello, and gives up at 8192 bytes")
+  @Test("A server does not answer while a byte follows the hello, and gives up at 8192 bytes")
   func trailingBytes() throws {
     var server = try vectors.server()
     var seen = Obfs4ReplayFilter()
@@ -118,7 +118,7 @@ struct Obfs4HandshakeTests {
     #expect(throws: Obfs4Failure.noMark) { _ = try server.receive(hello, seen: &seen) == nil }
   }
 
-  @Test("a server is silent to a hello with less or more padding than it may have", arguments: [76, 8129])
+  @Test("A server ignores a hello with less or more padding than allowed", arguments: [76, 8129])
   func wrongPadding(count: Int) throws {
     let identity = try vectors.identity
     let key = identity.publicKey + identity.nodeID
@@ -136,7 +136,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("a key of low order in the hello is refused by the server")
+  @Test("A server refuses a low-order key in the hello")
   func lowOrderHello() throws {
     let zero = [UInt8](repeating: 0, count: 32)
     let pair = Obfs4KeyPair(secret: vectors.ntor.x.bytes, publicKey: zero, representative: zero)
@@ -148,7 +148,7 @@ struct Obfs4HandshakeTests {
     #expect(throws: Obfs4Failure.zeroSharedSecret) { _ = try server.receive(client.hello, seen: &seen) == nil }
   }
 
-  @Test("a key of low order in the response, or in the certificate, is refused by the client")
+  @Test("A client refuses a low-order key in the response or the certificate")
   func lowOrderResponse() throws {
     let zero = [UInt8](repeating: 0, count: 32)
     let certified = try #require(Obfs4Identity(nodeID: vectors.ntor.node_id.bytes, publicKey: zero))
@@ -166,7 +166,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("a client refuses the vectors' wrong responses")
+  @Test("A client refuses the vectors' invalid responses")
   func responsesToRefuse() throws {
     for row in vectors.handshake.responses_to_refuse {
       for isCut in [false, true] {
@@ -183,7 +183,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("a client refuses what a server with faults answers")
+  @Test("A client refuses a faulty server's responses")
   func faults() throws {
     let rows: [(Obfs4ServerFaults, Obfs4Failure?)] = [
       (.mac, .wrongMAC), (.hour, .wrongMAC), (.authentication, .wrongAuthentication),
@@ -205,7 +205,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("a client takes a response of 96 to 8192 bytes, in pieces of any size", arguments: [0, 1, 8051, 8095, 8096])
+  @Test("A client accepts a response of 96 to 8192 bytes in pieces of any size", arguments: [0, 1, 8051, 8095, 8096])
   func paddings(count: Int) throws {
     let (response, client) = try response(padding: count)
     #expect(response.count == 96 + count)
@@ -223,7 +223,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("a client refuses a response of 8193 bytes at its 8192nd")
+  @Test("A client refuses a response of 8193 bytes at byte 8192")
   func tooMuchPadding() throws {
     let (response, template) = try response(padding: 8097)
     var client = template
@@ -233,7 +233,7 @@ struct Obfs4HandshakeTests {
     #expect(throws: Obfs4Failure.noMark) { try expectNoSession(try whole.receive(response)) }
   }
 
-  @Test("the longest response has the bytes of the vectors")
+  @Test("The longest response has the bytes of the vectors")
   func longestResponse() throws {
     let padding = try Obfs4Vectors.repeatable("long padding", 8096)
     var random = Obfs4ScriptedRandom([padding])
@@ -246,7 +246,7 @@ struct Obfs4HandshakeTests {
     #expect(try Obfs4Primitives.sha256(response) == vectors.handshake.longest_response.sha256.bytes)
   }
 
-  @Test("any bit of a response that is changed gives no session")
+  @Test("A response with any bit flipped yields no session")
   func changedBits() throws {
     let response = vectors.handshake.server_response.bytes
     var random = Obfs4SeededRandom(seed: 16)
@@ -264,7 +264,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("a mark that is there by chance twice is taken where it is first")
+  @Test("If a mark occurs twice by chance the first one counts")
   func markTwice() throws {
     let response = vectors.handshake.server_response.bytes
     let mark = vectors.handshake.server_mark.bytes
@@ -282,7 +282,7 @@ struct Obfs4HandshakeTests {
     #expect(throws: Obfs4Failure.wrongAuthentication) { try expectNoSession(try other.receive(early)) }
   }
 
-  @Test("in every state of a client, every event leads where it should")
+  @Test("Every event in every state of a client leads to the expected state")
   func clientWalk() throws {
     let template = try vectors.client()
     let response = vectors.handshake.server_response.bytes
@@ -319,7 +319,7 @@ struct Obfs4HandshakeTests {
     }
   }
 
-  @Test("random bytes end no handshake but with a failure, and give a reader nothing")
+  @Test("Random bytes end a handshake only with a failure, and yield no data")
   func randomBytes() throws {
     var random = Obfs4SeededRandom(seed: 8)
     let template = try vectors.client()

@@ -3,9 +3,9 @@
 import LastroTunnels
 import Testing
 
-@Suite("Keys of obfs4, and how random they look")
+@Suite("obfs4: keys and their apparent randomness")
 struct Obfs4KeyPairTests {
-  @Test("of 1500 keys of a seed, half have a representative; indices, top bits and choices are even")
+  @Test("Of 1500 seeded keys half have a representative, and indices, top bits and choices are balanced")
   func statistics() throws {
     var random = Obfs4SeededRandom(seed: 2022)
     var made = 0
@@ -31,7 +31,7 @@ struct Obfs4KeyPairTests {
     #expect(ones.allSatisfy { abs($0 - made / 2) < 75 })
   }
 
-  @Test("a key is drawn again until it has a representative, with 33 fresh bytes each time")
+  @Test("A key is drawn again until it has a representative, with 33 new bytes each time")
   func redraws() throws {
     let vectors = try Obfs4Vectors.read()
     let keys = vectors.dirty_keys_montgomery.keys
@@ -46,7 +46,7 @@ struct Obfs4KeyPairTests {
     #expect(pair.representative == with.representative?.bytes)
   }
 
-  @Test("the tweak's lowest and two highest bits choose, the others do not")
+  @Test("The tweak's lowest and two highest bits matter, and the others do not")
   func tweaks() throws {
     let key = try #require(
       try Obfs4Vectors.read().dirty_keys_montgomery.keys.first { $0.representative != nil })
@@ -55,7 +55,7 @@ struct Obfs4KeyPairTests {
     for tweak in 0...255 { #expect(found[tweak] == found[tweak & 0xc1]) }
   }
 
-  @Test("numbers of a range are drawn evenly, its ends among them")
+  @Test("Numbers of a range are uniform and include its ends")
   func numbers() {
     var random = Obfs4SeededRandom(seed: 5)
     var counts = [Int](repeating: 0, count: 7)
@@ -66,7 +66,7 @@ struct Obfs4KeyPairTests {
     #expect(scripted.number(in: 10...16) == 12)
   }
 
-  @Test("the system's randomness fills any count", arguments: [0, 1, 7, 8, 9, 8128])
+  @Test("The system's generator provides any number of bytes", arguments: [0, 1, 7, 8, 9, 8128])
   func systemRandom(count: Int) {
     var random = Obfs4SystemRandom()
     let one = random.fill(count)

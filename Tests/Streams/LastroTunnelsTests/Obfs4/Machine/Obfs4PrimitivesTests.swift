@@ -5,13 +5,13 @@ import FoundationEssentials
 import LastroTunnels
 import Testing
 
-@Suite("obfs4's primitives against their vectors")
+@Suite("obfs4: primitives against their vectors")
 struct Obfs4PrimitivesTests {
   let vectors: Obfs4Vectors
 
   init() throws { vectors = try Obfs4Vectors.read() }
 
-  @Test("SipHash-2-4 of every length up to 63 bytes")
+  @Test("SipHash-2-4 matches for every length up to 63 bytes")
   func sipHash() {
     for (count, output) in vectors.siphash_2_4.outputs.enumerated() {
       let message = (0..<count).map { UInt8($0) }
@@ -22,7 +22,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("numbers of a seed are one running hash, not what the published text says")
+  @Test("A seed's numbers come from one running hash, unlike the published text")
   func numbers() {
     for row in vectors.drbg {
       var numbers = Obfs4NumberStream(seed: row.seed.bytes[...])
@@ -34,7 +34,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("HSalsa20")
+  @Test("HSalsa20 matches")
   func hSalsa20() {
     for row in vectors.hsalsa20 {
       var output = [UInt8](repeating: 0, count: 32)
@@ -43,7 +43,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("the stream of XSalsa20 is what a box adds to zeros")
+  @Test("The keystream of XSalsa20 is what a box adds to zeros")
   func keystream() throws {
     for row in vectors.xsalsa20_keystream {
       let stream = row.first_200_bytes.bytes
@@ -52,7 +52,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("Poly1305, one context for all")
+  @Test("Poly1305 matches with one context for all vectors")
   func poly1305() throws {
     let zeros = [UInt8](repeating: 0, count: 32)
     let box = try #require(clastro_secretbox_new(zeros, zeros))
@@ -75,7 +75,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("secretbox opens nothing that was changed, and writes nothing of it")
+  @Test("secretbox opens no altered box and writes none of its contents")
   func forgedSecretbox() throws {
     for row in vectors.secretbox_must_fail {
       let (answer, written) = try open(row.key.bytes, row.nonce.bytes, row.box.bytes)
@@ -84,7 +84,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("secretbox seals every length around the borders of blocks where the message stands")
+  @Test("secretbox seals in place at every length around block boundaries")
   func secretboxInPlace() throws {
     let key = [UInt8](repeating: 7, count: 32)
     let nonce = [UInt8](repeating: 9, count: 24)
@@ -101,14 +101,14 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("Elligator 2 forward, of every 32 bytes")
+  @Test("Elligator 2 maps any 32 bytes to a point")
   func forward() throws {
     for row in vectors.elligator2_forward {
       #expect(try Obfs4Primitives.point(ofRepresentative: row.representative.bytes) == row.public.bytes)
     }
   }
 
-  @Test("Elligator 2 backward, with the points that have no representative")
+  @Test("Elligator 2 maps points back, except those without a representative")
   func inverse() throws {
     for row in vectors.elligator2_inverse {
       let found = try Obfs4Primitives.representative(of: row.public.bytes, tweak: row.tweak)
@@ -120,7 +120,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("the points of low order are those of the vectors: X25519 gives zero for each")
+  @Test("The low-order points are those of the vectors, and X25519 yields zero for each")
   func lowOrder() throws {
     let secret = vectors.ntor.x.bytes
     for row in vectors.low_order_points_montgomery {
@@ -134,7 +134,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("a key has the point of low order that its lowest bits choose, and agrees as the clean one does")
+  @Test("A key adds the low-order point of its lowest bits, and agrees on the clean key's secret")
   func dirtyKeys() throws {
     let peer = vectors.dirty_keys_montgomery.peer_secret.bytes
     for row in vectors.dirty_keys_montgomery.keys {
@@ -149,7 +149,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("a key of obfs4proxy is one of the two that ours may be, for the sign of v is not known")
+  @Test("A key of obfs4proxy is one of two possible keys, because the sign of v is unknown")
   func referenceKeys() throws {
     for row in vectors.dirty_keys_obfs4proxy.keys {
       let clean = try Obfs4Primitives.publicKey(of: row.secret.bytes)
@@ -161,7 +161,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("a certificate is the node's ID and the key")
+  @Test("A certificate consists of the node ID and the key")
   func certificates() throws {
     for row in vectors.cert {
       guard let data = Data(base64Encoded: row.cert + "==") else {
@@ -176,7 +176,7 @@ struct Obfs4PrimitivesTests {
     #expect(Obfs4Identity(nodeID: [], publicKey: [UInt8](repeating: 0, count: 52)) == nil)
   }
 
-  @Test("ntor agrees on the key and on the proof, from both sides")
+  @Test("Both sides of ntor agree on the key and on the proof")
   func ntor() throws {
     let ntor = vectors.ntor
     #expect(try vectors.serverIdentity.identity == vectors.identity)
@@ -197,7 +197,7 @@ struct Obfs4PrimitivesTests {
     #expect(keys == vectors.kdf.client_to_server.bytes + vectors.kdf.server_to_client.bytes)
   }
 
-  @Test("libcrypto's queue of errors is as it was, whatever is refused")
+  @Test("libcrypto's error queue is unchanged after any refusal")
   func errorQueue() throws {
     let zeros = [UInt8](repeating: 0, count: 32)
     #expect(throws: Obfs4Failure.zeroSharedSecret) { try Obfs4Primitives.agreement(of: zeros, with: zeros) }
@@ -207,7 +207,7 @@ struct Obfs4PrimitivesTests {
     #expect(clastro_has_errors() == false)
   }
 
-  @Test("values of another length are refused", arguments: [0, 31, 33])
+  @Test("Values of another length are refused", arguments: [0, 31, 33])
   func lengths(count: Int) throws {
     let bytes = [UInt8](repeating: 1, count: count)
     let right = [UInt8](repeating: 9, count: 32)

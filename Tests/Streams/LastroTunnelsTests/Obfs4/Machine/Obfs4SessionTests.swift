@@ -3,13 +3,13 @@
 import LastroTunnels
 import Testing
 
-@Suite("A session of obfs4, both sides")
+@Suite("obfs4: sessions, both sides")
 struct Obfs4SessionTests {
   let vectors: Obfs4Vectors
 
   init() throws { vectors = try Obfs4Vectors.read() }
 
-  @Test("the transcript of the vectors is what both sides send")
+  @Test("Both sides send the transcript of the vectors")
   func transcript() throws {
     #expect(try Obfs4Primitives.sha256(vectors.serverBytes) == vectors.session.server_bytes_sha256.bytes)
     var client = try vectors.client()
@@ -22,7 +22,7 @@ struct Obfs4SessionTests {
     #expect(try Obfs4Primitives.sha256(sent) == vectors.session.client_bytes_sha256.bytes)
   }
 
-  @Test("a client reads the transcript whole, byte by byte, and cut at each offset")
+  @Test("A client reads the transcript whole, byte by byte, and cut at each offset")
   func clientReads() throws {
     let bytes = vectors.serverBytes
     let template = try vectors.client()
@@ -59,7 +59,7 @@ struct Obfs4SessionTests {
     throw Missing()
   }
 
-  @Test("a server reads the transcript cut at each offset behind the hello")
+  @Test("A server reads the transcript cut at each offset behind the hello")
   func serverReads() throws {
     let frames = vectors.frames.client_to_server.flatMap(\.frame.bytes)
     let expected = Array("hellox".utf8) + (try Obfs4Vectors.repeatable("full", 1427)) + Array("after".utf8)
@@ -77,7 +77,7 @@ struct Obfs4SessionTests {
     #expect(output == expected)
   }
 
-  @Test("a server answers once")
+  @Test("A server answers once")
   func oneAnswer() throws {
     var server = try vectors.server()
     var seen = Obfs4ReplayFilter()
@@ -87,7 +87,7 @@ struct Obfs4SessionTests {
     try expectNoAnswer(try server.receive([UInt8](), seen: &seen))
   }
 
-  @Test("client and server carry bytes both ways", arguments: [1, 1427, 1428, 64 << 10, 4 << 20])
+  @Test("Client and server exchange bytes in both directions", arguments: [1, 1427, 1428, 64 << 10, 4 << 20])
   func bothWays(count: Int) throws {
     let bytes = Obfs4SessionTests.pattern(count)
     for mode in Obfs4TimingMode.allCases where count <= 64 << 10 || mode == .off {
@@ -113,7 +113,7 @@ struct Obfs4SessionTests {
     }
   }
 
-  @Test("fresh keys of the system agree, whatever the padding")
+  @Test("Fresh keys of the system agree, with any padding")
   func systemRandom() throws {
     var random = Obfs4SystemRandom()
     for _ in 0..<5 {
@@ -136,7 +136,7 @@ struct Obfs4SessionTests {
     }
   }
 
-  @Test("another certificate than the server's gets no answer, and another key no session")
+  @Test("A certificate of another server gets no answer, and another key no session")
   func strangers() throws {
     var random = Obfs4SeededRandom(seed: 3)
     var seen = Obfs4ReplayFilter()

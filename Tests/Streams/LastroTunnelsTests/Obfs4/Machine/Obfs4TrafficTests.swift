@@ -3,13 +3,13 @@
 import LastroTunnels
 import Testing
 
-@Suite("What obfs4 writes: lengths, padding and delays")
+@Suite("obfs4: lengths, padding and delays")
 struct Obfs4TrafficTests {
   let vectors: Obfs4Vectors
 
   init() throws { vectors = try Obfs4Vectors.read() }
 
-  @Test("tables of seeds are those of obfs4proxy")
+  @Test("The tables of seeds are those of obfs4proxy")
   func tables() throws {
     for row in vectors.length_tables {
       let table = Obfs4LengthTable(seed: row.seed.bytes, in: row.from...row.to)
@@ -25,7 +25,7 @@ struct Obfs4TrafficTests {
     #expect(try Obfs4LengthTable.delays(ofSeed: lengths.seed.bytes).values == vectors.length_tables[1].values)
   }
 
-  @Test("numbers are drawn of a seed as Go draws them")
+  @Test("Numbers are drawn from a seed as in Go")
   func draws() {
     let row = vectors.go_random_over_drbg
     func numbers() -> Obfs4NumberStream { Obfs4NumberStream(seed: row.seed.bytes[...]) }
@@ -48,7 +48,7 @@ struct Obfs4TrafficTests {
     #expect(beyond[0] == 0 && beyond[1] == 0 && beyond[2] >= 0)
   }
 
-  @Test("a burst's padding is that of obfs4proxy, with its 21 bytes too many")
+  @Test("A burst's padding is that of obfs4proxy, including its 21 excess bytes")
   func padding() {
     for row in vectors.burst_padding.cases {
       let paddings = Obfs4Traffic.padding(tail: row.tail, target: row.target)
@@ -64,7 +64,7 @@ struct Obfs4TrafficTests {
     }
   }
 
-  @Test("a draw has the table's probabilities")
+  @Test("Draws have the table's probabilities")
   func drawing() {
     let table = Obfs4LengthTable(seed: vectors.length_tables[0].seed.bytes, in: 0...1448)
     var random = Obfs4SeededRandom(seed: 7)
@@ -80,7 +80,7 @@ struct Obfs4TrafficTests {
     }
   }
 
-  @Test("the ends of the random numbers are values of the table")
+  @Test("The extreme random numbers draw values of the table")
   func drawnEnds() {
     let table = Obfs4LengthTable(seed: vectors.length_tables[0].seed.bytes, in: 0...1448)
     var least = Obfs4ScriptedRandom([[UInt8](repeating: 0, count: 8)])
@@ -89,7 +89,7 @@ struct Obfs4TrafficTests {
     #expect(table.draw(using: &most) == table.values.last)
   }
 
-  @Test("without timing, a burst is one write, and ends at a length of the table or 21 bytes behind one")
+  @Test("Without timing a burst is one write that ends at a length of the table, or 21 bytes beyond")
   func off() throws {
     let seed = vectors.length_tables[0].seed.bytes
     let targets = Set(Obfs4LengthTable.lengths(ofSeed: seed).values.map { $0 % 1448 })
@@ -104,7 +104,7 @@ struct Obfs4TrafficTests {
     #expect(try plan(0, mode: .off, seed: seed).isEmpty)
   }
 
-  @Test("with delays, the same bytes come in pieces of 1448 at most, each with a delay of the table")
+  @Test("With delays the same bytes are written in pieces of at most 1448, each with a delay of the table")
   func delays() throws {
     let seed = vectors.length_tables[0].seed.bytes
     let delays = Set(vectors.length_tables[1].values)
@@ -115,7 +115,7 @@ struct Obfs4TrafficTests {
     }
   }
 
-  @Test("with lengths, each piece has a length and a delay of the tables, none is empty")
+  @Test("With lengths each piece has a length and a delay of the tables, and none is empty")
   func lengths() throws {
     for table in vectors.length_tables where table.to == 1448 && table.values.count > 1 {
       let lengths = Set(table.values)
@@ -133,7 +133,7 @@ struct Obfs4TrafficTests {
     }
   }
 
-  @Test("a table of nothing but 0, and of nothing but one length, neither hangs nor loses a byte")
+  @Test("A table with 0 only, or with a single length, neither hangs nor loses a byte")
   func hostileTables() throws {
     let single = try singleTables()
     #expect(single.keys.contains(0))
@@ -168,7 +168,7 @@ struct Obfs4TrafficTests {
   private static let seedOfZero: [UInt8] = [66, 5] + [UInt8](repeating: 0, count: 22)
   private static let seedOfFive: [UInt8] = [193, 125] + [UInt8](repeating: 0, count: 22)
 
-  @Test("a new seed gives new tables")
+  @Test("A new seed gives new tables")
   func newSeed() throws {
     var traffic = try traffic(.lengths, vectors.length_tables[0].seed.bytes, 1)
     _ = try traffic.burst([1])
@@ -179,7 +179,7 @@ struct Obfs4TrafficTests {
     #expect(plan.allSatisfy { delays.contains($0.delay) })
   }
 
-  @Test("a burst is not planned when the counter is used up, nor is a later one", arguments: Obfs4TimingMode.allCases)
+  @Test("No burst is planned once the counter is exhausted", arguments: Obfs4TimingMode.allCases)
   func exhausted(mode: Obfs4TimingMode) throws {
     let writer = try Obfs4FrameWriter(keys: vectors.kdf.client_to_server.bytes[...], counter: .max)
     var traffic = try Obfs4Traffic(

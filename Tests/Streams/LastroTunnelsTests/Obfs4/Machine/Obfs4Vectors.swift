@@ -301,9 +301,9 @@ struct VectorNames: Decodable {
   }
 }
 
-@Suite("The file of obfs4's vectors")
+@Suite("obfs4: file of vectors")
 struct Obfs4VectorFileTests {
-  @Test("has no key that no test reads")
+  @Test("Every key of the file is read by a test")
   func keys() throws {
     // `about` describes the file, and `arguments` is read by the tests of servers' addresses.
     #expect(try VectorNames.unread(in: Obfs4Vectors.path, by: Obfs4Vectors.read()) == ["about", "arguments"])

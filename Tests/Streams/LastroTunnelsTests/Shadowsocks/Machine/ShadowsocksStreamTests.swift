@@ -19,7 +19,7 @@ struct ShadowsocksStreamTests {
     return bytes
   }
 
-  @Test("passwords give the vectors' keys")
+  @Test("Passwords yield the vectors' keys")
   func keys() throws {
     for vector in vectors.bytes_to_key {
       #expect(Array(vector.password.utf8) == vector.password_utf8.bytes)
@@ -30,7 +30,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("keys and salts give the vectors' subkeys")
+  @Test("Keys and salts yield the vectors' subkeys")
   func subkeys() throws {
     for vector in vectors.hkdf_sha1_ss_subkey {
       let cipher: ShadowsocksCipher = vector.key.bytes.count == 16 ? .aes128GCM : .chaCha20Poly1305
@@ -40,7 +40,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("an operation's number is its nonce, little endian")
+  @Test("The number of an operation is its nonce in little endian")
   func nonces() {
     for vector in vectors.nonces {
       let bytes = ShadowsocksNonce.withBytes(of: vector.operation) { Array(UnsafeBufferPointer(start: $0, count: 12)) }
@@ -48,7 +48,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("a client writes the vectors' streams, and a server reads them")
+  @Test("A client writes the vectors' streams, and a server reads them")
   func clientStreams() throws {
     for stream in vectors.streams {
       let key = try stream.shadowsocksKey
@@ -89,7 +89,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("an address in a chunk of its own gives the vectors' bytes")
+  @Test("An address in its own chunk yields the vectors' bytes")
   func addressAlone() throws {
     for stream in vectors.streams {
       let first = try stream.chunks[0].bytes, address = first.count - 5
@@ -99,7 +99,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("the vectors' server streams are read, whole and wherever they are cut in two or three, and byte by byte")
+  @Test("The vectors' server streams are read whole, split into two or three at any byte, and byte by byte")
   func serverStreams() throws {
     for stream in vectors.streams {
       let key = try stream.shadowsocksKey, bytes = stream.server_stream.bytes
@@ -122,7 +122,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("the vectors' wrong server streams are refused wherever they are cut, and give no byte but those before")
+  @Test("The vectors' invalid server streams are refused in any split, and yield only the bytes before the fault")
   func refusedStreams() throws {
     for stream in vectors.streams {
       let key = try stream.shadowsocksKey
@@ -150,7 +150,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("our own salt is refused")
+  @Test("Our own salt is refused")
   func reflection() throws {
     for stream in vectors.streams {
       var reader = try ShadowsocksReader(stream.shadowsocksKey, refusing: stream.server_salt.bytes)
@@ -160,7 +160,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("what is not contiguous is read as well, and nothing has no chunk")
+  @Test("Input in separate buffers is read as well, and empty data has no chunk")
   func otherCollections() throws {
     let stream = try #require(vectors.streams.first)
     var reader = try ShadowsocksReader(stream.shadowsocksKey)
@@ -171,7 +171,7 @@ struct ShadowsocksStreamTests {
     #expect(try Self.written(stream.shadowsocksKey, stream.salt.bytes, [[], []]).isEmpty)
   }
 
-  @Test("chunks have 16,383 bytes at most", arguments: [1, 16_383, 16_384, 32_766, 32_767, 100_000])
+  @Test("Chunks have at most 16,383 bytes", arguments: [1, 16_383, 16_384, 32_766, 32_767, 100_000])
   func chunkLengths(count: Int) throws {
     for stream in vectors.streams {
       let key = try stream.shadowsocksKey
@@ -186,7 +186,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("fewer than 2^64 operations are done with a key")
+  @Test("A key is used for fewer than 2^64 operations")
   func counters() throws {
     let stream = try #require(vectors.streams.first), key = try stream.shadowsocksKey
     let last = UInt128(UInt64.max) - 2
@@ -209,7 +209,7 @@ struct ShadowsocksStreamTests {
   }
 
   @Test(
-    "any bit of a stream that is changed never gives a wrong byte, and is refused",
+    "A stream with any bit flipped is refused and never yields a wrong byte",
     arguments: ShadowsocksCipher.allCases)
   func changedBits(cipher: ShadowsocksCipher) throws {
     let key = try ShadowsocksKey(password: [1, 2, 3], cipher: cipher)
@@ -226,7 +226,7 @@ struct ShadowsocksStreamTests {
     }
   }
 
-  @Test("random bytes are refused, and give no byte")
+  @Test("Random bytes are refused and yield no byte")
   func randomBytes() throws {
     for cipher in ShadowsocksCipher.allCases {
       let key = try ShadowsocksKey(password: [1], cipher: cipher)
@@ -260,7 +260,7 @@ struct ShadowsocksStreamTests {
     var failure: ShadowsocksFailure?
   }
 
-  @Test("in every state, every event leads where it should", arguments: ShadowsocksCipher.allCases)
+  @Test("Every event in every state leads to the expected state", arguments: ShadowsocksCipher.allCases)
   func stateWalk(cipher: ShadowsocksCipher) throws {
     let key = try ShadowsocksKey(password: [1], cipher: cipher)
     let n = cipher.keyLength

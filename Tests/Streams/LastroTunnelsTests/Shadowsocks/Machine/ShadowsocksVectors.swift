@@ -81,9 +81,9 @@ extension Hex {
   }
 }
 
-@Suite("The file of Shadowsocks' vectors")
+@Suite("Shadowsocks: file of vectors")
 struct ShadowsocksVectorFileTests {
-  @Test("has no key that no test reads")
+  @Test("Every key of the file is read by a test")
   func keys() throws {
     // `about` describes the file, and `addresses` and `uris` are read by the tests of servers and addresses.
     #expect(
