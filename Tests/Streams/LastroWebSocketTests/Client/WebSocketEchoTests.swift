@@ -9,7 +9,7 @@ import Testing
 
 @Suite("WebSocket over memory", .timeLimit(.minutes(5)))
 struct WebSocketEchoTests {
-  @Test("text and binary messages come back, and both sides say Close")
+  @Test("Text and binary messages are echoed, and both sides send Close")
   func echo() async throws {
     let record = LoopbackWebSocketRecord()
     let socket = try await memoryClient(record: record).connect("ws://example.org/chat?x=1")
@@ -33,7 +33,7 @@ struct WebSocketEchoTests {
   }
 
   @Test(
-    "echo holds for every way the bytes may be cut",
+    "Messages are echoed in every split of the bytes",
     arguments: [1, 2, 3, 7, 64, 1 << 20], [nil, 1, 5, 1000] as [Int?])
   func cuts(longestRead: Int, fragmentBytes: Int?) async throws {
     var behavior = LoopbackWebSocketBehavior()
@@ -52,7 +52,7 @@ struct WebSocketEchoTests {
     #expect(try await socket.close().isClean)
   }
 
-  @Test("every observer gets every message, and a late one gets what comes after it")
+  @Test("Every observer gets every message, and a late one gets those after it joined")
   func observers() async throws {
     let socket = try await memoryClient().connect("ws://h/")
     var first = socket.messages.makeAsyncIterator()
@@ -70,7 +70,7 @@ struct WebSocketEchoTests {
     #expect(try await late.next() == nil)
   }
 
-  @Test("what came before anybody observed is there for the first observer")
+  @Test("Messages before the first observer are kept for it")
   func early() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.greeting = [.text("hello"), .binary([1]), .close(4000, "bye")]
@@ -88,7 +88,7 @@ struct WebSocketEchoTests {
     #expect(try await collect(socket) == [.text("hello"), .binary(Data([1]))])
   }
 
-  @Test("states are told to every observer, each from where it joined")
+  @Test("States are reported to every observer from when it joined")
   func states() async throws {
     let socket = try await memoryClient().connect("ws://h/")
     var first = socket.states.makeAsyncIterator()
@@ -104,7 +104,7 @@ struct WebSocketEchoTests {
     #expect(afterLate == nil)
   }
 
-  @Test("a message goes out in fragments, with pings between them, and other messages behind")
+  @Test("A message is sent in fragments, with pings in between and other messages after it")
   func fragments() async throws {
     let record = LoopbackWebSocketRecord()
     let socket = try await memoryClient(record: record).connect("ws://h/")
@@ -130,7 +130,7 @@ struct WebSocketEchoTests {
     #expect(record.frames.last == .text("other"))
   }
 
-  @Test("a message given up midway ends the socket, and the server is told")
+  @Test("Abandoning a message midway ends the socket, and the server is notified")
   func abandoned() async throws {
     struct Stop: Error {}
     let record = LoopbackWebSocketRecord()
@@ -147,7 +147,7 @@ struct WebSocketEchoTests {
     #expect(events.dropFirst().first == .close(1011, ""))
   }
 
-  @Test("a sequence becomes one message")
+  @Test("A sequence becomes one message")
   func sequences() async throws {
     let socket = try await memoryClient().connect("ws://h/")
     let (pieces, source) = AsyncStream.makeStream(of: String.self)
@@ -158,7 +158,7 @@ struct WebSocketEchoTests {
     #expect(try await messages.next() == .text("abü"))
   }
 
-  @Test("a large message is read in pieces, whatever whole messages may have")
+  @Test("A large message can be read in fragments beyond the limit for whole messages")
   func pieces() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.fragmentBytes = 100_000
@@ -180,7 +180,7 @@ struct WebSocketEchoTests {
     #expect(received == data)
   }
 
-  @Test("dropping the last reference ends the connection")
+  @Test("Dropping the last reference ends the connection")
   func drop() async throws {
     let record = LoopbackWebSocketRecord()
     var socket: WebSocket? = try await memoryClient(record: record).connect("ws://h/")

@@ -51,7 +51,7 @@ struct WebSocketHandshakeTests {
     }
   }
 
-  @Test("subprotocols are offered in order, and the server's choice is told")
+  @Test("Subprotocols are offered in order, and the server's choice is reported")
   func subprotocol() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.subprotocol = "v2"
@@ -65,7 +65,7 @@ struct WebSocketHandshakeTests {
     #expect(socket.response.attempts.count == 1)
   }
 
-  @Test("a resource's interceptors take part: a 401 is answered with another token")
+  @Test("A resource's interceptors take part: a 401 is answered with another token")
   func interceptors() async throws {
     let record = LoopbackWebSocketRecord()
     let request = try ResourceRequest(url: "http://h/private")
@@ -79,7 +79,7 @@ struct WebSocketHandshakeTests {
     #expect(try await messages.next() == .text("x"))
   }
 
-  @Test("a refusal is told with status and body, and without the secrets of the request")
+  @Test("A refusal is reported with status and body, and without the secrets of the request")
   func refused() async throws {
     let error = await #expect(throws: WebSocketError.self) {
       try await memoryClient(guarded()).connect(
@@ -92,7 +92,7 @@ struct WebSocketHandshakeTests {
     #expect(!"\(String(describing: error)) \(fetch)".contains("planted"))
   }
 
-  @Test("redirects are followed or refused as the stack says, also to a ws URL")
+  @Test("Redirects are followed or refused as the stack is configured, also to a ws URL")
   func redirects() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.handshake = .answer { head in
@@ -109,7 +109,7 @@ struct WebSocketHandshakeTests {
     #expect(fetch.statusCode == .temporaryRedirect)
   }
 
-  @Test("a redirect's connection, which its server may be closing, is not used for the handshake", arguments: 0..<8)
+  @Test("A redirect's connection, which its server may be closing, is not used for the handshake", arguments: 0..<8)
   func redirectThatCloses(round: Int) async throws {
     let requests = EventRecorder<String>()
     let server = try LoopbackServer { connection in
@@ -133,7 +133,7 @@ struct WebSocketHandshakeTests {
     #expect(requests.events == ["1 /old", "2 /new"])
   }
 
-  @Test("credentials stay behind, and so do address and server name, when a redirect leads elsewhere")
+  @Test("Credentials, address and server name are dropped when a redirect leads to another origin")
   func elsewhere() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.handshake = .answer { head in
@@ -156,7 +156,7 @@ struct WebSocketHandshakeTests {
     #expect(record.handshakes.map { $0["Authorization"] } == ["Bearer x", nil])
   }
 
-  @Test("the largest limits are limits")
+  @Test("Limits of the largest values work")
   func largest() async throws {
     let socket = try await memoryClient {
       $0.compression = .init()
@@ -172,7 +172,7 @@ struct WebSocketHandshakeTests {
     #expect(try await socket.close().isClean)
   }
 
-  @Test("address and server name are not for the same host over another scheme")
+  @Test("Address and server name are not used for the same host over another scheme")
   func otherScheme() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.handshake = .answer { head in
@@ -190,7 +190,7 @@ struct WebSocketHandshakeTests {
     #expect(dialed.map { $0.tls?.serverName } == [nil, nil])
   }
 
-  @Test("at another address, the URL's host is still asked about before it is talked to without TLS")
+  @Test("With another address the URL's host is still checked before plain text is sent")
   func plaintext() async throws {
     for (url, asked, isRefused) in [
       // The host is checked before the dial, and before the request.
@@ -206,7 +206,7 @@ struct WebSocketHandshakeTests {
     }
   }
 
-  @Test("URLs say where to dial, and whether with TLS")
+  @Test("URLs determine host, port and TLS")
   func urls() async throws {
     for (url, host, port, isSecure) in [
       ("ws://h/", "h", 80, false), ("WSS://H.example:8443/x", "h.example", 8443, true),
@@ -220,7 +220,7 @@ struct WebSocketHandshakeTests {
     }
   }
 
-  @Test("URLs and configurations that cannot be are refused before anything is dialed")
+  @Test("Invalid URLs and configurations are refused before anything is dialed")
   func invalid() async throws {
     let dialer = PinnedHostsDialer(below: LoopbackWebSocketServer.dialer())
     for url in ["", "h", "ftp://h/", "ws://h/#x", "ws://u:p@h/", "ws:///x", "ws://h:0/", "ws://h/a b"] {
@@ -258,7 +258,7 @@ struct WebSocketHandshakeTests {
     #expect(dialer.dialed.events.isEmpty)
   }
 
-  @Test("answers that are none to a WebSocket are told apart")
+  @Test("Responses that are not a WebSocket handshake are distinguished")
   func wrongAnswers() async throws {
     let answers: [(LoopbackWebSocketBehavior.Handshake, FailureCode)] = [
       (.wrongAccept, .protocolViolation), (.fields([]), .protocolViolation),
@@ -277,7 +277,7 @@ struct WebSocketHandshakeTests {
     }
   }
 
-  @Test("compression is agreed on as offered; what was not offered is refused")
+  @Test("Compression is negotiated as offered, and parameters not offered are refused")
   func compression() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.compression = .init()
@@ -300,7 +300,7 @@ struct WebSocketHandshakeTests {
     #expect(error?.code == .protocolViolation)
   }
 
-  @Test("a handshake that is cancelled, or gets no answer in time, leaves no connection behind")
+  @Test("A handshake that is cancelled or times out leaves no connection behind")
   func silence() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.handshake = .silence

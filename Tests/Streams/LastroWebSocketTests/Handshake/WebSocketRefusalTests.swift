@@ -11,7 +11,7 @@ import Testing
 @testable import LastroCurl
 
 /// Handshakes that are refused: the status decides, whatever happens to the body.
-@Suite("WebSocket handshakes that are refused", .timeLimit(.minutes(5)))
+@Suite("Refused WebSocket handshakes", .timeLimit(.minutes(5)))
 struct WebSocketRefusalTests {
   struct Body: Sendable, CustomTestStringConvertible {
     var name: String
@@ -53,20 +53,20 @@ struct WebSocketRefusalTests {
     return fetch
   }
 
-  @Test("a refusal keeps its status, and what came of its body", arguments: bodies)
+  @Test("A refusal keeps its status and the received part of its body", arguments: bodies)
   func status(_ body: Body) async throws {
     let fetch = try await refusal(Self.client("HTTP/1.1 401 Unauthorized\r\n", body.bytes, ends: body.ends))
     #expect(fetch.stage == .http && fetch.code == .unexpectedStatus && fetch.statusCode == .unauthorized)
     #expect(fetch.body == Data(body.kept.utf8))
   }
 
-  @Test("a redirect is followed from its head", arguments: bodies)
+  @Test("A redirect is followed when its head arrives", arguments: bodies)
   func redirect(_ body: Body) async throws {
     let fetch = try await refusal(Self.client("HTTP/1.1 302 Found\r\nLocation: /end\r\n", body.bytes, ends: body.ends))
     #expect(fetch.statusCode == .forbidden && fetch.body == Data("end".utf8))
   }
 
-  @Test("cookies go out in one field")
+  @Test("Cookies are sent in one field")
   func cookies() async throws {
     let heads = EventRecorder<String>()
     let dialer = MemoryDialer { _, stream in

@@ -32,7 +32,7 @@ struct WebSocketPeerTests {
     try await socket.ping(within: nil)
   }
 
-  @Test("over TCP, to a loopback server", arguments: [nil, 1] as [Int?])
+  @Test("A socket connects over TCP to a loopback server", arguments: [nil, 1] as [Int?])
   func tcp(pieceBytes: Int?) async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.pieceBytes = pieceBytes
@@ -43,7 +43,7 @@ struct WebSocketPeerTests {
     #expect(try await socket.close().isClean)
   }
 
-  @Test("over TLS, by the URL's name or by another address with the name for TLS apart")
+  @Test("A socket connects over TLS by the URL's name, or by another address with a separate server name")
   func tls() async throws {
     let authority = try CertificateAuthority()
     let server = try LoopbackWebSocketServer(tls: LoopbackTLS(try authority.issue(hosts: ["socket.example"])))
@@ -64,7 +64,7 @@ struct WebSocketPeerTests {
     #expect(error?.stage == .tls)
   }
 
-  @Test("a pinned host is not talked to without TLS, at whatever address")
+  @Test("A pinned host is not contacted without TLS, at any address")
   func pinned() async throws {
     let server = try LoopbackWebSocketServer()
     let pins = Set(["A", "B"].map { "sha256/" + String(repeating: $0, count: 43) + "=" })
@@ -91,7 +91,7 @@ struct WebSocketPeerTests {
     }
   }
 
-  @Test("with Python's websockets: echo, compression, subprotocol, a close code, a connection that is cut")
+  @Test("With Python's websockets echo, compression, subprotocol, a close code and a cut connection work")
   func python() async throws {
     let peer = try await WebSocketPeer.start()
     var client = try self.client()

@@ -21,7 +21,7 @@ struct WebSocketReconnectionTests {
     return client
   }
 
-  @Test("losses are told with their waits, sockets follow, and nothing is sent again by itself")
+  @Test("Losses are reported with their waits, new sockets follow, and nothing is sent again automatically")
   func gaps() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.cut] }
@@ -54,7 +54,7 @@ struct WebSocketReconnectionTests {
     #expect(error?.word == "connectionLost")
   }
 
-  @Test("losses count beyond those whose errors are kept: 1,500 retries end")
+  @Test("Losses are counted beyond those whose errors are kept: 1,500 retries end")
   func manyRetries() async throws {
     let clock = ManualClock(autoAdvance: true)
     let kept = Lock(0)
@@ -77,7 +77,7 @@ struct WebSocketReconnectionTests {
     #expect(clock.sleeps.count == 1500 && kept.withLock { $0 } == 1000)
   }
 
-  @Test("an address that an egress policy denies is not dialed again")
+  @Test("An address that an egress policy denies is not dialed again")
   func deniedAddress() async throws {
     let clock = ManualClock(autoAdvance: true)
     let client = client([true], LoopbackWebSocketBehavior(), clock: clock, code: .egressDenied)
@@ -87,7 +87,7 @@ struct WebSocketReconnectionTests {
     #expect(clock.sleeps.isEmpty)
   }
 
-  @Test("what onReopen throws is the reason of the next loss")
+  @Test("An error thrown by onReopen is the reason of the next loss")
   func refusedReopening() async throws {
     struct Expired: Error {}
     var behavior = LoopbackWebSocketBehavior()
@@ -118,7 +118,7 @@ struct WebSocketReconnectionTests {
     }
   }
 
-  @Test("after a stable socket the policy begins anew")
+  @Test("After a stable socket the policy starts again")
   func stable() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.close(1012, "restart")] }
@@ -138,7 +138,7 @@ struct WebSocketReconnectionTests {
     }
   }
 
-  @Test("a close of ours, or a normal one of the server, is the end")
+  @Test("Our close, or a normal one of the server, is final")
   func normal() async throws {
     for isOurs in [true, false] {
       var behavior = LoopbackWebSocketBehavior()

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("WebSocket control frames", .timeLimit(.minutes(5)))
 struct WebSocketControlTests {
-  @Test("a ping returns its pong, its own payload or the caller's")
+  @Test("A ping returns its pong, with its own payload or the caller's")
   func ping() async throws {
     let record = LoopbackWebSocketRecord()
     let socket = try await memoryClient(record: record).connect("ws://h/")
@@ -19,7 +19,7 @@ struct WebSocketControlTests {
     #expect(record.frames == [.ping(Array("abc".utf8)), .ping(Array(own.payload))])
   }
 
-  @Test("a pong for a later ping answers those before it; one for no ping answers none")
+  @Test("A pong for a later ping answers earlier ones, and an unsolicited pong answers none")
   func order() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersPings = false
@@ -36,7 +36,7 @@ struct WebSocketControlTests {
     socket.cut()
   }
 
-  @Test("a ping without a pong ends at its limit, and the socket goes on")
+  @Test("A ping without a pong ends at its limit, and the socket stays open")
   func limit() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersPings = false
@@ -48,7 +48,7 @@ struct WebSocketControlTests {
     #expect(try await messages.next() == .text("still here"))
   }
 
-  @Test("a ping that was given up does not take the pong of a later one with its payload")
+  @Test("A cancelled ping does not take the pong of a later one with the same payload")
   func samePayload() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersPings = false
@@ -66,7 +66,7 @@ struct WebSocketControlTests {
     #expect(try await second.payload == Data([1]))
   }
 
-  @Test("pings of the server are answered by themselves, in order, the latest at least")
+  @Test("Pings of the server are answered automatically, in order, at least the latest")
   func automaticPong() async throws {
     for count in [10, 1000] {
       var behavior = LoopbackWebSocketBehavior()
@@ -86,7 +86,7 @@ struct WebSocketControlTests {
     }
   }
 
-  @Test("with automatic pongs off, pings are told and nothing is answered but by hand")
+  @Test("With automatic pongs off, pings are reported and answered only explicitly")
   func manualPong() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.ping([7])] }
@@ -102,7 +102,7 @@ struct WebSocketControlTests {
     socket.cut()
   }
 
-  @Test("a keep-alive ping is sent at each interval, and its pong keeps the socket")
+  @Test("A keep-alive ping is sent at each interval, and its pong keeps the socket open")
   func keepAlive() async throws {
     let clock = ManualClock()
     let record = LoopbackWebSocketRecord()
@@ -119,7 +119,7 @@ struct WebSocketControlTests {
     #expect(isOpen, "\(socket.state)")
   }
 
-  @Test("a server that sends no pong is given up when the next ping is due")
+  @Test("A server that sends no pong is given up when the next ping is due")
   func silent() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersPings = false
@@ -136,7 +136,7 @@ struct WebSocketControlTests {
     #expect(error?.word == "keepAliveFailed")
   }
 
-  @Test("arguments that cannot be sent are refused with a hint")
+  @Test("Arguments that cannot be sent are refused with a hint")
   func arguments() async throws {
     let socket = try await memoryClient().connect("ws://h/")
     for error in [

@@ -9,10 +9,10 @@ import LastroWebSocket
 import TestSupport
 import Testing
 
-@Suite("WebSocket servers that break rules", .timeLimit(.minutes(5)))
+@Suite("WebSocket servers that violate the protocol", .timeLimit(.minutes(5)))
 struct WebSocketFaultTests {
   @Test(
-    "a broken rule fails the socket, and the server is told the right code",
+    "A violation fails the socket, and the server gets the right code",
     arguments: LoopbackWebSocketBehavior.Fault.allCases, [1, .max])
   func fault(_ fault: LoopbackWebSocketBehavior.Fault, longestRead: Int) async throws {
     var behavior = LoopbackWebSocketBehavior()
@@ -30,7 +30,7 @@ struct WebSocketFaultTests {
     #expect(late?.word == error?.word)
   }
 
-  @Test("what came before a broken rule is answered before the server is told")
+  @Test("Messages before a violation are answered before the server is notified")
   func answersFirst() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.greeting = [.text("a"), .ping([1]), .text("b"), .fault(.reservedOpcode)]
@@ -45,7 +45,7 @@ struct WebSocketFaultTests {
     #expect(frames.filter { $0 != .pong([1]) }.prefix(3) == [.text("a"), .text("b"), .close(1002, "")])
   }
 
-  @Test("messages beyond the limit are refused, whole, in fragments, and after decompression")
+  @Test("Messages beyond the limit are refused, whole, in fragments, and after decompression")
   func tooLarge() async throws {
     for (fragmentBytes, compression) in [(nil, nil), (10, nil), (nil, .init()), (40, .init())]
       as [(Int?, LoopbackWebSocketBehavior.Compression?)]
@@ -67,7 +67,7 @@ struct WebSocketFaultTests {
     }
   }
 
-  @Test("a message that grows when it is compressed is held to the limit as it was before")
+  @Test("A message that grows when it is compressed is limited by its original size")
   func incompressible() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.compression = .init()
@@ -95,7 +95,7 @@ struct WebSocketFaultTests {
     return (try await memoryClient(over: GivenStreamDialer(stream)).connect("ws://h/"), stream)
   }
 
-  @Test("fragments that come too late are refused, and leave a closing socket to its end")
+  @Test("Late fragments are refused and do not affect a closing socket")
   func lateFragments() async throws {
     let gate = Watched(true)
     let (socket, _) = try await gated(gate)
@@ -112,7 +112,7 @@ struct WebSocketFaultTests {
     #expect(try await closing.value.isClean)
   }
 
-  @Test("a message given up midway: the server may end the connection, so that it is sure to be told")
+  @Test("After an abandoned message the server may end the connection, so it surely gets the Close")
   func abandonedInOrder() async throws {
     struct Stop: Error {}
     let gate = Watched(true)
@@ -134,7 +134,7 @@ struct WebSocketFaultTests {
     #expect(record.frames == [.close(1011, "")])
   }
 
-  @Test("when writing fails, what the server had sent is still read, its Close frame too")
+  @Test("When writing fails, the server's data and Close frame are still read")
   func brokenWriting() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.text("last words"), .close(4001, "full")] }
@@ -162,7 +162,7 @@ struct WebSocketFaultTests {
     #expect(close.code?.rawValue == 4001 && close.reason == "full" && !close.isClean && close.initiator == .remote)
   }
 
-  @Test("when writing fails and the server says nothing more, the socket fails with the reason")
+  @Test("When writing fails and the server sends nothing more, the socket fails with the reason")
   func brokenForGood() async throws {
     let (near, far) = MemoryStream.pair()
     let stream = ToldStream(near)
@@ -179,7 +179,7 @@ struct WebSocketFaultTests {
     #expect(error.word == "connectionLost" && error.code == .sendFailed)
   }
 
-  @Test("an end without a Close frame is a lost connection, whether cut or in order")
+  @Test("An end without a Close frame is a lost connection, whether cut or clean")
   func lost() async throws {
     for action in [LoopbackWebSocketBehavior.Action.end, .cut] {
       var behavior = LoopbackWebSocketBehavior()
@@ -193,7 +193,7 @@ struct WebSocketFaultTests {
     }
   }
 
-  @Test("a server that does not answer Close is cut off at the deadline")
+  @Test("A server that does not answer Close is cut off at the deadline")
   func noClose() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersClose = false
@@ -207,7 +207,7 @@ struct WebSocketFaultTests {
     #expect(try await record.waitForEvents(count: 3).last == .end)
   }
 
-  @Test("once closed, everything is refused with the way it ended")
+  @Test("A closed socket refuses every call with the way it ended")
   func closed() async throws {
     let socket = try await memoryClient().connect("ws://h/")
     let close = try await socket.close()
@@ -225,7 +225,7 @@ struct WebSocketFaultTests {
     #expect(try await socket.close() == close)
   }
 
-  @Test("a send that is cancelled while it waits sends nothing; the socket goes on")
+  @Test("A send that is cancelled while it waits sends nothing, and the socket stays open")
   func cancelledSend() async throws {
     let (near, far) = MemoryStream.pair(MemoryStream.Shape(capacity: 1024))
     let record = LoopbackWebSocketRecord()

@@ -10,7 +10,7 @@ import Testing
 @testable import Lastro
 @testable import LastroWebSocket
 
-@Suite("WebSocket, inside", .timeLimit(.minutes(5)))
+@Suite("WebSocket internals", .timeLimit(.minutes(5)))
 struct WebSocketInnerTests {
   /// An executor that runs its jobs when the test calls `runAll`.
   private final class ManualExecutor: TaskExecutor {
@@ -28,7 +28,7 @@ struct WebSocketInnerTests {
     }
   }
 
-  @Test("a writer that is woken for what was given up meanwhile waits for what comes next")
+  @Test("A writer that is woken for cancelled output waits for the next")
   func givenUp() async throws {
     let (near, far) = MemoryStream.pair()
     let core = WebSocketCore(
