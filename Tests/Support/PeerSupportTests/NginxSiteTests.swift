@@ -19,7 +19,7 @@ struct NginxSiteTests {
     String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
   }
 
-  @Test("a certificate is replaced while nginx runs")
+  @Test("A certificate is replaced while nginx runs")
   func replacement() async throws {
     let (old, new) = (try await PeerCertificates(), try await PeerCertificates())
     let nginx = try await NginxPeer.start(sites: [try site(old), try site(old)], reloads: true)
@@ -35,7 +35,7 @@ struct NginxSiteTests {
     #expect(!Loopback.accepts(port: port))
   }
 
-  @Test("a client certificate is asked for, of the site's own authority")
+  @Test("A client certificate of the site's own authority is requested")
   func clientCertificate() async throws {
     let (mine, other) = (try await PeerCertificates(), try await PeerCertificates())
     let nginx = try await NginxPeer.start(sites: [try site(mine, clientAuthority: other.authority)])
@@ -52,7 +52,7 @@ struct NginxSiteTests {
     #expect(try await answer(mine).contains("HTTP/1.1 400 Bad Request"))
   }
 
-  @Test("a response is stapled")
+  @Test("An OCSP response is stapled")
   func staple() async throws {
     let certificates = try await PeerCertificates()
     // nginx does not parse the file; s_client prints the response that it receives.

@@ -11,7 +11,7 @@ struct PeerTests {
     "GET \(target) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
   }
 
-  @Test("nginx answers on every listener, and is gone after stop")
+  @Test("nginx responds on every listener, and is gone after stop")
   func nginx() async throws {
     let nginx = try await NginxPeer.start()
     let json = try Loopback.exchange(port: nginx.ports.plain, sending: get("/json"))
@@ -26,7 +26,7 @@ struct PeerTests {
     #expect(!Loopback.accepts(port: nginx.ports.plain))
   }
 
-  @Test("the TLS listeners shake hands with whom they should")
+  @Test("The TLS listeners accept the intended clients")
   func handshakes() async throws {
     let nginx = try await NginxPeer.start()
     let squid = try await SquidPeer.start()
@@ -45,7 +45,7 @@ struct PeerTests {
     }
   }
 
-  @Test("every status nginx announces is the status it sends")
+  @Test("Every announced status is the status that nginx sends")
   func nginxStatuses() async throws {
     let nginx = try await NginxPeer.start()
     for status in NginxConfiguration.statuses {
@@ -76,7 +76,7 @@ struct PeerTests {
     #expect(nginx.accessLog().contains { $0.hasSuffix("PUT /upload/x HTTP/1.1 201 \(put.utf8.count)") })
   }
 
-  @Test("squid proxies, tells who is not known, refuses what it should, and is gone after stop")
+  @Test("squid forwards, rejects unknown users and forbidden targets, and is gone after stop")
   func squid() async throws {
     let nginx = try await NginxPeer.start()
     let squid = try await SquidPeer.start()
@@ -93,7 +93,7 @@ struct PeerTests {
     #expect(!Loopback.accepts(port: squid.port))
   }
 
-  @Test("dante passes a SOCKS 5 connection on, and is gone after stop")
+  @Test("dante forwards a SOCKS 5 connection, and is gone after stop")
   func dante() async throws {
     let nginx = try await NginxPeer.start()
     let dante = try await DantePeer.start()
@@ -107,7 +107,7 @@ struct PeerTests {
     #expect(!Loopback.accepts(port: dante.port))
   }
 
-  @Test("the servers that serve alike all start, and are gone after stop")
+  @Test("The third-party servers all start, and are gone after stop")
   func sites() async throws {
     let sites = try await PeerSite.startAll()
     #expect(sites.count == PeerSite.Server.allCases.count)
@@ -120,7 +120,7 @@ struct PeerTests {
     }
   }
 
-  @Test("the Python server tells what it received, and is gone after stop")
+  @Test("The Python server reports what it received, and is gone after stop")
   func python() async throws {
     let python = try await PythonPeer.start()
     let echo = "POST /echo?q HTTP/1.1\r\nHost: a\r\nX-Test: b\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
