@@ -4,9 +4,9 @@ import LastroStreamsTesting
 import LastroTesting
 import Testing
 
-@Suite("Loopback servers of streams: their start and their end")
+@Suite("Loopback stream servers: start and stop")
 struct StreamServerTests {
-  @Test("a stop ends what is open and lets nobody connect; a second one does nothing", arguments: StreamServer.all)
+  @Test("A stop ends open connections and refuses new ones, and a second one does nothing", arguments: StreamServer.all)
   func stop(_ kind: StreamServer) throws {
     let server = try kind.start()
     let client = try LoopbackClient(to: server.endpoint)
@@ -16,7 +16,7 @@ struct StreamServerTests {
     #expect(throws: LoopbackError.disconnected) { try LoopbackClient(to: server.endpoint) }
   }
 
-  @Test("a server that is dropped is stopped", arguments: StreamServer.all)
+  @Test("A server that is dropped is stopped", arguments: StreamServer.all)
   func drop(_ kind: StreamServer) throws {
     var server: StreamServer.Started? = try kind.start()
     let endpoint = try #require(server).endpoint
@@ -26,7 +26,7 @@ struct StreamServerTests {
     #expect(throws: LoopbackError.disconnected) { try LoopbackClient(to: endpoint) }
   }
 
-  @Test("a certificate that cannot be used is refused", arguments: StreamServer.overTLS)
+  @Test("An unusable certificate is refused", arguments: StreamServer.overTLS)
   func badCertificate(_ kind: StreamServer.OverTLS) throws {
     let error = #expect(throws: LoopbackError.self) {
       try kind.start(MintedCertificate(certificatePEM: "no certificate", privateKeyPEM: "no key"))

@@ -9,9 +9,10 @@ import LastroTesting
 import LastroTransports
 import Testing
 
-@Suite("Conformance of connections that break a promise", .timeLimit(.minutes(5)))
+@Suite("Conformance checks of faulty connections", .timeLimit(.minutes(5)))
 struct ConnectionConformanceTests {
-  @Test("A connection that breaks a promise is found out, with what happened instead", arguments: BrokenPromise.all)
+  @Test(
+    "A connection that violates a requirement is detected, with what happened instead", arguments: BrokenPromise.all)
   func found(_ broken: BrokenPromise) async throws {
     let kept = EventRecorder<StateHandler>()
     // The handlers retain their connection.
@@ -25,15 +26,15 @@ struct ConnectionConformanceTests {
     #expect(broken.isTold(by: problem), "\(problem)")
   }
 
-  @Test("Every promise is broken by a case of the table") func table() {
+  @Test("Every requirement is violated by a case of the table") func table() {
     #expect(Set(BrokenPromise.all.map(\.promise)) == Set(ConnectionConformance.promises))
   }
 
-  @Test("The connection that the cases change keeps every promise without a change") func unchanged() async {
+  @Test("The base connection of the cases satisfies every requirement") func unchanged() async {
     #expect(await ConnectionConformance(of: ChangedFactory { _ in }, bigLength: 100_000).findings() == [])
   }
 
-  @Test("A factory without connections keeps no promise but those left out; a check throws the first finding")
+  @Test("A factory without connections fails all requirements not left out, and check throws the first finding")
   func noConnection() async {
     struct Nothing: ConnectionFactory {
       func connect(using parameters: ConnectionParameters) -> (any Connection)? { nil }
@@ -49,7 +50,7 @@ struct ConnectionConformanceTests {
   }
 
   @Test(
-    "The factory gets a connect limit of no less than the patience; the caller's parameters stay as they are",
+    "The factory gets a connect limit of at least the patience, and the caller's parameters are unchanged",
     arguments: [(nil, nil), (1, 30), (30, 30), (90, 90)] as [(Int?, Int?)])
   func connectLimit(given: Int?, expected: Int?) async {
     struct Asked: ConnectionFactory {
@@ -69,7 +70,7 @@ struct ConnectionConformanceTests {
     #expect(parameters.connectTimeout == given.map { Duration.seconds($0) })
   }
 
-  @Test("The echo sends back what comes, and ends its direction after the other side has") func echo() async throws {
+  @Test("The echo returns what it receives, and ends its direction after the other side") func echo() async throws {
     let (near, far) = MemoryStream.pair()
     async let echo: Void = ConnectionConformance.echo(far)
     for text in ["hello", "again"] {

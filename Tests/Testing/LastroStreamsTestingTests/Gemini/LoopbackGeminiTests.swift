@@ -20,7 +20,7 @@ struct LoopbackGeminiTests {
     return client
   }
 
-  @Test("a request line is answered, and kept with the name that the client's certificate has")
+  @Test("A request line is answered, and recorded with the name in the client's certificate")
   func answer() throws {
     let me = try CertificateMint.selfSigned(hosts: ["me"])
     let server = try LoopbackGeminiServer(identity: identity, clientAuthoritiesPEM: me.certificatePEM) { line in
@@ -33,7 +33,7 @@ struct LoopbackGeminiTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("a client without the certificate that is asked for is not heard")
+  @Test("A client without the required certificate is not answered")
   func noClientCertificate() throws {
     let me = try CertificateMint.selfSigned(hosts: ["me"])
     let server = try LoopbackGeminiServer(identity: identity, clientAuthoritiesPEM: me.certificatePEM) { _ in
@@ -45,7 +45,7 @@ struct LoopbackGeminiTests {
   }
 
   @Test(
-    "each end of an answer looks to the client as it should",
+    "Each kind of end of a response is seen by the client as intended",
     arguments: [(.close, .orderly), (.truncate, .truncated), (.reset, .reset)]
       as [(LoopbackGeminiAnswer.End, LoopbackClient.Ending)])
   func ends(end: LoopbackGeminiAnswer.End, ending: LoopbackClient.Ending) throws {
@@ -53,7 +53,7 @@ struct LoopbackGeminiTests {
     #expect(try ask(server).receiveAll() == ("", ending))
   }
 
-  @Test("a silent server says nothing until the client goes away")
+  @Test("A silent server sends nothing until the client disconnects")
   func silence() throws {
     let server = try LoopbackGeminiServer(identity: identity) { _ in .silence }
     let client = try ask(server)
@@ -62,7 +62,7 @@ struct LoopbackGeminiTests {
     #expect(server.requests == [server.url()])
   }
 
-  @Test("pieces of no bytes, or fewer, are pieces of one", arguments: [1, 0, -1, .min])
+  @Test("A piece size of zero or less counts as one", arguments: [1, 0, -1, .min])
   func pieces(pieceBytes: Int) throws {
     var answer = LoopbackGeminiAnswer.success("hello")
     answer.pieceBytes = pieceBytes
@@ -75,7 +75,7 @@ struct LoopbackGeminiTests {
     #expect(LoopbackGeminiAnswer.header(51).byteByByte.pieceBytes == 1)
   }
 
-  @Test("another certificate is shown to later connections; one that cannot be used leaves the server as it was")
+  @Test("Another certificate is presented to later connections; an unusable one leaves the server unchanged")
   func show() throws {
     let other = try CertificateMint.selfSigned(hosts: ["localhost"])
     let server = try LoopbackGeminiServer(identity: identity) { _ in .header(51, "no such page") }

@@ -21,7 +21,7 @@ struct LoopbackMeekTests {
     return (String(text.dropFirst(9).prefix(3)), String(text[end.upperBound...]))
   }
 
-  @Test("each session gets back what it sent, 64 KiB at most with an answer")
+  @Test("Each session gets back what it sent, with at most 64 KiB per response")
   func sessions() throws {
     let peer = try LoopbackMeekServer()
     #expect(try ask(peer, "one") == ("200", "one"))
@@ -33,7 +33,7 @@ struct LoopbackMeekTests {
     #expect(try ask(flood, "").body.utf8.count == LoopbackMeekServer.payloadBytes)
   }
 
-  @Test("what is no request of a session is refused, and begins none")
+  @Test("Invalid requests are refused and begin no session")
   func refusals() throws {
     let peer = try LoopbackMeekServer()
     #expect(try ask(peer, "", method: "GET") == ("200", "a web server"))
@@ -44,7 +44,7 @@ struct LoopbackMeekTests {
     #expect(peer.sessionCount == 0)
   }
 
-  @Test("a fault is asked with the request's number in its session, which then does not see the request")
+  @Test("The fault handler gets the request's number in its session, which then does not see the request")
   func fault() throws {
     let peer = try LoopbackMeekServer { number, request in
       number == 2 ? .text("not \(request.text)", status: 503) : nil
@@ -54,7 +54,7 @@ struct LoopbackMeekTests {
     #expect(try ask(peer, "3") == ("200", "3"))
   }
 
-  @Test("a session whose target is gone, or was never there, is answered 500 and forgotten")
+  @Test("A session whose target is gone or unreachable gets a 500 and is removed")
   func lostTarget() throws {
     let target = try LoopbackServer { connection in try connection.write(connection.read(max: 100)) }
     let peer = try LoopbackMeekServer(target: .port(target.port))

@@ -36,7 +36,7 @@ struct LoopbackObfs4Tests {
     return !client.receiveAll().text.isEmpty
   }
 
-  @Test("a bridge line leads to it, and each server has a certificate of its own")
+  @Test("A bridge line leads to the server, and each server has its own certificate")
   func bridgeLine() async throws {
     let bridge = try start()
     #expect(bridge.bridgeLine == "obfs4 127.0.0.1:\(bridge.port) cert=\(bridge.certificate) iat-mode=0")
@@ -50,7 +50,7 @@ struct LoopbackObfs4Tests {
     }
   }
 
-  @Test("a hello is answered once, of the server's hour, the one before and the one after", arguments: [0, 5])
+  @Test("A hello of the server's hour, the previous and the next one is answered once", arguments: [0, 5])
   func hours(ahead: Int) throws {
     let bridge = try start { $0.hoursAhead = ahead }
     let now = Int(ManualClock.epoch / .seconds(3600)) + ahead
@@ -61,7 +61,7 @@ struct LoopbackObfs4Tests {
     }
   }
 
-  @Test("to a hello for another certificate, and to what is none, it is silent")
+  @Test("The server is silent to a hello for another certificate and to invalid input")
   func strangers() throws {
     let bridge = try start()
     let hour = Int(ManualClock.epoch / .seconds(3600))
@@ -70,7 +70,7 @@ struct LoopbackObfs4Tests {
     #expect(try isAnswered(opening(to: bridge, hour: hour), by: bridge))
   }
 
-  @Test("numbers out of their range are no trap")
+  @Test("Numbers out of range do not trap")
   func strangeNumbers() async throws {
     let late = try start { $0.hoursAhead = .max }
     #expect(try !isAnswered(opening(to: late, hour: 0), by: late))

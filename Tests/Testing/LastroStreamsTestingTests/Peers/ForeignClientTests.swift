@@ -10,7 +10,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("obfs4proxy and ss-local: clients of the loopback servers", .ownThread, .timeLimit(.minutes(5)))
+@Suite("obfs4proxy and ss-local as clients of the loopback servers", .ownThread, .timeLimit(.minutes(5)))
 struct ForeignClientTests {
   private static func request(_ port: Int, _ host: String = "127.0.0.1") -> DialRequest {
     DialRequest(host: host, port: port, connectTimeout: .seconds(60))
@@ -26,7 +26,7 @@ struct ForeignClientTests {
     return try SOCKS5Dialer(proxy: proxy, over: TestAuthority.engine())
   }
 
-  @Test("obfs4proxy's client takes the loopback server for one of its own, in every mode", arguments: 0...2)
+  @Test("obfs4proxy's client accepts the loopback server in every mode", arguments: 0...2)
   func obfs4(mode: Int) async throws {
     var behavior = LoopbackObfs4Behavior()
     behavior.timing = mode
@@ -37,7 +37,7 @@ struct ForeignClientTests {
   }
 
   @Test(
-    "obfs4proxy's client refuses what ours refuses",
+    "obfs4proxy's client refuses the same as ours",
     arguments: [
       LoopbackObfs4Behavior.HandshakeFault.wrongMark, .wrongMAC, .wrongAuthentication, .wrongHour, .garbage, .end,
     ])
@@ -56,7 +56,7 @@ struct ForeignClientTests {
   }
 
   @Test(
-    "ss-local takes the loopback server for one of its own, and waits at one of another password",
+    "ss-local accepts the loopback server, and waits at one with another password",
     arguments: ShadowsocksServer.Method.allCases)
   func shadowsocks(method: ShadowsocksServer.Method) async throws {
     let echo = try LoopbackServer { try $0.echo() }

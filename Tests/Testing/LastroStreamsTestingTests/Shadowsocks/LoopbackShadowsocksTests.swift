@@ -49,7 +49,7 @@ struct LoopbackShadowsocksTests {
     #expect(client.receiveAll() == ("", .orderly))
   }
 
-  @Test("a URI leads to it, at its port or at another address", arguments: ShadowsocksServer.Method.allCases)
+  @Test("A URI leads to the server, at its port or at another address", arguments: ShadowsocksServer.Method.allCases)
   func uri(method: ShadowsocksServer.Method) async throws {
     let proxy = try server {
       $0.method = method
@@ -65,7 +65,7 @@ struct LoopbackShadowsocksTests {
     #expect(proxy.targets == ["any.test:7", "any.test:7"])
   }
 
-  @Test("it echoes, or leads to the port that is asked for, whatever the host, and keeps where clients wanted to")
+  @Test("The server echoes or connects to the requested port of this machine, and records the targets")
   func targets() throws {
     let echo = try LoopbackServer { try $0.echo() }
     let port = [UInt8(echo.port >> 8), UInt8(echo.port & 0xFF)]
@@ -78,7 +78,7 @@ struct LoopbackShadowsocksTests {
     #expect(itself.targets == ["any.test:7"])
   }
 
-  @Test("a target that is not there is an end without an answer")
+  @Test("An unreachable target ends the stream without data")
   func lostTarget() throws {
     let gone = try LoopbackServer { _ in }
     gone.stop()
@@ -86,7 +86,7 @@ struct LoopbackShadowsocksTests {
     #expect(try client(of: proxy).receiveAll() == ("", .orderly))
   }
 
-  @Test("to a salt that it has seen, another password, and an address of an unknown type it is silent")
+  @Test("The server is silent to a repeated salt, another password, and an address of an unknown type")
   func silence() throws {
     let proxy = try server()
     try expectHello(from: client(of: proxy))
@@ -97,7 +97,7 @@ struct LoopbackShadowsocksTests {
     #expect(proxy.targets == ["any.test:7", "any.test:7"])
   }
 
-  @Test("numbers out of their range are no trap")
+  @Test("Numbers out of range do not trap")
   func strangeNumbers() throws {
     let proxy = try server {
       $0.pieceBytes = 0

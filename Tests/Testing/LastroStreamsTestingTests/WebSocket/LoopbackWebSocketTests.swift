@@ -49,7 +49,7 @@ struct LoopbackWebSocketTests {
     #expect(record.frames == [.text("hi"), .binary([255]), .ping([7]), .pong([8]), .close(1000, "")])
   }
 
-  @Test("it accepts, echoes, answers pings and Close, and records all of it, however the bytes are cut")
+  @Test("The server accepts, echoes, answers pings and Close, and records everything, in any split")
   func conversation() async throws {
     for longestRead in [1, Int.max] {
       let record = LoopbackWebSocketRecord()
@@ -58,7 +58,7 @@ struct LoopbackWebSocketTests {
     }
   }
 
-  @Test("over a socket it does the same, and ends the connection behind Close")
+  @Test("Over a socket the server does the same, and ends the connection after Close")
   func socket() async throws {
     let server = try LoopbackWebSocketServer()
     #expect(server.url == "ws://127.0.0.1:\(server.port)/")
@@ -72,14 +72,14 @@ struct LoopbackWebSocketTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("what is no handshake of a WebSocket is answered 400, and what is no HTTP with an end")
+  @Test("A request that is not a WebSocket handshake gets a 400, and input that is not HTTP is disconnected")
   func noHandshake() async throws {
     let plain = try await exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
     #expect(String(decoding: plain, as: UTF8.self).hasPrefix("HTTP/1.1 400 "))
     #expect(try await exchange("nonsense\r\n\r\n") == [])
   }
 
-  @Test("each handshake that a behaviour asks for is answered so")
+  @Test("Each kind of handshake response is sent as configured")
   func handshakes() async throws {
     let upgrade = RawRequestHead.Field(name: "Upgrade", value: "other")
     let unauthorized = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"
@@ -102,7 +102,7 @@ struct LoopbackWebSocketTests {
     #expect(chosen.contains("\r\nSec-WebSocket-Protocol: chat\r\n"))
   }
 
-  @Test("each action is sent as it is asked for; after a Close, an end or silence nothing is")
+  @Test("Actions are sent in order, and nothing after a Close, an end or silence")
   func actions() async throws {
     let cases: [([LoopbackWebSocketBehavior.Action], [UInt8])] = [
       ([.text("a"), .binary([1, 2])], [0x81, 1, 0x61, 0x82, 2, 1, 2]),
@@ -119,7 +119,7 @@ struct LoopbackWebSocketTests {
     #expect(error?.code == .truncatedStream)
   }
 
-  @Test("it can leave pings and Close without an answer, and send messages in fragments")
+  @Test("The server can leave pings and Close unanswered, and send messages in fragments")
   func stubborn() async throws {
     let all = try await exchange(Self.opening, Self.conversation) {
       $0.answersPings = false
@@ -129,7 +129,7 @@ struct LoopbackWebSocketTests {
     #expect(Array(all.dropFirst(Self.acceptance.utf8.count)) == [0x01, 1, 0x68, 0x80, 1, 0x69, 0x82, 1, 255])
   }
 
-  @Test("a client that breaks the protocol is recorded, and told 1002")
+  @Test("A client that violates the protocol is recorded, and gets 1002")
   func violation() async throws {
     let record = LoopbackWebSocketRecord()
     let all = try await exchange(Self.opening, [0x81, 0], record: record)
