@@ -9,7 +9,7 @@ import Testing
 /// Tests of the chains that trust tests need: constrained, cross-signed, incomplete, out of order.
 @Suite("Certificate chains", .ownThread)
 struct CertificateChainTests {
-  @Test("every key type signs as root, as intermediate, and for a leaf", arguments: CertificateKeyType.allCases)
+  @Test("Every key type signs as root, as intermediate, and for a leaf", arguments: CertificateKeyType.allCases)
   func keyTypes(_ type: CertificateKeyType) throws {
     let root = try CertificateAuthority(keyType: type)
     let leaf = try root.intermediate(keyType: type).issue(hosts: ["localhost"], keyType: type)
@@ -18,7 +18,7 @@ struct CertificateChainTests {
     #expect(!response.isEmpty)
   }
 
-  @Test("permitted and excluded names are honoured, and inherited")
+  @Test("Permitted and excluded names are enforced and inherited")
   func nameConstraints() throws {
     let constraints = CertificateNameConstraints(permitted: ["example.com"], excluded: ["secret.example.com"])
     let roots = [
@@ -38,7 +38,7 @@ struct CertificateChainTests {
     try roots[0].issue(hosts: ["127.0.0.1"], commonName: "x").verify(host: "127.0.0.1", trusting: roots[0].rootPEM)
   }
 
-  @Test("a path length is honoured at every level")
+  @Test("A path length is enforced at every level")
   func pathLength() throws {
     let root = try CertificateAuthority()
     let one = try root.intermediate(commonName: "One", pathLength: 1)
@@ -48,7 +48,7 @@ struct CertificateChainTests {
     expect(code: 25) { try three.issue(hosts: ["localhost"]).verify(host: nil, trusting: root.rootPEM) }
   }
 
-  @Test("a cross-signed authority leads to the other root as well")
+  @Test("A cross-signed authority also leads to the other root")
   func crossSigning() throws {
     let old = try CertificateAuthority(commonName: "Old root")
     let new = try CertificateAuthority(commonName: "New root", keyType: .p384)
@@ -65,7 +65,7 @@ struct CertificateChainTests {
     #expect(lower.chainPEM.split(separator: "-----BEGIN CERTIFICATE-----").count == 2)
   }
 
-  @Test("chains that are incomplete, out of order, or say more than they should")
+  @Test("Chains that are incomplete, out of order or too long can be served")
   func chains() throws {
     let root = try CertificateAuthority()
     let one = try root.intermediate(commonName: "One")
@@ -83,7 +83,7 @@ struct CertificateChainTests {
     #expect(try sent == expected.map { minted throws(CertificateError) in try minted.pin })
   }
 
-  @Test("profiles say what they should")
+  @Test("Each certificate profile has the expected effect")
   func profiles() throws {
     let root = try CertificateAuthority()
     func code(_ profile: CertificateProfile, hosts: [String] = ["localhost"]) throws -> Int32 {
@@ -108,7 +108,7 @@ struct CertificateChainTests {
     #expect(try code(CertificateProfile(), hosts: []) == 0)
   }
 
-  @Test("a wildcard is for one label")
+  @Test("A wildcard covers one label")
   func wildcard() throws {
     let root = try CertificateAuthority()
     let leaf = try root.issue(hosts: ["*.example.com"])
@@ -118,7 +118,7 @@ struct CertificateChainTests {
     }
   }
 
-  @Test("the files are there, are private, and go away")
+  @Test("The files exist, are private, and are removed")
   func files() throws {
     let root = try CertificateAuthority()
     let leaf = try root.intermediate().issue(hosts: ["localhost"])

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Certificate mint", .ownThread)
 struct CertificateMintTests {
-  @Test("every key type makes a root and a leaf that verify", arguments: CertificateKeyType.allCases)
+  @Test("Every key type makes a root and a leaf that verify", arguments: CertificateKeyType.allCases)
   func keyTypes(_ type: CertificateKeyType) throws {
     let root = try CertificateAuthority(keyType: type)
     let leaf = try root.issue(hosts: ["localhost"], keyType: type)
@@ -14,7 +14,7 @@ struct CertificateMintTests {
     #expect(leaf.privateKeyPEM.hasPrefix("-----BEGIN PRIVATE KEY-----"))
   }
 
-  @Test("a leaf below intermediates carries them in its chain, without the root")
+  @Test("A leaf below intermediates carries them in its chain, without the root")
   func intermediates() throws {
     let root = try CertificateAuthority(commonName: "Root")
     let lower = try root.intermediate(commonName: "One").intermediate(commonName: "Two", keyType: .p384)
@@ -26,7 +26,7 @@ struct CertificateMintTests {
     }
   }
 
-  @Test("what a client refuses does not verify, with OpenSSL's code")
+  @Test("Certificates that a client must refuse fail verification with OpenSSL's code")
   func refusals() throws {
     let root = try CertificateAuthority()
     let other = try CertificateAuthority()
@@ -45,14 +45,14 @@ struct CertificateMintTests {
     expect(code: 25) { try deep.verify(host: nil, trusting: narrow.rootPEM) }
   }
 
-  @Test("a name that is not text of an extension stays a name")
+  @Test("A host name with extension syntax is kept as one name")
   func hostileHost() throws {
     let root = try CertificateAuthority()
     let leaf = try root.issue(hosts: ["a.example,DNS:b.example"], commonName: "c")
     expect(code: 62) { try leaf.verify(host: "b.example", trusting: root.rootPEM) }
   }
 
-  @Test("a renewed certificate keeps its key, and with it its pin")
+  @Test("A renewed certificate keeps its key, and therefore its pin")
   func renewal() throws {
     let root = try CertificateAuthority()
     let first = try root.issue(hosts: ["localhost"])
@@ -63,7 +63,7 @@ struct CertificateMintTests {
     #expect(try first.publicKeySHA256().count == 32)
   }
 
-  @Test("nonsense is a typed error")
+  @Test("Invalid input is a typed error")
   func nonsense() throws {
     let bad = MintedCertificate(certificatePEM: "no", privateKeyPEM: "no")
     #expect(throws: CertificateError.self) { try bad.publicKeySHA256() }

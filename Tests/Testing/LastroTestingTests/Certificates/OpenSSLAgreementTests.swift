@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Tests that the `openssl` program and Lastro read the minted certificates in the same way.
-@Suite("Certificates: the openssl program agrees", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Certificates compared with the openssl program", .ownThread, .timeLimit(.minutes(5)))
 struct OpenSSLAgreementTests {
   private func directory(_ minted: MintedCertificate) throws -> PeerDirectory {
     let directory = try PeerDirectory()
@@ -17,7 +17,9 @@ struct OpenSSLAgreementTests {
     return directory
   }
 
-  @Test("the pin of every key type, from certificate, request and public key", arguments: CertificateKeyType.allCases)
+  @Test(
+    "The pin of every key type is the same, from certificate, request and public key",
+    arguments: CertificateKeyType.allCases)
   func pin(_ type: CertificateKeyType) async throws {
     let root = try CertificateAuthority()
     let leaf = try root.issue(hosts: ["localhost"], keyType: type)
@@ -42,7 +44,7 @@ struct OpenSSLAgreementTests {
     #expect(SPKIHash(expected) == (try leaf.pin))
   }
 
-  @Test("subject, issuer, dates and key of every key type", arguments: CertificateKeyType.allCases)
+  @Test("Subject, issuer, dates and key of every key type are the same", arguments: CertificateKeyType.allCases)
   func facts(_ type: CertificateKeyType) async throws {
     let root = try CertificateAuthority(commonName: "Raiz, S.A.")
     // UTCTime covers the years before 2050 (RFC 5280 §4.1.2.5).
@@ -73,7 +75,7 @@ struct OpenSSLAgreementTests {
     #expect(above.isAuthority && above.isSelfIssued)
   }
 
-  @Test("OCSP responses say what they should", arguments: OCSPStatus.allCases)
+  @Test("OCSP responses have the given status", arguments: OCSPStatus.allCases)
   func ocsp(_ status: OCSPStatus) async throws {
     let root = try CertificateAuthority()
     let leaf = try root.issue(hosts: ["localhost"])

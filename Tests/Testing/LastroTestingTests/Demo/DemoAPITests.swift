@@ -18,7 +18,7 @@ struct DemoAPITests {
     return client.receiveAll().text
   }
 
-  @Test("users and repositories")
+  @Test("The API serves users and repositories")
   func resources() throws {
     let user = try send("GET /users/octocat")
     #expect(user.hasPrefix("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"))
@@ -32,7 +32,7 @@ struct DemoAPITests {
     #expect(api.requests.map(\.path) == ["/users/octocat", "/repos/apple/swift", "/users/nobody"])
   }
 
-  @Test("pages are linked until the last")
+  @Test("Pages are linked until the last one")
   func pages() throws {
     let first = try send("GET /users/apple/repos?per_page=3")
     let base = "<\(api.baseURL)/users/apple/repos?page="
@@ -46,7 +46,7 @@ struct DemoAPITests {
     #expect(try send("GET /users/apple/repos?per_page=101").hasPrefix("HTTP/1.1 422 Unprocessable Content\r\n"))
   }
 
-  @Test("an issue is created, or refused with the field named")
+  @Test("An issue is created, or refused with the name of the field")
   func issues() throws {
     let path = "POST /repos/apple/swift/issues"
     let made = try send(path, body: #"{"title":"It crashes","labels":["bug"]}"#)
@@ -60,7 +60,7 @@ struct DemoAPITests {
     #expect(try send("PATCH /repos/apple/swift/issues/x", body: "state=closed").hasPrefix("HTTP/1.1 404 "))
   }
 
-  @Test("it may stand for another server: on a Unix socket, with that one's name in its certificate")
+  @Test("The API can impersonate another server: on a Unix socket, with that name in its certificate")
   func standsForAnother() throws {
     let path = "/tmp/lastro-demo-\(UInt64.random(in: 0...UInt64.max)).socket"
     let other = try DemoAPI.start(on: .unixSocket(path: path), hosts: ["api.example"])
@@ -71,7 +71,7 @@ struct DemoAPITests {
     #expect(other.baseURL == "https://localhost")
   }
 
-  @Test("flaky fails so often for each key, private wants its token, slow never answers")
+  @Test("flaky fails the given number of times for each key, private requires its token, and slow never responds")
   func onDemand() async throws {
     let statuses = try ["a", "a", "b", "a"].map { key in
       try send("GET /flaky/\(key)?failures=2").split(separator: " ")[1]

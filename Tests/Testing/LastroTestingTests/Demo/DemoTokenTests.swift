@@ -44,7 +44,7 @@ struct DemoTokenTests {
     try send(api, "GET /private", ["Authorization: Bearer \(token ?? "")"]).status == "200"
   }
 
-  @Test("client credentials, by Basic or in the body, get a token that opens what is private")
+  @Test("Client credentials, by Basic or in the body, get a token that gives access to private")
   func clientCredentials() throws {
     let api = try DemoAPI.start(tokenLifetime: 60)
     for answer in [
@@ -63,14 +63,14 @@ struct DemoTokenTests {
     #expect(try isLet(in: api.token, api))
   }
 
-  @Test("a client's name and secret are form-encoded inside Basic")
+  @Test("A client's name and secret are form-encoded inside Basic")
   func encodedCredentials() throws {
     let api = try DemoAPI.start(clientID: "a b:c", clientSecret: "p+q%")
     let basic = Data("a+b%3Ac:p%2Bq%25".utf8).base64EncodedString()
     #expect(try token(api, "grant_type=client_credentials", "Authorization: Basic \(basic)").status == "200")
   }
 
-  @Test("tokens expire by the clock, and when the test says so")
+  @Test("Tokens expire by the clock, and on request of the test")
   func expiry() throws {
     let clock = ManualClock()
     let api = try DemoAPI.start(tokenLifetime: 10, time: clock.timeSource)
@@ -90,7 +90,7 @@ struct DemoTokenTests {
     #expect(refused.head.contains(#"WWW-Authenticate: Bearer realm="demo", error="invalid_token""#))
   }
 
-  @Test("a refresh token is replaced; used again it ends those that replaced it")
+  @Test("A refresh token is replaced, and reusing it revokes its replacements")
   func rotation() throws {
     let api = try DemoAPI.start()
     func refresh(_ refreshToken: String) throws -> Answer {
@@ -112,7 +112,7 @@ struct DemoTokenTests {
     #expect(api.tokensIssued == 3)
   }
 
-  @Test("token requests that are refused")
+  @Test("Invalid token requests are refused")
   func refusals() throws {
     let api = try DemoAPI.start()
     let body = "client_id=demo-client&client_secret=demo-secret"
@@ -153,7 +153,7 @@ struct DemoTokenTests {
     #expect(try send(api, "GET /limited/c?retry_after=soon").status == "422")
   }
 
-  @Test("a payment is made once for each key, after so many failures that make none")
+  @Test("A payment is made once for each key, after the given number of failures")
   func payments() throws {
     let api = try DemoAPI.start()
     func pay(_ body: String, key: String?, failures: Int = 0) throws -> Answer {

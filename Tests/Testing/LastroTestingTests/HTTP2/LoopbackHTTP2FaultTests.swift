@@ -61,7 +61,7 @@ struct LoopbackHTTP2FaultTests {
     ),
   ]
 
-  @Test("each fault, and whether the connection goes on", arguments: rows)
+  @Test("Each fault closes or keeps the connection as documented", arguments: rows)
   func fault(_ row: Row) throws {
     let root = try CertificateAuthority()
     let tls = LoopbackTLS(try root.issue(hosts: ["localhost"]))
@@ -86,7 +86,7 @@ struct LoopbackHTTP2FaultTests {
     #expect(server.errors.isEmpty)
   }
 
-  @Test("after a GOAWAY streams up to the last are answered, later ones ignored, then the connection ends")
+  @Test("After a GOAWAY streams up to the last are answered, later ones ignored, and the connection ends")
   func graceful() throws {
     let server = try LoopbackServer.http2 { request in
       request.path == "/last"
@@ -106,7 +106,7 @@ struct LoopbackHTTP2FaultTests {
     #expect(server.requests.map(\.path) == ["/upload", "/last"])
   }
 
-  @Test("a stalled connection answers nobody, and ends when the server does")
+  @Test("A stalled connection answers no request, and ends when the server does")
   func stalledConnection() async throws {
     let server = try LoopbackServer.http2 { _ in .fault(.http2(.stallConnection, at: .beforeHeaders)) }
     let client = try HTTP2TestClient(server)
@@ -117,7 +117,7 @@ struct LoopbackHTTP2FaultTests {
     #expect(try client.allFrames() == [])
   }
 
-  @Test("a server of HTTP/1.1 says that it cannot do such a fault")
+  @Test("A server of HTTP/1.1 reports that it does not support such a fault")
   func overHTTP1() throws {
     let server = try LoopbackServer.http { _ in .fault(.http2(.stall, at: .beforeHeaders)) }
     let client = try LoopbackClient(to: server.endpoint)

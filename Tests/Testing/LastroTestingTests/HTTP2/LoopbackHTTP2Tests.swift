@@ -16,7 +16,7 @@ struct LoopbackHTTP2Tests {
     try .http2(settings: settings) { .text("\($0.method) \($0.path) \($0.text)") }
   }
 
-  @Test("a request is answered, settings and pings are acknowledged, what is unknown is ignored")
+  @Test("A request is answered, settings and pings are acknowledged, and unknown frames are ignored")
   func exchange() throws {
     let server = try LoopbackServer.http2 { _ in .text("fine") }
     let client = try HTTP2TestClient(LoopbackClient(to: server.endpoint))
@@ -40,7 +40,7 @@ struct LoopbackHTTP2Tests {
     #expect(server.requests.map(\.connection) == [1, 1])
   }
 
-  @Test("streams are multiplexed; an upload gets room, its padding counted and dropped")
+  @Test("Streams are multiplexed, and an upload gets window updates, with padding counted and dropped")
   func multiplexing() async throws {
     let server = try echo()
     let client = try HTTP2TestClient(server)
@@ -57,7 +57,7 @@ struct LoopbackHTTP2Tests {
     try await server.waitForRequests(count: 2, complete: true)
   }
 
-  @Test("bodies keep to the windows of stream and connection, and to the largest frame")
+  @Test("Bodies respect the windows of stream and connection, and the largest frame size")
   func windows() throws {
     let body = [UInt8](repeating: 7, count: 70_000)
     let server = try LoopbackServer.http2 { _ in LoopbackResponse(body: body) }
@@ -79,7 +79,7 @@ struct LoopbackHTTP2Tests {
     #expect(try client.frames(2) == [.data(body.prefix(70_000 - 65_535), stream: 1), .data([], stream: 1, ends: true)])
   }
 
-  @Test("in a script too, a body that the windows had no room for is sent while requests are read")
+  @Test("In a script too, a body without window is sent while requests are read")
   func windowsOfAScript() throws {
     let server = try LoopbackServer.http2Script { connection in
       while let request = try connection.readRequest() {
@@ -93,7 +93,7 @@ struct LoopbackHTTP2Tests {
     #expect(try client.frames(2) == [.data([4, 5], stream: 1), .data([], stream: 1, ends: true)])
   }
 
-  @Test("a header block may be Huffman-coded, indexed, padded, with a priority, and in pieces")
+  @Test("A header block may be Huffman-coded, indexed, padded, prioritised, and split")
   func headerBlocks() throws {
     let server = try echo()
     let client = try HTTP2TestClient(server)
@@ -113,7 +113,7 @@ struct LoopbackHTTP2Tests {
     #expect(server.requests.last?.head["cache-control"] == "no-cache")
   }
 
-  @Test("a head too large for a frame goes on in CONTINUATION; names are lower-cased, fields of HTTP/1.1 dropped")
+  @Test("A head too large for a frame uses CONTINUATION; names are lower-cased, and connection fields dropped")
   func largeHead() throws {
     let value = String(repeating: "v", count: 40_000)
     let server = try LoopbackServer.http2 { _ in
@@ -127,7 +127,7 @@ struct LoopbackHTTP2Tests {
     #expect(frames.flatMap(\.payload) == Frame.head(204, ["x-large": value], stream: 1).payload)
   }
 
-  @Test("settings are announced; streams beyond the limit are refused and not recorded")
+  @Test("Settings are announced, and streams beyond the limit are refused and not recorded")
   func settings() throws {
     var settings = LoopbackHTTP2Settings()
     settings.maximumConcurrentStreams = 1
@@ -148,7 +148,7 @@ struct LoopbackHTTP2Tests {
     #expect(server.requests.map(\.path) == ["/1"])
   }
 
-  @Test("a handler that answers early sees the head; the rest of the upload is still read")
+  @Test("A handler that responds early gets the head, and the rest of the upload is still read")
   func early() async throws {
     var settings = LoopbackHTTP2Settings()
     settings.answersEarly = true
@@ -161,7 +161,7 @@ struct LoopbackHTTP2Tests {
     #expect(requests.map(\.text) == ["rest"])
   }
 
-  @Test("the code with which a client gives a stream up is told")
+  @Test("The code with which a client resets a stream is recorded")
   func clientReset() async throws {
     let server = try LoopbackServer.http2 { _ in .fault(.stall) }
     let client = try HTTP2TestClient(server)
@@ -171,7 +171,7 @@ struct LoopbackHTTP2Tests {
     #expect(server.requests.map(\.resetCode) == [.cancel])
   }
 
-  @Test("trailers, over HTTP/2 and in a chunked HTTP/1.1 body")
+  @Test("Trailers are sent over HTTP/2 and in a chunked HTTP/1.1 body")
   func trailers() throws {
     let respond: @Sendable (LoopbackRequest) -> LoopbackResponse = { _ in .text("fine").addingTrailer("x-sum", "9") }
     let modern = try LoopbackServer.http2(respond: respond)
@@ -186,7 +186,7 @@ struct LoopbackHTTP2Tests {
     #expect(text.hasSuffix("\r\n\r\n4\r\nfine\r\n0\r\nx-sum: 9\r\n\r\n"))
   }
 
-  @Test("over TLS h2 is offered, and a client that negotiates http/1.1 is served in it where that is offered too")
+  @Test("Over TLS h2 is offered, and http/1.1 is served if offered and selected")
   func negotiation() throws {
     let root = try CertificateAuthority()
     var tls = LoopbackTLS(try root.issue(hosts: ["localhost"]))
@@ -202,7 +202,7 @@ struct LoopbackHTTP2Tests {
     #expect(old.receiveAll().text.hasSuffix("\r\n\r\nHTTP/1.1"))
   }
 
-  @Test("a client that speaks something else is told of in errors, and the connection ends")
+  @Test("A client that violates the protocol is recorded in errors, and the connection ends")
   func malformed() throws {
     let requests: [[UInt8]] = [
       Array("GET / HTTP/1.1\r\nHost: a.host.long.enough\r\n\r\n".utf8),
@@ -232,7 +232,7 @@ struct LoopbackHTTP2Tests {
 
   private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-  @Test("a script reads and writes what it likes")
+  @Test("A script reads and writes arbitrary frames")
   func script() throws {
     let server = try LoopbackServer.http2Script { http2 in
       let first = try http2.readRequest()

@@ -9,7 +9,7 @@ struct LoopbackHTTPTests {
     try .http { .text("\($0.method) \($0.pathSegments) \($0.queryItem("q") ?? "-") \($0.text)") }
   }
 
-  @Test("keep-alive serves one request after another over one connection")
+  @Test("Keep-alive serves one request after another over one connection")
   func keepAlive() throws {
     let server = try echo()
     let client = try LoopbackClient(to: server.endpoint)
@@ -48,7 +48,7 @@ struct LoopbackHTTPTests {
     #expect(client.receive(until: "hi").hasSuffix("POST [] - hi"))
   }
 
-  @Test("HTTP/1.0 closes, a malformed request gets 400, a throwing handler 500")
+  @Test("HTTP/1.0 closes, a malformed request gets a 400, and a throwing handler a 500")
   func others() throws {
     let server = try LoopbackServer.http { _ in throw LoopbackError.stopped }
     let texts = ["GET / HTTP/1.0\r\n\r\n": "500", "nonsense\r\n\r\n": "400"]
@@ -61,7 +61,7 @@ struct LoopbackHTTPTests {
     }
   }
 
-  @Test("faults instead of an answer")
+  @Test("Faults take the place of a response")
   func faults() throws {
     let root = try CertificateAuthority()
     let tls = LoopbackTLS(try root.issue(hosts: ["localhost"]))

@@ -4,7 +4,7 @@ import Glibc
 import LastroTesting
 import Testing
 
-@Suite("Loopback server leaks nothing", .timeLimit(.minutes(5)))
+@Suite("Loopback server: leaks", .timeLimit(.minutes(5)))
 struct LoopbackLeakTests {
   // In a separate process, because other tests in this process open descriptors at the same time.
   @Test("50 servers leave no descriptor and no thread")
@@ -38,7 +38,7 @@ struct LoopbackLeakTests {
     }
   }
 
-  @Test("a server that serves many connections joins their threads while it runs")
+  @Test("A server with many connections joins their threads while it runs")
   func reaping() async throws {
     await #expect(processExitsWith: .success) {
       let server = try LoopbackServer { try $0.write("x") }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Loopback server", .timeLimit(.minutes(5)))
 struct LoopbackServerTests {
-  @Test("a script reads a request and writes whatever it likes")
+  @Test("A script reads a request and writes arbitrary bytes")
   func script() throws {
     let server = try LoopbackServer { connection in
       let head = try #require(try connection.readHead())
@@ -21,7 +21,7 @@ struct LoopbackServerTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test("closing the connections ends those that are open, and others are accepted")
+  @Test("Closing connections ends the open ones, and new ones are accepted")
   func closesConnections() throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let kept = try LoopbackClient(to: server.endpoint)
@@ -35,7 +35,7 @@ struct LoopbackServerTests {
     #expect(server.acceptedConnections == 2)
   }
 
-  @Test("bodies by length and in chunks are read and recorded")
+  @Test("Bodies by length and in chunks are read and recorded")
   func bodies() async throws {
     let server = try LoopbackServer { connection in
       while let head = try connection.readHead() {
@@ -57,7 +57,7 @@ struct LoopbackServerTests {
   }
 
   @Test(
-    "what is no request is a typed error, kept",
+    "Invalid requests are recorded as typed errors",
     arguments: [
       ("nonsense\r\n\r\n", LoopbackError.malformedRequest("\"nonsense\" is not a request line")),
       ("GET / HTTP/1.1\r\nno field\r\n\r\n", .malformedRequest("\"no field\" is not a header field")),
@@ -80,7 +80,7 @@ struct LoopbackServerTests {
     #expect(server.errors.map { $0 as? LoopbackError } == [error])
   }
 
-  @Test("each way to end a connection looks to the client as it should")
+  @Test("Each way to end a connection is seen by the client as intended")
   func endings() throws {
     let server = try LoopbackServer { connection in
       switch connection.readLine() {
@@ -101,7 +101,7 @@ struct LoopbackServerTests {
     #expect(server.errors.isEmpty)
   }
 
-  @Test("an orderly close reaches the client although its request was never read")
+  @Test("A clean close reaches the client although its request was never read")
   func closeWithUnreadInput() throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -116,7 +116,7 @@ struct LoopbackServerTests {
     #expect(ending == .orderly)
   }
 
-  @Test("a gate holds a handler until the test opens it")
+  @Test("A gate holds a handler until the test opens it")
   func gate() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -132,13 +132,13 @@ struct LoopbackServerTests {
     #expect(client.receiveAll().text == "open")
   }
 
-  @Test("a drip arrives whole")
+  @Test("A body sent byte by byte arrives complete")
   func drip() throws {
     let server = try LoopbackServer { try $0.drip("slow".utf8, piece: 3, every: .milliseconds(1)) }
     #expect(try LoopbackClient(to: server.endpoint).receiveAll().text == "slow")
   }
 
-  @Test("a stall ends when the peer closes, and when the server stops")
+  @Test("A stall ends when the peer closes, and when the server stops")
   func stall() async throws {
     let ended = EventRecorder<Int>()
     let server = try LoopbackServer { connection in
@@ -159,7 +159,7 @@ struct LoopbackServerTests {
     #expect(second.receiveAll().ending == .orderly)
   }
 
-  @Test("stop ends readers, writers, pauses and gates, is idempotent, and nobody can connect after it")
+  @Test("stop ends readers, writers, pauses and gates, is idempotent, and refuses new connections")
   func stop() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
@@ -186,7 +186,7 @@ struct LoopbackServerTests {
     _ = clients
   }
 
-  @Test("a handler may stop its own server; a stop from outside then waits for it")
+  @Test("A handler may stop its own server, and a stop from outside then waits for it")
   func stopFromHandler() throws {
     let servers = EventRecorder<LoopbackServer>()
     let done = EventRecorder<String>()
@@ -203,7 +203,7 @@ struct LoopbackServerTests {
     #expect(done.events == ["stopped"])
   }
 
-  @Test("a handler may be the last to hold its server")
+  @Test("A handler may hold the last reference to its server")
   func dropFromHandler() async throws {
     let servers = EventRecorder<LoopbackServer>()
     let done = EventRecorder<String>()
@@ -222,7 +222,7 @@ struct LoopbackServerTests {
     #expect(try await done.waitForEvents(count: 1) == ["dropped"])
   }
 
-  @Test("waiting is cancellable")
+  @Test("Waiting is cancellable")
   func cancelWait() async throws {
     let server = try LoopbackServer { $0.stall() }
     let task = Task { try await server.waitForRequests(count: 1) }
@@ -230,7 +230,7 @@ struct LoopbackServerTests {
     await #expect(throws: CancellationError.self) { try await task.value }
   }
 
-  @Test("a Unix socket serves, and its file goes with the server")
+  @Test("A Unix socket is served, and its file is removed with the server")
   func unixSocket() throws {
     let path = "/tmp/lastro-\(UInt64.random(in: 0 ... .max)).sock"
     let server = try LoopbackServer.http(.unixSocket(path: path)) { .text($0.path) }
@@ -243,13 +243,13 @@ struct LoopbackServerTests {
     again.stop()
   }
 
-  @Test("a port that is taken is a typed error")
+  @Test("A port that is in use is a typed error")
   func takenPort() throws {
     let server = try LoopbackServer { _ in }
     #expect(throws: LoopbackError.self) { try LoopbackServer(server.endpoint) { _ in } }
   }
 
-  @Test("3,000 connections at once are all served")
+  @Test("3,000 concurrent connections are all served")
   func manyConnections() async throws {
     #expect(LoopbackServer.raiseDescriptorLimit() >= 6_500)
     let gate = try LoopbackGate()

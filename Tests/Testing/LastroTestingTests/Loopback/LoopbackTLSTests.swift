@@ -14,7 +14,7 @@ struct LoopbackTLSTests {
     identity = try root.intermediate().issue(hosts: ["localhost", "127.0.0.1"])
   }
 
-  @Test("the client verifies the chain, and the server knows what was negotiated")
+  @Test("The client verifies the chain, and the server knows what was negotiated")
   func handshake() throws {
     var tls = LoopbackTLS(identity)
     tls.applicationProtocols = ["h2", "http/1.1"]
@@ -33,7 +33,7 @@ struct LoopbackTLSTests {
   }
 
   @Test(
-    "versions are bounded",
+    "The versions can be limited",
     arguments: [
       (LoopbackTLS.Version.tls10, "TLSv1"), (.tls11, "TLSv1.1"), (.tls12, "TLSv1.2"), (.tls13, "TLSv1.3"),
     ])
@@ -45,7 +45,7 @@ struct LoopbackTLSTests {
     #expect(try LoopbackClient(to: server.endpoint, trusting: root.rootPEM).receiveAll().text == name)
   }
 
-  @Test("a client refuses a stranger, a wrong host and an expired certificate")
+  @Test("A client refuses an untrusted, a mismatching and an expired certificate")
   func refusals() throws {
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { $0.stall() }
     let other = try CertificateAuthority()
@@ -61,7 +61,7 @@ struct LoopbackTLSTests {
     #expect(old.errors.count == 1)
   }
 
-  @Test("a required client certificate is asked for and judged")
+  @Test("A required client certificate is requested and verified")
   func clientCertificate() throws {
     let clients = try CertificateAuthority(commonName: "Clients")
     var tls = LoopbackTLS(identity)
@@ -78,7 +78,7 @@ struct LoopbackTLSTests {
     #expect(server.errors.count == 1)
   }
 
-  @Test("each way to end a connection looks to the client as it should")
+  @Test("Each way to end a connection is seen by the client as intended")
   func endings() throws {
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { connection in
       let word = connection.readLine()
@@ -106,7 +106,7 @@ struct LoopbackTLSTests {
   }
 
   @Test(
-    "a handshake fails in the way asked for, and the handler does not run",
+    "A handshake fails as configured, and the handler does not run",
     arguments: [
       LoopbackTLS.HandshakeFault.stallInHandshake, .resetInHandshake, .closeInHandshake, .plaintextInsteadOfTLS,
     ])
@@ -124,7 +124,7 @@ struct LoopbackTLSTests {
   }
 
   @Test(
-    "what a handshake fault puts on the wire",
+    "Each handshake fault sends its documented bytes",
     arguments: [
       (LoopbackTLS.HandshakeFault.resetInHandshake, "", LoopbackClient.Ending.reset),
       (.closeInHandshake, "", .orderly),
@@ -139,7 +139,7 @@ struct LoopbackTLSTests {
     #expect(answer.ending == ending)
   }
 
-  @Test("a write to a client that is gone does not kill the process")
+  @Test("A write to a disconnected client does not kill the process")
   func brokenPipe() async throws {
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { connection in
       while true { try connection.write("more") }

@@ -30,7 +30,7 @@ struct LoopbackTrustTests {
     try PeerCertificate(der: #require(client.peerChain.first))?.pin
   }
 
-  @Test("a certificate is replaced for new connections, and old ones go on")
+  @Test("A certificate is replaced for new connections, and old ones continue")
   func replacement() throws {
     let server = try server(LoopbackTLS(identity))
     let before = try LoopbackClient(to: server.endpoint, trusting: root.rootPEM)
@@ -51,7 +51,7 @@ struct LoopbackTrustTests {
     #expect(throws: LoopbackError.self) { try plain.replaceTLS(LoopbackTLS(renewed)) }
   }
 
-  @Test("handshakes are counted: full and resumed", arguments: [LoopbackTLS.Version.tls12, .tls13], [true, false])
+  @Test("Full and resumed handshakes are counted", arguments: [LoopbackTLS.Version.tls12, .tls13], [true, false])
   func resumption(_ version: LoopbackTLS.Version, allows: Bool) throws {
     var tls = LoopbackTLS(identity)
     tls.maximumVersion = version
@@ -69,7 +69,7 @@ struct LoopbackTrustTests {
   }
 
   @Test(
-    "whether a session outlives the certificate is chosen", arguments: [LoopbackTLS.Version.tls12, .tls13],
+    "Whether a session outlives the certificate is configurable", arguments: [LoopbackTLS.Version.tls12, .tls13],
     [true, false])
   func keptSessions(_ version: LoopbackTLS.Version, keeps: Bool) throws {
     var tls = LoopbackTLS(identity)
@@ -86,7 +86,7 @@ struct LoopbackTrustTests {
     #expect(server.resumedHandshakes == (keeps ? 1 : 0))
   }
 
-  @Test("one server is several hosts")
+  @Test("One server serves several hosts")
   func names() throws {
     let other = try root.issue(hosts: ["other.example"], keyType: .rsa2048)
     var tls = LoopbackTLS(identity)
@@ -104,7 +104,7 @@ struct LoopbackTrustTests {
     #expect(throws: LoopbackError.self) { try self.server(tls) }
   }
 
-  @Test("exactly the chain given is sent")
+  @Test("Exactly the given chain is sent")
   func chain() throws {
     let lower = try root.intermediate()
     let leaf = try lower.issue(hosts: ["localhost"])
@@ -122,7 +122,7 @@ struct LoopbackTrustTests {
     #expect(throws: LoopbackError.self) { try LoopbackClient(to: server.endpoint, trusting: root.rootPEM) }
   }
 
-  @Test("a response is stapled for who asks", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  @Test("A response is stapled for clients that request it", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func staple(_ version: LoopbackTLS.Version) throws {
     var tls = LoopbackTLS(identity)
     tls.maximumVersion = version
@@ -135,7 +135,7 @@ struct LoopbackTrustTests {
     #expect(other.staple == [])
   }
 
-  @Test("received bytes are those of the application, and none where nothing was said")
+  @Test("Received bytes count application data only")
   func receivedBytes() async throws {
     let server = try server(LoopbackTLS(identity))
     do { _ = try LoopbackClient(to: server.endpoint, trusting: root.rootPEM) }
@@ -152,7 +152,7 @@ struct LoopbackTrustTests {
     #expect(faulty.receivedBytes == 0)
   }
 
-  @Test("a tunnel leads to this machine, and notes where to", arguments: [false, true])
+  @Test("A tunnel leads to this machine and records the targets", arguments: [false, true])
   func tunnel(isTLS: Bool) throws {
     let upstream = try LoopbackServer.http { _ in .text("fine") }
     let proxy = try LoopbackServer.tunnel(tls: isTLS ? LoopbackTLS(identity) : nil) { head in

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Streams in memory", .timeLimit(.minutes(5)))
 struct MemoryStreamTests {
-  @Test("finishing during a write is refused, and the write arrives whole")
+  @Test("finishWriting during a write is refused, and the write arrives complete")
   func finishDuringWrite() async throws {
     let (near, far) = MemoryStream.pair(.init(capacity: 4))
     let sent = Data("much more than fits".utf8)
@@ -27,7 +27,7 @@ struct MemoryStreamTests {
     #expect(await words { try await near.finishWriting() } == "request/stream_closed")
   }
 
-  @Test("a direction keeps no more of what was read than is unread", arguments: [1000, 1024, 8192])
+  @Test("A direction retains no more data than is unread", arguments: [1000, 1024, 8192])
   func memory(read: Int) async throws {
     let pipe = MemoryPipe(.init(capacity: 8192))
     for _ in 0..<200 {
@@ -38,7 +38,7 @@ struct MemoryStreamTests {
     }
   }
 
-  @Test("the limit of a write counts from its beginning, however it goes on")
+  @Test("The limit of a write starts with the write and is not extended by progress")
   func limitOfWrite() async throws {
     let (near, far) = MemoryStream.pair(.init(capacity: 1))
     let reading = Task {

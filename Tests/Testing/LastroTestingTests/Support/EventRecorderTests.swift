@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Event recorder", .timeLimit(.minutes(5)))
 struct EventRecorderTests {
-  @Test("a wait ends when so many events are there, at once where they are; each event is told its number")
+  @Test("A wait ends once the number of events exists, and each event returns its number")
   func waiting() async throws {
     let recorder = EventRecorder<String>()
     let first = Task { try await recorder.waitForEvents(count: 1) }
@@ -18,7 +18,7 @@ struct EventRecorderTests {
     #expect(recorder.removeAll() == ["a", "b"] && recorder.record("c") == 0)
   }
 
-  @Test("a cancelled wait ends")
+  @Test("A cancelled wait ends")
   func cancelled() async {
     let recorder = EventRecorder<Int>()
     let wait = Task { try await recorder.waitForEvents(count: 1) }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Manual clock", .timeLimit(.minutes(5)))
 struct ManualClockTests {
-  @Test("a sleep ends when the clock has passed it, not before")
+  @Test("A sleep ends when the clock has passed it, and not before")
   func advance() async throws {
     let clock = ManualClock(now: .seconds(10))
     let woken = EventRecorder<Int>()
@@ -34,7 +34,7 @@ struct ManualClockTests {
     #expect(clock.advanceToNextSleeper() == nil)
   }
 
-  @Test("a sleep is cancellable, before and while it lasts")
+  @Test("A sleep is cancellable, before and during it")
   func cancel() async throws {
     let clock = ManualClock()
     let task = Task { try await clock.sleep(.seconds(1)) }
@@ -52,7 +52,7 @@ struct ManualClockTests {
     await #expect(throws: CancellationError.self) { try await waiter.value }
   }
 
-  @Test("nothing and less than nothing are no sleep")
+  @Test("Durations of zero or less do not sleep")
   func zero() async throws {
     let clock = ManualClock()
     try await clock.sleep(.zero)
@@ -62,7 +62,7 @@ struct ManualClockTests {
     #expect(clock.sleeps == [.zero, .seconds(-1)])
   }
 
-  @Test("auto-advance: sleeps return at once and move the clock")
+  @Test("With auto-advance sleeps return at once and move the clock")
   func autoAdvance() async throws {
     let clock = ManualClock(autoAdvance: true)
     try await clock.sleep(.seconds(1))
@@ -71,7 +71,7 @@ struct ManualClockTests {
     #expect(clock.sleeps == [.seconds(1), .seconds(2)])
   }
 
-  @Test("limits are waited for and told apart from sleeps")
+  @Test("Limits are waited for and distinguished from sleeps")
   func limits() async throws {
     let clock = ManualClock(now: .seconds(10))
     #expect(clock.nextLimit == nil)
@@ -91,7 +91,7 @@ struct ManualClockTests {
     await #expect(throws: CancellationError.self) { try await wait.value }
   }
 
-  @Test("a storm of sleeps, advances and cancellations loses none")
+  @Test("Many concurrent sleeps, advances and cancellations lose none")
   func storm() async throws {
     let clock = ManualClock()
     let ended = EventRecorder<Int>()

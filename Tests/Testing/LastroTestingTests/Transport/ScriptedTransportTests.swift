@@ -16,7 +16,7 @@ struct ScriptedTransportTests {
       delivery: .collected(maximumBytes: limit))
   }
 
-  @Test("steps are taken in order, requests recorded, and one too many is named")
+  @Test("Steps are used in order, requests recorded, and an excess request is named")
   func script() async throws {
     let failure = TransportError(stage: .connect, code: .connectFailed, message: "no")
     let transport = ScriptedTransport([
@@ -39,7 +39,7 @@ struct ScriptedTransportTests {
     #expect(transport.runningRequests == 0)
   }
 
-  @Test("the last step is taken again and again, and the script verifies once each was taken")
+  @Test("The last step is repeated, and the script verifies once each step was used")
   func repeating() async throws {
     let transport = ScriptedTransport(repeatingLast: .respond(status: 503), .respond(status: 404))
     #expect(throws: ScriptViolation.self) { try transport.verify() }
@@ -52,7 +52,7 @@ struct ScriptedTransportTests {
     #expect(statuses.suffix(3) == [200, 204, 204])
   }
 
-  @Test("a closure gets the number of its request")
+  @Test("A closure gets the number of its request")
   func numbered() async throws {
     let transport = ScriptedTransport { (_, number) throws(TransportError) in
       TransferResponse(head: HTTPResponse(status: .init(code: 200 + number)), body: ResponseBody(Data()))
@@ -63,7 +63,7 @@ struct ScriptedTransportTests {
     #expect(transport.requests.count == 3)
   }
 
-  @Test("a handler answers what the script does not")
+  @Test("A handler answers requests that the script does not")
   func handler() async throws {
     let handler: ScriptedTransport.Handler = { request in
       TransferResponse(head: HTTPResponse(status: 200), body: ResponseBody(Data((request.head.path ?? "").utf8)))
@@ -75,7 +75,7 @@ struct ScriptedTransportTests {
     #expect(try await transport.execute(request("/c")).body.bytes == Data("/c".utf8))
   }
 
-  @Test("a hang ends with the cancelled error")
+  @Test("A hang ends with the cancelled error")
   func hang() async throws {
     let transport = ScriptedTransport([.hang, .respond(status: 200)])
     let task = Task { try await transport.execute(request("/")) }
@@ -106,7 +106,7 @@ struct ScriptedTransportTests {
     }
   }
 
-  @Test("what waits ends at the deadline of its request", arguments: ["hang", "step", "handler", "expected"])
+  @Test("Waiting steps end at the deadline of their request", arguments: ["hang", "step", "handler", "expected"])
   func deadline(waiting: String) async throws {
     let clock = ManualClock()
     let gate = AsyncStream.makeStream(of: Never.self)
@@ -132,7 +132,7 @@ struct ScriptedTransportTests {
     gate.continuation.finish()
   }
 
-  @Test("A hang ends when the idle timeout passes, where that is shorter than the deadline", arguments: [nil, 30])
+  @Test("A hang ends at the idle timeout if that is shorter than the deadline", arguments: [nil, 30])
   func idle(deadline: Int?) async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport([.hang], time: clock.timeSource)
@@ -144,7 +144,7 @@ struct ScriptedTransportTests {
     #expect(clock.now >= .seconds(5) && transport.runningRequests == 0)
   }
 
-  @Test("an answer before the deadline is the answer; a cancelled wait is cancelled")
+  @Test("A response before the deadline is returned, and a cancelled wait is cancelled")
   func beforeDeadline() async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport([.hang], time: clock.timeSource) { _ in
@@ -161,7 +161,7 @@ struct ScriptedTransportTests {
     #expect(clock.now == .zero)
   }
 
-  @Test("a stack's total timeout ends a hang")
+  @Test("A stack's total timeout ends a hang")
   func totalTimeout() async throws {
     let clock = ManualClock()
     var configuration = StackConfiguration()
@@ -181,7 +181,7 @@ struct ScriptedTransportTests {
     #expect(error?.code == .totalTimeout)
   }
 
-  @Test("a replay's wait for a streamed body ends at the deadline")
+  @Test("A replay's wait for a streamed body ends at the deadline")
   func replayDeadline() async throws {
     let clock = ManualClock()
     let entry = HAR.Entry(
@@ -199,7 +199,7 @@ struct ScriptedTransportTests {
     gate.continuation.finish()
   }
 
-  @Test("secrets in URLs are masked in errors and violations")
+  @Test("Secrets in URLs are masked in errors and violations")
   func masked() async throws {
     let transport = ScriptedTransport([.expect(path: "/a", then: .hang)])
     var request = request("/PLANTED-1?token=PLANTED-2")
@@ -216,7 +216,7 @@ struct ScriptedTransportTests {
     #expect(error?.message.contains("GET https://api.example/***?token=***") == true)
   }
 
-  @Test("the limit of a body holds")
+  @Test("The limit of a body is enforced")
   func limit() async throws {
     let transport = ScriptedTransport([.respond(status: 200, body: "12345"), .respond(status: 200, body: "1234")])
     let error = await #expect(throws: TransportError.self) { try await transport.execute(request("/", limit: 4)) }
@@ -233,7 +233,7 @@ struct ScriptedTransportTests {
     }
   }
 
-  @Test("a script that was followed verifies, with a handler whatever comes after")
+  @Test("A script that was followed verifies, with a handler whatever follows")
   func followed() async throws {
     let transport = ScriptedTransport([
       .expect(method: .get, path: "/1", then: .respond(status: 200)),
@@ -251,7 +251,7 @@ struct ScriptedTransportTests {
     try handled.verify()
   }
 
-  @Test("a request other than its step expects fails, and verify tells it even when it was swallowed")
+  @Test("A request that differs from its step fails, and verify reports it even if the error was swallowed")
   func mismatch() async throws {
     let transport = ScriptedTransport([
       .expect(method: .post, path: "/payments", then: .respond(status: 201)),
@@ -271,7 +271,7 @@ struct ScriptedTransportTests {
     #expect(violation?.unexpectedRequests == [])
   }
 
-  @Test("verify names what was never asked for, and what nobody expected")
+  @Test("verify names unused steps and unexpected requests")
   func verification() async throws {
     let failure = TransportError(stage: .connect, code: .connectFailed, message: "no")
     let short = ScriptedTransport([.respond(status: 200)])
