@@ -19,7 +19,7 @@ struct BatchTests {
     String(decoding: try JSONSerialization.data(withJSONObject: object), as: UTF8.self)
   }
 
-  @Test("a thousand lines, fifty at a time: every id comes back once, over few connections")
+  @Test("A thousand lines, fifty at a time, return every id once over few connections")
   func thousand() async throws {
     let url = try nginx("/connection")
     let lines = try (0..<1000).map { try line(["id": $0, "url": url, "include_body": true]) }
@@ -32,7 +32,7 @@ struct BatchTests {
     #expect(Set(connections).count <= 50)
   }
 
-  @Test("ids of every kind are kept; a result without an id has none")
+  @Test("Ids of every kind are returned, and a result without an id has none")
   func ids() async throws {
     let url = try nginx("/json")
     let results = try await batch(
@@ -43,7 +43,7 @@ struct BatchTests {
     #expect(results.map(\.status) == [200, 200, 200])
   }
 
-  @Test("results come as each finishes, not in the order of the lines")
+  @Test("Results are printed as each finishes, not in the order of the lines")
   func order() async throws {
     let results = try await batch(
       [
@@ -54,7 +54,7 @@ struct BatchTests {
     #expect(results[1].failureWords == "timeout/total_timeout")
   }
 
-  @Test("a line that is not understood gets an error result, with its id where it has one, and the rest goes on")
+  @Test("An invalid line gets an error result, with its id if it has one, and the others continue")
   func misunderstood() async throws {
     let url = try nginx("/json")
     let lines = [
@@ -70,7 +70,7 @@ struct BatchTests {
     #expect(results.last?.status == 200)
   }
 
-  @Test("an option of a line affects that request only")
+  @Test("An option of a line affects that request only")
   func options() async throws {
     let peer = try Peers.nginx
     let secure = "https://localhost:\(peer.ports.tls)/json"
@@ -103,7 +103,7 @@ struct BatchTests {
     #expect(results[11].attempts.count == 2)
   }
 
-  @Test("method, headers, body and body_base64 are sent; include_body gives the body back")
+  @Test("method, headers, body and body_base64 are sent, and include_body returns the response body")
   func bodies() async throws {
     let url = "http://127.0.0.1:\(try Peers.python.port)/echo"
     let results = try await batch(
@@ -127,7 +127,7 @@ struct BatchTests {
     #expect(results[2]["body_base64"] == nil)
   }
 
-  @Test("no input is no output")
+  @Test("Empty input gives empty output")
   func nothing() async throws {
     let result = try await Lastro.run(["batch"])
     #expect(result.status == 0)

@@ -8,7 +8,7 @@ import Testing
 struct BenchTests {
   private func nginx(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.nginx.ports.plain)\(path)" }
 
-  @Test("prints one object that tells what it cost", arguments: [false, true])
+  @Test("bench prints one JSON object with the measurements", arguments: [false, true])
   func bench(http2: Bool) async throws {
     let peer = try Peers.nginx
     let url = http2 ? "https://localhost:\(peer.ports.tls)/files/1k" : try nginx("/files/1k")
@@ -27,7 +27,7 @@ struct BenchTests {
     #expect(try #require(json["rss_kb"] as? Int) > 1000)
   }
 
-  @Test("reports how often requests to several origins found a connection", arguments: [1, 3])
+  @Test("bench reports how often requests to several origins reused a connection", arguments: [1, 3])
   func reuse(loops: Int) async throws {
     let port = try Peers.nginx.ports.plain
     let urls = ["127.0.0.1", "127.0.0.1", "localhost"].map { "http://\($0):\(port)/files/1k" }
@@ -49,7 +49,7 @@ struct BenchTests {
     #expect(abs(changing.reuse - (1 - Double(changing.opened - 2) / Double(100 - 2))) < 1e-9)
   }
 
-  @Test("tells failures by its count and its exit status")
+  @Test("Failures are shown by their count and the exit status")
   func benchFailures() async throws {
     let result = try await Lastro.run(["bench", nginx("/status/500"), "--requests", "5", "--concurrency", "2"])
     #expect(result.status == 1)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("lastro doctor", .timeLimit(.minutes(5)))
 struct DoctorTests {
-  @Test("tells versions, features, roots, proxies without passwords, the clock, and what building needs")
+  @Test("doctor shows versions, features, roots, proxies without passwords, the clock, and packages needed to build")
   func doctor() async throws {
     let result = try await Lastro.run(
       ["doctor"], environment: ["https_proxy": "http://user:secret@proxy.test:1", "HTTP_PROXY": "http://x.test"])

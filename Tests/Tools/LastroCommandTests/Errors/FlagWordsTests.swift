@@ -152,14 +152,14 @@ struct FlagWordsTests {
     for hint in Self.hints { #expect(FlagWords.text(hint.library) == hint.program) }
   }
 
-  @Test("A hint without names of Swift is printed as it is")
+  @Test("A hint without Swift names is printed unchanged")
   func unchanged() {
     for hint in ["write HOST:PORT, or leave the port out", "report it to the server's owner", "dial anew"] {
       #expect(FlagWords.text(hint) == hint)
     }
   }
 
-  @Test("No replacement has a name of Swift in it, and none undoes another one")
+  @Test("Replacements contain no Swift names and do not affect each other")
   func table() {
     #expect(!FlagWords.table.isEmpty)
     for row in FlagWords.table {

@@ -158,7 +158,7 @@ struct RefusedCommandLineTests {
     return lines.prefix(1).joined() + (lines.dropFirst().first { $0.hasPrefix("hint: ") }.map { "; \($0)" } ?? "")
   }
 
-  @Test("A command line that cannot be run is refused, with one short line that says why and what to write")
+  @Test("An invalid command line is refused with one short line that says why and what to write")
   func commandLines() async throws {
     let folder = try Folder()
     for line in Self.lines.split(separator: "\n").map(String.init) {
@@ -210,7 +210,7 @@ struct RefusedCommandLineTests {
     #expect(try await Self.refusal(of: line, in: folder) == text)
   }
 
-  @Test("A line of a batch that cannot be read becomes an error that says what to write")
+  @Test("A batch line that cannot be read becomes an error that says what to write")
   func batches() async throws {
     for request in Self.requests {
       let result = try await Lastro.run(
@@ -224,7 +224,7 @@ struct RefusedCommandLineTests {
     #expect(error?["message"] as? String == "the line is not UTF-8 (save the file as UTF-8)")
   }
 
-  @Test("The status of a Gemini server is printed together with the flag that answers it")
+  @Test("The status of a Gemini server is printed with the flag that answers it")
   func gemini() async throws {
     let identity = try CertificateMint.selfSigned(hosts: ["localhost"])
     let answers: [(Int, [String], String)] = [
@@ -245,7 +245,7 @@ struct RefusedCommandLineTests {
         == "lastro: limit/body_too_large: the body has more than 3 bytes; hint: raise --max-body")
   }
 
-  @Test("Input that is not text, and a server that closes with an error, end a WebSocket with a line that says so")
+  @Test("Input that is not text, and a close with an error, end a WebSocket with a line that says so")
   func webSocket() async throws {
     let sockets = try LoopbackWebSocketServer()
     let bytes = try await Lastro.run(["ws", sockets.url], input: Data([0xFF, 0x0A]))

@@ -10,7 +10,7 @@ import Testing
 struct EventsCommandTests {
   private func url(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.python.port)\(path)" }
 
-  @Test("prints events until the server says that there are no more, a JSON object each")
+  @Test("Events are printed as JSON objects until the server says that there are no more")
   func lines() async throws {
     let result = try await Lastro.run(["events", url("/cut/4")])
     #expect(result.status == 0, "\(result.errors)")
@@ -19,7 +19,7 @@ struct EventsCommandTests {
     #expect(result.errors.isEmpty)
   }
 
-  @Test("begins after an identifier, ends with the connection when told to, and after so many events")
+  @Test("The stream can start at an ID and end with the connection or after a number of events")
   func options() async throws {
     let ids = { (result: Lastro.Result) in try result.jsonLines().map { $0["id"] as? String } }
     let once = try await Lastro.run(["events", url("/orders/9"), "--last-event-id", "3", "--no-reconnect"])
@@ -30,7 +30,7 @@ struct EventsCommandTests {
     #expect(counted.status == 0)
   }
 
-  @Test("a connection that is lost, and not to be made anew, is a failure; so is another answer")
+  @Test("A lost connection that is not reopened is a failure, and so is another response")
   func failures() async throws {
     let cut = try await Lastro.run(["events", url("/cut/4"), "--no-reconnect"])
     #expect(cut.lines.count == 2)
@@ -43,7 +43,7 @@ struct EventsCommandTests {
     #expect(other.errors.contains("response/unexpected_content_type"))
   }
 
-  @Test("a POST is sent once, with its fields and body, and again only when told to")
+  @Test("A POST is sent once, with its fields and body, and again only if configured")
   func post() async throws {
     let sent = EventRecorder<Int>()
     let server = try LoopbackServer.http { _ in

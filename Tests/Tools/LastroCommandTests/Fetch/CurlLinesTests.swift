@@ -8,7 +8,7 @@ import Testing
 
 /// Tests of command lines that behave the same in curl and in `lastro fetch`: the requests sent, the output, the files
 /// written, and success or failure.
-@Suite("Lines of curl's", .timeLimit(.minutes(5)))
+@Suite("curl command lines", .timeLimit(.minutes(5)))
 struct CurlLinesTests {
   /// The command lines. `URL` is replaced by the server's URL with a path unique to the line, `PORT` by the server's
   /// port, and `PATH` by the unique path.
@@ -40,7 +40,7 @@ struct CurlLinesTests {
     "--oauth2-bearer token URL/text", "-s -N -g -# --fail-with-body URL/text",
   ]
 
-  @Test("do the same", arguments: lines)
+  @Test("The same command line gives the same result with curl and lastro", arguments: lines)
   func same(line: CurlLine) async throws {
     let server = try Self.server.get()
     async let curl = line.run(program: "/usr/bin/curl", tag: "c\(line.number)", on: server)
@@ -53,7 +53,7 @@ struct CurlLinesTests {
     #expect(ours.succeeded == theirs.succeeded, "\(ours.errors)")
   }
 
-  @Test("say the same of a redirect that is not followed, which is a failure of one of both")
+  @Test("A redirect that is not followed has the same output; only one of the programs counts it as failure")
   func redirect() async throws {
     let server = try Self.server.get()
     let line: CurlLine = "-s -w '%{redirect_url} %{url} %{url_effective}' --max-redirs 0 URL/redirect"

@@ -59,7 +59,7 @@ struct DownloadCommandTests {
     #expect(await eventually { !process.isRunning })
   }
 
-  @Test("a file is whole under its name, one that is there is replaced, and --report accounts for it")
+  @Test("A complete file has its name, replaces an existing one, and --report describes it")
   func whole() async throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -74,7 +74,7 @@ struct DownloadCommandTests {
     #expect(try Self.names(folder) == ["f"])
   }
 
-  @Test("a wrong digest leaves no file, and has its exit status and its words")
+  @Test("A wrong digest leaves no file, and has its exit status and code")
   func digest() async throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -88,7 +88,7 @@ struct DownloadCommandTests {
   }
 
   @Test(
-    "flags that do not go together are refused",
+    "Conflicting flags are refused",
     arguments: [
       ["-C", "-"], ["--segments", "2"], ["--expect-sha256", "0"], ["--download", "f", "-C", "7"],
       ["--download", "f", "-o", "g"], ["--download", "f", "--segments", "2"],
@@ -98,7 +98,7 @@ struct DownloadCommandTests {
     #expect(result.status == 64)
   }
 
-  @Test("a process that is killed after a sync leaves what another goes on with: -C -")
+  @Test("A process killed after a sync leaves a part that another resumes with -C -")
   func resumed() async throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -124,7 +124,7 @@ struct DownloadCommandTests {
     #expect(try Self.names(folder) == ["f"])
   }
 
-  @Test("SIGINT and SIGTERM have the state written, however little has come", arguments: [SIGINT, SIGTERM])
+  @Test("SIGINT and SIGTERM save the state, however little has arrived", arguments: [SIGINT, SIGTERM])
   func interrupted(signal: Int32) async throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -161,7 +161,7 @@ struct DownloadCommandTests {
     #expect(result.status == 0 && result.errors.contains("could not have been resumed: the server's ETag is weak"))
   }
 
-  @Test("a process that is killed at random points never leaves a wrong file, and the last one has all")
+  @Test("Processes killed at random points never leave a wrong file, and the last one completes it")
   func killed() async throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("lastro explain", .timeLimit(.minutes(5)))
 struct ExplainTests {
-  @Test("the page has URL, limits, proxy and verdicts, and sends nothing")
+  @Test("The page shows URL, limits, proxy and verdicts, and nothing is sent")
   func page() async throws {
     let result = try await Lastro.run([
       "explain", "http://127.0.0.1:9/a?token=hush", "--retries", "2", "--timeout", "7", "--proxy",
@@ -19,7 +19,7 @@ struct ExplainTests {
     #expect(!result.text.contains("hush"))
   }
 
-  @Test("--report is one object; what would be refused has the exit status of a refusal")
+  @Test("--report is one object, and a request that would be refused has the exit status of a refusal")
   func json() async throws {
     let result = try await Lastro.run(["explain", "https://localhost/", "--report"])
     let object = try result.json()

@@ -4,7 +4,7 @@ import Foundation
 import LastroTesting
 import Testing
 
-@Suite("Failures as the command line prints them", .timeLimit(.minutes(5)))
+@Suite("Printed failures", .timeLimit(.minutes(5)))
 struct FailureWordsTests {
   @Test("A call that was retried says that it is not retried again, and one that was not says why")
   func retries() async throws {
@@ -30,7 +30,7 @@ struct FailureWordsTests {
     #expect(late.status == 28 && late.errors.contains("raise -m"), "\(late.errors)")
   }
 
-  @Test("An error stands on a line of its own, also behind a body without a line end")
+  @Test("An error is printed on its own line, also after a body without a line end")
   func ownLine() async throws {
     let server = try LoopbackServer.http { _ in .text("gone", status: 410) }
     let result = try await Lastro.run(
@@ -39,7 +39,7 @@ struct FailureWordsTests {
       result.lines.first == "gone" && result.text.contains("\nlastro: http/unexpected_status: "), "\(result.text)")
   }
 
-  @Test("ws and events print what the server says in a refusal")
+  @Test("ws and events print the server's response to a refusal")
   func refusals() async throws {
     let server = try LoopbackServer.http { _ in .text("no such room\n", status: 404) }
     let socket = try await Lastro.run(["ws", server.baseURL.replacing("http://", with: "ws://")])
@@ -48,7 +48,7 @@ struct FailureWordsTests {
     #expect(events.status == 22 && events.errors.contains("\n  the server says: no such room\n"), "\(events.errors)")
   }
 
-  @Test("--http2 on a plain http server of HTTP/1.1 says that it may not speak it")
+  @Test("--http2 on a plain HTTP/1.1 server says that it may not support it")
   func priorKnowledge() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let result = try await Lastro.run(["fetch", server.baseURL, "--http2"])
@@ -67,7 +67,8 @@ struct FailureWordsTests {
     #expect(!result.errors.contains("wrong@"), "\(result.errors)")
   }
 
-  @Test("-H 'Transfer-Encoding: chunked' sends data and standard input in chunks, and is refused for what has a length")
+  @Test(
+    "-H 'Transfer-Encoding: chunked' sends data and standard input in chunks, and is refused for bodies with a length")
   func chunks() async throws {
     let server = try LoopbackServer.http { request in
       .text("\(request.head["Transfer-Encoding"] ?? "none") \(request.text)")

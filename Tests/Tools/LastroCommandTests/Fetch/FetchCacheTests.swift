@@ -14,7 +14,7 @@ struct FetchCacheTests {
     try await Lastro.run(["fetch", "--cache", folder] + flags + [server.baseURL + "/"])
   }
 
-  @Test("a second run is answered from the folder, and --report tells it")
+  @Test("A second run is answered from the folder, and --report shows it")
   func secondRun() async throws {
     let directory = try PeerDirectory()
     let folder = directory.file("cache")
@@ -29,7 +29,7 @@ struct FetchCacheTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("what is asked for with credentials is not kept")
+  @Test("Responses to requests with credentials are not stored")
   func credentials() async throws {
     let directory = try PeerDirectory()
     let server = try LoopbackServer.http { _ in .text("kept").adding("Cache-Control", "max-age=600") }
@@ -38,7 +38,7 @@ struct FetchCacheTests {
   }
 
   @Test(
-    "a proxy, a fixed address, roots, an address family or pins keep nothing from being stored",
+    "A proxy, a fixed address, roots, an address family or pins do not prevent storing",
     arguments: [
       ["-4"], ["--resolve", "other.example:80:127.0.0.1"], ["--cacert", "/etc/hostname"], ["--tlsv1.3"],
       ["--noproxy", "*"], ["--pin", "other.example=sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="],
@@ -58,7 +58,7 @@ struct FetchCacheTests {
     #expect(server.requests.count == 2)
   }
 
-  @Test("explain tells what --cache would do")
+  @Test("explain shows what --cache would do")
   func explained() async throws {
     func words(_ flags: String...) async throws -> String {
       try await Lastro.run(["explain", "--cache", "/no/such", "https://example.org/"] + flags).text
@@ -68,7 +68,7 @@ struct FetchCacheTests {
     #expect(try await words("-H", "X-Signature: k").contains("as X-Signature changes with each request"))
   }
 
-  @Test("a folder that cannot be used is an error with the remedy, and --raw is refused")
+  @Test("An unusable folder is an error with the remedy, and --raw is refused")
   func refused() async throws {
     let directory = try PeerDirectory()
     let server = try LoopbackServer.http { _ in .text("x") }

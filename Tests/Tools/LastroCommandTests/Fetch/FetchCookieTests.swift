@@ -14,7 +14,7 @@ struct FetchCookieTests {
     return try #require(try result.json()["cookies"] as? [String: String])
   }
 
-  @Test("-c writes what a server sets, and -b reads it; the file need not be there, and only its owner may read it")
+  @Test("-c writes a server's cookies and -b reads them; a missing file is created for its owner only")
   func file() async throws {
     let directory = try PeerDirectory()
     let file = directory.file("jar")
@@ -29,7 +29,7 @@ struct FetchCookieTests {
     #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
   }
 
-  @Test("-b takes cookies as text; beside a jar they are sent with its own, and not written")
+  @Test("-b accepts cookies as text; with a jar they are sent with its cookies and not written")
   func text() async throws {
     let directory = try PeerDirectory()
     #expect(try await seen(["-b", "a=1; b=x=y", "-b", "c=3"]) == ["a": "1", "b": "x=y", "c": "3"])
@@ -42,7 +42,7 @@ struct FetchCookieTests {
     #expect(!directory.text(of: "jar").contains("__"))
   }
 
-  @Test("an empty -b keeps cookies without a file; -c - writes to standard output")
+  @Test("An empty -b keeps cookies without a file, and -c - writes to standard output")
   func standardOutput() async throws {
     #expect(try await seen(["-b", ""]) == [:])
     let url = "http://127.0.0.1:\(try Peers.python.port)/cookies/a"
@@ -50,7 +50,7 @@ struct FetchCookieTests {
     #expect(result.status == 0 && result.text.contains("\tvisits\t1"))
   }
 
-  @Test("what is not a file of cookies is refused, and one that cannot be written is told")
+  @Test("A file that is not a cookie file is refused, and one that cannot be written is reported")
   func refused() async throws {
     let directory = try PeerDirectory()
     let notes = try directory.write("export PATH=/bin\n", to: "notes")

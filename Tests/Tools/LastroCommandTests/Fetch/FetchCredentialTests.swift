@@ -6,13 +6,13 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro and header fields that carry credentials", .timeLimit(.minutes(5)))
+@Suite("lastro: header fields with credentials", .timeLimit(.minutes(5)))
 struct FetchCredentialTests {
   private static func flags(_ given: CredentialCase, _ user: String) -> [String] {
     given.lines(of: user).flatMap { ["-H", "\($0.name): \($0.value)"] }
   }
 
-  @Test("--cache gives no response to another user's run, and says that it keeps none", arguments: CredentialCase.all)
+  @Test("--cache serves no response to another user's run, and says that it stores none", arguments: CredentialCase.all)
   func cached(given: CredentialCase) async throws {
     let directory = try PeerDirectory()
     let server = try LoopbackServer.http { request in
@@ -44,7 +44,7 @@ struct FetchCredentialTests {
     #expect(written.text == server.baseURL + "/b?token=swordfish&page=2")
   }
 
-  @Test("no field that carries a credential follows a redirect to another server, and -v masks it")
+  @Test("No field with credentials follows a redirect to another server, and -v masks it")
   func redirected() async throws {
     let target = try LoopbackServer.http { _ in .text("fine") }
     let server = try LoopbackServer.http { _ in

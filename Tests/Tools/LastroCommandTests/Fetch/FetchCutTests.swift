@@ -4,7 +4,7 @@ import Foundation
 import LastroTesting
 import Testing
 
-@Suite("lastro fetch: bodies that are not whole", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: truncated bodies", .timeLimit(.minutes(5)))
 struct FetchCutTests {
   private static func server() throws -> LoopbackServer {
     try .http { request in
@@ -14,7 +14,7 @@ struct FetchCutTests {
   }
 
   @Test(
-    "standard error says so",
+    "Standard error reports the truncation",
     arguments: [("/long", 1 << 20, "limit/body_too_large"), ("/cut", 3, "response/truncated_body"), ("/", 5, nil)]
       as [(String, Int, String?)])
   func told(path: String, count: Int, cut: String?) async throws {

@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro fetch with forms and pages", .peers(.python), .timeLimit(.minutes(5)))
+@Suite("lastro fetch: forms and pages", .peers(.python), .timeLimit(.minutes(5)))
 struct FetchFormTests {
   /// Returns the parts that the Python server read: name, file name, type and text of each.
   private func parts(_ flags: [String], input: String = "") async throws -> [[String?]] {
@@ -22,7 +22,7 @@ struct FetchFormTests {
     }
   }
 
-  @Test("-F takes texts, files and texts of files, with type and name, as curl does")
+  @Test("-F accepts texts, files and texts of files, with type and name, as curl does")
   func forms() async throws {
     let directory = try PeerDirectory()
     let file = try directory.write("content", to: "a;b.txt")
@@ -44,7 +44,7 @@ struct FetchFormTests {
       ])
   }
 
-  @Test("--paginate prints page after page, and tells of one that may not be followed")
+  @Test("--paginate prints page after page, and reports one that may not be followed")
   func pages() async throws {
     let server = try LoopbackServer.http { request in
       let page = Int(request.queryItem("page") ?? "1") ?? 1

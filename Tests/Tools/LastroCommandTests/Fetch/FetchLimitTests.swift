@@ -6,7 +6,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("lastro fetch at the limits of its process", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: limits of its process", .timeLimit(.minutes(5)))
 struct FetchLimitTests {
   private static let body = [UInt8](repeating: 65, count: 4 << 20)
 
@@ -17,7 +17,7 @@ struct FetchLimitTests {
     try await body(path)
   }
 
-  @Test("-m ends a program whose output nobody opens, or nobody reads", arguments: [false, true])
+  @Test("-m ends a program whose output is never opened or read", arguments: [false, true])
   func unread(isOpened: Bool) async throws {
     let server = try LoopbackServer.http { _ in LoopbackResponse(body: Self.body) }
     try await Self.withFIFO { path in
@@ -31,14 +31,14 @@ struct FetchLimitTests {
     }
   }
 
-  @Test("-m leaves a pipe alone that is read")
+  @Test("-m does not interrupt a pipe that is read")
   func read() async throws {
     let server = try LoopbackServer.http { _ in LoopbackResponse(body: Self.body) }
     let result = try await Lastro.run(["fetch", "-m", "60", server.baseURL])
     #expect(result.status == 0 && result.output == Data(Self.body))
   }
 
-  @Test("Too few file descriptors end the program by a message, and never by a signal")
+  @Test("Too few file descriptors end the program with a message, and never with a signal")
   func descriptors() async throws {
     let server = try LoopbackServer.http { _ in .text("answer") }
     for limit in 4...16 {
@@ -51,7 +51,7 @@ struct FetchLimitTests {
     }
   }
 
-  @Test("Too few threads end the program by a message", arguments: 1...4)
+  @Test("Too few threads end the program with a message", arguments: 1...4)
   func threads(limit: Int) async throws {
     // The limit does not apply to root, so the program then runs as another user. Without its check for threads that
     // cannot be started, it would wait forever.
@@ -65,7 +65,7 @@ struct FetchLimitTests {
     #expect(result.errors.contains("cannot start 4 threads: "), "\(result.errors)")
   }
 
-  @Test("-m is kept while a jar of cookies is read")
+  @Test("-m applies while a cookie jar is read")
   func jar() async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)").path
     defer { unlink(path) }

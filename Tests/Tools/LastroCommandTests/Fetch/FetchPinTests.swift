@@ -21,7 +21,7 @@ struct FetchPinTests {
     ["domain": "localhost", "pins": pins, "mode": mode]
   }
 
-  @Test("a pinned key passes: the leaf's, the issuer's, the root's, one of several, for a name in any spelling")
+  @Test("A pinned key is accepted: the leaf's, the issuer's, the root's, one of several, for a name in any spelling")
   func accepted() async throws {
     let pins = try [leaf, lab.issuer.identity, lab.root.identity].map(PinnedServers.pin)
     for pin in pins { #expect(try await lab.fetch(server, "--pin", "localhost=\(pin)").text == "answer") }
@@ -35,7 +35,7 @@ struct FetchPinTests {
     #expect(try await lab.fetch(server, "--pin", "other.test=\(PinnedServers.absent)").status == 0)
   }
 
-  @Test("a refused pin is stage trust, tells all there is to tell, and nothing reaches the server")
+  @Test("A refused pin has stage trust and all details, and nothing reaches the server")
   func refused() async throws {
     let flags = [
       "--pin", "localhost=\(PinnedServers.absent)", "--retries", "3", "--retry-all", "--bearer", "hush", "-d", "hush",
@@ -62,7 +62,7 @@ struct FetchPinTests {
     #expect(server.acceptedConnections == 2 && server.receivedBytes == 0 && server.requests.isEmpty)
   }
 
-  @Test("other failures of certificates stay stage tls, though there are pins")
+  @Test("Other certificate failures keep stage tls, even with pins")
   func untrusted() async throws {
     let pin = ["--pin", "localhost=\(try PinnedServers.pin(leaf))", "--pin", "api.test=\(try PinnedServers.pin(leaf))"]
     let untrusted = try await Lastro.run(["fetch", "--report"] + pin + [server.baseURL])
@@ -82,7 +82,7 @@ struct FetchPinTests {
     #expect(server.requests.isEmpty)
   }
 
-  @Test("--pin-subdomains pins the hosts below as well; without it they are not")
+  @Test("--pin-subdomains pins the hosts below as well; without it they are not pinned")
   func subdomains() async throws {
     let port = server.port
     let way = ["--resolve", "api.localhost.test:\(port):127.0.0.1", "https://api.localhost.test:\(port)/"]
@@ -93,7 +93,7 @@ struct FetchPinTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("an IP address is pinned as one")
+  @Test("An IP address can be pinned")
   func address() async throws {
     let way = ["fetch"] + lab.trust + ["https://127.0.0.1:\(server.port)/"]
     #expect(try await Lastro.run(way + ["--pin", "127.0.0.1=\(PinnedServers.pin(leaf))"]).text == "answer")
@@ -101,7 +101,7 @@ struct FetchPinTests {
     #expect(try await Lastro.run(way + ["--pin", "[::1]=\(PinnedServers.absent)"]).status == 0)
   }
 
-  @Test("a pinned host is not talked to over plain http")
+  @Test("A pinned host is not contacted over plain http")
   func plaintext() async throws {
     let plain = try LoopbackServer.http { _ in .text("answer") }
     let flags = ["fetch", "--report", "--pin", "127.0.0.1=\(PinnedServers.absent)", plain.baseURL]
@@ -113,7 +113,7 @@ struct FetchPinTests {
     #expect(reported.status == 0 && reported.errors.contains("reported only, not refused: trust/plaintext_refused"))
   }
 
-  @Test("where a redirect leads, its host's pin holds")
+  @Test("The pins of a redirect's target are enforced")
   func redirect() async throws {
     let target = server.baseURL
     let hop = try LoopbackServer.http(tls: LoopbackTLS(try lab.leaf("hop.test"))) { _ in
@@ -125,7 +125,7 @@ struct FetchPinTests {
     #expect(hop.requests.count == 1 && server.receivedBytes == 0)
   }
 
-  @Test("--report-only tells on standard error what would have been refused, once, and succeeds")
+  @Test("--report-only reports once on standard error what would have been refused, and succeeds")
   func reportOnly() async throws {
     let flags = ["--report-only", "--pin", "localhost=\(PinnedServers.absent)"]
     let result = try await Lastro.run(["fetch"] + lab.trust + flags + [server.baseURL])
@@ -146,7 +146,7 @@ struct FetchPinTests {
     #expect(try await Lastro.run(["fetch"] + flags + [server.baseURL]).status == 35)
   }
 
-  @Test("--pin-policy: the file decides, also about hosts without a policy, and its modes hold")
+  @Test("--pin-policy: the file decides, also about hosts without a policy, and its modes apply")
   func policyFile() async throws {
     func run(_ policies: [[String: Any]], allowsOthers: Bool? = nil) async throws -> Lastro.Result {
       try await lab.fetch(server, "--pin-policy", lab.policyFile(policies, allowsOthers: allowsOthers))
@@ -170,7 +170,7 @@ struct FetchPinTests {
   }
 
   @Test(
-    "what is not understood is exit status 64, and says what to write",
+    "An invalid argument has exit status 64, and the error says what to write",
     arguments: [
       (["--pin", "localhost"], "write HOST=sha256/…"), (["--pin", ""], "write HOST=sha256/…"),
       (["--pin", "=\(PinnedServers.absent)"], "the host is empty"), (["--pin", "localhost="], "is not a pin"),
@@ -193,7 +193,7 @@ struct FetchPinTests {
     #expect(server.acceptedConnections == 0)
   }
 
-  @Test("batch, bench and explain take the same pins")
+  @Test("batch, bench and explain support the same pins")
   func otherCommands() async throws {
     let wrong = ["--pin", "localhost=\(PinnedServers.absent)"],
       right = ["--pin", "localhost=\(try PinnedServers.pin(leaf))"]

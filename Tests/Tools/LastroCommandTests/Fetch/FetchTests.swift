@@ -21,7 +21,7 @@ struct FetchTests {
     return (json, Dictionary(pairs) { first, _ in first })
   }
 
-  @Test("the body goes to standard output, byte for byte, and nothing to standard error")
+  @Test("The body is written to standard output byte for byte, and nothing to standard error")
   func body() async throws {
     let result = try await Lastro.run(["fetch", nginx("/files/1m")])
     #expect(result.status == 0)
@@ -29,7 +29,7 @@ struct FetchTests {
     #expect(result.errors == "")
   }
 
-  @Test("-o writes to a file; one that cannot be written is exit status 1")
+  @Test("-o writes to a file, and one that cannot be written has exit status 1")
   func output() async throws {
     let directory = try PeerDirectory()
     let result = try await Lastro.run(["fetch", "-o", directory.file("out"), nginx("/json")])
@@ -41,7 +41,7 @@ struct FetchTests {
     #expect(refused.errors.contains("cannot write"))
   }
 
-  @Test("-X, -H, --bearer and -u say what is sent")
+  @Test("-X, -H, --bearer and -u determine the request")
   func request() async throws {
     let (echo, headers) = try await echo(["-X", "OPTIONS", "-H", "X-Test: a b", "-H", "X-Empty;", "--bearer", "t"])
     #expect(echo["method"] as? String == "OPTIONS")
@@ -53,7 +53,7 @@ struct FetchTests {
   }
 
   @Test(
-    "user and password of a URL, which is refused, are not shown; an @ in its path is",
+    "User and password of a refused URL are not shown; an @ in its path is",
     arguments: [
       ("https://ann:hush@localhost/a@b", "https://***@localhost/a@b"),
       ("ann:hush@localhost/a", "https://***@localhost/a"),
@@ -81,7 +81,7 @@ struct FetchTests {
     #expect(missing.status == 3)
   }
 
-  @Test("--report has every key, with its type")
+  @Test("--report has every key with its type")
   func json() async throws {
     let result = try await Lastro.run(["fetch", "--report", nginx("/redirect/2")])
     #expect(result.status == 0)
@@ -118,7 +118,7 @@ struct FetchTests {
     for seconds in timings.values { #expect(seconds == (seconds * 1_000_000).rounded() / 1_000_000) }
   }
 
-  @Test("the hash is over the decoded bytes, and a failure keeps the keys")
+  @Test("The hash covers the decoded bytes, and a failure keeps the keys")
   func hashes() async throws {
     let text = try await Lastro.run(["fetch", nginx("/text")])
     let json = try await Lastro.run(["fetch", "--report", nginx("/text")]).json()
@@ -135,7 +135,7 @@ struct FetchTests {
     #expect(failed.attempts.first?["sent"] as? Bool == false)
   }
 
-  @Test("every stage has its exit status and its words")
+  @Test("Every stage has its exit status and code")
   func stages() async throws {
     let certificates = try Peers.nginx.certificates
     let dead = try Loopback.freePort()
@@ -172,7 +172,7 @@ struct FetchTests {
     }
   }
 
-  @Test("a command line that is not understood is exit status 64")
+  @Test("An invalid command line has exit status 64")
   func usage() async throws {
     for flags in [
       [], ["--nonsense", "http://localhost/"], ["--http1.1", "--http2", "http://localhost/"],
@@ -183,7 +183,7 @@ struct FetchTests {
     }
   }
 
-  @Test("an answer outside 2xx shows its body, and what it was on standard error")
+  @Test("A response outside 2xx shows its body, and the failure on standard error")
   func errorBody() async throws {
     let result = try await Lastro.run(["fetch", nginx("/status/418")])
     #expect(result.status == 22)
@@ -191,7 +191,7 @@ struct FetchTests {
     #expect(result.errors.contains("418"))
   }
 
-  @Test("--http1.1, --http2 and --cacert choose protocol and trust")
+  @Test("--http1.1, --http2 and --cacert select protocol and trust")
   func protocols() async throws {
     let authority = try Peers.nginx.certificates.authority
     for (flags, version) in [([], "2"), (["--http2"], "2"), (["--http1.1"], "1.1")] {
@@ -214,7 +214,7 @@ struct FetchTests {
     #expect(try await Lastro.run(flags + ["--key", key, url]).status == 3)
   }
 
-  @Test("--resolve, --unix-socket, --proxy and --noproxy say how to get there")
+  @Test("--resolve, --unix-socket, --proxy and --noproxy determine the route")
   func reach() async throws {
     let port = try Peers.nginx.ports.plain
     let resolved = try await Lastro.run(
@@ -229,7 +229,7 @@ struct FetchTests {
   }
 
   @Test(
-    "proxies of the environment are used, no_proxy and --noproxy pass them by, loopback does, HTTP_PROXY is not heard")
+    "Proxies of the environment are used, except for loopback, no_proxy and --noproxy; HTTP_PROXY is ignored")
   func environment() async throws {
     let dead = "http://127.0.0.1:\(try Loopback.freePort())"
     let port = try Peers.nginx.ports.plain
@@ -253,7 +253,7 @@ struct FetchTests {
     #expect(try await Lastro.run(listed, environment: ["http_proxy": dead]).status == 5)
   }
 
-  @Test("--retries retries what is eligible, with the delays of --backoff; --retry-all lifts that")
+  @Test("--retries retries eligible failures, with the delays of --backoff; --retry-all removes the restriction")
   func retries() async throws {
     let flags = ["fetch", "--report", "--retries", "2", "--backoff", "constant:0.01"]
     let json = try await Lastro.run(flags + [nginx("/status/503")]).json()
@@ -274,7 +274,7 @@ struct FetchTests {
     #expect(try await Lastro.run(["fetch", "--report", nginx("/status/503")]).json().attempts.count == 1)
   }
 
-  @Test("--digest answers a challenge, and goes to the URL's origin alone")
+  @Test("--digest answers a challenge of the URL's origin only")
   func digest() async throws {
     let server = try LoopbackServer.http { request in
       let field = request.head.values("Authorization").first
@@ -299,7 +299,7 @@ struct FetchTests {
     #expect(away.status == 22, "\(away.errors)")
   }
 
-  @Test("--raw asks for no content coding, and prints a body as it came")
+  @Test("--raw asks for no content coding, and prints a body as received")
   func raw() async throws {
     let compressed: [UInt8] = [
       0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0, 0x86, 0xA6, 0x10, 0x36, 5, 0, 0,
@@ -316,7 +316,7 @@ struct FetchTests {
     #expect(sent.count == 2 && !sent[0].isEmpty && sent[1].isEmpty)
   }
 
-  @Test("-v tells on standard error what is sent and received, of redirects too, without secrets; then the ledger")
+  @Test("-v shows on standard error what is sent and received, including redirects, without secrets, then the ledger")
   func verbose() async throws {
     let result = try await Lastro.run(["fetch", "-v", "--bearer", "secret-token", nginx("/redirect/1")])
     #expect(result.text == #"{"message":"hello"}"#)
@@ -337,7 +337,7 @@ struct FetchTests {
     #expect(!result.errors.contains("secret-token"))
   }
 
-  @Test("-v tells of interim responses, and -i prints them")
+  @Test("-v shows interim responses, and -i prints them")
   func interim() async throws {
     let server = try LoopbackServer.http { _ in
       LoopbackResponse.text("body").after(interim: 103, headers: ["Link": "</a>"])
@@ -348,7 +348,7 @@ struct FetchTests {
       result.text.hasPrefix("HTTP/1.1 103") && result.text.contains("\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(result.text)")
   }
 
-  @Test("a URL without a scheme is https, which is told; -k is refused, and says what to write")
+  @Test("A URL without a scheme is taken as https with a note; -k is refused with what to write")
   func shortcuts() async throws {
     let server = try LoopbackServer { connection in connection.close() }
     let result = try await Lastro.run(["fetch", "localhost:\(server.port)/a"])
@@ -359,7 +359,7 @@ struct FetchTests {
     #expect(insecure.status == 64 && insecure.errors.contains("--cacert FILE"))
   }
 
-  @Test("-o leaves a file as it is until a 2xx answer is whole; modes and links are kept, pipes written to")
+  @Test("-o replaces a file only after a complete 2xx; modes and links are kept, and pipes are written to")
   func wholeFiles() async throws {
     let server = try LoopbackServer.http { request in
       switch request.path {
@@ -390,7 +390,7 @@ struct FetchTests {
     #expect(directory.text(of: "made") == "new" && Set(names) == ["out", "link", "ahead", "made"])
   }
 
-  @Test("-o writes on where a descriptor of the shell stands", arguments: ["/dev/stdout", "/dev/fd/1"])
+  @Test("-o continues at the current offset of a shell's descriptor", arguments: ["/dev/stdout", "/dev/fd/1"])
   func descriptors(name: String) async throws {
     let server = try LoopbackServer.http { _ in .text("new") }
     let result = try await Lastro.run(
@@ -398,7 +398,7 @@ struct FetchTests {
     #expect(result.text == "a\nnewb\n", "\(result.errors)")
   }
 
-  @Test("the list of processes has URL and options, and no secret of the command line")
+  @Test("The process list shows URL and options, and no secret of the command line")
   func processes() async throws {
     let seen = Lock<[String]>([])
     let server = try LoopbackServer.http { request in
@@ -417,7 +417,7 @@ struct FetchTests {
     #expect(listed.contains("-sSu") && listed.contains("agent") && !listed.contains("hush"), "\(listed)")
   }
 
-  @Test("times that are none are refused")
+  @Test("Invalid times are refused")
   func times() async throws {
     for flags in [["--timeout", "0"], ["--connect-timeout", "-1"], ["--idle-timeout", "nan"]] {
       let result = try await Lastro.run(["fetch"] + flags + [nginx("/json")])
@@ -425,7 +425,7 @@ struct FetchTests {
     }
   }
 
-  @Test("a part longer than the whole is no error: the whole ends the request, as with curl")
+  @Test("A partial limit longer than the total is accepted, and the total ends the request, as with curl")
   func partLongerThanWhole() async throws {
     let flags = ["--connect-timeout", "40", "--attempt-timeout", "30", "--timeout", "20"]
     let result = try await Lastro.run(["fetch"] + flags + [nginx("/json")])

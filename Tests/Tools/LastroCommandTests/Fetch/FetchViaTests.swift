@@ -49,7 +49,7 @@ struct FetchViaTests {
     try await Lastro.run(["fetch"] + lab.trust + way.flatMap { ["--via", $0] } + flags + [url ?? self.url])
   }
 
-  @Test("a page comes through every kind of hop and chain, in both versions of HTTP, and pins hold")
+  @Test("A page is fetched through every kind of hop and chain, in both versions of HTTP, with pins enforced")
   func everyWay() async throws {
     let pin = try PinnedServers.pin(leaf)
     for way in ways {
@@ -68,7 +68,7 @@ struct FetchViaTests {
     }
   }
 
-  @Test("bodies of files, output to a file, limits and retries are those of every fetch")
+  @Test("File bodies, output to a file, limits and retries work as in every fetch")
   func flags() async throws {
     let way = ways[0]
     let file = try lab.directory.write(String(repeating: "x", count: 100_000), to: "body")
@@ -85,7 +85,7 @@ struct FetchViaTests {
     #expect(try retried.json().failureWords == "proxy/proxy_connect_failed")
   }
 
-  @Test("an explanation names the chain, without a network")
+  @Test("An explanation names the chain without using the network")
   func explanation() async throws {
     let result = try await Lastro.run([
       "explain", "https://far.invalid/", "--via", "socks5://ann:hush@127.0.0.1:9", "--via", "http://127.0.0.1:9",
@@ -95,7 +95,7 @@ struct FetchViaTests {
     #expect(!result.text.contains("hush"))
   }
 
-  @Test("flags without an effect behind a chain are refused before anything is dialed, with what to do instead")
+  @Test("Flags without effect behind a chain are refused before anything is dialed, with an alternative")
   func refusals() async throws {
     let proxy = try LoopbackServer.socks5()
     let via = "socks5://127.0.0.1:\(proxy.port)"

@@ -15,7 +15,7 @@ struct TLSFlagTests {
     leaf = try lab.leaf("localhost")
   }
 
-  @Test("--capath trusts what is in a directory")
+  @Test("--capath trusts the certificates in a directory")
   func directory() async throws {
     let server = try lab.server(leaf)
     let folder = lab.directory.file("roots")
@@ -28,7 +28,7 @@ struct TLSFlagTests {
     #expect(try await Lastro.run(["batch"], input: line).jsonLines().map(\.status) == [200])
   }
 
-  @Test("--tlsv1.3 refuses an older server; --tlsv1.2 is what holds without it")
+  @Test("--tlsv1.3 refuses an older server, and --tlsv1.2 is the default")
   func versions() async throws {
     let old = try lab.server(leaf) { $0.maximumVersion = .tls12 }
     for (flags, status) in [([], 0), (["--tlsv1.2"], 0), (["--tlsv1.3"], 35), (["--tlsv1.2", "--tlsv1.3"], 64)] {
@@ -42,7 +42,7 @@ struct TLSFlagTests {
     #expect(results.map { $0.failureWords?.split(separator: "/").first } == ["tls", "request"])
   }
 
-  @Test("--ciphers and --tls13-ciphers are what is offered; a name that there is not is refused")
+  @Test("--ciphers and --tls13-ciphers are offered, and an unknown name is refused")
   func ciphers() async throws {
     let old = try lab.server(leaf) { $0.maximumVersion = .tls12 }
     let new = try lab.server(leaf)
@@ -58,7 +58,7 @@ struct TLSFlagTests {
     }
   }
 
-  @Test("--cert-status demands a good stapled response")
+  @Test("--cert-status requires a good stapled response")
   func stapledStatus() async throws {
     let bare = try lab.server(leaf)
     let response = try lab.issuer.ocspResponse(for: leaf)

@@ -40,7 +40,7 @@ struct FetchViaPeersTests {
     #expect(server.requests.count == before, sourceLocation: sourceLocation)
   }
 
-  @Test("a page comes through an obfs4proxy whose far side is the server of the URL", arguments: [0, 1, 2])
+  @Test("A page is fetched through an obfs4proxy that forwards to the URL's server", arguments: [0, 1, 2])
   func obfs4(mode: Int) async throws {
     let bridge = try await Obfs4ProxyPeer.server(to: server.port)
     let plus = bridge.certificate.replacing("+", with: "%2B")
@@ -48,7 +48,7 @@ struct FetchViaPeersTests {
     try await expectPages([bridge.bridgeLine(mode: mode)])
   }
 
-  @Test("a page comes through an obfs4proxy whose far side is a proxy, which is the next hop")
+  @Test("A page is fetched through an obfs4proxy that forwards to a proxy, which is the next hop")
   func obfs4ToProxy() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }
@@ -57,7 +57,7 @@ struct FetchViaPeersTests {
   }
 
   @Test(
-    "a page comes through an ss-server, by itself and behind a SOCKS 5 proxy",
+    "A page is fetched through an ss-server, alone and behind a SOCKS 5 proxy",
     arguments: ["aes-128-gcm", "aes-256-gcm", "chacha20-ietf-poly1305"])
   func shadowsocks(method: String) async throws {
     let proxy = try await ShadowsocksPeer.server(method)
@@ -67,7 +67,7 @@ struct FetchViaPeersTests {
     try await expectPages(["socks5://127.0.0.1:\(dante.port)", proxy.shadowsocksURI(method)])
   }
 
-  @Test("a wrong password of an ss-server is silence: the limit of connecting passes, and nothing was fetched")
+  @Test("With a wrong password an ss-server is silent, the connect limit passes, and nothing is fetched")
   func wrongPassword() async throws {
     let proxy = try await ShadowsocksPeer.server("aes-256-gcm")
     let result = try await fetch(["ss://aes-256-gcm:wrong@127.0.0.1:\(proxy.port)"], ["--connect-timeout", "1"])
@@ -76,7 +76,7 @@ struct FetchViaPeersTests {
     #expect(server.requests.isEmpty)
   }
 
-  @Test("where libcrypto refuses MD5, a Shadowsocks server is refused before anything is dialed")
+  @Test("If libcrypto refuses MD5, a Shadowsocks server is refused before anything is dialed")
   func withoutMD5() async throws {
     let file = try lab.directory.write(
       "openssl_conf = init\n[init]\nalg_section = evp\n[evp]\ndefault_properties = fips=yes\n", to: "fips.cnf")

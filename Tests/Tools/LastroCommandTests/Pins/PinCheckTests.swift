@@ -23,7 +23,7 @@ struct PinCheckTests {
     ["domain": "localhost", "pins": pins, "expires": "2099-01-01T00:00:00Z", "afterExpiration": "refuse"]
   }
 
-  @Test("without a host the file alone is looked at, and nothing is connected to")
+  @Test("Without a host only the file is checked, and no connection is opened")
   func alone() async throws {
     let file = try lab.policyFile([policy(PinnedServers.absent, PinnedServers.pin(leaf))])
     let good = try await lab.pins("--check", file)
@@ -37,7 +37,7 @@ struct PinCheckTests {
     #expect(server.acceptedConnections == 0)
   }
 
-  @Test("with a host the served chain is compared, and no request is sent")
+  @Test("With a host the served chain is compared, and no request is sent")
   func served() async throws {
     let good = try lab.policyFile([policy(PinnedServers.absent, PinnedServers.pin(lab.issuer.identity))])
     let passed = try await lab.pins("--check", good, host)
@@ -52,14 +52,14 @@ struct PinCheckTests {
     #expect(server.requests.isEmpty && server.receivedBytes == 0)
   }
 
-  @Test("warnings are exit status 0")
+  @Test("Warnings have exit status 0")
   func warnings() async throws {
     let file = try lab.policyFile([policy(PinnedServers.absent, PinnedServers.pin(leaf))])
     let result = try await lab.pins("--check", file, host)
     #expect(result.status == 0 && result.text.hasPrefix("warning leaf_only: localhost: "), "\(result.text)")
   }
 
-  @Test("the object has the same keys whatever comes out")
+  @Test("The object has the same keys for every result")
   func json() async throws {
     let file = try lab.policyFile([policy(PinnedServers.absent, PinnedServers.pin(leaf))])
     let found = try await lab.pins("--json", "--check", file, host).json()
@@ -75,7 +75,7 @@ struct PinCheckTests {
   }
 
   @Test(
-    "a file that cannot be used is exit status 3, and the place is named",
+    "An unusable file has exit status 3, and the place is named",
     arguments: [
       ("{", "is not valid JSON"), (#"{"policies": []}"#, "policies: the list of pinning policies is empty"),
       (
@@ -97,7 +97,7 @@ struct PinCheckTests {
     #expect(server.acceptedConnections == 0)
   }
 
-  @Test("a host that cannot be reached, or is not trusted, is the failure of fetch")
+  @Test("An unreachable or untrusted host fails as in fetch")
   func unreachable() async throws {
     let file = try lab.policyFile([policy(PinnedServers.absent, PinnedServers.pin(leaf))])
     #expect(try await lab.pins("--check", file, "localhost:\(try Loopback.freePort())").status == 7)

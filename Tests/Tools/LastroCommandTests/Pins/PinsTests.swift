@@ -17,7 +17,7 @@ struct PinsTests {
   }
 
   @Test(
-    "the pin of every key type is the openssl program's, from the server and from the file",
+    "The pin of every key type is the openssl program's, from the server and from the file",
     arguments: zip(CertificateKeyType.allCases, kinds))
   func agreement(_ type: CertificateKeyType, _ kind: String) async throws {
     let leaf = try lab.leaf("localhost", type: type)
@@ -48,7 +48,7 @@ struct PinsTests {
 
   private static let kinds = ["EC P-256", "EC P-384", "EC P-521", "RSA 2048", "RSA 3072", "RSA 4096", "ED25519"]
 
-  @Test("the object has the same keys for a server, for files, and for a failure")
+  @Test("The object has the same keys for a server, for files, and for a failure")
   func objects() async throws {
     let server = try lab.server(try lab.leaf("localhost"))
     let all: Set = [
@@ -67,7 +67,7 @@ struct PinsTests {
     #expect(try (keys(found, "chain") + keys(files, "keys")).allSatisfy { Set($0.keys) == entry })
   }
 
-  @Test("an untrusted chain, and another host's, are the failures of fetch")
+  @Test("An untrusted chain, and another host's, fail as in fetch")
   func untrusted() async throws {
     let server = try lab.server(try lab.leaf("localhost"))
     for flags in [["localhost:\(server.port)"], lab.trust + ["127.0.0.1:\(server.port)"]] {
@@ -79,7 +79,7 @@ struct PinsTests {
     }
   }
 
-  @Test("certificates sent besides the chain are marked as of no use, and are not proposed")
+  @Test("Certificates sent besides the chain are marked as useless and not proposed")
   func others() async throws {
     let stranger = try CertificateAuthority(commonName: "Stranger")
     let server = try lab.server(try lab.leaf("localhost").adding(stranger.identity))
@@ -93,7 +93,7 @@ struct PinsTests {
     #expect(try keys(json, "chain").count == 3)
   }
 
-  @Test("the proposed policies hold: for --pin-policy, for --check, and the Swift one names the same pins")
+  @Test("The proposed policies work with --pin-policy and --check, and the Swift one has the same pins")
   func proposal() async throws {
     let leaf = try lab.leaf("localhost")
     let server = try lab.server(leaf)
@@ -117,7 +117,7 @@ struct PinsTests {
     #expect(try !swift.contains(PinnedServers.pin(lab.root.identity)))
   }
 
-  @Test("an IPv6 address in brackets, an IPv4 address, a name of several spellings: the policy is for what they are")
+  @Test("IPv6 addresses in brackets, IPv4 addresses and name spellings give the policy for the normalised host")
   func addresses() async throws {
     let server = try lab.server(try lab.leaf("localhost", "127.0.0.1", "::1", "xn--bcher-kva.test"))
     let four = try await lab.pins("127.0.0.1:\(server.port)")
@@ -130,7 +130,7 @@ struct PinsTests {
     for host in ["[::1]:\(dead)", "localhost:\(dead)"] { #expect(try await lab.pins(host).status == 7, "\(host)") }
   }
 
-  @Test("through proxies, plain and over TLS; also an IPv6 address in brackets", arguments: [false, true])
+  @Test("Pins are read through plain and TLS proxies, also for an IPv6 address in brackets", arguments: [false, true])
   func proxy(isTLS: Bool) async throws {
     let server = try lab.server(try lab.leaf("api.test", "::1"))
     let proxy = try LoopbackServer.tunnel(tls: isTLS ? LoopbackTLS(try lab.leaf("localhost")) : nil)
@@ -150,14 +150,14 @@ struct PinsTests {
     #expect(proxy.requests.count == (isTLS ? 3 : 4) && server.requests.count == (isTLS ? 0 : 1))
   }
 
-  @Test("a server that does not finish the handshake is given up after --connect-timeout")
+  @Test("A server that does not finish the handshake is given up after --connect-timeout")
   func stall() async throws {
     let server = try lab.server(try lab.leaf("localhost")) { $0.handshakeFault = .stallInHandshake }
     let result = try await lab.pins("--connect-timeout", "0.3", "localhost:\(server.port)")
     #expect(result.status == 28 && result.errors.hasPrefix("lastro: timeout/"), "\(result.errors)")
   }
 
-  @Test("a subject cannot write lines of its own")
+  @Test("A subject cannot inject output lines")
   func subject() async throws {
     let leaf = try lab.issuer.issue(hosts: ["localhost"], commonName: "x\n\"sha256/evil\",\u{1B}[2J\u{202E}")
     let file = try lab.directory.write(leaf.certificatePEM, to: "leaf.pem")
@@ -167,7 +167,7 @@ struct PinsTests {
     #expect(text.split(separator: "\n").allSatisfy { !$0.hasPrefix("\"sha256/evil") })
   }
 
-  @Test("a file may hold several certificates, requests, public keys; what it has besides is passed over")
+  @Test("A file may hold several certificates, requests and public keys, and other contents are skipped")
   func files() async throws {
     let leaf = try lab.leaf("localhost")
     let pin = try PinnedServers.pin(leaf)
@@ -197,7 +197,7 @@ struct PinsTests {
     #expect(text.contains("\"enforceBackupPin\" : false") && text.contains("enforceBackupPin: false)"))
   }
 
-  @Test("a file without keys, a broken one, one that is not there: exit status 3, and what to do")
+  @Test("A file that is missing, broken or without keys has exit status 3, and the error says what to do")
   func badFiles() async throws {
     let leaf = try lab.leaf("localhost")
     let cases: [(String, String)] = [
@@ -224,7 +224,7 @@ struct PinsTests {
   }
 
   @Test(
-    "what is not understood is exit status 64, and says what to write",
+    "An invalid argument has exit status 64, and the error says what to write",
     arguments: [
       ([], "give HOST[:PORT], --cert FILE, or --check POLICY.json"),
       (["a.test", "b.test"], "several only with --check"),
@@ -244,7 +244,7 @@ struct PinsTests {
     #expect(result.errors.contains("Usage: lastro pins "), "\(result.errors)")
   }
 
-  @Test("a client certificate is presented where the server asks for one")
+  @Test("A client certificate is presented if the server requests one")
   func clientCertificate() async throws {
     let server = try lab.server(try lab.leaf("localhost")) {
       $0.clientAuthoritiesPEM = lab.root.rootPEM

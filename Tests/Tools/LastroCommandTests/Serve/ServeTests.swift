@@ -9,7 +9,7 @@ import Testing
 
 @Suite("lastro serve", .timeLimit(.minutes(5)))
 struct ServeTests {
-  @Test("serves the demo API until a signal, and leaves no file", arguments: [SIGINT, SIGTERM])
+  @Test("serve runs the demo API until a signal and leaves no file", arguments: [SIGINT, SIGTERM])
   func serves(number: Int32) async throws {
     let process = Process()
     let directory = try PeerDirectory()
@@ -36,7 +36,7 @@ struct ServeTests {
     #expect(!FileManager.default.fileExists(atPath: roots))
   }
 
-  @Test("a port that is taken, and a file that cannot be written, are exit status 1")
+  @Test("A port in use, and a file that cannot be written, have exit status 1")
   func refused() async throws {
     let other = try LoopbackServer.http { _ in .text("") }
     let taken = try await Lastro.run(["serve", "--port", "\(other.port)"])

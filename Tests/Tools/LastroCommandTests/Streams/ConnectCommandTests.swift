@@ -26,7 +26,7 @@ struct ConnectCommandTests {
 
   private static func request(_ server: String) -> String { "GET /hello HTTP/1.0\r\nHost: \(server)\r\n\r\n" }
 
-  @Test("standard input goes to the server, and all that it sends to standard output")
+  @Test("Standard input is sent to the server, and everything received goes to standard output")
   func joins() async throws {
     let server = try Self.echo()
     let text = String(repeating: "0123456789abcdef", count: 100_000)
@@ -35,7 +35,7 @@ struct ConnectCommandTests {
     #expect(result.text == text)
   }
 
-  @Test("nginx answers over TCP and TLS")
+  @Test("nginx responds over TCP and TLS")
   func nginx() async throws {
     let nginx = try Peers.nginx
     let plain = try await Lastro.run(
@@ -50,7 +50,7 @@ struct ConnectCommandTests {
     #expect(tls.text.hasPrefix("HTTP/1.1 "), "\(tls.text)")
   }
 
-  @Test("a server is trusted as for a fetch: root, name, pins, and no plain stream to a pinned host")
+  @Test("A server is verified as for a fetch: root, name, pins, and no plain stream to a pinned host")
   func trust() async throws {
     let leaf = try lab.leaf("localhost")
     let server = try Self.echo(LoopbackTLS(leaf))
@@ -71,7 +71,7 @@ struct ConnectCommandTests {
     #expect(plain.errors.contains("plaintext_refused"))
   }
 
-  @Test("a TLS stream that is cut is a failure, after what had come")
+  @Test("A truncated TLS stream is a failure after the received data")
   func truncation() async throws {
     let server = try LoopbackServer(tls: LoopbackTLS(try lab.leaf("localhost"))) { connection in
       try connection.write("half")
@@ -83,7 +83,7 @@ struct ConnectCommandTests {
     #expect(result.errors.contains("truncated_stream"), "\(result.errors)")
   }
 
-  @Test("through SOCKS 5, through an HTTP proxy, through both; over TLS with pins")
+  @Test("Bytes pass through SOCKS 5, an HTTP proxy, and both; over TLS with pins")
   func via() async throws {
     let leaf = try lab.leaf("localhost")
     let server = try Self.echo(LoopbackTLS(leaf))
@@ -101,7 +101,7 @@ struct ConnectCommandTests {
     #expect(try Peers.squid.accessLog().contains { $0.hasPrefix("CONNECT localhost:\(server.port)") })
   }
 
-  @Test("a proxy's refusal, and a proxy that nobody is")
+  @Test("A refusing proxy, and one that closes the connection, are proxy failures")
   func refusedByProxy() async throws {
     let refused = try await Lastro.run(
       ["connect", "refused.test:80", "--via", "http://127.0.0.1:\(try Peers.squid.port)"])
@@ -112,7 +112,7 @@ struct ConnectCommandTests {
     #expect(silent.status == 5, "\(silent.errors)")
   }
 
-  @Test("a first proxy that is not there says that it is the proxy; of a chain, the hop that refused says so")
+  @Test("An unreachable first proxy is named as the proxy, and in a chain the refusing hop is named")
   func whichHop() async throws {
     // A port that the kernel does not assign to a server of another test meanwhile.
     let port = try Loopback.freePort()
@@ -145,7 +145,7 @@ struct ConnectCommandTests {
     }
   }
 
-  @Test("through meek, obfs4 and Shadowsocks no end passes: the program ends 10 s after the last byte")
+  @Test("meek, obfs4 and Shadowsocks pass on no end: the program ends 10 s after the last byte")
   func endsThatDoNotPass() async throws {
     let meek = try LoopbackMeekServer(), obfs4 = try LoopbackObfs4Server(),
       shadowsocks = try LoopbackShadowsocksServer()
@@ -172,7 +172,7 @@ struct ConnectCommandTests {
     #expect(plain.status == 0 && plain.text == "x")
   }
 
-  @Test("--udp sends each piece as a datagram, and prints the answers")
+  @Test("--udp sends each piece as a datagram and prints the replies")
   func datagrams() async throws {
     let server = try LoopbackDatagramServer { .answer($0.bytes + Array("!".utf8)) }
     let result = try await Lastro.run(
@@ -182,7 +182,7 @@ struct ConnectCommandTests {
     #expect(server.datagrams.map(\.bytes) == [Array("ping".utf8)])
   }
 
-  @Test("a datagram that nobody takes, and input that a server does not take, are failures")
+  @Test("An undeliverable datagram, and input that a server does not accept, are failures")
   func untaken() async throws {
     let refusing = try LoopbackDatagramServer { _ in .drop }
     try refusing.setRefusing(true)
@@ -198,7 +198,7 @@ struct ConnectCommandTests {
     #expect(result.status == 55, "\(result.errors)")
   }
 
-  @Test("a server that has ended its direction gets all of the input that it takes")
+  @Test("A server that has ended its direction gets all the input it accepts")
   func endsFirst() async throws {
     let taken = Atomic(0)
     let server = try LoopbackServer { connection in
@@ -211,7 +211,7 @@ struct ConnectCommandTests {
     #expect(await eventually { taken.load(ordering: .relaxed) == text.utf8.count })
   }
 
-  @Test("what is not understood is told before anything is sent")
+  @Test("An invalid command line is reported before anything is sent")
   func misuse() async throws {
     let cases: [([String], Int32)] = [
       (["127.0.0.1"], 64), (["127.0.0.1:99999"], 64), (["2001:db8::443"], 64), (["127.0.0.1:1", "--udp", "--tls"], 64),

@@ -16,7 +16,7 @@ struct GeminiCommandTests {
 
   private static func selfSigned() throws -> MintedCertificate { try CertificateMint.selfSigned(hosts: ["localhost"]) }
 
-  @Test("pages, redirects, prompts and refusals of molly-brown and jetforce")
+  @Test("Pages, redirects, prompts and refusals of molly-brown and jetforce are printed")
   func realServers() async throws {
     let molly = try Peers.mollyBrown, jetforce = try Peers.jetforce
     let page = try await Lastro.run(["gemini", molly.url("/")])
@@ -39,7 +39,7 @@ struct GeminiCommandTests {
     #expect(answered.text == "a%20b%3F")
   }
 
-  @Test("the list of processes has no answer of --input", arguments: [["--input", "hush"], ["--input=hush"]])
+  @Test("The process list does not show the value of --input", arguments: [["--input", "hush"], ["--input=hush"]])
   func processes(flags: [String]) async throws {
     let seen = Lock<[String]>([])
     let server = try LoopbackGeminiServer(identity: try Self.selfSigned()) { line in
@@ -57,7 +57,7 @@ struct GeminiCommandTests {
     #expect(listed.contains("--input") && !listed.contains("hush"), "\(listed)")
   }
 
-  @Test("--report has every key, whatever happens")
+  @Test("--report has every key in any case")
   func keys() async throws {
     for url in [try Peers.mollyBrown.url("/"), "gemini://user@localhost/", "gemini://localhost:1/"] {
       let json = try await Lastro.run(["gemini", "--report", url]).json()
@@ -66,7 +66,7 @@ struct GeminiCommandTests {
     }
   }
 
-  @Test("--known-hosts remembers a key, and another one is a failure of trust")
+  @Test("--known-hosts remembers a key, and another one is a trust failure")
   func knownHosts() async throws {
     let server = try LoopbackGeminiServer(identity: try Self.selfSigned()) { _ in .success("hello") }
     let file = directory.file("known")
@@ -83,7 +83,7 @@ struct GeminiCommandTests {
     #expect(try await Lastro.run(["gemini", server.url()]).status == 0)
   }
 
-  @Test("--expired and --any-name take certificates that are, and pin them all the same")
+  @Test("--expired and --any-name accept such certificates and still pin them")
   func laxCertificates() async throws {
     func minted(_ hosts: [String]) throws -> MintedCertificate {
       try CertificateMint.selfSigned(hosts: hosts, validity: .expired)
@@ -114,7 +114,7 @@ struct GeminiCommandTests {
     }
   }
 
-  @Test("redirects: five at most, to other hosts only when told to")
+  @Test("Five redirects are followed, and those to other hosts only if configured")
   func redirects() async throws {
     let other = try LoopbackGeminiServer(identity: try Self.selfSigned()) { _ in .success("there") }
     let target = other.url()
@@ -135,7 +135,7 @@ struct GeminiCommandTests {
     #expect(try delivered.json()["status"] as? Int == 31)
   }
 
-  @Test("hostile answers: over-long meta, no CRLF, a bad status, a body that is cut, one that is too long")
+  @Test("Hostile responses are failures: overlong meta, no CRLF, a bad status, a truncated or overlong body")
   func hostile() async throws {
     let cases: [(LoopbackGeminiAnswer, [String], Int32)] = [
       (.header(20, String(repeating: "m", count: 1_025)), [], 56), (.init("20 text/plain"), [], 56),
@@ -150,7 +150,7 @@ struct GeminiCommandTests {
     }
   }
 
-  @Test("a client certificate goes to its host and path alone")
+  @Test("A client certificate is sent to its host and path only")
   func clientCertificate() async throws {
     let authority = try CertificateAuthority()
     let client = try authority.issue(hosts: ["client.test"])
@@ -164,7 +164,7 @@ struct GeminiCommandTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("authorities and pins instead of first use; through a SOCKS 5 proxy")
+  @Test("Authorities and pins replace trust on first use, also through a SOCKS 5 proxy")
   func authorities() async throws {
     let lab = try PinnedServers()
     let leaf = try lab.leaf("localhost")

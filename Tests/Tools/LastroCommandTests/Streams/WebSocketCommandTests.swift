@@ -9,7 +9,7 @@ import Testing
 
 @Suite("lastro ws", .peers(.dante, .webSocket), .timeLimit(.minutes(5)))
 struct WebSocketCommandTests {
-  @Test("lines are messages, messages are lines; the end of input closes the socket")
+  @Test("Lines are sent as messages and messages printed as lines, and the end of input closes the socket")
   func lines() async throws {
     let server = try LoopbackWebSocketServer()
     let result = try await Lastro.run(["ws", server.url], input: "one\n\nthree\r\nfour")
@@ -20,7 +20,7 @@ struct WebSocketCommandTests {
     #expect(!events.contains { if case .violation = $0 { true } else { false } })
   }
 
-  @Test("Python's websockets: an echo, compressed; a close with a code; a connection that is cut")
+  @Test("Python's websockets: a compressed echo, a close with a code, and a cut connection are handled")
   func realServer() async throws {
     let base = "ws://127.0.0.1:\(try Peers.webSocket.port)"
     let text = (0..<500).map { "message \($0) " + String(repeating: "x", count: $0 * 7) + "\n" }.joined()
@@ -35,7 +35,7 @@ struct WebSocketCommandTests {
     #expect(try await Lastro.run(["ws", "--echo", "\(base)/cut"]).status == 56)
   }
 
-  @Test("header fields, subprotocol and compression are offered")
+  @Test("Header fields, subprotocol and compression are offered")
   func offers() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.subprotocol = "chat"
@@ -64,7 +64,7 @@ struct WebSocketCommandTests {
     #expect(Array(events[1...3]) == [.text("eins"), .binary([0, 1, 2]), .text("drei")])
   }
 
-  @Test("a handshake that is refused, a wire that is cut, a server that breaks the protocol")
+  @Test("A refused handshake, a cut connection, and a protocol violation are failures")
   func failures() async throws {
     var refusing = LoopbackWebSocketBehavior()
     refusing.handshake = .answer { _ in LoopbackResponse(status: 403) }
@@ -84,7 +84,7 @@ struct WebSocketCommandTests {
     }
   }
 
-  @Test("a close with an error's code is told, and clean all the same")
+  @Test("A close with an error code is reported as such and as clean")
   func errorCode() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.greeting = [.close(1011, "on fire")]
@@ -94,7 +94,7 @@ struct WebSocketCommandTests {
     #expect(result.errors.contains("1011: on fire"))
   }
 
-  @Test("wss with pins, through a SOCKS 5 proxy")
+  @Test("Wss works with pins through a SOCKS 5 proxy")
   func secure() async throws {
     let lab = try PinnedServers()
     let leaf = try lab.leaf("localhost")
@@ -110,7 +110,7 @@ struct WebSocketCommandTests {
     }
   }
 
-  @Test("bytes that are no text are refused as text, and sent with --binary")
+  @Test("Bytes that are not text are refused as text and sent with --binary")
   func binary() async throws {
     let server = try LoopbackWebSocketServer()
     let line = Data([0xFF, 0xFE, 0x0A])
