@@ -72,7 +72,7 @@ func failure<Success>(
     return error
   }
   let none: RawFailure? = nil
-  return try #require(none, "it should have failed", sourceLocation: sourceLocation)
+  return try #require(none, "the call must fail", sourceLocation: sourceLocation)
 }
 
 /// Returns the SHA-256 of the bytes as hexadecimal digits.

@@ -26,8 +26,8 @@ struct CurlCasesTests {
       }
     }
     let known = try CurlCase.differences()
-    #expect(unlike.filter { !known.contains($0.key) } == [:], "read differently, and not in the table")
-    #expect(known.subtracting(unlike.keys) == [], "in the table, and read alike")
+    #expect(unlike.filter { !known.contains($0.key) } == [:], "reads differently from curl and is not listed")
+    #expect(known.subtracting(unlike.keys) == [], "is listed but reads alike")
   }
 
   /// The outcome of a case, and the requests that the server received for it.

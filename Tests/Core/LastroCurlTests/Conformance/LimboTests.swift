@@ -57,9 +57,9 @@ struct LimboTests {
   ) {
     let different = outcomes.filter { !$0.value.outcome.satisfies($0.value.test.expectation) }
     let unknown = different.filter { known[$0.key] == nil }.map { "\($0.key): \($0.value.outcome)" }
-    #expect(unknown.sorted() == [], "judged otherwise, and not in the table", sourceLocation: location)
+    #expect(unknown.sorted() == [], "is judged differently and is not listed", sourceLocation: location)
     let alike = known.keys.filter { different[$0] == nil }
-    #expect(alike.sorted() == [], "in the table, and judged alike", sourceLocation: location)
+    #expect(alike.sorted() == [], "is listed but judged alike", sourceLocation: location)
     // A listed difference must be a decision of ours. A chain that OpenSSL could not present, or a failure outside TLS,
     // does not qualify.
     for (id, item) in different {

@@ -201,7 +201,7 @@ enum StreamLoopTime {
     let start = spent()
     // The measured interval contains no traffic.
     try await Task.sleep(for: .milliseconds(500))
-    #expect(spent() - start < 20, "the loops' threads work: ticks of 10 ms")
+    #expect(spent() - start < 20, "CPU time of the loops' threads, in ticks of 10 ms")
     #expect(try await stream.bytes(exactly: 1 << 20) == Data(repeating: 7, count: 1 << 20))
   }
 

@@ -210,6 +210,6 @@ struct ProgressTests {
     #expect(reporter.current.bytesSent == 200_001)
     meter?.sent(5, at: 1_050_000_001)
     #expect(reporter.current.bytesSent == 5)
-    if ProgressMeter(nil) != nil { Issue.record("a meter that tells nobody") }
+    if ProgressMeter(nil) != nil { Issue.record("a meter without reporter") }
   }
 }

@@ -76,7 +76,7 @@ struct SlowReaderTests {
     var position = 0
     var wrong = 0
     for try await piece in response.body {
-      #expect(piece.count <= 32 << 10, "no more than a piece at a time, for each fills the stream")
+      #expect(piece.count <= 32 << 10, "at most one piece at a time, because each fills the stream")
       piece.withUnsafeBytes { bytes in
         for byte in bytes {
           let (round, place) = position.quotientAndRemainder(dividingBy: Self.zeros + 1)

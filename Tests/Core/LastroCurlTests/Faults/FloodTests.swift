@@ -166,14 +166,14 @@ struct FloodTests {
     cancelled.cancel()
     #expect(await cancelled.value == .failed("cancelled/cancelled"))
     guard case .failed = await late.value else {
-      Issue.record("a flood was taken for an answer")
+      Issue.record("a flood was accepted as a response")
       return
     }
     // The loop itself has to end the transfers.
     #expect(await eventually { lab.engine.activeTransfers <= 1 })
     flooded.cancel()
     guard case .failed = await flooded.value else {
-      Issue.record("a flood was taken for an answer")
+      Issue.record("a flood was accepted as a response")
       return
     }
     #expect(await eventually { lab.engine.activeTransfers == 0 })

@@ -179,7 +179,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
     for _ in 0..<2 {
       #expect(await lab.outcome(server) == .answered(200, "fine"))
       guard case .failed = await lab.outcome(server, "/folded") else {
-        Issue.record("a field with a space before its name passed")
+        Issue.record("a field with a space before its name was accepted")
         return
       }
     }

@@ -64,7 +64,7 @@ struct HTTP2ReuseTests {
       try await done.waitForEvents(count: 1)
       #expect(await lab.outcome(server, "/second", method: method) == .answered(200, "fine"))
       #expect(await lab.outcome(server, "/third", method: method) == .answered(200, "fine"))
-      #expect(server.requests.map(\.connection) == [1, 2, 2], "nothing goes out on the dead connection")
+      #expect(server.requests.map(\.connection) == [1, 2, 2], "nothing is sent over the dead connection")
       #expect(await eventually { lab.engine.activeTransfers == 0 })
     }
   }

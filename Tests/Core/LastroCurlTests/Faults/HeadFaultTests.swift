@@ -63,7 +63,7 @@ struct HeadFaultTests {
     Fault("no colon", head("nonsense"), malformed),
     Fault("a name in UTF-8", head("Größe: 1"), malformed),
     Fault("a fold before the first field", head(" folded: x"), malformed),
-    Fault("a fold", head("A: b\r\n  c\r\n\td"), .answered(200, "hi")),
+    Fault("a folded line", head("A: b\r\n  c\r\n\td"), .answered(200, "hi")),
     Fault("an empty value", head("A:"), .answered(200, "hi")),
     Fault("no space after the colon", head("A:b"), .answered(200, "hi")),
     Fault("LF alone at the ends", "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", .answered(200, "hi")),

@@ -63,7 +63,7 @@ struct HandshakeTrustTests {
     } catch let caught {
       error = caught
     }
-    #expect(server.receivedBytes == 0, "a refused server got something")
+    #expect(server.receivedBytes == 0, "a refused server received bytes")
     return error.words
   }
 

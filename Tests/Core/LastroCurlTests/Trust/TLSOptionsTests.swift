@@ -67,7 +67,8 @@ struct TLSOptionsTests {
 
     try directory.write("broken", to: "ca.pem")
     try await lookAgain()
-    #expect(try await stack.send(.get, server.baseURL).text == "answer", "unreadable roots leave those in use")
+    #expect(
+      try await stack.send(.get, server.baseURL).text == "answer", "unreadable roots keep the previous ones in use")
 
     try directory.write(CertificateAuthority().rootPEM, to: "ca.pem")
     try await lookAgain()
@@ -264,7 +265,7 @@ struct TLSOptionsTests {
     let refusing = try lab.stack(TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.absentPin)))
     do {
       _ = try await refusing.inspect(server.baseURL)
-      Issue.record("it should have been refused")
+      Issue.record("the call must be refused")
     } catch {
       #expect(error.stage == .trust && error.trustFailure?.trust.chain == trust.chain)
     }

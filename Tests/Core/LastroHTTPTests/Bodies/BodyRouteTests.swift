@@ -95,7 +95,7 @@ struct BodyRouteTests {
     #expect(try taken(route.share(of: 1, behind: 0), of: 1) == 0)
     #expect(route.wasCut)
     let endless = try self.route(request(.collected(maximumBytes: 9)), status: 302)
-    #expect(!endless.leavesLittle, "nothing but the end of the connection ends it")
+    #expect(!endless.leavesLittle, "only the end of the connection ends the body")
   }
 
   @Test("A truncated body does not hide the status of an error, and fails a success")

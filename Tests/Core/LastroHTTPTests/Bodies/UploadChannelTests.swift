@@ -65,7 +65,7 @@ struct UploadChannelTests {
   func stopped() async throws {
     let (source, writer) = AsyncStream.makeStream(of: Data.self)
     let (channel, pump) = try started(source)
-    guard case .wait = channel.peek() else { return #expect(Bool(false), "there are bytes") }
+    guard case .wait = channel.peek() else { return #expect(Bool(false), "the channel has bytes") }
     channel.stop()
     #expect(await eventually { pump() == nil })
     expectNoEnd(channel)

@@ -151,7 +151,7 @@ final class GoAwayRun {
     for number in uploads.indices { check(number) }
     expect(engine.activeJobs == 0 && !engine.holdings.hasExchanges, "the engine holds a request that has ended")
     let links = engine.network.links
-    expect(links.first?.isClosed == true, "the connection that went away stays open")
+    expect(links.first?.isClosed == true, "the connection that received GOAWAY stays open")
     expect(plan.repeats || links.count <= 2, "\(links.count) connections were opened")
     engine.advance(by: .seconds(61))
     expect(engine.holdings == .atRest(connections: 0), "the engine holds \(engine.holdings)")

@@ -79,7 +79,7 @@ final class IdleCloseRace {
     let moment = moments[link]
     if moment == .beforeProcessing { return close(server.far, link) }
     guard let number = Int(request.target.dropFirst()), processed.indices.contains(number) else {
-      return expect(false, "a request that was not made: \(request.target)")
+      return expect(false, "unknown request: \(request.target)")
     }
     processed[number] += 1
     if moment != .beforeResponse { server.respond(request.target) }

@@ -128,7 +128,7 @@ final class RandomHistory {
   /// Returns the number of a request; `nil` if the request does not belong to the history.
   private func number(of request: MemoryRequest) -> Int? {
     if let number = Int(request.target.dropFirst()), entries.indices.contains(number) { return number }
-    faults.append("a request that nobody made: \(request.target)")
+    faults.append("unknown request: \(request.target)")
     return nil
   }
 

@@ -99,7 +99,7 @@ struct BearerAskingTests {
     #expect(count.events.count == 2)
     bearer.replace(with: nil)
     await #expect(throws: TestError.self) { try await bearer.field() }
-    #expect(count.events.count == 3, "a replacement is a new beginning")
+    #expect(count.events.count == 3, "replacing the token resets the window")
   }
 
   @Test("Refreshes beyond the sliding window are refused until it has moved on")

@@ -92,7 +92,7 @@ struct BearerModelTests {
       }
       try #require(await eventually { bearer.waiters == waiters.count })
       try await source.waitForCall(calls)
-      try expect(source.asked.count == calls && source.running == 1, "there is not one refresh")
+      try expect(source.asked.count == calls && source.running == 1, "one refresh must run")
     }
 
     /// Expects every waiter to end in a given way.
@@ -152,7 +152,7 @@ extension BearerModelTests.Run {
     let waiter = waiters.remove(at: pick(waiters.count))
     waiter.task.cancel()
     let end = await waiter.task.value
-    try expect(end == (waiter.isRequest ? .cancelled : .action("none")), "a cancelled one ended \(end)")
+    try expect(end == (waiter.isRequest ? .cancelled : .action("none")), "a cancelled request ended \(end)")
     try expect(source.running == 1 && bearer.isRefreshing, "a cancellation ended the refresh")
   }
 
@@ -228,7 +228,7 @@ extension BearerModelTests.Run {
 
   func expectOneEndEach() async throws {
     if refresh != nil { try await succeed() }
-    try expect(ends.events.sorted() == Array(0..<started), "not exactly one end each")
+    try expect(ends.events.sorted() == Array(0..<started), "each call must end exactly once")
     try expect(source.mostRunning <= 1, "several refreshes at once")
     try #require(await eventually { clock.sleepers == 0 })
   }

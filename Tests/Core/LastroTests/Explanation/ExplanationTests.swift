@@ -16,14 +16,14 @@ struct ExplanationTests {
     func interceptMakeRequest(
       _ result: Result<ResourceRequest, any Error>, context: AttemptContext
     ) async -> Result<ResourceRequest, any Error> {
-      Issue.record("an explanation runs no hook")
+      Issue.record("an explanation must not run hooks")
       return result
     }
     func interceptFailed(
       _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
       context: AttemptContext
     ) async -> Retry.Action {
-      Issue.record("an explanation runs no hook")
+      Issue.record("an explanation must not run hooks")
       return .none
     }
   }
@@ -35,7 +35,7 @@ struct ExplanationTests {
     configure: (inout StackConfiguration) -> Void = { _ in }
   ) async throws -> FetchExplanation {
     let transport = ScriptedTransport { _ throws(TransportError) in
-      Issue.record("an explanation sends nothing")
+      Issue.record("an explanation must not send requests")
       throw .cancelled()
     }
     let stack = TransportNetworkStack(transport, configure: configure)
@@ -140,7 +140,7 @@ extension ExplanationTests {
     let key = try APIKeyAuthenticator("hush-key", in: .queryItem("api_key"), origins: [origin])
     let bearer = try BearerAuthenticator(
       source: CustomAccessTokenSource { _ in
-        Issue.record("an explanation refreshes nothing")
+        Issue.record("an explanation must not refresh the token")
         throw CancellationError()
       }, origins: [origin])
     let basic = try BasicAuthenticator(user: "ann", password: "hush-password", origins: [origin])

@@ -81,7 +81,7 @@ struct RequestBodyTests {
     #expect(body.length == 3)
     #expect(body.isReplayable)
     guard case .stream(_, _, let open) = body.source else {
-      Issue.record("it is no stream")
+      Issue.record("the body is not a stream")
       return
     }
     for _ in 0..<2 {
@@ -99,7 +99,7 @@ struct RequestBodyTests {
     #expect(!body.isReplayable)
     #expect(body.length == nil)
     guard case .stream(_, _, let open) = body.source else {
-      Issue.record("it is no stream")
+      Issue.record("the body is not a stream")
       return
     }
     await #expect(throws: Marker.self) { _ = try await open()() }

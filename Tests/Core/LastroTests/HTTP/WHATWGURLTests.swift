@@ -52,7 +52,7 @@ struct WHATWGURLTests {
       Issue.record("\(input.debugDescription) is read as \(ours ?? "nothing"), which is not listed")
     }
     for input in expected.keys where differences[input] == nil {
-      Issue.record("\(input.debugDescription) is listed and is no difference")
+      Issue.record("\(input.debugDescription) is listed but does not differ")
     }
   }
 }

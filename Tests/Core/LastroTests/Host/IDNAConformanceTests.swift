@@ -99,7 +99,7 @@ struct IDNAConformanceTests {
       case (let ours?, let expected?):
         #expect(ours == expected, "\(item.input.debugDescription)")
         tally.equal += 1
-      case (let ours?, nil): Issue.record("\(item.input.debugDescription) must be refused, and is \(ours)")
+      case (let ours?, nil): Issue.record("\(item.input.debugDescription) must be refused and is read as \(ours)")
       case (nil, let expected?): tally.refused[Refusal(item, output: expected), default: 0] += 1
       }
     }

@@ -71,7 +71,7 @@ struct AuthenticatedFamilyTests {
     }
     do {
       _ = try await TransportNetworkStack(transport: transport).fetch(resource(Session(rule: rule)))
-      Issue.record("a 404 is no success")
+      Issue.record("a 404 must fail")
     } catch {
       guard case (.retries(0), let state)? = error.retryFailure else { throw error }
       #expect(error.statusCode == .notFound)

@@ -29,7 +29,7 @@ struct StandardPolicyTests {
     guard
       case .noRetry(.retries(delays.count)) = policy.shouldRetry(with: TestError(), state: state, metadata: metadata)
     else {
-      Issue.record("it does not end with its number of retries")
+      Issue.record("the call does not end with its number of retries")
       return delays
     }
     return delays

@@ -89,7 +89,7 @@ struct SimulationProperties {
   func executions(_ attempt: Int) -> [SimulatedCall.Execution] { seen.executions.filter { $0.attempt == attempt } }
 
   func check() {
-    expect(seen.outcome != nil && seen.completions == 1, "one completion")
+    expect(seen.outcome != nil && seen.completions == 1, "the call completes once")
     checkAttempts()
     checkWaits()
     checkDeadline()
@@ -98,7 +98,7 @@ struct SimulationProperties {
     checkQuota()
     checkLedger()
     checkEvents()
-    expect(!seen.isCancelled || error?.isCancelled == true, "whoever cancelled gets the cancelled error")
+    expect(!seen.isCancelled || error?.isCancelled == true, "a cancelled call throws the cancelled error")
   }
 
   private func checkAttempts() {
@@ -109,9 +109,11 @@ struct SimulationProperties {
         transfers == attempt.redirects.count + (attempt.facts == nil ? 0 : 1),
         "attempt \(attempt.number) made \(transfers) transfers")
       let wasSent = executions(attempt.number).contains(where: \.wasSent)
-      expect(attempt.requestSent == wasSent, "attempt \(attempt.number): sent is \(wasSent)")
+      expect(attempt.requestSent == wasSent, "attempt \(attempt.number): requestSent must be \(wasSent)")
     }
-    expect(seen.executions.allSatisfy { (1...max(1, attempts.count)).contains($0.attempt) }, "no transfer is left out")
+    expect(
+      seen.executions.allSatisfy { (1...max(1, attempts.count)).contains($0.attempt) },
+      "every transfer belongs to an attempt")
   }
 
   /// Checks every wait, whether it was completed or interrupted.
@@ -122,33 +124,36 @@ struct SimulationProperties {
       clock.sleeps == delays || wasBrokenOff && clock.sleeps.dropLast() == delays[...], "the delays are the sleeps")
     for (before, after) in zip(attempts, attempts.dropFirst()) {
       guard let last = executions(before.number).last, let until = last.until, before.status?.code == last.status else {
-        expect(after.delaySource != .retryAfter, "attempt \(after.number) waits for what nobody asked")
+        expect(after.delaySource != .retryAfter, "attempt \(after.number) waits without Retry-After")
         continue
       }
       let start = SimulatedClock.epoch + after.start
       expect(start >= until, "attempt \(after.number) comes before Retry-After")
       let demand = until - SimulatedClock.epoch - last.end
       // A date without the server's clock has a precision of one second only.
-      expect(demand <= scenario.maximumRetryAfter, "attempt \(after.number) waits for too long a Retry-After")
+      expect(demand <= scenario.maximumRetryAfter, "attempt \(after.number) waits for a Retry-After beyond the maximum")
       guard after.delaySource == .retryAfter else { continue }
       let longest = (demand + .seconds(1)) * 1.1 + .milliseconds(1)
-      expect(after.delay <= min(longest, demand + .seconds(2)), "attempt \(after.number): a spread of a second at most")
+      expect(
+        after.delay <= min(longest, demand + .seconds(2)), "attempt \(after.number): the jitter is at most a second")
     }
   }
 
   private func checkDeadline() {
     guard let total = scenario.total else { return }
     for execution in seen.executions {
-      expect(execution.start < total, "a transfer is begun after the deadline")
+      expect(execution.start < total, "a transfer starts after the deadline")
       expect(
-        execution.deadline.map { $0 > .zero && execution.start + $0 <= total } ?? false, "its limit is what is left")
+        execution.deadline.map { $0 > .zero && execution.start + $0 <= total } ?? false,
+        "a transfer's limit is the remaining time")
     }
     for attempt in attempts.dropFirst() {
-      expect(attempt.start - attempt.delay < total && attempt.start < total, "no wait is begun that ends too late")
+      expect(
+        attempt.start - attempt.delay < total && attempt.start < total, "no wait starts that ends after the deadline")
     }
     // The clock also advances in hooks that cannot be interrupted, namely those that declare that they do not wait.
     if scenario.guests.allSatisfy({ if case .hooks(false) = $0 { false } else { true } }) {
-      expect(clock.now <= total + .seconds(1), "it ends at \(clock.now.brief)")
+      expect(clock.now <= total + .seconds(1), "the call ends at \(clock.now.brief)")
     }
   }
 
@@ -172,9 +177,9 @@ struct SimulationProperties {
       default: .some(scenario.hasKeyField ? "field-\(scenario.seed)" : nil)
       }
     let keys = Set(seen.executions.map(\.key))
-    expect(keys.count <= 1, "all attempts have one key, not \(keys)")
-    if let expected, let key = keys.first { expect(key == expected, "the key is \(expected ?? "none")") }
-    if let key = keys.first, key != nil { expect(ledger.idempotencyKey == key, "the ledger tells the key") }
+    expect(keys.count <= 1, "all attempts have the same key, not \(keys)")
+    if let expected, let key = keys.first { expect(key == expected, "the key must be \(expected ?? "none")") }
+    if let key = keys.first, key != nil { expect(ledger.idempotencyKey == key, "the ledger has the key") }
   }
 }
 
@@ -206,13 +211,13 @@ extension SimulationProperties {
       account(before)
       payment = nil
       guard let price = price(before, rules), let origin = executions(before.number).last?.origin ?? nil else {
-        expect(after.quotaLeft == nil, "attempt \(after.number) costs nothing")
+        expect(after.quotaLeft == nil, "attempt \(after.number) costs no tokens")
         continue
       }
       payment = (origin, price)
       tokens[origin, default: rules.capacity] -= price
       expect(after.quotaLeft == tokens[origin], "attempt \(after.number) leaves \(tokens[origin] ?? 0) tokens")
-      expect((0...rules.capacity).contains(tokens[origin] ?? 0), "tokens stay between nothing and the capacity")
+      expect((0...rules.capacity).contains(tokens[origin] ?? 0), "the tokens stay between zero and the capacity")
     }
     if let last = attempts.last { account(last) }
     for (origin, left) in tokens {
@@ -220,9 +225,9 @@ extension SimulationProperties {
     }
     for origin in tokens.keys {
       for _ in 0..<rules.capacity { quota.refund(1, for: origin) }
-      expect(quota.tokens(of: origin) == rules.capacity, "successes fill it again")
+      expect(quota.tokens(of: origin) == rules.capacity, "successes refill the quota")
     }
-    expect(quota.isFull, "a full one is empty of accounts")
+    expect(quota.isFull, "a full quota keeps no accounts")
   }
 
   /// Returns the price of a retry; `nil` if the failure is not a sign of a server in distress.
@@ -247,21 +252,33 @@ extension SimulationProperties {
 
   /// Checks the ledger's numbers, its times, and both renderings.
   func checkLedger() {
-    expect(attempts.map(\.number) == Array(attempts.indices.map { $0 + 1 }), "numbered from 1")
-    expect(attempts.first.map { $0.reason == "first" && $0.delaySource == .none } ?? true, "the first is the first")
+    expect(attempts.map(\.number) == Array(attempts.indices.map { $0 + 1 }), "attempts are numbered from 1")
+    expect(
+      attempts.first.map { $0.reason == "first" && $0.delaySource == .none } ?? true,
+      "the first attempt has the reason first and no delay")
     for (before, after) in zip(attempts, attempts.dropFirst()) {
-      expect(before.start + before.duration + after.delay <= after.start, "\(after.number) begins after the wait")
-      expect((after.delaySource == .none) == (after.delay == .zero), "\(after.number): a source for every delay")
+      expect(
+        before.start + before.duration + after.delay <= after.start, "attempt \(after.number) starts after the wait")
+      expect(
+        (after.delaySource == .none) == (after.delay == .zero), "attempt \(after.number): every delay has a source")
       let reason = before.error.map { "\($0.stage.rawValue)/\($0.code)" } ?? "status \(before.status?.code ?? 0)"
-      expect(after.reason == reason, "\(after.number) is because of \(reason)")
+      expect(after.reason == reason, "attempt \(after.number) must have the reason \(reason)")
     }
     for attempt in attempts {
-      expect(attempt.preparation <= attempt.duration && attempt.preparation >= .zero, "preparation is a part")
+      expect(
+        attempt.preparation <= attempt.duration && attempt.preparation >= .zero,
+        "preparation is a part of the attempt's duration")
     }
-    if let last = attempts.last { expect(last.start + last.duration <= ledger.elapsed, "the call has its attempts") }
-    expect(ledger.elapsed <= clock.now, "it does not last longer than it does")
-    if error != nil { expect(ledger.elapsed == clock.now || seen.isCancelled, "it lasts until it fails") }
-    expect(ledger.description.split(separator: "\n").count <= attempts.count + 4, "a line for each attempt")
+    if let last = attempts.last {
+      expect(last.start + last.duration <= ledger.elapsed, "the call's duration includes its attempts")
+    }
+    expect(ledger.elapsed <= clock.now, "the ledger's duration does not exceed the elapsed time")
+    if error != nil {
+      expect(ledger.elapsed == clock.now || seen.isCancelled, "a failed call's duration lasts until the failure")
+    }
+    expect(
+      ledger.description.split(separator: "\n").count <= attempts.count + 4,
+      "the description has a line for each attempt")
     checkJSON()
   }
 
@@ -270,7 +287,7 @@ extension SimulationProperties {
       let object = try? JSONSerialization.jsonObject(with: Data(ledger.json().utf8)) as? [String: Any],
       let listed = object["attempts"] as? [[String: Any]], listed.count == attempts.count
     else { return expect(false, "JSON: \(ledger.json())") }
-    expect(!ledger.json().contains("\n"), "JSON stands on a line")
+    expect(!ledger.json().contains("\n"), "the JSON is on one line")
     for (attempt, entry) in zip(attempts, listed) {
       func isEqual(_ key: String, _ duration: Duration) -> Bool {
         (entry[key] as? Double).map { abs($0 - duration.inRoundedSeconds) <= 1e-9 * max(1, abs($0)) } ?? false
@@ -281,7 +298,7 @@ extension SimulationProperties {
           && entry["outcome"] as? String == attempt.outcome.rawValue
           && entry["delay_source"] as? String == attempt.delaySource.rawValue
           && isEqual("delay_s", attempt.delay) && isEqual("start_s", attempt.start)
-          && isEqual("duration_s", attempt.duration), "JSON has other numbers: \(entry)")
+          && isEqual("duration_s", attempt.duration), "the JSON has different numbers: \(entry)")
     }
   }
 
@@ -298,7 +315,7 @@ extension SimulationProperties {
     var events = seen.events
     let wasBrokenOff = events.count > 1 && events[events.count - 2].hasPrefix("retry")
     if wasBrokenOff {
-      expect(seen.isCancelled, "only the caller breaks a wait off")
+      expect(seen.isCancelled, "only the caller interrupts a wait")
       events.remove(at: events.count - 2)
     }
     expect(events == expected + ["called"], "events come in order")

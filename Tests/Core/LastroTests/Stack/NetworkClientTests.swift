@@ -44,7 +44,7 @@ struct NetworkClientTests {
     #expect(try await rates.stream(.history(1)).value.collect(upTo: 9) == Data("1\n2".utf8))
     do throws(HTTPFetchError<RatesError>) {
       _ = try await rates.fetch(.item(2))
-      Issue.record("it succeeded")
+      Issue.record("the call must fail")
     } catch {
       #expect(error.apiError?.reason == "none")
     }

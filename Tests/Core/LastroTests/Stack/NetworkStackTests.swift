@@ -47,7 +47,7 @@ struct NetworkStackTests {
           Issue.record("nothing to decode")
           return 0
         })
-      Issue.record("it cannot succeed")
+      Issue.record("the call must fail")
     } catch {
       guard case .fetch(.unknown) = error else { throw error }
       #expect(!error.isCancelled)
@@ -63,7 +63,7 @@ struct NetworkStackTests {
           #expect(payload == ["w", "o", "r", "d"] && page == .init(number: 4))
           throw Refusal()
         })
-      Issue.record("it cannot succeed")
+      Issue.record("the call must fail")
     } catch {
       guard case .decode(let failure) = error else { throw error }
       #expect(failure.underlying is Refusal)

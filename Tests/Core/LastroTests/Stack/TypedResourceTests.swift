@@ -83,7 +83,7 @@ struct TypedResourceTests {
   func typedError() async {
     do throws(HTTPFetchError<GitHubError>) {
       _ = try await github.fetch(.user("nobody"))
-      Issue.record("a 404 is no success")
+      Issue.record("a 404 must fail")
     } catch {
       #expect(error.apiError == GitHubError(message: "Not Found"))
       #expect(error.apiError?.message == "Not Found")

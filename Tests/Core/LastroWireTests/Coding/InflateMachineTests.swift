@@ -44,7 +44,7 @@ struct InflateMachineTests {
           mostHeld = max(mostHeld, decoder.heldBytes)
           data += space[..<step.produced]
           if step.produced == 0 {
-            #expect(position == bytes.count, "all input is used where nothing comes out")
+            #expect(position == bytes.count, "without output all input must be consumed")
             return
           }
         }

@@ -130,7 +130,7 @@ struct HTTP1ExchangeTests {
       var lab = ExchangeLab(HTTP1Exchange(.chunked, expectsContinue: true))
       lab.exchange.started()
       #expect(lab.exchange.timer == nil)
-      #expect(try lab.exchange.sourceGave(3) == nil, "it is held")
+      #expect(try lab.exchange.sourceGave(3) == nil, "the body is held back")
       #expect(try lab.exchange.sourceEnded() == nil)
       lab.exchange.wroteAll()
       #expect(lab.exchange.timer == .awaitContinue)
@@ -145,7 +145,7 @@ struct HTTP1ExchangeTests {
     #expect(wait.duration(within: .seconds(2)) == .milliseconds(200))
     var exchange = HTTP1Exchange(.length(0), expectsContinue: true)
     exchange.started()
-    #expect(exchange.writing == .flushing, "nothing is to be held back")
+    #expect(exchange.writing == .flushing, "an empty body is not held back")
   }
 
   @Test("417 repeats the request once without Expect, and only if it had one")
@@ -236,7 +236,7 @@ struct HTTP1ExchangeTests {
     lab.exchange.writeFailed()
     #expect(lab.exchange.timer == .grace)
     try lab.read("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\n")
-    #expect(lab.exchange.timer == nil, "an answer that has begun has its own time")
+    #expect(lab.exchange.timer == nil, "a response that has begun has its own limit")
     try lab.read("no")
     #expect(lab.exchange.connection == .toClose && lab.exchange.status == 413)
   }

@@ -123,7 +123,7 @@ struct KnownHeadTests {
       #expect(known.lineCount <= 32)
       #expect(known.head.fields.allSatisfy { $0.value.utf8.count < 4_096 })
     }
-    #expect(Self.known(Self.heads[9]) == nil, "a fold")
+    #expect(Self.known(Self.heads[9]) == nil, "a folded line")
     #expect(Self.known(Self.heads[Self.heads.count - 1]) == nil, "5,000 bytes")
     #expect(Self.known(Self.heads[Self.heads.count - 2]) != nil, "31 fields")
     #expect(Self.known(Self.heads[Self.heads.count - 3]) == nil, "40 fields")

@@ -69,7 +69,7 @@ struct ResponseFramingTests {
     let fed = HeadFeeding("HTTP/1.1 \(status) X\r\n\(fields)\r\n\r\n\(next)")
     #expect(fed.violation == nil)
     #expect(fed.final?.status == (status < 200 ? 200 : status))
-    if status < 200 { #expect(fed.machine.contentLength == 2, "nothing of an interim head is left") }
+    if status < 200 { #expect(fed.machine.contentLength == 2, "no field of an interim head remains") }
   }
 
   @Test("Responses to HEAD, and successful ones to CONNECT, have no body")

@@ -230,7 +230,7 @@ struct DNSReaderTests {
     let one = DNSDraft.record(Self.pointer, 1, Self.data)
     #expect(read(Array(repeating: one, count: 513)) == .failure(.tooManyRecords))
     guard case .success(.addresses(let found, _)) = read(Array(repeating: one, count: 512)) else {
-      Issue.record("512 records are not read")
+      Issue.record("512 records must be read")
       return
     }
     #expect(found.count == DNSReader.mostAddresses)

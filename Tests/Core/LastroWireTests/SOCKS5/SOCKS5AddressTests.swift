@@ -47,7 +47,7 @@ struct SOCKS5AddressTests {
         try #require(UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16))
       }
       guard case .address(let address, let length) = SOCKS5Address.first(of: bytes) else {
-        Issue.record("\(vector.host) is not read")
+        Issue.record("\(vector.host) is not accepted")
         continue
       }
       #expect(length == bytes.count && address.port == vector.port)

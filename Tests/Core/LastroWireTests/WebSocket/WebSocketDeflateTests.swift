@@ -65,7 +65,7 @@ struct WebSocketDeflateTests {
   @Test("A message takes no more memory than its length", arguments: [1, 1000, 40_000, 65_536, 65_537])
   func memory(size: Int) throws {
     guard var deflater = WebSocketDeflater(windowBits: 15), var inflater = WebSocketInflater(windowBits: 15) else {
-      return #expect(Bool(false), "there is no memory")
+      return #expect(Bool(false), "out of memory")
     }
     var random = SeededGenerator(seed: UInt64(size))
     let payload = random.bytes(size)

@@ -92,7 +92,7 @@ struct HARTests {
         "startedDateTime", "time", "request", "response", "cache", "timings", "connection", "serverIPAddress",
         "comment", "pageref",
       ].contains(name) {
-        #expect(name.hasPrefix("_"), "\(name) is not of the format")
+        #expect(name.hasPrefix("_"), "\(name) is not a member of the format")
       }
     }
     #expect(try entries[1]["response"]["cookies"].items[0]["httpOnly"].flag)

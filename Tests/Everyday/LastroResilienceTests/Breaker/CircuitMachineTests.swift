@@ -87,7 +87,7 @@ struct CircuitMachineTests {
         let before = Self.word(stale)
         stale.end(stale.generation &- 1, verdict, duration: .zero, now: time, unit: 0.5)
         stale.end(nil, verdict, duration: .zero, now: time, unit: 0.5)
-        #expect(Self.word(stale) == before, "a straggler, \(start), \(verdict)")
+        #expect(Self.word(stale) == before, "late outcome, \(start), \(verdict)")
       }
     }
   }

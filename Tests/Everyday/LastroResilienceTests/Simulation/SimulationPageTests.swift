@@ -294,6 +294,6 @@ struct SimulationPageTests {
       return
     }
     let kept = try String(contentsOf: file, encoding: .utf8)
-    #expect(page.components(separatedBy: "\n") == kept.components(separatedBy: "\n"), "make simulation writes it anew")
+    #expect(page.components(separatedBy: "\n") == kept.components(separatedBy: "\n"), "make simulation rewrites it")
   }
 }

@@ -26,7 +26,7 @@ struct KilledWriterTests {
     for number in 0..<200 {
       let key = SQLiteCacheStoreTests.key(UInt8(number))
       guard let head = await store.heads(for: key).first else { continue }
-      #expect(await store.body(of: head.id)?.bytes == body(number), "answer \(number) is torn")
+      #expect(await store.body(of: head.id)?.bytes == body(number), "response \(number) is incomplete")
       whole += 1
     }
     return whole

@@ -36,7 +36,7 @@ struct ConnectionEndTests {
     let unstarted = connection()
     let early = unstarted.states
     unstarted.cancel()
-    for await state in early { Issue.record("a state was told: \(state)") }
+    for await state in early { Issue.record("unexpected state: \(state)") }
 
     let ended = connection()
     try await ended.start()
@@ -45,7 +45,7 @@ struct ConnectionEndTests {
     var seen: [ConnectionState] = []
     for await state in states { seen.append(state) }
     #expect(seen == [.cancelled])
-    for await state in ended.states { Issue.record("a state was told: \(state)") }
+    for await state in ended.states { Issue.record("unexpected state: \(state)") }
   }
 
   @Test("Data that arrives late between two reads is neither lost nor waited for") func lateReceive() async throws {
@@ -58,7 +58,7 @@ struct ConnectionEndTests {
       #expect(got == Data("late".utf8))
       await server.value
       guard connection.receives == 1 else {
-        Issue.record("\(connection.receives) receives for one answer")
+        Issue.record("\(connection.receives) receive calls for one response")
         return
       }
     }

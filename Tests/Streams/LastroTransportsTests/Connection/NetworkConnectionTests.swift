@@ -116,7 +116,7 @@ struct NetworkConnectionTests {
     #expect(!first.isComplete)
     do {
       _ = try await connection.receive()
-      Issue.record("the cut was not told")
+      Issue.record("the cut was not reported")
     } catch {
       #expect(error.cause?.code == .truncatedStream)
     }

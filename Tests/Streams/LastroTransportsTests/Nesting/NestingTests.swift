@@ -81,13 +81,13 @@ struct NestingTests {
     try? await connection.send(Data("x".utf8))
     do {
       _ = try await connection.receive()
-      Issue.record("the loss was not told")
+      Issue.record("the loss was not reported")
     } catch {
       #expect(error.cause?.code == .truncatedStream)
     }
     do {
       _ = try await factory.open()
-      Issue.record("it was used twice")
+      Issue.record("the connection was used twice")
     } catch {
       #expect(error == .posix(.ECONNRESET) && error.cause?.code == .connectionLost)
     }
@@ -104,7 +104,7 @@ struct NestingTests {
     let connection = try await factory.open()
     do {
       _ = try await connection.receive()
-      Issue.record("it was accepted")
+      Issue.record("the call must be refused")
     } catch {
       #expect(error.cause?.code == .protocolViolation)
     }
@@ -132,7 +132,7 @@ struct NestingTests {
     ] {
       do {
         _ = try await dialer.dial(request)
-        Issue.record("TLS was left out")
+        Issue.record("TLS was omitted")
       } catch {
         #expect(error.code == .unsupported)
       }
@@ -147,7 +147,7 @@ struct NestingTests {
     for text in ["one", "two"] {
       do {
         _ = try await stream.read(upTo: 100, within: .milliseconds(1))
-        Issue.record("it read something")
+        Issue.record("the read returned data")
       } catch {
         #expect(error.code == .idleTimeout)
       }
@@ -158,7 +158,7 @@ struct NestingTests {
     stream.close()
     do {
       _ = try await stream.read()
-      Issue.record("it read after the close")
+      Issue.record("the read returned data after the close")
     } catch {
       #expect(error.code == .streamClosed)
     }

@@ -102,7 +102,7 @@ struct ShadowsocksFactoryTests {
     let connection = try await factory.open(using: .tcp)
     do throws(ConnectionError) {
       _ = try await connection.receive(minimum: 1)
-      Issue.record("it was accepted")
+      Issue.record("the call must be refused")
     } catch {
       #expect(error.cause?.code == .handshakeFailed)
       #expect(error.cause?.engineCode == 1)

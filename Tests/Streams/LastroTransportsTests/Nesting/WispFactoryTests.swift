@@ -92,7 +92,7 @@ struct WispFactoryTests {
     parameters.connectTimeout = .seconds(600)
     do throws(ConnectionError) {
       _ = try await factory.open(using: parameters)
-      Issue.record("it was accepted")
+      Issue.record("the call must be refused")
     } catch {
       #expect(error.cause?.code == .handshakeFailed)
       #expect(error.cause?.engineCode == 3)

@@ -174,7 +174,7 @@ struct WispDialerTests {
       do throws(TransportError) {
         let stream = try await dialer.dial(Self.request)
         while let bytes = try await stream.read() { got += bytes }
-        Issue.record("a change of byte \(index) was not seen")
+        Issue.record("a change of byte \(index) was not detected")
       } catch {
         // After a changed length, the client waits for more bytes than arrive.
         let codes: [FailureCode] = [.handshakeFailed, .proxyRefused, .protocolViolation, .truncatedStream]
@@ -477,7 +477,7 @@ private final class RecordingStream: ByteStream {
   }
 
   func finishWriting(within limit: Duration?) async throws(TransportError) {
-    Issue.record("an end was passed on")
+    Issue.record("the end of the direction was passed on")
     try await below.finishWriting(within: limit)
   }
 

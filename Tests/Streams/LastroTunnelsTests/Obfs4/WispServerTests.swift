@@ -40,7 +40,7 @@ struct WispServerTests {
   ) {
     do throws(ConfigurationError) {
       _ = try WispServer(text)
-      Issue.record("\(text) was read", sourceLocation: sourceLocation)
+      Issue.record("\(text) was accepted", sourceLocation: sourceLocation)
     } catch {
       #expect(error.hint != nil, sourceLocation: sourceLocation)
       // The error must contain no part of a certificate, or of the text in its place.

@@ -173,7 +173,7 @@ struct ShadowsocksDialerTests {
       var got = Data()
       do throws(TransportError) {
         while let bytes = try await stream.read() { got += bytes }
-        Issue.record("a change of byte \(index) was not seen")
+        Issue.record("a change of byte \(index) was not detected")
       } catch {
         #expect([.handshakeFailed, .protocolViolation].contains(error.code), "\(index): \(error)")
       }

@@ -94,7 +94,7 @@ struct ShadowsocksServerTests {
   func refusals(form: String) throws {
     let user = Self.coded("aes-256-gcm:verysecret").trimmingSuffix("=")
     let text = form.replacing("U", with: user).replacing("M", with: "aes-256-gcm")
-    let error = try #require(Self.error(text), "\(text) was read")
+    let error = try #require(Self.error(text), "\(text) was accepted")
     #expect(error.hint != nil)
     #expect(!error.description.contains("verysecret"), "\(error)")
     #expect(!error.description.contains(user.dropFirst(16)), "\(error)")

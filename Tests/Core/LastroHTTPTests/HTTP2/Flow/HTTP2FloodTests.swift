@@ -213,7 +213,7 @@ struct HTTP2FloodTests {
     let block =
       WireFrame.block([(":status", "200")]) + [0x40] + entry.dropFirst() + [UInt8](repeating: 0xBE, count: 9_000)
     lab.receive(WireFrame.blocks(block, on: 1))
-    guard case .broken(let violation)? = lab.ending(stream) else { Issue.record("not broken"); return }
+    guard case .broken(let violation)? = lab.ending(stream) else { Issue.record("no violation was reported"); return }
     #expect(violation == HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes"))
     #expect(lab.frames(.resetStream).map(\.number) == [HTTP2ErrorCode.enhanceYourCalm.rawValue])
     lab.receive([.head(200, on: 3, ends: true)])

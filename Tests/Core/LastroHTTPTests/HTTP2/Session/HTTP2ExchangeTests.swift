@@ -233,7 +233,9 @@ struct HTTP2ExchangeTests {
     lab.session.endBody(short)
     lab.send()
     for stream in [long, short] {
-      guard case .broken(let violation)? = lab.ending(stream) else { Issue.record("not broken"); continue }
+      guard case .broken(let violation)? = lab.ending(stream) else {
+        Issue.record("no violation was reported"); continue
+      }
       #expect(violation.kind == .requestBody)
       #expect(lab.frames(.resetStream, on: stream.number).map(\.number) == [8])
       #expect(!lab.frames(.data, on: stream.number).contains { $0.ends })

@@ -376,9 +376,9 @@ struct CacheTestRun {
     switch step.text("expected_type") {
     case "cached":
       let isCached = served.map { $0 < number } ?? (status == 304)
-      try expect(step, "expected_type", isCached, "answer \(number) does not come from the cache")
+      try expect(step, "expected_type", isCached, "response \(number) does not come from the cache")
     case "not_cached":
-      try expect(step, "expected_type", served == number, "answer \(number) comes from the cache")
+      try expect(step, "expected_type", served == number, "response \(number) comes from the cache")
     default: break
     }
     if let expected = step.values["expected_status"] {
@@ -446,7 +446,7 @@ struct CacheTestRun {
       let seen = origin.seen.indices.contains(index) ? origin.seen[index] : nil
       index += 1
       if type == "not_cached" {
-        try expect(step, "expected_type", seen?.number == number + 1, "answer \(number + 1) comes from the cache")
+        try expect(step, "expected_type", seen?.number == number + 1, "response \(number + 1) comes from the cache")
       }
       if type == "etag_validated" {
         try expect(step, "expected_type", seen?.fields[.ifNoneMatch] != nil, "no If-None-Match")

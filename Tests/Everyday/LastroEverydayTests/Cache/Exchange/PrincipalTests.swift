@@ -54,7 +54,7 @@ struct PrincipalTests {
         let world = CacheWorld(Self.fields)
         let own = try await world.get(fields: one.fields, one.edit)
         let others = try await world.get(fields: other.fields, other.edit)
-        #expect(own.body != others.body, "\(other.name) got what was made for \(one.name)")
+        #expect(own.body != others.body, "\(other.name) got a response made for \(one.name)")
         #expect(try await world.get(fields: one.fields, one.edit).body == own.body, "\(one.name), again")
         #expect(world.transfers == 2)
       }

@@ -122,7 +122,7 @@ struct ModelStreamTests {
     #expect(try await chunks.next()?.text == "a")
     do {
       _ = try await chunks.next()
-      Issue.record("it decodes")
+      Issue.record("invalid data decoded")
     } catch {
       #expect(error.words == "decode/undecodable")
       #expect(error.bodySnippet?.text == #"{"txt":"b"}"#)

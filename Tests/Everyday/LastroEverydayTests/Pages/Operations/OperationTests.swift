@@ -38,7 +38,7 @@ struct OperationTests {
   func handles(fields: [String: String], method: HTTPRequest.Method, status: String, result: String?) async throws {
     for code in [202, 201] where code == 202 || fields.count > 1 {
       guard case .running(let handle) = try await begin(code, fields, method: method) else {
-        Issue.record("there is no handle")
+        Issue.record("no handle was returned")
         return
       }
       #expect(handle.statusURL == "https://api.example.org\(status)")
@@ -55,7 +55,7 @@ struct OperationTests {
       (204, ["Operation-Location": "/o"]),
     ] {
       guard case .done(let body, let response) = try await begin(code, fields) else {
-        Issue.record("\(code) has a handle")
+        Issue.record("\(code) returned a handle")
         continue
       }
       #expect(response.status.code == code && body == Data((code == 204 ? "" : "body").utf8))
@@ -94,7 +94,7 @@ struct OperationTests {
     var options = OperationOptions()
     options.origins = [try Origin("https://other.example.org")]
     guard case .running(let handle) = try await stack.begin(resource, options: options) else {
-      Issue.record("there is no handle")
+      Issue.record("no handle was returned")
       return
     }
     #expect(handle.resultURL == "https://other.example.org/")
@@ -105,7 +105,7 @@ struct OperationTests {
     var options = OperationOptions()
     options.origins = [try Origin("https://jobs.example.org"), try Origin("http://jobs.example.org")]
     guard case .running = try await begin(202, ["Location": "https://jobs.example.org/1"], options: options) else {
-      Issue.record("there is no handle")
+      Issue.record("no handle was returned")
       return
     }
     await #expect(throws: HTTPFetchError<any Error>.self) {
@@ -205,7 +205,7 @@ struct OperationTests {
     var options = OperationOptions()
     options.timeSource = clock.timeSource
     guard case .running(let handle) = try await begin(202, ["Location": "/o"], options: options) else {
-      Issue.record("there is no handle")
+      Issue.record("no handle was returned")
       return
     }
     #expect(handle.acceptedAt == ManualClock.epoch)

@@ -68,7 +68,7 @@ struct RefusedCallsTests {
     for (index, call) in calls.enumerated() {
       do {
         try await call()
-        Issue.record("call \(index) throws nothing")
+        Issue.record("call \(index) must throw")
       } catch let error as WebSocketError {
         #expect(error.description.hasPrefix("request/invalid_option: "), "call \(index)")
       }
