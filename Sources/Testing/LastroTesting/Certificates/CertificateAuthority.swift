@@ -12,7 +12,7 @@ public struct CertificateAuthority: Sendable, Hashable {
   /// The authority's own certificate and key.
   public let identity: MintedCertificate
   /// The common name of its subject.
-  public let commonName: String
+  package let commonName: String
   /// The root that the authority leads to; for a root, its own certificate. Clients are configured to trust it.
   public let rootPEM: String
 
@@ -26,12 +26,19 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - keyType: the type of the key. Default P-256.
   ///   - validity: the period of validity. Default ten years.
   ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
-  ///   - nameConstraints: the names that certificates below it may have. Default: any.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public init(
     commonName: String = "Loopback root", keyType: CertificateKeyType = .p256,
-    validity: CertificateValidity = .days(3650), pathLength: Int? = nil,
-    nameConstraints: CertificateNameConstraints? = nil
+    validity: CertificateValidity = .days(3650), pathLength: Int? = nil
+  ) throws(CertificateError) {
+    try self.init(
+      commonName: commonName, keyType: keyType, validity: validity, pathLength: pathLength, nameConstraints: nil)
+  }
+
+  /// - Parameter nameConstraints: the names that certificates below the root may have; `nil` for any.
+  package init(
+    commonName: String = "Loopback root", keyType: CertificateKeyType = .p256,
+    validity: CertificateValidity = .days(3650), pathLength: Int? = nil, nameConstraints: CertificateNameConstraints?
   ) throws(CertificateError) {
     var order = CertificateMint.Order(commonName: commonName, validity: validity, keyType: keyType)
     order.isAuthority = true
@@ -56,12 +63,19 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - keyType: the type of the key. Default P-256.
   ///   - validity: the period of validity. Default five years.
   ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
-  ///   - nameConstraints: the names that certificates below it may have. Default: any.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public func intermediate(
     commonName: String = "Loopback intermediate", keyType: CertificateKeyType = .p256,
-    validity: CertificateValidity = .days(1825), pathLength: Int? = nil,
-    nameConstraints: CertificateNameConstraints? = nil
+    validity: CertificateValidity = .days(1825), pathLength: Int? = nil
+  ) throws(CertificateError) -> CertificateAuthority {
+    try intermediate(
+      commonName: commonName, keyType: keyType, validity: validity, pathLength: pathLength, nameConstraints: nil)
+  }
+
+  /// - Parameter nameConstraints: the names that certificates below the intermediate may have; `nil` for any.
+  package func intermediate(
+    commonName: String = "Loopback intermediate", keyType: CertificateKeyType = .p256,
+    validity: CertificateValidity = .days(1825), pathLength: Int? = nil, nameConstraints: CertificateNameConstraints?
   ) throws(CertificateError) -> CertificateAuthority {
     var order = CertificateMint.Order(commonName: commonName, validity: validity, keyType: keyType)
     order.isAuthority = true
@@ -81,7 +95,7 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
   ///   - nameConstraints: the names that certificates below it may have. Default: any.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
-  public func crossSigned(
+  package func crossSigned(
     by other: CertificateAuthority, validity: CertificateValidity = .days(1825), pathLength: Int? = nil,
     nameConstraints: CertificateNameConstraints? = nil
   ) throws(CertificateError) -> MintedCertificate {

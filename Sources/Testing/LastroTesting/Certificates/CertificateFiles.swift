@@ -4,16 +4,16 @@ import FoundationEssentials
 
 /// A certificate as PEM files in a temporary directory, which is removed with this object. It is meant for programs,
 /// and for options that require paths.
-public final class CertificateFiles: Sendable {
+package final class CertificateFiles: Sendable {
   /// The path of the directory. Other users cannot read it.
-  public let directory: String
+  package let directory: String
 
   /// The path of the certificate and its intermediates.
-  public var chain: String { directory + "/chain.pem" }
+  package var chain: String { directory + "/chain.pem" }
   /// The path of the private key.
-  public var privateKey: String { directory + "/key.pem" }
+  package var privateKey: String { directory + "/key.pem" }
   /// The path of the roots; the file does not exist if none were given.
-  public var roots: String { directory + "/roots.pem" }
+  package var roots: String { directory + "/roots.pem" }
 
   /// Writes the files.
   ///
@@ -21,7 +21,7 @@ public final class CertificateFiles: Sendable {
   ///   - identity: the certificate, its chain and its key.
   ///   - rootsPEM: the PEM text of roots. Default: none.
   /// - Throws: ``CertificateError/cannotWrite(_:)``.
-  public init(_ identity: MintedCertificate, rootsPEM: String? = nil) throws(CertificateError) {
+  package init(_ identity: MintedCertificate, rootsPEM: String? = nil) throws(CertificateError) {
     let folder = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)")
     directory = folder.path
     do {
@@ -41,7 +41,7 @@ public final class CertificateFiles: Sendable {
   ///
   /// - Throws: ``CertificateError/cannotWrite(_:)``.
   @discardableResult
-  public func write(_ text: String, to name: String) throws(CertificateError) -> String {
+  package func write(_ text: String, to name: String) throws(CertificateError) -> String {
     let path = directory + "/" + name
     do {
       try Data(text.utf8).write(to: URL(filePath: path))

@@ -4,7 +4,7 @@ import CLoopback
 
 /// Creation and verification of certificates: the interface to OpenSSL behind ``CertificateAuthority`` and
 /// ``MintedCertificate``.
-public enum CertificateMint {
+package enum CertificateMint {
   /// Creates a self-signed certificate that is not an authority, which a client must refuse.
   ///
   /// - Parameters:
@@ -12,7 +12,7 @@ public enum CertificateMint {
   ///   - validity: the period of validity. Default one year.
   ///   - keyType: the type of the key. Default P-256.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
-  public static func selfSigned(
+  package static func selfSigned(
     hosts: [String], validity: CertificateValidity = .days(365), keyType: CertificateKeyType = .p256
   ) throws(CertificateError) -> MintedCertificate {
     var order = Order(commonName: hosts.first ?? "loopback", validity: validity, keyType: keyType)

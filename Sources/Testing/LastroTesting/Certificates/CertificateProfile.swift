@@ -25,12 +25,12 @@ public struct CertificateProfile: Sendable, Hashable {
   /// true.
   public var hasKeyIdentifiers: Bool
   /// Whether the certificate has an unknown critical extension, so that it must be refused. Default false.
-  public var hasUnknownCriticalExtension: Bool
+  package var hasUnknownCriticalExtension: Bool
   /// Whether the certificate requires a stapled OCSP response (RFC 7633). Default false.
   public var requiresStaple: Bool
   /// Whether the certificate has version 1, without extensions and hence without subject alternative names. Default
   /// false.
-  public var isVersion1: Bool
+  package var isVersion1: Bool
 
   /// Creates a profile.
   public init(

@@ -5,12 +5,12 @@ import Glibc
 /// The period of validity of a certificate, to the second.
 public struct CertificateValidity: Sendable, Hashable {
   /// The first second of validity, since 1970 (`notBefore`).
-  public var notBefore: Int64
+  package var notBefore: Int64
   /// The last second of validity, since 1970 (`notAfter`).
-  public var notAfter: Int64
+  package var notAfter: Int64
 
   /// Creates a period from seconds since 1970.
-  public init(notBefore: Int64, notAfter: Int64) {
+  package init(notBefore: Int64, notAfter: Int64) {
     self.notBefore = notBefore
     self.notAfter = notAfter
   }

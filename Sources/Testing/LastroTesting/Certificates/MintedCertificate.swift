@@ -28,7 +28,7 @@ public struct MintedCertificate: Sendable, Hashable {
   /// Returns the SHA-256 hash of the SubjectPublicKeyInfo, 32 bytes, from which a pin is made (RFC 7469 §2.4).
   ///
   /// - Throws: ``CertificateError/unreadable(_:)``.
-  public func publicKeySHA256() throws(CertificateError) -> [UInt8] {
+  package func publicKeySHA256() throws(CertificateError) -> [UInt8] {
     try CertificateMint.publicKeySHA256(certificatePEM)
   }
 
@@ -44,12 +44,12 @@ public struct MintedCertificate: Sendable, Hashable {
 
   /// Returns this certificate with other certificates after its chain, such as cross-signed authorities or unrelated
   /// ones. Only the certificate itself of each is added, not its chain.
-  public func adding(_ certificates: MintedCertificate...) -> MintedCertificate {
+  package func adding(_ certificates: MintedCertificate...) -> MintedCertificate {
     with(chainPEM: chainPEM + certificates.map(\.certificatePEM).joined())
   }
 
   /// Returns this certificate with exactly these certificates after it, in this order, which may be wrong.
-  public func sending(_ certificates: [MintedCertificate]) -> MintedCertificate {
+  package func sending(_ certificates: [MintedCertificate]) -> MintedCertificate {
     with(chainPEM: certificatePEM + certificates.map(\.certificatePEM).joined())
   }
 
@@ -67,7 +67,7 @@ public struct MintedCertificate: Sendable, Hashable {
   ///   - roots: the PEM text of the trusted roots.
   ///   - time: the time in seconds since 1970. Default: now.
   /// - Throws: ``CertificateError``.
-  public func verify(host: String?, trusting roots: String, at time: Int64? = nil) throws(CertificateError) {
+  package func verify(host: String?, trusting roots: String, at time: Int64? = nil) throws(CertificateError) {
     try CertificateMint.verify(chain: chainPEM, host: host, roots: roots, at: time ?? CertificateValidity.now)
   }
 }

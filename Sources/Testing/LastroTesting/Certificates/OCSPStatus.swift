@@ -3,7 +3,7 @@
 import CLoopback
 
 /// The status of a certificate in an OCSP response (RFC 6960 §2.2).
-public enum OCSPStatus: Sendable, Hashable, CaseIterable {
+package enum OCSPStatus: Sendable, Hashable, CaseIterable {
   /// The certificate is not revoked.
   case good
   /// The certificate is revoked because its key is compromised.
@@ -21,19 +21,40 @@ public enum OCSPStatus: Sendable, Hashable, CaseIterable {
 }
 
 extension CertificateAuthority {
-  /// Creates an OCSP response for a certificate of this authority, to be stapled (``LoopbackTLS/ocspResponse``).
+  /// Creates an OCSP response for a certificate of this authority, to be stapled (``LoopbackTLS/ocspResponse``). The
+  /// certificate is not revoked.
   ///
   /// - Parameters:
   ///   - certificate: the certificate of the response.
-  ///   - status: the status. Default good.
   ///   - validity: `thisUpdate` and `nextUpdate`. Default: from an hour ago for a week. ``CertificateValidity/expired``
   ///     makes an outdated response.
+  /// - Returns: the response in DER (RFC 6960 §4.2.1).
+  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  public func ocspResponse(
+    for certificate: MintedCertificate, validity: CertificateValidity = .days(7)
+  ) throws(CertificateError) -> [UInt8] {
+    try ocspResponse(for: certificate, status: .good, validity: validity, signedBy: self)
+  }
+
+  /// Creates an OCSP response that another authority signed.
+  package func ocspResponse(
+    for certificate: MintedCertificate, signedBy signer: CertificateAuthority
+  ) throws(CertificateError) -> [UInt8] {
+    try ocspResponse(for: certificate, status: .good, signedBy: signer)
+  }
+
+  /// Creates an OCSP response with a status.
+  ///
+  /// - Parameters:
+  ///   - certificate: the certificate of the response.
+  ///   - status: the status.
+  ///   - validity: `thisUpdate` and `nextUpdate`. Default: from an hour ago for a week.
   ///   - signer: the authority that signs the response. Default: this one. A response that another authority signed
   ///     proves nothing.
   /// - Returns: the response in DER (RFC 6960 §4.2.1).
   /// - Throws: ``CertificateError/cannotMint(_:)``.
-  public func ocspResponse(
-    for certificate: MintedCertificate, status: OCSPStatus = .good, validity: CertificateValidity = .days(7),
+  package func ocspResponse(
+    for certificate: MintedCertificate, status: OCSPStatus, validity: CertificateValidity = .days(7),
     signedBy signer: CertificateAuthority? = nil
   ) throws(CertificateError) -> [UInt8] {
     let signer = signer ?? self

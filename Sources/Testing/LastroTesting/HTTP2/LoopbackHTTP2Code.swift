@@ -14,29 +14,29 @@ public struct LoopbackHTTP2Code: RawRepresentable, Sendable, Hashable, Expressib
   /// NO_ERROR.
   public static let noError: Self = 0x0
   /// PROTOCOL_ERROR.
-  public static let protocolError: Self = 0x1
+  package static let protocolError: Self = 0x1
   /// INTERNAL_ERROR.
   public static let internalError: Self = 0x2
   /// FLOW_CONTROL_ERROR.
-  public static let flowControlError: Self = 0x3
+  package static let flowControlError: Self = 0x3
   /// SETTINGS_TIMEOUT.
-  public static let settingsTimeout: Self = 0x4
+  package static let settingsTimeout: Self = 0x4
   /// STREAM_CLOSED.
-  public static let streamClosed: Self = 0x5
+  package static let streamClosed: Self = 0x5
   /// FRAME_SIZE_ERROR.
-  public static let frameSizeError: Self = 0x6
+  package static let frameSizeError: Self = 0x6
   /// REFUSED_STREAM: the request was not processed (RFC 9113 §8.7).
   public static let refusedStream: Self = 0x7
   /// CANCEL.
   public static let cancel: Self = 0x8
   /// COMPRESSION_ERROR.
-  public static let compressionError: Self = 0x9
+  package static let compressionError: Self = 0x9
   /// CONNECT_ERROR.
-  public static let connectError: Self = 0xa
+  package static let connectError: Self = 0xa
   /// ENHANCE_YOUR_CALM.
   public static let enhanceYourCalm: Self = 0xb
   /// INADEQUATE_SECURITY.
-  public static let inadequateSecurity: Self = 0xc
+  package static let inadequateSecurity: Self = 0xc
   /// HTTP_1_1_REQUIRED.
   public static let http11Required: Self = 0xd
 }

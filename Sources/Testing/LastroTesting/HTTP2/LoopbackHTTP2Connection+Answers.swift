@@ -4,7 +4,7 @@ extension LoopbackHTTP2Connection {
   /// Responds to requests until the client is done or a fault ends the connection.
   ///
   /// - Throws: ``LoopbackError``.
-  public func serve(_ respond: (LoopbackRequest) throws -> LoopbackResponse) throws(LoopbackError) {
+  package func serve(_ respond: (LoopbackRequest) throws -> LoopbackResponse) throws(LoopbackError) {
     while !isOver, try step() {
       while let request = nextRequest() {
         answer(request, with: (try? respond(request)) ?? LoopbackResponse(status: 500))
@@ -17,7 +17,7 @@ extension LoopbackHTTP2Connection {
   /// further requests are read.
   ///
   /// - Throws: ``LoopbackError``.
-  public func respond(to request: LoopbackRequest, with response: LoopbackResponse) throws(LoopbackError) {
+  package func respond(to request: LoopbackRequest, with response: LoopbackResponse) throws(LoopbackError) {
     answer(request, with: response)
     try sendWhatFits()
   }
@@ -154,7 +154,7 @@ extension LoopbackHTTP2Connection {
     case .endStream:
       try write(.data([], stream: id, ends: true))
       finish(id)
-    case .send(let frames): for frame in frames { try write(frame) }
+    case .send(let bytes): try connection.write(bytes)
     }
   }
 

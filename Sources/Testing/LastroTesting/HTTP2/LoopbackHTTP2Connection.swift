@@ -5,9 +5,9 @@
 /// While requests are read, the connection performs the duties of a peer: it acknowledges settings and pings,
 /// replenishes the windows for bodies, and makes responses wait for the client's windows. ``readFrame()`` and
 /// ``write(_:)`` do none of this: they give full control over the wire.
-public final class LoopbackHTTP2Connection {
+package final class LoopbackHTTP2Connection {
   /// The underlying connection, with resets, closes and gates.
-  public let connection: LoopbackConnection
+  package let connection: LoopbackConnection
 
   let settings: LoopbackHTTP2Settings
   var streams: [UInt32: LoopbackHTTP2Stream] = [:]
@@ -30,7 +30,7 @@ public final class LoopbackHTTP2Connection {
   ///
   /// - Throws: ``LoopbackError/disconnected``; ``LoopbackError/malformedRequest(_:)`` if the client does not speak
   ///   HTTP/2.
-  public init(_ connection: LoopbackConnection, settings: LoopbackHTTP2Settings = .init()) throws(LoopbackError) {
+  package init(_ connection: LoopbackConnection, settings: LoopbackHTTP2Settings = .init()) throws(LoopbackError) {
     self.connection = connection
     self.settings = settings
     decoder = try HeaderBlock.Decoder()
@@ -47,7 +47,7 @@ public final class LoopbackHTTP2Connection {
   ///
   /// - Throws: ``LoopbackError/disconnected`` if the connection ends within it; ``LoopbackError/malformedRequest(_:)``
   ///   if the frame is larger than announced.
-  public func readFrame() throws(LoopbackError) -> LoopbackHTTP2Frame? {
+  package func readFrame() throws(LoopbackError) -> LoopbackHTTP2Frame? {
     var header = connection.read(max: 9)
     if header.isEmpty { return nil }
     header += try connection.read(exactly: 9 - header.count)
@@ -61,7 +61,7 @@ public final class LoopbackHTTP2Connection {
   /// Writes frames unchanged, in order. The caller must respect the client's windows.
   ///
   /// - Throws: ``LoopbackError/disconnected``.
-  public func write(_ frames: LoopbackHTTP2Frame...) throws(LoopbackError) {
+  package func write(_ frames: LoopbackHTTP2Frame...) throws(LoopbackError) {
     try connection.write(frames.flatMap(\.bytes))
   }
 
@@ -71,7 +71,7 @@ public final class LoopbackHTTP2Connection {
   /// `nil` if the connection ends first.
   ///
   /// - Throws: ``LoopbackError``.
-  public func readRequest() throws(LoopbackError) -> LoopbackRequest? {
+  package func readRequest() throws(LoopbackError) -> LoopbackRequest? {
     while true {
       if let request = nextRequest() { return request }
       guard !isOver, try step() else { return nil }

@@ -42,6 +42,9 @@ public enum LoopbackHTTP2Fault: Sendable, Hashable {
   case truncateFrame
   /// END_STREAM, regardless of `content-length`.
   case endStream
+  /// Sends bytes, then continues with the response.
+  case send(bytes: [UInt8])
+
   /// Sends frames, then continues with the response. Use ``LoopbackRequest/stream`` as their stream number.
-  case send([LoopbackHTTP2Frame])
+  package static func send(_ frames: [LoopbackHTTP2Frame]) -> Self { .send(bytes: frames.flatMap(\.bytes)) }
 }

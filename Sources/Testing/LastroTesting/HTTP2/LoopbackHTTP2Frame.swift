@@ -1,61 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An HTTP/2 frame in its wire format (RFC 9113 §4.1), valid or not.
-public struct LoopbackHTTP2Frame: Sendable, Hashable {
+package struct LoopbackHTTP2Frame: Sendable, Hashable {
   /// The type of a frame (RFC 9113 §6). Any number can be sent.
-  public struct Kind: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral {
+  package struct Kind: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral {
     /// The number on the wire.
-    public var rawValue: UInt8
+    package var rawValue: UInt8
 
     /// Creates a type from a number.
-    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Creates a type from a number.
-    public init(integerLiteral value: UInt8) { rawValue = value }
+    package init(integerLiteral value: UInt8) { rawValue = value }
 
     /// DATA.
-    public static let data: Self = 0x0
+    package static let data: Self = 0x0
     /// HEADERS.
-    public static let headers: Self = 0x1
+    package static let headers: Self = 0x1
     /// PRIORITY.
-    public static let priority: Self = 0x2
+    package static let priority: Self = 0x2
     /// RST_STREAM.
-    public static let resetStream: Self = 0x3
+    package static let resetStream: Self = 0x3
     /// SETTINGS.
-    public static let settings: Self = 0x4
+    package static let settings: Self = 0x4
     /// PUSH_PROMISE.
-    public static let pushPromise: Self = 0x5
+    package static let pushPromise: Self = 0x5
     /// PING.
-    public static let ping: Self = 0x6
+    package static let ping: Self = 0x6
     /// GOAWAY.
-    public static let goAway: Self = 0x7
+    package static let goAway: Self = 0x7
     /// WINDOW_UPDATE.
-    public static let windowUpdate: Self = 0x8
+    package static let windowUpdate: Self = 0x8
     /// CONTINUATION.
-    public static let continuation: Self = 0x9
+    package static let continuation: Self = 0x9
   }
 
   /// END_STREAM of DATA and HEADERS.
-  public static let endStream: UInt8 = 0x1
+  package static let endStream: UInt8 = 0x1
   /// ACK of SETTINGS and PING.
-  public static let acknowledgement: UInt8 = 0x1
+  package static let acknowledgement: UInt8 = 0x1
   /// END_HEADERS of HEADERS and CONTINUATION.
-  public static let endHeaders: UInt8 = 0x4
+  package static let endHeaders: UInt8 = 0x4
   /// PADDED of DATA and HEADERS.
-  public static let padded: UInt8 = 0x8
+  package static let padded: UInt8 = 0x8
   /// PRIORITY of HEADERS.
-  public static let hasPriority: UInt8 = 0x20
+  package static let hasPriority: UInt8 = 0x20
 
   /// The type.
-  public var kind: Kind
+  package var kind: Kind
   /// The flags, such as ``endStream``.
-  public var flags: UInt8
+  package var flags: UInt8
   /// The stream of the frame; 0 is the connection. The highest bit is reserved, and sent as given.
-  public var stream: UInt32
+  package var stream: UInt32
   /// The payload.
-  public var payload: [UInt8]
+  package var payload: [UInt8]
   /// The length in the frame's header, of which 24 bits are sent. Default: that of the payload.
-  public var length: Int
+  package var length: Int
 
   /// Creates a frame.
   ///
@@ -65,7 +65,7 @@ public struct LoopbackHTTP2Frame: Sendable, Hashable {
   ///   - stream: the stream; 0 for the connection.
   ///   - payload: the payload. Default: empty.
   ///   - length: the length in the frame's header. Default: that of the payload.
-  public init(_ kind: Kind, flags: UInt8 = 0, stream: UInt32, payload: [UInt8] = [], length: Int? = nil) {
+  package init(_ kind: Kind, flags: UInt8 = 0, stream: UInt32, payload: [UInt8] = [], length: Int? = nil) {
     self.kind = kind
     self.flags = flags
     self.stream = stream
@@ -74,7 +74,7 @@ public struct LoopbackHTTP2Frame: Sendable, Hashable {
   }
 
   /// The bytes of the frame: nine bytes of header, then the payload.
-  public var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     let size = UInt32(truncatingIfNeeded: length)
     return Self.bytes(of: size).dropFirst() + [kind.rawValue, flags] + Self.bytes(of: stream) + payload
   }
@@ -88,13 +88,13 @@ public struct LoopbackHTTP2Frame: Sendable, Hashable {
 
 extension LoopbackHTTP2Frame {
   /// Returns a DATA frame with a piece of a body.
-  public static func data(_ bytes: some Sequence<UInt8>, stream: UInt32, ends: Bool = false) -> Self {
+  package static func data(_ bytes: some Sequence<UInt8>, stream: UInt32, ends: Bool = false) -> Self {
     Self(.data, flags: ends ? endStream : 0, stream: stream, payload: Array(bytes))
   }
 
   /// Returns a frame with a whole header block: literals without Huffman coding, names as given. Pseudo-fields such as
   /// `:status` come first.
-  public static func headers(
+  package static func headers(
     _ fields: [RawRequestHead.Field], stream: UInt32, ends: Bool = false
   ) -> Self {
     Self(
@@ -102,7 +102,7 @@ extension LoopbackHTTP2Frame {
   }
 
   /// Returns a head with a status and fields.
-  public static func head(
+  package static func head(
     _ status: Int, _ fields: KeyValuePairs<String, String> = [:], stream: UInt32, ends: Bool = false
   ) -> Self {
     let all = [RawRequestHead.Field(name: ":status", value: "\(status)")] + fields.map { .init(name: $0, value: $1) }
@@ -110,12 +110,12 @@ extension LoopbackHTTP2Frame {
   }
 
   /// Returns a frame that ends a stream with an error.
-  public static func resetStream(_ code: LoopbackHTTP2Code, stream: UInt32) -> Self {
+  package static func resetStream(_ code: LoopbackHTTP2Code, stream: UInt32) -> Self {
     Self(.resetStream, stream: stream, payload: bytes(of: code.rawValue))
   }
 
   /// Returns a GOAWAY: streams above the last one are not, and will not be, processed.
-  public static func goAway(
+  package static func goAway(
     lastStream: UInt32, _ code: LoopbackHTTP2Code = .noError, debug: String = ""
   ) -> Self {
     Self(
@@ -123,7 +123,7 @@ extension LoopbackHTTP2Frame {
   }
 
   /// Returns a SETTINGS frame.
-  public static func settings(_ settings: [LoopbackHTTP2Settings.Setting]) -> Self {
+  package static func settings(_ settings: [LoopbackHTTP2Settings.Setting]) -> Self {
     let payload = settings.flatMap { setting in
       [UInt8(setting.identifier >> 8), UInt8(truncatingIfNeeded: setting.identifier)] + bytes(of: setting.value)
     }
@@ -131,17 +131,17 @@ extension LoopbackHTTP2Frame {
   }
 
   /// Returns a frame that enlarges the window of a stream, or of the connection (0), by the given number of bytes.
-  public static func windowUpdate(_ count: UInt32, stream: UInt32) -> Self {
+  package static func windowUpdate(_ count: UInt32, stream: UInt32) -> Self {
     Self(.windowUpdate, stream: stream, payload: bytes(of: count))
   }
 
   /// Returns a frame twice as large as a client accepts by default.
-  public static func oversized(stream: UInt32) -> Self {
+  package static func oversized(stream: UInt32) -> Self {
     Self(.data, stream: stream, payload: [UInt8](repeating: 0x2a, count: 32_768))
   }
 
   /// Returns a header block that refers to an entry that no table has (RFC 7541 §2.3.3).
-  public static func brokenHeaders(stream: UInt32) -> Self {
+  package static func brokenHeaders(stream: UInt32) -> Self {
     Self(.headers, flags: endHeaders | endStream, stream: stream, payload: [0xff, 0x80, 0x7f])
   }
 }

@@ -11,23 +11,23 @@ public struct LoopbackHTTP2Settings: Sendable, Hashable {
   /// SETTINGS_MAX_FRAME_SIZE in bytes. Default 16,384.
   public var maximumFrameSize: UInt32 = 16_384
   /// Other settings by number, in order, including invalid ones. Default: none.
-  public var others: [Setting] = []
+  package var others: [Setting] = []
   /// Whether WINDOW_UPDATE is sent for the bytes read of a request body. Default true; otherwise an upload larger than
   /// a window never ends.
-  public var replenishesWindows = true
+  package var replenishesWindows = true
   /// Whether the handler is called when the request's head has arrived, before its body. Default false: it is called
   /// when the request is complete.
-  public var answersEarly = false
+  package var answersEarly = false
 
   /// A setting, identified by its number.
-  public struct Setting: Sendable, Hashable {
+  package struct Setting: Sendable, Hashable {
     /// The number, such as 2 for SETTINGS_ENABLE_PUSH.
-    public var identifier: UInt16
+    package var identifier: UInt16
     /// The value.
-    public var value: UInt32
+    package var value: UInt32
 
     /// Creates a setting.
-    public init(_ identifier: UInt16, _ value: UInt32) {
+    package init(_ identifier: UInt16, _ value: UInt32) {
       self.identifier = identifier
       self.value = value
     }

@@ -38,7 +38,7 @@ extension LoopbackServer {
   ///   - script: drives one connection, on its thread. It may block. Its error is recorded in ``errors`` and closes the
   ///     connection.
   /// - Throws: ``LoopbackError``.
-  public static func http2Script(
+  package static func http2Script(
     _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, settings: LoopbackHTTP2Settings = .init(),
     script: @escaping @Sendable (LoopbackHTTP2Connection) throws -> Void
   ) throws(LoopbackError) -> LoopbackServer {

@@ -26,7 +26,7 @@ public final class LoopbackConnection {
   }
 
   /// Whether the connection was closed locally.
-  public var isClosed: Bool { descriptor < 0 }
+  package var isClosed: Bool { descriptor < 0 }
 
   // MARK: reading
 
@@ -148,7 +148,7 @@ public final class LoopbackConnection {
   // MARK: ending
 
   /// Sends TLS's close_notify without closing; does nothing over plain TCP.
-  public func closeNotify() {
+  package func closeNotify() {
     if let tls { cloopback_tls_close_notify(tls) }
   }
 
@@ -232,13 +232,13 @@ public final class LoopbackConnection {
   // MARK: TLS
 
   /// The TLS version, such as `TLSv1.3`; `nil` over plain TCP.
-  public var tlsVersion: String? { tls.map { String(cString: cloopback_tls_version($0)) } }
+  package var tlsVersion: String? { tls.map { String(cString: cloopback_tls_version($0)) } }
   /// Whether the TLS session was resumed.
-  public var isResumed: Bool { tls.map { cloopback_tls_resumed($0) } ?? false }
+  package var isResumed: Bool { tls.map { cloopback_tls_resumed($0) } ?? false }
   /// The name that the client requested (SNI, RFC 6066 §3).
-  public var serverName: String? { tls.flatMap { cloopback_tls_server_name($0) }.map { String(cString: $0) } }
+  package var serverName: String? { tls.flatMap { cloopback_tls_server_name($0) }.map { String(cString: $0) } }
   /// The common name of the client's certificate.
-  public var clientName: String? {
+  package var clientName: String? {
     guard let tls, let name = cloopback_tls_client_name(tls) else { return nil }
     defer { cloopback_free(name) }
     return String(cString: name)
@@ -285,7 +285,7 @@ extension LoopbackConnection {
   /// its first byte. Empty lines before it are skipped (RFC 9112 §2.2).
   ///
   /// - Throws: ``LoopbackError/disconnected`` if the connection ends within it, ``LoopbackError/malformedRequest(_:)``.
-  public func readHead() throws(LoopbackError) -> RawRequestHead? {
+  package func readHead() throws(LoopbackError) -> RawRequestHead? {
     var bytes: [UInt8] = []
     var lines: [String] = []
     while let raw = readRawLine() {
@@ -313,7 +313,7 @@ extension LoopbackConnection {
   ///
   /// - Throws: ``LoopbackError/disconnected`` if the connection ends within it, ``LoopbackError/malformedRequest(_:)``.
   @discardableResult
-  public func readBody(for head: RawRequestHead) throws(LoopbackError) -> [UInt8] { try readWhole(head).body }
+  package func readBody(for head: RawRequestHead) throws(LoopbackError) -> [UInt8] { try readWhole(head).body }
 
   private func readWhole(
     _ head: RawRequestHead

@@ -122,14 +122,14 @@ public final class LoopbackServer: Sendable {
   /// The number of connections accepted so far.
   public var acceptedConnections: Int { core.state.withLock { $0.accepted } }
   /// The number of open connections.
-  public var openConnections: Int { core.state.withLock { $0.descriptors.count } }
+  package var openConnections: Int { core.state.withLock { $0.descriptors.count } }
   /// The number of connections whose handler was started; over TLS, the number of completed handshakes.
   public var establishedConnections: Int { core.state.withLock { $0.handshakes } }
   /// The number of full TLS handshakes, in which the client saw the certificate.
-  public var fullHandshakes: Int { core.state.withLock { isTLS ? $0.handshakes - $0.resumptions : 0 } }
+  package var fullHandshakes: Int { core.state.withLock { isTLS ? $0.handshakes - $0.resumptions : 0 } }
   /// The number of TLS handshakes that resumed a session (RFC 8446 §2.2, RFC 5077), in which the client saw no
   /// certificate.
-  public var resumedHandshakes: Int { core.state.withLock { $0.resumptions } }
+  package var resumedHandshakes: Int { core.state.withLock { $0.resumptions } }
   /// The number of bytes that handlers have read on all connections; over TLS, decrypted bytes. 0 proves that no client
   /// data has arrived, provided that the connection was read.
   public var receivedBytes: Int { core.state.withLock { $0.receivedBytes } }
@@ -158,7 +158,7 @@ public final class LoopbackServer: Sendable {
   /// Waits until the given number of connections has been accepted.
   ///
   /// - Throws: `CancellationError`; ``LoopbackError/stopped``.
-  public func waitForConnections(count: Int) async throws {
+  package func waitForConnections(count: Int) async throws {
     try await core.wait(for: count, counting: { $0.accepted }, in: \.connectionWaiters)
   }
 
@@ -194,7 +194,7 @@ extension LoopbackConnection {
   /// Responds to requests until the client is done, asks for `Connection: close`, or the response is a fault.
   ///
   /// - Throws: ``LoopbackError``: a malformed request (after a 400), or a connection that failed.
-  public func serveHTTP(_ respond: (LoopbackRequest) throws -> LoopbackResponse) throws(LoopbackError) {
+  package func serveHTTP(_ respond: (LoopbackRequest) throws -> LoopbackResponse) throws(LoopbackError) {
     while let request = try readRequestOrRefuse() {
       let response = (try? respond(request)) ?? LoopbackResponse(status: 500)
       if let fault = response.fault {

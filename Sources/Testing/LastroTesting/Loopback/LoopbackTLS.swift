@@ -46,7 +46,7 @@ public struct LoopbackTLS: Sendable {
   /// The PEM text of authorities; if set, a client certificate issued by one of them is required.
   public var clientAuthoritiesPEM: String?
   /// Whether sessions may be resumed. Default true.
-  public var allowsResumption = true
+  package var allowsResumption = true
   /// The failure of the handshake. Default: none.
   public var handshakeFault: HandshakeFault?
 

@@ -12,30 +12,30 @@ public struct RawRequestHead: Sendable, Hashable {
     public var value: String
 
     /// Creates a field.
-    public init(name: String, value: String) {
+    package init(name: String, value: String) {
       self.name = name
       self.value = value
     }
   }
 
   /// The first line, without its end.
-  public var requestLine: String
+  package var requestLine: String
   /// The method, such as `GET`.
   public var method: String
   /// The target, such as `/users?page=2`.
   public var target: String
   /// The version, such as `HTTP/1.1`.
-  public var version: String
+  package var version: String
   /// The header fields in order, including duplicates.
   public var fields: [Field]
   /// The bytes of the head, including the empty line.
-  public var bytes: [UInt8]
+  package var bytes: [UInt8]
 
   /// The first value of a header field; the case of its name is ignored.
   public subscript(name: String) -> String? { values(name).first }
 
   /// Returns all values of a header field; the case of its name is ignored.
-  public func values(_ name: String) -> [String] {
+  package func values(_ name: String) -> [String] {
     let wanted = name.lowercased()
     return fields.filter { $0.name.lowercased() == wanted }.map(\.value)
   }
@@ -44,10 +44,10 @@ public struct RawRequestHead: Sendable, Hashable {
   public var path: String { String(target.prefix { $0 != "?" }) }
 
   /// Whether a chunked body follows (RFC 9112 §7.1).
-  public var isChunked: Bool { self["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false }
+  package var isChunked: Bool { self["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false }
 
   /// Whether a body follows: chunked, or with a length other than 0.
-  public var hasBody: Bool { isChunked || (self["Content-Length"].map { $0 != "0" } ?? false) }
+  package var hasBody: Bool { isChunked || (self["Content-Length"].map { $0 != "0" } ?? false) }
 }
 
 extension RawRequestHead {

@@ -80,7 +80,7 @@ public final class MemoryStream: ByteStream {
   }
 
   /// Ends the outgoing direction as if the connection were cut: the other end reads code `truncated_stream`.
-  public func truncate() { outgoing.end(.truncated) }
+  package func truncate() { outgoing.end(.truncated) }
 }
 
 extension MemoryStream: LoopStream {

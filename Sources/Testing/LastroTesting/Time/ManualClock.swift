@@ -65,7 +65,7 @@ public final class ManualClock: Sendable {
   }
 
   /// The date at time zero: 2001-09-09 01:46:40 UTC, a billion seconds since 1970.
-  public static let epoch = Duration.seconds(1_000_000_000)
+  package static let epoch = Duration.seconds(1_000_000_000)
 
   /// The current time of the clock, which changes only when a test advances it.
   public var now: Duration { state.withLock { $0.now } }
@@ -96,7 +96,7 @@ public final class ManualClock: Sendable {
   ///
   /// - Returns: the time by which the clock advanced; `nil` if no task sleeps.
   @discardableResult
-  public func advanceToNextSleeper() -> Duration? {
+  package func advanceToNextSleeper() -> Duration? {
     let (moved, due) = state.withLock { state -> (Duration?, [CheckedContinuation<Void, any Error>]) in
       guard let deadline = state.sleepers.values.lazy.filter({ !$0.isLimit }).map(\.deadline).min() else {
         return (nil, [])
@@ -123,7 +123,7 @@ public final class ManualClock: Sendable {
   /// in ``sleeps``, and does not count as a sleeper.
   ///
   /// - Throws: `CancellationError`, promptly when the task is cancelled.
-  public func waitForLimit(_ duration: Duration) async throws { try await suspend(duration, isLimit: true) }
+  package func waitForLimit(_ duration: Duration) async throws { try await suspend(duration, isLimit: true) }
 
   private func suspend(_ duration: Duration, isLimit: Bool) async throws {
     let id = state.withLock { $0.makeID() }

@@ -34,5 +34,5 @@ public struct RequestExpectation: Sendable, CustomStringConvertible {
   }
 
   /// Returns whether a request matches.
-  public func isMet(by request: TransferRequest) -> Bool { check(request) }
+  package func isMet(by request: TransferRequest) -> Bool { check(request) }
 }

@@ -3,9 +3,9 @@
 /// The differences between the requests to a ``ScriptedTransport`` and its script.
 public struct ScriptViolation: Error, Sendable, Hashable, CustomStringConvertible {
   /// The steps that no request used, such as `step 3: respond 200`.
-  public var unusedSteps: [String]
+  package var unusedSteps: [String]
   /// The requests beyond the script, such as `GET https://api.example/users`; secrets in URLs are masked.
-  public var unexpectedRequests: [String]
+  package var unexpectedRequests: [String]
   /// The requests that did not match their step, such as `step 1 expected POST /payments, but GET
   /// https://api.example/users came`.
   public var mismatches: [String]

@@ -148,9 +148,9 @@ public final class ScriptedTransport: Transport {
   /// The number of unused steps. A test that expects the whole script to be used expects 0.
   public var remainingSteps: Int { state.withLock { $0.steps.count } }
   /// The requests that arrived when no step and no handler was left. A test that expects none expects `[]`.
-  public var unexpectedRequests: [TransferRequest] { state.withLock { $0.unexpected } }
+  package var unexpectedRequests: [TransferRequest] { state.withLock { $0.unexpected } }
   /// The number of requests not yet answered.
-  public var runningRequests: Int { state.withLock { $0.running } }
+  package var runningRequests: Int { state.withLock { $0.running } }
 
   /// Appends steps to the script. If the last step is repeated, the last of these steps is repeated from then on.
   public func append(_ steps: Step...) { state.withLock { $0.append(steps) } }
