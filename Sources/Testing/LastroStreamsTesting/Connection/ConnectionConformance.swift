@@ -66,7 +66,7 @@ public struct ConnectionConformance: Sendable {
   }
 
   /// The promises, by name, in the order in which they are checked.
-  public static var promises: [String] { checks.map(\.name) }
+  package static var promises: [String] { checks.map(\.name) }
 
   /// The promises of a transport that informs its server when this side ends its direction; meek and obfs4 cannot.
   public static var promisesOfEnds: Set<String> { Set(checks.filter(\.needsEnd).map(\.name)) }

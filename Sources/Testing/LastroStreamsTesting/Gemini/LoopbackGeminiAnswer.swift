@@ -4,9 +4,9 @@ import Lastro
 internal import LastroTesting
 
 /// The response of a ``LoopbackGeminiServer`` to a request, which may be invalid.
-public struct LoopbackGeminiAnswer: Sendable {
+package struct LoopbackGeminiAnswer: Sendable {
   /// The end of the connection after the bytes.
-  public enum End: Sendable, Hashable {
+  package enum End: Sendable, Hashable {
     /// TLS is closed in order (close_notify), then TCP.
     case close
     /// TCP is closed without close_notify: a truncation.
@@ -18,40 +18,40 @@ public struct LoopbackGeminiAnswer: Sendable {
   }
 
   /// The bytes to send, header and body.
-  public var bytes: [UInt8]
+  package var bytes: [UInt8]
   /// The number of bytes per write, each in its own TLS record; less than 1 counts as 1. Default: all bytes.
-  public var pieceBytes = Int.max
+  package var pieceBytes = Int.max
   /// The end of the connection. Default ``End/close``.
-  public var end = End.close
+  package var end = End.close
 
   /// Creates an answer from any bytes.
-  public init(_ bytes: some Collection<UInt8>, pieceBytes: Int = .max, end: End = .close) {
+  package init(_ bytes: some Collection<UInt8>, pieceBytes: Int = .max, end: End = .close) {
     self.bytes = Array(bytes)
     self.pieceBytes = max(1, pieceBytes)
     self.end = end
   }
 
   /// Creates an answer from any text; add the line ends yourself.
-  public init(_ text: String, pieceBytes: Int = .max, end: End = .close) {
+  package init(_ text: String, pieceBytes: Int = .max, end: End = .close) {
     self.init(Array(text.utf8), pieceBytes: pieceBytes, end: end)
   }
 
   /// Returns an answer with `20 type` and a body.
-  public static func success(_ body: some Collection<UInt8>, type: String = "text/gemini") -> Self {
+  package static func success(_ body: some Collection<UInt8>, type: String = "text/gemini") -> Self {
     Self(Array("20 \(type)\r\n".utf8) + Array(body))
   }
 
   /// Returns an answer with `20 type` and a body.
-  public static func success(_ body: String, type: String = "text/gemini") -> Self {
+  package static func success(_ body: String, type: String = "text/gemini") -> Self {
     success(Array(body.utf8), type: type)
   }
 
   /// Returns an answer with only a header.
-  public static func header(_ status: Int, _ meta: String = "") -> Self { Self("\(status) \(meta)\r\n") }
+  package static func header(_ status: Int, _ meta: String = "") -> Self { Self("\(status) \(meta)\r\n") }
 
   /// An answer that sends nothing until the client goes away.
-  public static let silence = Self("", end: .stall)
+  package static let silence = Self("", end: .stall)
 
   /// The same answer, sent one byte at a time.
-  public var byteByByte: Self { Self(bytes, pieceBytes: 1, end: end) }
+  package var byteByByte: Self { Self(bytes, pieceBytes: 1, end: end) }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
-public import LastroTesting
+package import LastroTesting
 
 /// A Gemini server on 127.0.0.1 that responds through a closure, over TLS with a replaceable certificate.
 ///
@@ -13,7 +13,7 @@ public import LastroTesting
 /// ```
 ///
 /// Dropping the server stops it.
-public final class LoopbackGeminiServer: Sendable {
+package final class LoopbackGeminiServer: Sendable {
   private let server: LoopbackServer
   private let seen: EventRecorder<(line: String, client: String?)>
 
@@ -25,7 +25,7 @@ public final class LoopbackGeminiServer: Sendable {
   ///     its own authority. Default `nil`: none is requested.
   ///   - answer: returns the response to a request line, which has no line end.
   /// - Throws: `LoopbackError`.
-  public init(
+  package init(
     identity: MintedCertificate, clientAuthoritiesPEM: String? = nil,
     answer: @escaping @Sendable (String) -> LoopbackGeminiAnswer
   ) throws(LoopbackError) {
@@ -51,28 +51,28 @@ public final class LoopbackGeminiServer: Sendable {
   }
 
   /// The port.
-  public var port: Int { server.port }
+  package var port: Int { server.port }
   /// The request lines received so far, in order.
-  public var requests: [String] { seen.events.map(\.line) }
+  package var requests: [String] { seen.events.map(\.line) }
   /// The common names of the client certificates of those requests.
-  public var clients: [String?] { seen.events.map(\.client) }
+  package var clients: [String?] { seen.events.map(\.client) }
   /// The number of connections accepted so far.
-  public var acceptedConnections: Int { server.acceptedConnections }
+  package var acceptedConnections: Int { server.acceptedConnections }
   /// The number of open connections.
-  public var openConnections: Int { server.openConnections }
+  package var openConnections: Int { server.openConnections }
 
   /// Returns a URL of this server; its host is `localhost`.
-  public func url(_ path: String = "/") -> String { "gemini://localhost:\(port)\(path)" }
+  package func url(_ path: String = "/") -> String { "gemini://localhost:\(port)\(path)" }
 
   /// Presents another certificate from the next connection on.
   ///
   /// - Throws: `LoopbackError.invalidTLS(_:)`; the server then keeps its certificate.
-  public func show(_ identity: MintedCertificate, clientAuthoritiesPEM: String? = nil) throws(LoopbackError) {
+  package func show(_ identity: MintedCertificate, clientAuthoritiesPEM: String? = nil) throws(LoopbackError) {
     try server.replaceTLS(Self.tls(identity, clientAuthoritiesPEM))
   }
 
   /// Stops the server.
-  public func stop() { server.stop() }
+  package func stop() { server.stop() }
 
   private static func tls(_ identity: MintedCertificate, _ clientAuthoritiesPEM: String?) -> LoopbackTLS {
     var tls = LoopbackTLS(identity)

@@ -22,7 +22,7 @@ public final class LoopbackMeekServer: Sendable {
   }
 
   /// The maximum size of a body.
-  public static let payloadBytes = 65_536
+  package static let payloadBytes = 65_536
 
   /// The web server, with its addresses, requests and connections.
   public let server: LoopbackServer
@@ -63,7 +63,7 @@ public final class LoopbackMeekServer: Sendable {
   }
 
   /// The number of known sessions.
-  public var sessionCount: Int { sessions.withLock { $0.count } }
+  package var sessionCount: Int { sessions.withLock { $0.count } }
 
   /// Stops the server; see `LoopbackServer.stop()`.
   public func stop() { server.stop() }

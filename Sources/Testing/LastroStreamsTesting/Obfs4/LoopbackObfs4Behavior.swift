@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The behavior of a ``LoopbackObfs4Server``: by default that of obfs4proxy, with an echo behind it.
-public struct LoopbackObfs4Behavior: Sendable {
-  /// The target of streams.
-  public enum Target: Sendable, Hashable {
-    /// An echo of all received bytes.
-    case echo
-    /// A port on 127.0.0.1.
-    case port(Int)
-  }
+package struct LoopbackObfs4Behavior: Sendable {
+  package typealias Target = LoopbackObfs4Server.Target
 
   /// A fault in the handshake.
-  public enum HandshakeFault: Sendable, Hashable {
+  package enum HandshakeFault: Sendable, Hashable {
     /// A bit of the response's mark is changed: the client waits for 8,192 bytes.
     case wrongMark
     /// A bit of the response's MAC is changed.
@@ -30,27 +24,27 @@ public struct LoopbackObfs4Behavior: Sendable {
     case reset
   }
 
-  /// The target of streams. Default ``Target/echo``.
-  public var target = Target.echo
+  /// The target of streams. Default: an echo.
+  package var target = Target.echo
   /// The padding and timing of the output: obfs4's `iat-mode`, 0, 1 or 2; other values count as 0. Default 0.
-  public var timing = 0
+  package var timing = 0
   /// The number of hours by which the server's clock is ahead of its time source. Default 0.
-  public var hoursAhead = 0
+  package var hoursAhead = 0
   /// The fault in the handshake. Default: none.
-  public var handshakeFault: HandshakeFault?
+  package var handshakeFault: HandshakeFault?
   /// The number of padding bytes in the response. Real servers send up to 8,051, and clients accept up to 8,096.
   /// Default: random.
-  public var responsePadding: Int?
+  package var responsePadding: Int?
   /// The frames that are sent in one write with the response. Default: a random seed for the client's tables.
-  public var opening = [LoopbackObfs4Step.drawnSeed]
+  package var opening = [LoopbackObfs4Step.drawnSeed]
   /// The frames that are sent when the first bytes of the application arrive, instead of forwarding these bytes to the
   /// target. Default: the bytes are forwarded.
-  public var reply: [LoopbackObfs4Step]?
+  package var reply: [LoopbackObfs4Step]?
   /// The number of bytes per write. Default: all.
-  public var pieceBytes = Int.max
+  package var pieceBytes = Int.max
   /// The number of sent bytes, including the response, after which the connection ends with FIN. Default: never.
-  public var cutAfter: Int?
+  package var cutAfter: Int?
 
   /// Creates the behavior of obfs4proxy, with an echo behind it.
-  public init() {}
+  package init() {}
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-public import Lastro
+package import Lastro
 public import LastroTesting
 internal import LastroTunnels
 
-/// An obfs4 server on 127.0.0.1, or in memory, that follows its ``LoopbackObfs4Behavior``: it behaves like obfs4proxy,
-/// or violates the protocol.
+/// An obfs4 server on 127.0.0.1, or in memory, that behaves like obfs4proxy.
 ///
 /// Like a real server, it is silent to a client whose hello it rejects: one for another certificate, one whose hour
 /// differs from its own by more than one, or one that it has already seen.
@@ -16,21 +15,37 @@ internal import LastroTunnels
 /// let dialer = WispDialer(try WispServer(bridge.bridgeLine), over: engine)
 /// ```
 public final class LoopbackObfs4Server: Sendable {
+  /// The target of streams.
+  public enum Target: Sendable, Hashable {
+    /// An echo of all received bytes.
+    case echo
+    /// A port on 127.0.0.1.
+    case port(Int)
+  }
+
   /// The certificate: 70 characters of base64.
   public let certificate: String
   /// The underlying server, with its addresses and connections.
-  public let server: LoopbackServer
+  package let server: LoopbackServer
   private let bridge: Obfs4Bridge
 
   /// Starts a server with its own key on a port that the kernel chooses.
   ///
+  /// - Parameter target: the target of streams. Default ``Target/echo``.
+  /// - Throws: `LoopbackError`.
+  public convenience init(target: Target = .echo) throws(LoopbackError) {
+    var behavior = LoopbackObfs4Behavior()
+    behavior.target = target
+    try self.init(behavior)
+  }
+
+  /// Starts a server that follows a behavior, and may violate the protocol.
+  ///
   /// - Parameters:
-  ///   - behavior: the behavior of the server. Default: that of obfs4proxy, with an echo behind it.
+  ///   - behavior: the behavior of the server.
   ///   - time: the time source for the current hour. Default: the system's clock.
   /// - Throws: `LoopbackError`.
-  public init(
-    _ behavior: LoopbackObfs4Behavior = LoopbackObfs4Behavior(), time: TimeSource = .continuous
-  ) throws(LoopbackError) {
+  package init(_ behavior: LoopbackObfs4Behavior, time: TimeSource = .continuous) throws(LoopbackError) {
     let bridge: Obfs4Bridge
     do throws(Obfs4Failure) {
       bridge = try Obfs4Bridge(behavior, now: time.sinceEpoch)
@@ -52,7 +67,7 @@ public final class LoopbackObfs4Server: Sendable {
   public func stop() { server.stop() }
 
   /// Returns a dialer whose streams lead to the same server in this process, without sockets. For these streams, the
-  /// ``LoopbackObfs4Behavior/Target`` is always an echo.
+  /// ``Target`` is always an echo.
   ///
   /// - Parameter shape: the shape of the streams, such as one byte at a time.
   public func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> MemoryDialer {

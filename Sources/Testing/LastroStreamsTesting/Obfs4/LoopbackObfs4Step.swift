@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A frame, or an end of the connection, that a ``LoopbackObfs4Server`` sends.
-public enum LoopbackObfs4Step: Sendable, Hashable {
+package enum LoopbackObfs4Step: Sendable, Hashable {
   /// A frame with bytes for the application, followed by zeros; at most 1,427 bytes in total.
   case payload([UInt8], padding: Int = 0)
   /// A frame with a seed of 24 bytes for the client's tables.

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LastroTunnels
+package import LastroTunnels
 
 /// The behavior of a ``LoopbackShadowsocksServer``: by default that of shadowsocks-libev, with an echo behind it.
-public struct LoopbackShadowsocksBehavior: Sendable {
-  /// The target of streams.
-  public enum Target: Sendable, Hashable {
-    /// An echo of all received bytes.
-    case echo
-    /// A port on 127.0.0.1.
-    case port(Int)
-    /// The port that the client requests, on 127.0.0.1, regardless of the requested host.
-    case asked
-  }
+package struct LoopbackShadowsocksBehavior: Sendable {
+  package typealias Target = LoopbackShadowsocksServer.Target
 
   /// A fault in the response.
-  public enum Fault: Sendable, Hashable {
+  package enum Fault: Sendable, Hashable {
     /// No response is sent until the client goes away, as for a wrong password.
     case silence
     /// FIN is sent instead of a response, as if the target could not be reached.
@@ -33,29 +25,29 @@ public struct LoopbackShadowsocksBehavior: Sendable {
   }
 
   /// The encryption method. Default `chacha20-ietf-poly1305`.
-  public var method = ShadowsocksServer.Method.chaCha20Poly1305
+  package var method = ShadowsocksServer.Method.chaCha20Poly1305
   /// The password. Default `test-password`.
-  public var password = "test-password"
-  /// The target of streams. Default ``Target/echo``.
-  public var target = Target.echo
+  package var password = "test-password"
+  /// The target of streams. Default: an echo.
+  package var target = Target.echo
   /// The fault in the response. Default: none.
-  public var fault: Fault?
+  package var fault: Fault?
   /// The chunks that are sent once the client has named its target. Default: none until the target sends bytes.
-  public var opening: [LoopbackShadowsocksStep] = []
+  package var opening: [LoopbackShadowsocksStep] = []
   /// The chunks that are sent when bytes of the application arrive, instead of forwarding these bytes to the target.
   /// Default: the bytes are forwarded.
-  public var reply: [LoopbackShadowsocksStep]?
+  package var reply: [LoopbackShadowsocksStep]?
   /// The number of bytes per write. Default: all.
-  public var pieceBytes = Int.max
+  package var pieceBytes = Int.max
   /// The number of sent bytes after which the connection ends with FIN. Default: never.
-  public var cutAfter: Int?
+  package var cutAfter: Int?
 
   /// Creates the behavior of shadowsocks-libev, with an echo behind it.
-  public init() {}
+  package init() {}
 }
 
 /// A chunk, or an end of the connection, that a ``LoopbackShadowsocksServer`` sends.
-public enum LoopbackShadowsocksStep: Sendable, Hashable {
+package enum LoopbackShadowsocksStep: Sendable, Hashable {
   /// The salt alone, which otherwise precedes the first chunk.
   case salt
   /// Bytes for the application, in chunks of at most 16,383 bytes.

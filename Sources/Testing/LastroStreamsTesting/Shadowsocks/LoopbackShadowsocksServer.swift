@@ -4,8 +4,7 @@ internal import FoundationEssentials
 public import LastroTesting
 internal import LastroTunnels
 
-/// A Shadowsocks server on 127.0.0.1, or in memory, that follows its ``LoopbackShadowsocksBehavior``: it behaves like
-/// shadowsocks-libev, or violates the protocol.
+/// A Shadowsocks server on 127.0.0.1, or in memory, that behaves like shadowsocks-libev.
 ///
 /// Like a real server, it is silent to a client with another password, to an address of an unknown type, and to a salt
 /// that it has already seen.
@@ -15,15 +14,35 @@ internal import LastroTunnels
 /// let dialer = ShadowsocksDialer(try ShadowsocksServer(proxy.uri), over: engine)
 /// ```
 public final class LoopbackShadowsocksServer: Sendable {
+  /// The target of streams.
+  public enum Target: Sendable, Hashable {
+    /// An echo of all received bytes.
+    case echo
+    /// A port on 127.0.0.1.
+    case port(Int)
+    /// The port that the client requests, on 127.0.0.1, regardless of the requested host.
+    case asked
+  }
+
   /// The underlying server, with its addresses and connections.
-  public let server: LoopbackServer
+  package let server: LoopbackServer
   private let house: ShadowsocksHouse
 
   /// Starts a server on a port that the kernel chooses.
   ///
-  /// - Parameter behavior: the behavior of the server. Default: that of shadowsocks-libev, with an echo behind it.
+  /// - Parameter target: the target of streams. Default ``Target/echo``.
   /// - Throws: `LoopbackError`.
-  public init(_ behavior: LoopbackShadowsocksBehavior = LoopbackShadowsocksBehavior()) throws(LoopbackError) {
+  public convenience init(target: Target = .echo) throws(LoopbackError) {
+    var behavior = LoopbackShadowsocksBehavior()
+    behavior.target = target
+    try self.init(behavior)
+  }
+
+  /// Starts a server that follows a behavior, and may violate the protocol.
+  ///
+  /// - Parameter behavior: the behavior of the server.
+  /// - Throws: `LoopbackError`.
+  package init(_ behavior: LoopbackShadowsocksBehavior) throws(LoopbackError) {
     let house: ShadowsocksHouse
     do throws(ShadowsocksFailure) {
       house = try ShadowsocksHouse(behavior)
@@ -53,7 +72,7 @@ public final class LoopbackShadowsocksServer: Sendable {
   public func stop() { server.stop() }
 
   /// Returns a dialer whose streams lead to the same server in this process, without sockets. For these streams, the
-  /// ``LoopbackShadowsocksBehavior/Target`` is always an echo.
+  /// ``Target`` is always an echo.
   ///
   /// - Parameter shape: the shape of the streams, such as one byte at a time.
   public func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> MemoryDialer {

@@ -26,15 +26,15 @@ public struct LoopbackWebSocketBehavior: Sendable {
   /// The permessage-deflate parameters that the server accepts if the client offers it (RFC 7692).
   public struct Compression: Sendable, Hashable {
     /// Whether the server resets its window after each message.
-    public var serverNoContextTakeover = false
+    package var serverNoContextTakeover = false
     /// Whether the client must reset its window after each message.
-    public var clientNoContextTakeover = false
+    package var clientNoContextTakeover = false
     /// The size of the server's window in bits, 8 to 15.
-    public var serverWindowBits = 15
+    package var serverWindowBits = 15
     /// The size of the client's window in bits, 8 to 15.
-    public var clientWindowBits = 15
+    package var clientWindowBits = 15
     /// The size in bytes below which messages are not compressed.
-    public var minimumBytes = 0
+    package var minimumBytes = 0
 
     /// Creates parameters that accept the client's offer.
     public init() {}
@@ -117,7 +117,7 @@ public struct LoopbackWebSocketBehavior: Sendable {
   /// Whether a Close frame is answered and the connection is then ended. Default true.
   public var answersClose = true
   /// The size in bytes of the fragments in which messages are sent. Default `nil`: one fragment.
-  public var fragmentBytes: Int?
+  package var fragmentBytes: Int?
   /// The size in bytes of the pieces that are written; 1 writes one byte at a time. Default `nil`: no splitting.
   public var pieceBytes: Int?
 

@@ -27,7 +27,7 @@ extension LoopbackWebSocketBehavior.Fault {
   }
 
   /// The code with which a client must close.
-  public var expectedCode: UInt16 {
+  package var expectedCode: UInt16 {
     switch self {
     case .invalidUTF8, .splitInvalidUTF8, .invalidCloseReason: 1007
     case .hugeFrame: 1009

@@ -47,7 +47,7 @@ public final class LoopbackWebSocketServer: Sendable {
   public var url: String { "ws" + server.baseURL.dropFirst(4) + "/" }
 
   /// The number of connections accepted so far.
-  public var acceptedConnections: Int { server.acceptedConnections }
+  package var acceptedConnections: Int { server.acceptedConnections }
 
   /// Closes the listener and every connection.
   public func stop() { server.stop() }
