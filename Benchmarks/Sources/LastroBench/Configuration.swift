@@ -51,7 +51,7 @@ extension StackConfiguration {
   static func bench(_ arguments: Arguments) throws -> StackConfiguration {
     let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
     var configuration = StackConfiguration()
-    configuration.interceptors = [LoggingInterceptor(logger: logger), RetryInterceptor.standard]
+    configuration.interceptors = [LoggingInterceptor(logger: logger), .retry]
     for _ in 0..<(try arguments.number("interceptors") ?? 0) { configuration.interceptors.append(PromptInterceptor()) }
     for _ in 0..<(try arguments.number("waiting") ?? 0) { configuration.interceptors.append(WaitingInterceptor()) }
     return configuration

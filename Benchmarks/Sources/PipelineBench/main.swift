@@ -63,9 +63,9 @@ enum Chain: String, CaseIterable {
   var interceptors: [any HTTPResourceInterceptor] {
     switch self {
     case .none: []
-    case .plain: [PlainInterceptor(), RetryInterceptor.standard]
-    case .prompt: [PromptInterceptor(), RetryInterceptor.standard]
-    case .hooks: [FullInterceptor(), RetryInterceptor.standard]
+    case .plain: [PlainInterceptor(), .retry]
+    case .prompt: [PromptInterceptor(), .retry]
+    case .hooks: [FullInterceptor(), .retry]
     }
   }
 }

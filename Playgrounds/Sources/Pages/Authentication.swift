@@ -23,7 +23,7 @@ private func github(
   let tokens = try OAuth2ClientCredentials(client: client, scope: "read")
   let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
   let github = try CurlNetworkStack(
-    engine, configuration: StackConfiguration(interceptors: [authenticator, RetryInterceptor.standard]))
+    engine, configuration: StackConfiguration(interceptors: [authenticator, .retry]))
   // end
   return github
 }

@@ -11,7 +11,7 @@ private func ask(_ stack: any HTTPNetworkStack, _ url: String) async throws -> S
   // sample: ask
   var text = ""
   let answer = stack.events(.completion(of: "Why is the sky blue?", at: url))
-    .decoding(Chunk.self, until: .data("[DONE]"), failure: .key("error"))
+    .decoding(Chunk.self, until: "[DONE]", failure: .key("error"))
   for try await chunk in answer { text += chunk.choices.first?.delta.content ?? "" }
   // end
   return text

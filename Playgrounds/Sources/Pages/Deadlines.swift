@@ -79,7 +79,7 @@ extension Page {
     _ = try await github.fetch(.quickly(of: "apple"))
 
     var configuration = try limits()
-    configuration.interceptors = [RetryInterceptor.standard]
+    configuration.interceptors = [.retry]
     await stage.prints("explain") {
       await show(TransportNetworkStack(transport: ScriptedTransport(), configuration: configuration))
     }

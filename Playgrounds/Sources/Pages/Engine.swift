@@ -20,7 +20,7 @@ private func shared(_ engine: CurlConfiguration) throws -> (CurlNetworkStack, Cu
   // sample: share
   let github = try CurlNetworkStack(engine)
   let patient = CurlNetworkStack(
-    sharing: github, configuration: StackConfiguration(interceptors: [RetryInterceptor.standard]))
+    sharing: github, configuration: StackConfiguration(interceptors: [.retry]))
   let sockets = WebSocketClient(dialer: github.dialer)
   // end
   return (github, patient, sockets)

@@ -77,7 +77,7 @@ extension Page {
     }
     stage.check("so is cancellation", await task.value == "cancelled")
     var configuration = StackConfiguration()
-    configuration.interceptors = [RetryInterceptor.standard]
+    configuration.interceptors = [.retry]
     let flaky = HTTPResource<String, GitHubError>.text(at: "/flaky/errors?failures=9")
     if let error = await stage.failure(of: flaky, from: try stage.github(configuration)) {
       await stage.prints("record") { record(error) }

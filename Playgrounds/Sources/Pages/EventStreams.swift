@@ -67,7 +67,7 @@ extension HTTPResource where Model == ResponseBody, APIError == ModelError {
 private func talk(stack: any HTTPNetworkStack, url: String) async throws {
   // sample: talk
   let answer = stack.events(.completion(of: "Why is the sky blue?", at: url))
-    .decoding(Chunk.self, until: .data("[DONE]"), failure: .key("error"))
+    .decoding(Chunk.self, until: "[DONE]", failure: .key("error"))
   var text = ""
   do {
     for try await chunk in answer { text += chunk.choices.first?.delta.content ?? "" }

@@ -11,16 +11,8 @@ import Synchronization
 struct TraceInterceptor: HTTPResourceInterceptor {
   let identifier: @Sendable () -> String
 
-  func interceptMakeRequest(
-    _ result: Result<ResourceRequest, any Error>, context: AttemptContext
-  ) async -> Result<ResourceRequest, any Error> {
-    result.flatMap { request in
-      var request = request
-      return Result {
-        try request.setHeader("X-Request-ID", identifier())
-        return request
-      }
-    }
+  func adapt(_ request: inout ResourceRequest, context: AttemptContext) async throws {
+    try request.setHeader("X-Request-ID", identifier())
   }
 }
 // end
@@ -30,7 +22,7 @@ private func interceptorsInOrder() -> StackConfiguration {
   var configuration = StackConfiguration()
   configuration.interceptors = [
     TraceInterceptor { UUID().uuidString },
-    RetryInterceptor.standard,
+    .retry,
     LoggingInterceptor(logger: Logger(label: "github"), verbosity: .headers),
   ]
   // end

@@ -26,7 +26,7 @@ private func use(_ nightly: Pacer) -> RequestOptions {
 }
 
 private func told() async throws {
-  var configuration = StackConfiguration(interceptors: [RetryInterceptor.standard])
+  var configuration = StackConfiguration(interceptors: [.retry])
   configuration.timeSource = ManualClock(autoAdvance: true).timeSource
   configuration.resilience = Resilience(breaker: CircuitBreaker(policy: try CircuitBreakerPolicy(minimumCalls: 2)))
   let transport = ScriptedTransport(repeatingLast: .respond(status: 503))

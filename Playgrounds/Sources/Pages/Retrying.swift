@@ -7,7 +7,7 @@ import Lastro
 private func standard() -> StackConfiguration {
   // sample: standard
   var configuration = StackConfiguration()
-  configuration.interceptors = [RetryInterceptor.standard]
+  configuration.interceptors = [.retry]
   // end
   return configuration
 }

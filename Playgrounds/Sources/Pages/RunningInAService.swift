@@ -16,7 +16,7 @@ import UnixSignals
 private func stacks(_ configuration: CurlConfiguration) throws -> (engine: CurlNetworkStack, rates: CurlNetworkStack) {
   // sample: assembly
   let engine = try CurlNetworkStack(configuration)
-  var policy = StackConfiguration(interceptors: [RetryInterceptor.standard])
+  var policy = StackConfiguration(interceptors: [.retry])
   policy.timeouts = try Timeouts(connect: .seconds(2), attempt: .seconds(3), idle: .seconds(3), total: .seconds(8))
   policy.resilience = .standard()
   policy.observers = [MetricsObserver()]

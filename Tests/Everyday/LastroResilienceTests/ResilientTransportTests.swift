@@ -152,7 +152,7 @@ struct ResilientTransportTests {
       policy: try CircuitBreakerPolicy(minimumCalls: 5), time: clock.timeSource, random: .seeded(1))
     var configuration = StackConfiguration()
     configuration.timeSource = clock.timeSource
-    configuration.interceptors = [RetryInterceptor.standard]
+    configuration.interceptors = [.retry]
     let stack = TransportNetworkStack(
       transport: ResilientTransport(over: scripted, Resilience(breaker: breaker), time: clock.timeSource),
       configuration: configuration)

@@ -8,7 +8,7 @@ extension Page {
   static let gettingStarted = Page("GettingStarted") { stage in
     // `.ci/newcomer` builds and runs the rest of the guide: the manifest, the program and the test.
     var policy = StackConfiguration()
-    policy.interceptors = [RetryInterceptor.standard]
+    policy.interceptors = [.retry]
     policy.timeouts.total = .seconds(30)
     let github = try stage.github(policy)
     let title = try await Profiles(github: github).title(of: "octocat")

@@ -60,7 +60,7 @@ extension HTTPResource where Model == Note, APIError == NotesProblem {
 func notesStack(_ engine: CurlConfiguration, _ token: Secret) throws -> CurlNetworkStack {
   // sample: stack
   var policy = StackConfiguration(
-    interceptors: [try .bearer(token, for: "https://notes.example.com"), RetryInterceptor.standard])
+    interceptors: [try .bearer(token, for: "https://notes.example.com"), .retry])
   policy.timeouts.total = .seconds(30)
   let stack = try CurlNetworkStack(engine, configuration: policy)
   // end

@@ -26,7 +26,7 @@ struct ShopStacks: Sendable {
     configuration.connectionsPerHost = 32
     engine = try CurlNetworkStack(configuration)
 
-    var policy = StackConfiguration(interceptors: [RetryInterceptor.standard])
+    var policy = StackConfiguration(interceptors: [.retry])
     // A breaker detects a server that hangs only by the limit of an attempt. The limit of the call does not count.
     policy.timeouts = try Timeouts(connect: .seconds(2), attempt: .seconds(2), idle: .seconds(2), total: .seconds(5))
     policy.timeSource = settings.time

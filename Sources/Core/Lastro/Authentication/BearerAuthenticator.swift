@@ -32,7 +32,7 @@ import Synchronization
 /// ```swift
 /// let tokens = try OAuth2ClientCredentials(client: client, scope: "read", stack: stack)
 /// let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
-/// configuration.interceptors = [authenticator, RetryInterceptor.standard]
+/// configuration.interceptors = [authenticator, .retry]
 /// ```
 public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ClockUser, StackUser {
   private let scope: CredentialScope

@@ -73,7 +73,7 @@ struct BenchCommand: AsyncParsableCommand {
     let logger = Logger(label: "lastro.bench") { _ in SwiftLogNoOpLogHandler() }
     let requests = try urls.map { try ResourceRequest(method: .get, url: $0) }
     let resources = requests.map {
-      RawHTTPResource.raw($0, interceptors: [LoggingInterceptor(logger: logger), RetryInterceptor.standard])
+      RawHTTPResource.raw($0, interceptors: [LoggingInterceptor(logger: logger), .retry])
     }
     let targets = BenchTargets(
       requests.map { Origin($0.head) }, requests: self.requests + 1, exponent: zipf, seed: seed)

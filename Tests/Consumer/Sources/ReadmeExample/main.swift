@@ -6,9 +6,8 @@ struct Repository: Decodable, Sendable { let name: String, forks: Int }
 struct GitHubError: Error, Decodable, Sendable { let message: String }
 
 do {
-  var configuration = StackConfiguration()
-  configuration.baseURL = ProcessInfo.processInfo.environment["GITHUB_API"] ?? "https://api.github.com"
-  let github = try CurlNetworkStack(configuration: configuration)
+  let api = ProcessInfo.processInfo.environment["GITHUB_API"] ?? "https://api.github.com"
+  let github = try CurlNetworkStack(baseURL: api, interceptors: [.retry])
   let swift = try await github.fetch(.get("/repos/swiftlang/swift", as: Repository.self, or: GitHubError.self))
   print(swift.value.name, "has", swift.value.forks, "forks; status", swift.response.status.code)
 } catch {

@@ -25,7 +25,7 @@ struct OneStackTests {
     ])
     let source = try OAuth2ClientCredentials(client: OAuth2SourceTests.client())
     let authenticator = try BearerAuthenticator(source: source, origins: [Origin("https://api.example")])
-    let stack = TransportNetworkStack(transport, interceptors: [authenticator, RetryInterceptor.standard])
+    let stack = TransportNetworkStack(transport, interceptors: [authenticator, .retry])
     _ = try await stack.fetch(Self.resource)
     try transport.verify()
     #expect(transport.requests.map { $0.head.authority } == ["id.example", "api.example", "id.example", "api.example"])

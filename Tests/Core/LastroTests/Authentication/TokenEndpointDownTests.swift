@@ -191,7 +191,7 @@ struct TokenEndpointDownTests {
     let down = Failure(FailureRecord(.transport(TransportError(stage: .connect, code: .connectFailed, message: ""))))
     let hooks = Hooks(make: { result, context in context.hop == 0 ? result : .failure(down) })
     let api = ScriptedTransport(repeatingLast: .redirect(307, to: "/b"))
-    let error = try await TransportNetworkStack(api, interceptors: [hooks, RetryInterceptor.standard])
+    let error = try await TransportNetworkStack(api, interceptors: [hooks, .retry])
       .failure(of: .test(.post, body: .raw("a")))
     guard case .notIdempotent = error.retryEnd else { throw error }
     #expect(api.requests.count == 1 && error.stage == .connect)

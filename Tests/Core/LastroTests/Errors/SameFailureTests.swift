@@ -18,7 +18,7 @@ struct SameFailureTests {
       switch self {
       case .noPolicy: []
       case .notEligible: [RetryInterceptor(policy: .custom { _, _, _ in .none })]
-      case .standard: [RetryInterceptor.standard]
+      case .standard: [.retry]
       case .delay: [RetryInterceptor(policy: .backoff(.constant(delay: .seconds(1), until: .maxDelay(.seconds(1)))))]
       case .ownReason: [HTTPRetryPolicy.custom { _, _, _ in .noRetry(.custom(TestError(name: "enough"))) }]
       case .attemptLimit, .quota, .retryAfter, .notIdempotent: [HTTPRetryPolicy.maxRetries(100)]

@@ -31,7 +31,7 @@ struct ExplanationTests {
   static func explain(
     _ method: HTTPRequest.Method = .get, url: String = "https://api.example/a?token=hush&page=2",
     options: RequestOptions = RequestOptions(), body: RequestBody = .empty,
-    interceptors: [any HTTPResourceInterceptor] = [RetryInterceptor.standard],
+    interceptors: [any HTTPResourceInterceptor] = [.retry],
     configure: (inout StackConfiguration) -> Void = { _ in }
   ) async throws -> FetchExplanation {
     let transport = ScriptedTransport { _ throws(TransportError) in
@@ -80,7 +80,7 @@ struct ExplanationTests {
 
   @Test("Interceptors are listed in order; those that cannot explain themselves are named and not run")
   func interceptors() async throws {
-    let explanation = try await Self.explain(interceptors: [Opaque()]) { $0.interceptors = [RetryInterceptor.standard] }
+    let explanation = try await Self.explain(interceptors: [Opaque()]) { $0.interceptors = [.retry] }
     #expect(explanation.interceptors.map(\.name) == ["RetryInterceptor", "Opaque"])
     #expect(explanation.interceptors[0].explanation != nil && explanation.interceptors[1].explanation == nil)
     #expect(explanation.interceptors[1].credentialOrigins == ["https://partner.example"])

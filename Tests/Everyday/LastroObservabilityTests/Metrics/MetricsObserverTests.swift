@@ -149,7 +149,7 @@ struct MetricsObserverTests {
 
   @Test("A call's error.type is that of its last attempt, however the retries ended")
   func lastAttemptsErrorType() async throws {
-    for interceptors: [any HTTPResourceInterceptor] in [[], [RetryInterceptor.standard]] {
+    for interceptors: [any HTTPResourceInterceptor] in [[], [.retry]] {
       let transport = ScriptedTransport(repeatingLast: .respond(status: 503))
       let stack = TransportNetworkStack.observed(
         transport, by: MetricsObserver(factory: metrics), clock: clock, interceptors: interceptors)

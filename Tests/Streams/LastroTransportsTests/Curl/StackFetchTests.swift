@@ -160,7 +160,7 @@ struct StackFetchTests {
     let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200, body: "[1]")])
     var configuration = StackConfiguration()
     configuration.timeSource = ManualClock(autoAdvance: true).timeSource
-    configuration.interceptors = [RetryInterceptor.standard]
+    configuration.interceptors = [.retry]
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)
     #expect(try await stack.fetch(.get("https://api.example.org/")).value == Data("[1]".utf8))
     try transport.verify()
