@@ -7,7 +7,7 @@ public import Lastro
 /// Transport API uses `NSError`.
 ///
 /// The three cases from Network framework keep the code of the failing layer. ``cause`` has the stage, message and
-/// hint. `error as NSError` has ``errorDomain`` and ``errorCode``.
+/// hint. `error as NSError` has the domain and the code of Network framework.
 public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
   /// An error code with its cause.
   public struct Code: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral, CustomStringConvertible {
@@ -149,7 +149,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
 extension ConnectionError {
   /// The domain of the bridged `NSError`: `NSPOSIXErrorDomain` for ``posix(_:)``, else `LastroConnectionError` followed
   /// by the kind.
-  public var errorDomain: String {
+  package var errorDomain: String {
     switch self {
     case .posix: "NSPOSIXErrorDomain"
     case .dns: "LastroConnectionError.dns"
@@ -160,7 +160,7 @@ extension ConnectionError {
   }
 
   /// The code of the bridged `NSError`: the number of the code; 0 if there is none.
-  public var errorCode: Int {
+  package var errorCode: Int {
     switch self {
     case .posix(let code), .dns(let code), .tls(let code): Int(code.rawValue)
     case .transport, .framer: 0

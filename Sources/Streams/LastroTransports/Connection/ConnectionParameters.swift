@@ -79,7 +79,7 @@ public final class ConnectionParameters: Sendable {
   }
 
   /// The server name, the application protocols to offer (ALPN) and the certificate check. Default `nil`: no TLS. With
-  /// datagrams, ``dialRequest(to:)`` fails with `unsupported`.
+  /// datagrams, the connection fails with `unsupported`.
   public var tls: DialRequest.TLS? {
     get { parts.withLock { $0.tls } }
     set { parts.withLock { $0.tls = newValue } }
@@ -150,7 +150,7 @@ extension ConnectionParameters {
   ///
   /// - Throws: ``ConnectionError``: code `unsupported` for a service, and for TLS over datagrams; `invalid_option` for
   ///   an invalid host or port.
-  public func dialRequest(to endpoint: ConnectionEndpoint) throws(ConnectionError) -> DialRequest {
+  package func dialRequest(to endpoint: ConnectionEndpoint) throws(ConnectionError) -> DialRequest {
     if defaultProtocolStack.transportProtocol == .udp, tls != nil {
       throw .transport(
         .refused(.unsupported, "TLS cannot run over datagrams", hint: "use a stream, or leave TLS out"))

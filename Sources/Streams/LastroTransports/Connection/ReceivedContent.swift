@@ -15,7 +15,7 @@ public struct ReceivedContent: Sendable {
   public var isComplete: Bool
 
   /// Creates received content, for custom connections.
-  public init(data: Data, context: ConnectionContentContext? = nil, isComplete: Bool = false) {
+  package init(data: Data, context: ConnectionContentContext? = nil, isComplete: Bool = false) {
     self.data = data
     self.context = context
     self.isComplete = isComplete

@@ -121,7 +121,7 @@ public enum ProtocolFramer {
     public var reason: Reason
 
     /// Creates a failure.
-    public init(label: String, reason: Reason) {
+    package init(label: String, reason: Reason) {
       self.label = label
       self.reason = reason
     }

@@ -9,9 +9,9 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
   /// The user and password for a proxy.
   public struct Credentials: Sendable, Hashable {
     /// The user; may appear in logs.
-    public var user: String
+    package var user: String
     /// The password.
-    public var password: Secret
+    package var password: Secret
 
     /// Creates credentials.
     public init(user: String, password: Secret) {
@@ -25,7 +25,7 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
   /// The port, 1 to 65,535.
   public let port: Int
   /// The user and password for the proxy. Default `nil`: it requires none.
-  public let credentials: Credentials?
+  package let credentials: Credentials?
 
   /// Creates a proxy; `credentials` are `nil` by default.
   ///

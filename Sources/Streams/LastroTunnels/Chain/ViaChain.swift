@@ -23,8 +23,7 @@ public import Lastro
 /// `%2F` for `/`. All other items in the query of a meek URL are preserved. Descriptions contain no password.
 public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
   /// A tunnel of a chain.
-  @nonexhaustive
-  public enum Hop: Sendable, Hashable, CustomStringConvertible {
+  package enum Hop: Sendable, Hashable, CustomStringConvertible {
     /// A SOCKS 5 proxy.
     case socks5(ProxyServer)
     /// An HTTP proxy with CONNECT.
@@ -37,7 +36,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
     case shadowsocks(ShadowsocksServer)
 
     /// The hop in its text form, without the password.
-    public var description: String {
+    package var description: String {
       switch self {
       case .socks5(let proxy): "socks5://\(proxy)"
       case .httpConnect(let proxy, let isTLS): "\(isTLS ? "https" : "http")://\(proxy)"
@@ -51,14 +50,14 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: `ConfigurationError` for any other form than those above. Its message contains no part of the text
     ///   except the scheme.
-    public init(_ text: String) throws(ConfigurationError) { self = try ViaReader.hop(text) }
+    package init(_ text: String) throws(ConfigurationError) { self = try ViaReader.hop(text) }
   }
 
   /// The tunnels, starting with the one nearest to this machine.
-  public var hops: [Hop]
+  package var hops: [Hop]
 
   /// Creates a chain; without hops, it is a direct path.
-  public init(hops: [Hop] = []) { self.hops = hops }
+  package init(hops: [Hop] = []) { self.hops = hops }
 
   /// Parses a chain.
   ///

@@ -14,11 +14,11 @@ internal import LastroWire
 /// refused.
 public struct HTTPConnectDialer: Dialer {
   /// The proxy that is asked to connect.
-  public let proxy: ProxyServer
+  package let proxy: ProxyServer
   /// The TLS parameters for the proxy itself (`https://` proxies); `nil`: no TLS.
-  public let tls: DialRequest.TLS?
+  package let tls: DialRequest.TLS?
   /// The dialer that reaches the proxy.
-  public let below: any Dialer
+  package let below: any Dialer
   private let authorization: Secret?
 
   /// Creates a tunnel; the proxy is first contacted by the first dial.

@@ -24,7 +24,7 @@ internal import LastroHTTP
 ///   task that writes, or ends its direction, must therefore also read.
 public struct MeekDialer: Dialer {
   /// The server and its front.
-  public let server: MeekServer
+  package let server: MeekServer
   private let stack: any HTTPNetworkStack
   let below: (any Dialer)?
   private let time: TimeSource

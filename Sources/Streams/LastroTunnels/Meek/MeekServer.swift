@@ -6,13 +6,13 @@ public import Lastro
 /// A meek server, and the front through which it is reached.
 ///
 /// Requests go to the front: its name is resolved, sent in TLS (SNI), and verified in the certificate. The `Host` field
-/// has the server behind it, and the path is the server's. The `url` of meek-client is ``serverURL`` here, and its
-/// `front` is the host of ``front``.
+/// has the server behind it, and the path is the server's. The `url` of meek-client is the server's
+/// URL here, and its `front` is the host of the front.
 public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
   /// The URL that is contacted: scheme, host and port.
-  public let front: URL
+  package let front: URL
   /// The URL of the meek server: host, port, path and query.
-  public let serverURL: URL
+  package let serverURL: URL
   /// The URL of the requests: the front's scheme and authority, and the server's path.
   let requestURL: String
   /// The server's authority, if it differs from that of the front.

@@ -29,9 +29,9 @@ internal import LastroSupport
 /// - The clocks of both ends may differ by at most an hour.
 public struct WispDialer: Dialer {
   /// The server.
-  public let server: WispServer
+  package let server: WispServer
   /// The dialer that reaches the server.
-  public let below: any Dialer
+  package let below: any Dialer
   private let time: TimeSource
   private let random: any Obfs4Random
 

@@ -27,9 +27,9 @@ public struct WispServer: Sendable, Hashable {
   /// The port, 1 to 65,535.
   public let port: Int
   /// The certificate: always 70 characters of base64, without `==`.
-  public let certificate: Secret
+  package let certificate: Secret
   /// The way writes are split and delayed. Default ``Timing/immediate``.
-  public let mode: Timing
+  package let mode: Timing
   let identity: Obfs4Identity
 
   /// Creates a server from its certificate.

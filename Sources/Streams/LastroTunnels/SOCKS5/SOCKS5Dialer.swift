@@ -19,9 +19,9 @@ internal import LastroWire
 /// ```
 public struct SOCKS5Dialer: Dialer {
   /// The proxy that is asked to connect.
-  public let proxy: ProxyServer
+  package let proxy: ProxyServer
   /// The dialer that reaches the proxy.
-  public let below: any Dialer
+  package let below: any Dialer
 
   /// Creates a tunnel; the proxy is first contacted by the first dial.
   ///
@@ -42,7 +42,7 @@ public struct SOCKS5Dialer: Dialer {
   /// Opens a stream through the proxy.
   ///
   /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` if the proxy cannot be
-  ///   reached, `proxy_refused` for a refusal, with the ``SOCKS5Reply`` as `engineCode`, `protocol_violation` for a
+  ///   reached, `proxy_refused` for a refusal, with the reply of RFC 1928 as `engineCode`, `protocol_violation` for a
   ///   response that is not SOCKS 5; otherwise the errors of the dialer below. Messages name the proxy by host and
   ///   port.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {

@@ -4,7 +4,7 @@ internal import Lastro
 
 /// The reply of a SOCKS 5 proxy to a request (RFC 1928 §6). Its raw value is the `TransportError.engineCode` of a
 /// refusal.
-public enum SOCKS5Reply: UInt8, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+package enum SOCKS5Reply: UInt8, Sendable, Hashable, CaseIterable, CustomStringConvertible {
   /// The connection is established.
   case succeeded = 0
   /// The proxy reports no reason.
@@ -25,7 +25,7 @@ public enum SOCKS5Reply: UInt8, Sendable, Hashable, CaseIterable, CustomStringCo
   case addressTypeNotSupported = 8
 
   /// The text of RFC 1928 §6.
-  public var description: String {
+  package var description: String {
     switch self {
     case .succeeded: "succeeded"
     case .generalFailure: "general SOCKS server failure"

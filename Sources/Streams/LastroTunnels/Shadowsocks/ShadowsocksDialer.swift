@@ -26,9 +26,9 @@ internal import LastroWire
 /// - It carries bytes. TLS and datagrams are refused.
 public struct ShadowsocksDialer: Dialer {
   /// The server.
-  public let server: ShadowsocksServer
+  package let server: ShadowsocksServer
   /// The dialer that reaches the server.
-  public let below: any Dialer
+  package let below: any Dialer
   private let time: TimeSource
   private let random: RandomSource
 

@@ -32,9 +32,9 @@ public struct ShadowsocksServer: Sendable, Hashable {
   }
 
   /// The encryption method.
-  public let method: Method
+  package let method: Method
   /// The password, which all users of the server share.
-  public let password: Secret
+  package let password: Secret
   let proxy: ProxyServer
   let key: ShadowsocksKey
 

@@ -15,7 +15,7 @@ internal import LastroWire
 /// ```
 public struct WebSocketClient: Sendable {
   /// The dialer that opens the streams.
-  public let dialer: any Dialer
+  package let dialer: any Dialer
   /// The configuration of the sockets.
   public var configuration: WebSocketConfiguration
   /// The configuration of the handshakes. Only its `StackConfiguration.timeouts` apply, and only to the handshake; the

@@ -23,7 +23,7 @@ public struct WebSocketClose: Sendable, Hashable {
   public var initiator: Initiator
 
   /// Creates a result, for tests.
-  public init(code: WebSocketCloseCode?, reason: String, isClean: Bool, initiator: Initiator) {
+  package init(code: WebSocketCloseCode?, reason: String, isClean: Bool, initiator: Initiator) {
     self.code = code
     self.reason = reason
     self.isClean = isClean

@@ -26,7 +26,7 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable, CustomSt
   /// 1009: the message is too large.
   public static let messageTooBig = Self(rawValue: 1009)
   /// 1010: the server did not accept an extension that the client requires.
-  public static let mandatoryExtension = Self(rawValue: 1010)
+  package static let mandatoryExtension = Self(rawValue: 1010)
   /// 1011: an unexpected condition prevented the request from being served.
   public static let internalError = Self(rawValue: 1011)
   /// 1012: the service is restarting.
@@ -37,7 +37,7 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable, CustomSt
   public static let badGateway = Self(rawValue: 1014)
 
   /// Whether the code may be sent: 1000 to 1003, 1007 to 1014, 3000 to 4999. 1005, 1006 and 1015 are never sent.
-  public var maySend: Bool { WebSocketCloseRules.isValid(rawValue) }
+  package var maySend: Bool { WebSocketCloseRules.isValid(rawValue) }
 
   /// The number.
   public var description: String { "\(rawValue)" }

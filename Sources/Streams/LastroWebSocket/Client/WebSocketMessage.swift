@@ -47,7 +47,7 @@ public struct WebSocketFragment: Sendable, Hashable {
   public var isFinal: Bool
 
   /// Creates a fragment, for tests.
-  public init(kind: WebSocketMessage.Kind, data: Data, isFirst: Bool, isFinal: Bool) {
+  package init(kind: WebSocketMessage.Kind, data: Data, isFirst: Bool, isFinal: Bool) {
     self.kind = kind
     self.data = data
     self.isFirst = isFirst
@@ -63,7 +63,7 @@ public struct WebSocketPong: Sendable, Hashable {
   public var roundTrip: Duration
 
   /// Creates a pong, for tests.
-  public init(payload: Data, roundTrip: Duration) {
+  package init(payload: Data, roundTrip: Duration) {
     self.payload = payload
     self.roundTrip = roundTrip
   }

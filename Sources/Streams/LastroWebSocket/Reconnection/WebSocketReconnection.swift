@@ -15,7 +15,7 @@ public struct WebSocketReconnection: Sendable {
     public var close: WebSocketClose?
 
     /// Creates a loss, for tests of policies.
-    public init(wasOpen: Bool, openFor: Duration, close: WebSocketClose?) {
+    package init(wasOpen: Bool, openFor: Duration, close: WebSocketClose?) {
       self.wasOpen = wasOpen
       self.openFor = openFor
       self.close = close
