@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Text by its charset")
+@Suite("Text by its charset", .timeLimit(.minutes(5)))
 struct TextDecodingTests {
   @Test(
     "The bytes are read in the charset that the response names, by the labels of the Encoding standard",
