@@ -96,9 +96,9 @@ final class CurlConnector: Connector, DialDelegate {
   }
 
   func didConnect(_ session: StreamSession) {
-    guard let dial = dials.removeValue(forKey: session.id) else { return }
+    guard let dial = dials.removeValue(forKey: session.id), let stream = session.stream else { return }
     dial.state?.profile = session.profile
-    dial.owner.linkOpened(session.id, SocketLink(session, isForwarding: dial.state?.forwardProxy != nil))
+    dial.owner.linkOpened(session.id, SocketLink(session, stream, isForwarding: dial.state?.forwardProxy != nil))
   }
 
   func fail(_ id: UInt64, _ error: TransportError) {

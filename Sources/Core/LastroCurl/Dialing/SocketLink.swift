@@ -21,6 +21,8 @@ final class SocketLink: Link {
   /// The session in libcurl, if it handles TLS for this link. `nil` for plaintext: libcurl has released the connection,
   /// and the link owns the descriptor.
   private let session: StreamSession?
+  /// The open connection of the session.
+  private let stream: DialedStream?
   let descriptor: Int32
   private let hub: StreamHub
   private let profile: StreamProfile
@@ -46,7 +48,7 @@ final class SocketLink: Link {
   private unowned var user: (any LinkUser)?
   private var isClosed = false
 
-  init(_ session: StreamSession, isForwarding: Bool) {
+  init(_ session: StreamSession, _ stream: DialedStream, isForwarding: Bool) {
     let hasTLS = clastro_has_tls(session.easy.raw)
     let isNested = session.isTLS && session.gate.proxyTarget != nil
     self.isNested = isNested
@@ -56,10 +58,11 @@ final class SocketLink: Link {
     egress = session.egress
     dialed = session.target
     target = session.target
-    facts = LinkFacts(of: session, hasTLS: hasTLS)
-    let own = hasTLS ? nil : session.leaveLibcurl()
+    facts = LinkFacts(of: session, stream, hasTLS: hasTLS)
+    let own = hasTLS ? nil : stream.leaveLibcurl()
     self.session = own == nil ? session : nil
-    descriptor = own ?? session.descriptor
+    self.stream = own == nil ? stream : nil
+    descriptor = own ?? stream.descriptor
     if own == nil, !isNested { clastro_read_ahead(session.easy.raw) }
     hub.register(self)
     hub.poller.watch(descriptor, owner: StreamHub.linkOwner, read: true, write: false)
@@ -103,7 +106,11 @@ final class SocketLink: Link {
   // MARK: Reading
 
   func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
-    if facts.hasTLS, let session { receiveTLS(from: session, into: space) } else { receivePlain(into: space) }
+    if facts.hasTLS, let session, let stream {
+      receiveTLS(from: session, stream, into: space)
+    } else {
+      receivePlain(into: space)
+    }
   }
 
   private func receivePlain(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
@@ -124,7 +131,9 @@ final class SocketLink: Link {
     return .failed
   }
 
-  private func receiveTLS(from session: StreamSession, into space: UnsafeMutableRawBufferPointer) -> LinkStep {
+  private func receiveTLS(
+    from session: StreamSession, _ stream: DialedStream, into space: UnsafeMutableRawBufferPointer
+  ) -> LinkStep {
     if let end = foundEnd.take() { return end }
     var total = 0, records = 0
     isCapped = false
@@ -137,7 +146,7 @@ final class SocketLink: Link {
       if code == CURLE_AGAIN { break }
       guard code == CURLE_OK, count > 0 else {
         // Return the bytes before the end first.
-        let end = end(session.readingEnd(code))
+        let end = end(stream.readingEnd(code))
         if total == 0 { return end }
         foundEnd = end
         break
@@ -250,7 +259,7 @@ final class SocketLink: Link {
 
 extension LinkFacts {
   /// Creates the facts of an open session.
-  fileprivate init(of session: StreamSession, hasTLS: Bool) {
+  fileprivate init(of session: StreamSession, _ stream: DialedStream, hasTLS: Bool) {
     func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
     self.init()
     let dial = session.dialFacts
@@ -263,7 +272,7 @@ extension LinkFacts {
     self.hasTLS = hasTLS
     readsWhole = !hasTLS
     isProxied = session.isProxied
-    early = Array(session.held)
-    if session.readEnd != nil { earlyEnd = session.earlyEnd }
+    early = Array(stream.held)
+    if stream.readEnd != nil { earlyEnd = stream.earlyEnd }
   }
 }

@@ -49,7 +49,7 @@ extension StreamHub {
     guard session.dial.kind == .bytes, let loop = session.dial.loop else {
       return finish(.bytes(session), .streamClosed)
     }
-    byDescriptor[session.descriptor] = .bytes(session)
+    if let stream = session.stream { byDescriptor[stream.descriptor] = .bytes(session) }
     let stream = CurlStream(
       facts: session.facts, id: session.id, loop: loop, ending: session.ending)
     // If the dial was abandoned, the last reference is released here, which closes the stream.

@@ -358,7 +358,7 @@ final class StreamHub: LoopGuest {
     guard ports[port.id] != nil else { return }
     switch port {
     case .bytes(let session):
-      let wasDialing = !session.isOpen
+      let wasDialing = session.stream == nil
       drop(session)
       session.end(error)
       noteEnd(of: session.dial, error)
@@ -375,7 +375,7 @@ final class StreamHub: LoopGuest {
   private func drop(_ session: StreamSession) {
     ports[session.id] = nil
     session.profile.uses -= 1
-    if session.isOpen { byDescriptor[session.descriptor] = nil } else { noteDialed(session.shard) }
+    if let stream = session.stream { byDescriptor[stream.descriptor] = nil } else { noteDialed(session.shard) }
     let shard = session.shard
     if shard.streams <= 1 {
       // Keep one empty shard for its DNS cache.

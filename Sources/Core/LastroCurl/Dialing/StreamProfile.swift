@@ -59,7 +59,7 @@ extension OptionApplier {
     easy.set(CURLOPT_MAXAGE_CONN, Int(Int32.max))
     easy.set(CURLOPT_MAXLIFETIME_CONN, 0)
     // The maximum that curl_easy_recv reads at once. The memory itself is allocated only while connecting.
-    easy.set(CURLOPT_BUFFERSIZE, StreamSession.readBytes)
+    easy.set(CURLOPT_BUFFERSIZE, DialedStream.readBytes)
     easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
     // Disable libcurl's own offer. The hook sets ours.
     easy.set(CURLOPT_SSL_ENABLE_ALPN, 0)

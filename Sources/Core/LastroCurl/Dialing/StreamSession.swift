@@ -6,15 +6,10 @@ internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 
-/// The loop's end of a byte stream, from the dial to the end.
+/// The loop's end of a byte stream: its dial, and the connection that the dial opened.
 ///
 /// Owner: ``StreamHub/ports``. Thread: the loop's, for its whole life.
 final class StreamSession {
-  /// The maximum number of bytes per read.
-  static let readBytes = 64 * 1024
-  /// The size of one write to libcurl. If a piece could not be sent, TLS has to get the same piece again.
-  static let writeBytes = 64 * 1024
-
   /// The nanoseconds that passed before an attempt at one address of a name.
   struct Lead {
     var lookUp: Int64
@@ -37,7 +32,6 @@ final class StreamSession {
   /// The check of addresses; `nil` if there are no egress rules, or a proxy is used.
   var egress: EgressGate?
 
-  // While dialing:
   /// The latest TLS connection that was started: to the proxy, or to the host.
   var peer: TLSPeer?
   /// The context of the connection to an https proxy.
@@ -53,29 +47,12 @@ final class StreamSession {
   /// Whether TLS sessions are kept and resumed.
   private(set) var resumes = false
 
-  // After connecting:
-  var isOpen = false
-  var isEnded = false
-  var descriptor: Int32 = -1
-  let ending = StreamEnd()
   /// The record of the TLS connection; retained.
-  var connection: OpaquePointer?
-  /// The handle's latest system error at the time of connecting. It is not cleared on success.
-  var oldSystemCode: Int32 = 0
-  var reader: StreamRead?
-  var writer: StreamWrite?
-  var written = 0
-  /// The length of the piece that TLS needs to get again.
-  var pendingBytes: Int?
-  var isWritingFinished = false
-  /// The outcome of ending our direction. It does not change.
-  var finishOutcome: Result<Void, TransportError>?
-  /// The bytes of close_notify that the socket has not accepted yet.
-  var notice: [UInt8] = []
-  /// The bytes that were received and have not been read.
-  var held = Data()
-  /// The end of the peer's direction. It does not change.
-  var readEnd: Result<Data?, TransportError>?
+  private(set) var connection: OpaquePointer?
+  private(set) var isEnded = false
+  let ending = StreamEnd()
+  /// The open connection; `nil` while dialing.
+  private(set) var stream: DialedStream?
 
   var id: UInt64 { dial.id }
   var isTLS: Bool { dial.request.tls != nil }
@@ -125,7 +102,7 @@ final class StreamSession {
   func limitTunnelAnswer() { clastro_install_progress(easy.raw, context, Self.tunnelStep) }
 
   private static let tunnelStep: clastro_progress_callback = { context, _, _, _, _ in
-    guard let session = of(context), !session.isOpen else { return 0 }
+    guard let session = of(context), session.stream == nil else { return 0 }
     session.tunnelSteps += 1
     guard session.tunnelSteps > TunnelAnswer.maximumBytes else { return 0 }
     session.failure = .endlessTunnelAnswer
@@ -225,24 +202,27 @@ final class StreamSession {
 
   // MARK: The end
 
-  var expirations: [Int64] {
-    if !isOpen { return [dial.expiresAt] }
-    return [reader?.expiresAt, writer?.expiresAt].compactMap(\.self)
+  /// Takes over the connection that libcurl has made. Returns false if it has already been closed.
+  func open() -> Bool {
+    stream = DialedStream(self)
+    return stream != nil
   }
 
+  // The session is alive while one of these calls runs, which may end it; the open connection refers to it.
+
+  /// Reports that the descriptor is ready.
+  func ready(_ ready: Poller.Ready) { stream?.ready(ready) }
+
+  func read(_ read: StreamRead) { stream?.read(read) }
+
+  func write(_ write: StreamWrite) { stream?.write(write) }
+
+  /// The times at which ``expire(now:)`` has to be called.
+  var expirations: [Int64] { stream?.expirations ?? [dial.expiresAt] }
+
   func expire(now: Int64) {
-    if !isOpen {
-      if now >= dial.expiresAt { hub.finish(.bytes(self), .dialTimeout(dial)) }
-      return
-    }
-    if let reader, now >= reader.expiresAt {
-      reader.answer.offer(.failure(.idleStream("no byte came", within: reader.limit)))
-    }
-    if let writer, now >= writer.expiresAt {
-      writer.answer.offer(.failure(.idleStream("not all bytes were taken", within: writer.limit)))
-      return serveWriter()
-    }
-    updateInterest()
+    if let stream { return stream.expire(now: now) }
+    if now >= dial.expiresAt { hub.finish(.bytes(self), .dialTimeout(dial)) }
   }
 
   /// Removes the stream from libcurl without a result, so that it can be dialed again.
@@ -254,12 +234,7 @@ final class StreamSession {
   func end(_ error: TransportError) {
     isEnded = true
     ending.set(error)
-    if !isOpen { dial.fail(error) }
-    reader?.answer.offer(.failure(error))
-    writer?.answer.offer(.failure(error))
-    reader = nil
-    writer = nil
-    if descriptor >= 0 { hub.poller.unwatch(descriptor) }
+    if let stream { stream.end(error) } else { dial.fail(error) }
     shard.remove(easy)
   }
 }

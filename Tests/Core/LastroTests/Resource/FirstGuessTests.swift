@@ -117,7 +117,7 @@ struct FirstGuessTests {
   func interceptors() async throws {
     let configuration = StackConfiguration(
       baseURL: "https://api.example", interceptors: [Stamp(), .retry, .retry(.maxRetries(1))])
-    let stack = TransportNetworkStack(transport, configuration: configuration)
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
     for _ in 0..<2 { _ = try await stack.fetch(.get("/users")) }
     let name = try #require(HTTPField.Name("X-Stamp"))
     #expect(transport.requests.map { $0.head.headerFields[name] } == ["1", "1"])

@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import Lastro

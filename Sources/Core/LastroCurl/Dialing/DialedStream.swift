@@ -7,7 +7,15 @@ internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 
-extension StreamSession {
+/// The open connection of a ``StreamSession``: its bytes, read and written through libcurl, and the ends of both
+/// directions.
+///
+/// Owner: the session. Thread: the loop's.
+final class DialedStream {
+  /// The maximum number of bytes per read.
+  static let readBytes = 64 * 1024
+  /// The size of one write to libcurl. If a piece could not be sent, TLS has to get the same piece again.
+  private static let writeBytes = 64 * 1024
   /// The number of bytes to write for one stream before others get their turn.
   private static let turnBytes = 256 * 1024
   /// The maximum that one read of libcurl returns when there is more: a TLS record.
@@ -19,12 +27,35 @@ extension StreamSession {
     case end(Result<Data?, TransportError>)
   }
 
-  /// Takes over a connection that libcurl has made. Returns false if it has already been closed.
-  func open() -> Bool {
-    descriptor = clastro_active_socket(easy.raw)
-    guard descriptor >= 0 else { return false }
-    isOpen = true
-    oldSystemCode = clastro_os_errno(easy.raw)
+  private unowned let session: StreamSession
+  let descriptor: Int32
+  /// The handle's latest system error at the time of connecting. It is not cleared on success.
+  private let oldSystemCode: Int32
+  private var reader: StreamRead?
+  private var writer: StreamWrite?
+  /// The number of bytes of the current write that were sent.
+  private var written = 0
+  /// The length of the piece that TLS needs to get again.
+  private var pendingBytes: Int?
+  private var isWritingFinished = false
+  /// The outcome of ending our direction. It does not change.
+  private var finishOutcome: Result<Void, TransportError>?
+  /// The bytes of close_notify that the socket has not accepted yet.
+  private var notice: [UInt8] = []
+  /// The bytes that were received and have not been read.
+  private(set) var held = Data()
+  /// The end of the peer's direction. It does not change.
+  private(set) var readEnd: Result<Data?, TransportError>?
+
+  private var easy: EasyHandle { session.easy }
+  private var hub: StreamHub { session.hub }
+
+  /// Takes over the connection that libcurl has made for a session. Returns `nil` if it has already been closed.
+  init?(_ session: StreamSession) {
+    self.session = session
+    descriptor = clastro_active_socket(session.easy.raw)
+    guard descriptor >= 0 else { return nil }
+    oldSystemCode = clastro_os_errno(session.easy.raw)
     // The first call ties the handle to its connection for good. Before that, libcurl may check whether an idle
     // connection is dead, and close it, when the next one is dialed in the same multi handle.
     switch receive(upTo: Self.recordBytes) {
@@ -32,7 +63,6 @@ extension StreamSession {
     case .wait: break
     case .end(let end): readEnd = end
     }
-    return true
   }
 
   /// Removes a carried plaintext connection from libcurl, which ends the stream. libcurl uses 10 KiB for a connection,
@@ -43,9 +73,9 @@ extension StreamSession {
   func leaveLibcurl() -> Int32? {
     let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     guard own >= 0 else { return nil }
-    profile.uses += 1
+    session.profile.uses += 1
     hub.poller.noteOpened(own)
-    hub.drop(id)
+    hub.drop(session.id)
     return own
   }
 
@@ -66,7 +96,7 @@ extension StreamSession {
     }
     reader = read
     serveReader()
-    if reader != nil { hub.deadlines.add(read.expiresAt, id) }
+    if reader != nil { hub.deadlines.add(read.expiresAt, session.id) }
     updateInterest()
   }
 
@@ -117,15 +147,15 @@ extension StreamSession {
   /// Returns the result for the end of the peer's direction. libcurl returns the same code for close_notify and for a
   /// bare FIN, and the code depends on its version.
   func readingEnd(_ code: CURLcode) -> Result<Data?, TransportError> {
-    if let connection, clastro_connection_closed_cleanly(connection) { return .success(nil) }
-    if let connection, let error = TLSPeer.of(connection).alertFailure(code, requestSent: true) {
+    if let connection = session.connection, clastro_connection_closed_cleanly(connection) { return .success(nil) }
+    if let connection = session.connection, let error = TLSPeer.of(connection).alertFailure(code, requestSent: true) {
       return .failure(error)
     }
-    if code == CURLE_OK { return connection == nil ? .success(nil) : .failure(.truncatedStream) }
+    if code == CURLE_OK { return session.connection == nil ? .success(nil) : .failure(.truncatedStream) }
     let systemCode = newSystemCode
     // A read never causes EPIPE. It belongs to the alert that OpenSSL sends to a peer that ended without close_notify.
-    if systemCode == 0 || systemCode == EPIPE, connection != nil, isAtEnd { return .failure(.truncatedStream) }
-    return .failure(.receivingFailed(dial.name, systemCode, code))
+    if systemCode == 0 || systemCode == EPIPE, session.connection != nil, isAtEnd { return .failure(.truncatedStream) }
+    return .failure(.receivingFailed(session.dial.name, systemCode, code))
   }
 
   private var newSystemCode: Int32 {
@@ -146,7 +176,7 @@ extension StreamSession {
       // A write that was given up halfway ends the stream.
       let isGivenUp = writer.answer.isGiven
       write.answer.offer(.failure(isGivenUp ? .streamClosed : .streamBusy))
-      if isGivenUp { hub.finish(.bytes(self), .streamClosed) }
+      if isGivenUp { hub.finish(.bytes(session), .streamClosed) }
       return
     }
     if isWritingFinished {
@@ -161,15 +191,15 @@ extension StreamSession {
     writer = write
     written = 0
     serveWriter()
-    guard !isEnded else { return }
-    if writer != nil { hub.deadlines.add(write.expiresAt, id) }
+    guard !session.isEnded else { return }
+    if writer != nil { hub.deadlines.add(write.expiresAt, session.id) }
     updateInterest()
   }
 
   func serveWriter() {
     guard let writer else { return }
     // The write was given up halfway. It is unknown how much the server received, so the stream ends.
-    guard !writer.answer.isGiven else { return hub.finish(.bytes(self), .streamClosed) }
+    guard !writer.answer.isGiven else { return hub.finish(.bytes(session), .streamClosed) }
     let outcome = writer.data.map(send) ?? sendNotice()
     guard let outcome else { return }
     self.writer = nil
@@ -191,7 +221,7 @@ extension StreamSession {
           return nil
         }
         guard code == CURLE_OK else {
-          return .failure(.sendingFailed(dial.name, newSystemCode, code))
+          return .failure(.sendingFailed(session.dial.name, newSystemCode, code))
         }
         pendingBytes = nil
         written += count
@@ -209,7 +239,7 @@ extension StreamSession {
       return .unfinished(errno)
     }
     notice = [UInt8](repeating: 0, count: 1_024)
-    let count = clastro_make_close_notify(easy.raw, isTLS ? proxyContext : nil, &notice, notice.count)
+    let count = clastro_make_close_notify(easy.raw, session.isTLS ? session.proxyContext : nil, &notice, notice.count)
     guard count >= 0 else {
       notice = []
       return .unfinishedTLS(nil)
@@ -243,12 +273,36 @@ extension StreamSession {
   /// Watches the descriptor only while a read or a write is pending. Unread bytes stay in the kernel and cost no turn.
   /// A carried connection is watched by its link.
   func updateInterest() {
-    guard !isEnded, dial.kind != .carried else { return }
+    guard !session.isEnded, session.dial.kind != .carried else { return }
     let reads = reader.map { !$0.answer.isGiven } ?? false
     if reads || writer != nil {
       hub.poller.watch(descriptor, owner: StreamHub.descriptorOwner, read: reads, write: writer != nil)
     } else {
       hub.poller.unwatch(descriptor)
     }
+  }
+
+  // MARK: The end
+
+  var expirations: [Int64] { [reader?.expiresAt, writer?.expiresAt].compactMap(\.self) }
+
+  func expire(now: Int64) {
+    if let reader, now >= reader.expiresAt {
+      reader.answer.offer(.failure(.idleStream("no byte came", within: reader.limit)))
+    }
+    if let writer, now >= writer.expiresAt {
+      writer.answer.offer(.failure(.idleStream("not all bytes were taken", within: writer.limit)))
+      return serveWriter()
+    }
+    updateInterest()
+  }
+
+  /// Fails the current read and write.
+  func end(_ error: TransportError) {
+    reader?.answer.offer(.failure(error))
+    writer?.answer.offer(.failure(error))
+    reader = nil
+    writer = nil
+    hub.poller.unwatch(descriptor)
   }
 }
