@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what the compiler does not: who imports whom, licence lines, length, words that need a reason, names of tests."""
+"""Checks what the compiler does not: who imports whom, licence lines, length, words that need a reason, names of tests,
+and words that no text of an error has."""
 import pathlib
 import re
 import subprocess
@@ -29,6 +30,9 @@ IMPORT = re.compile(r"\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal
                     r"(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)")
 UNCHECKED = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
 TRAP = re.compile(r"\btry!|\bfatalError\(|\bpreconditionFailure\(|\bassertionFailure\(|\bas!\s")
+# Texts are about values, and name what is wrong with them. See Docs/Names.md.
+VAGUE = re.compile(r'"[^"]*(?: is none\b| is no [a-z]|\b(?:whoever|somebody|nobody)\b)')
+FULL_STOP = re.compile(r'\b(?:message|hint): "[^"]*[^.]\."[,)]')
 UNCOUNTED = re.compile(r"\.disabled\(|XCTSkip|withKnownIssue")
 SUITE = re.compile(r"^@Suite(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?(?=\s)", re.MULTILINE)
 LIMITED = re.compile(r"\.timeLimit\(\.minutes\((?:SoakTime\.minutes \+ )?[1-5]\)\)")
@@ -102,6 +106,10 @@ def swift_findings(path, lines, modules):
             yield index + 1, "does not say why it is safe, on the line or beside it (write: because …)"
         if folder == "Sources" and TRAP.search(code):
             yield index + 1, "a trap: throw a typed error"
+        if folder == "Sources" and VAGUE.search(code):
+            yield index + 1, "a text says is none, is no …, whoever, somebody or nobody"
+        if folder == "Sources" and FULL_STOP.search(code):
+            yield index + 1, "an error's text ends in a full stop"
         if folder == "Tests" and UNCOUNTED.search(code):
             yield index + 1, "a test that does not count"
     if folder == "Sources":
@@ -118,21 +126,10 @@ def swift_findings(path, lines, modules):
             yield 1, f"{'/'.join(folders)} is no folder of {source}, nor one of {', '.join(sorted(KINDS_OF_TESTS))}"
 
 
-def stale_skips(paths):
-    """Yields suites that a sanitizer is told to leave out and that are not there."""
-    tests = [path for path in paths if path.parts[0] == "Tests" and path.suffix == ".swift"]
-    known = {path.parts[2] for path in tests if len(path.parts) > 3} | {
-        name for path in tests for name in re.findall(r"\b(?:struct|class|enum|actor) (\w+Tests)\b", path.read_text("utf-8"))}
-    for path in sorted(pathlib.Path(".ci").glob("skips.*")):
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            for name in set(re.findall(r"\w+Tests\b", line) if line[:1] != "#" else []) - known:
-                yield path, number, f"no suite or target is named {name}"
-
-
 def main():
     paths = tracked()
     modules = {path.parts[2]: path.parts[1] for path in paths if path.parts[0] == "Sources" and len(path.parts) > 3}
-    findings = list(stale_skips(paths))
+    findings = []
     for path in paths:
         if not (path.suffix in {".swift", ".c", ".h", ".py", ".sh"} or path.name == "Makefile" or path.parts[0] == ".ci"):
             continue

@@ -20,8 +20,7 @@ import Testing
 @testable import LastroWebSocket
 @testable import LastroWire
 
-/// Full texts of errors, a few of each family: the values that they interpolate, quote, count and mask. `.ci/texts.py`
-/// checks the form of all texts.
+/// Full texts of errors, a few of each family: the values that they interpolate, quote, count and mask.
 @Suite("Error texts", .timeLimit(.minutes(5)))
 struct ErrorExamplesTests {
   @Test("Errors for hosts and URLs quote a bounded part of the input, and mask user information")
