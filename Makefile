@@ -53,9 +53,8 @@ api: setup ## Renew Docs/API, the text of the public declarations
 	.ci/symbols
 	python3 .ci/api.py update
 
-pages: setup ## Run the guides' pages against a server on this machine, and the first one's package
+pages: setup ## Run the guides' pages against a server on this machine
 	swift run -j $(JOBS) --package-path Playgrounds Pages
-	.ci/newcomer
 
 simulation: setup-test ## Simulate outages, overload and storms, and write Docs/Simulation.md
 	LASTRO_RENEW=1 .ci/test plain --filter SimulationPageTests
@@ -67,7 +66,8 @@ browse: setup ## Browse Gemini in this terminal: make browse [URL=gemini://…]
 	swift run -j $(JOBS) --package-path Playgrounds Pages browse $(URL)
 
 consumer: setup ## Build and run README's example as a user's package would
-	.ci/consumer
+	swift build -j $(JOBS) --package-path Tests/Consumer
+	python3 .ci/programs.py Tests/Consumer/.build/debug/ReadmeExample
 
 tsan: setup-test ## Run the tests under ThreadSanitizer, but for those that .ci/skips.thread names
 	.ci/test thread

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// A package outside the package, as a user's would be: it builds README's example, which `.ci/consumer` keeps equal.
+// A package outside the package, as a user's would be: it builds README's example, which `.ci/samples.py` keeps equal.
 let package = Package(
   name: "Consumer",
   platforms: [.macOS(.v15)],

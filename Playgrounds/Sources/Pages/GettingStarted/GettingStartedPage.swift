@@ -6,7 +6,7 @@ import LastroCurl
 
 extension Page {
   static let gettingStarted = Page("GettingStarted") { stage in
-    // `.ci/newcomer` builds and runs the rest of the guide: the manifest, the program and the test.
+    // `.ci/outside` builds and `.ci/programs.py` runs the rest of the guide: the manifest, the program and the test.
     var policy = StackConfiguration()
     policy.interceptors = [.retry]
     policy.timeouts.total = .seconds(30)

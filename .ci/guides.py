@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What README and the guides show: blocks of code, of commands and of what is printed, each below a comment that names it."""
+import pathlib
+import re
+import shutil
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FIRST = "Docs/Lastro.docc/GettingStarted.md"
+BLOCK = re.compile(r"(?:^<!-- ([a-z ]+)(?:: ([^\n]+))? -->\n)?^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INSTALL = re.compile(r"^sudo apt-get install ([a-z0-9 .+-]+)", re.MULTILINE)
+
+
+def blocks(page):
+    """Kind, name, language and text of each block, in its order. A block below no comment has the kind ""."""
+    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def block(page, kind, name):
+    return next(text for its_kind, its_name, _, text in blocks(page) if (its_kind, its_name) == (kind, name))
+
+
+def packages(page):
+    """The packages that the page's first such command installs."""
+    return INSTALL.search((ROOT / page).read_text(encoding="utf-8"))[1].split()
+
+
+def write(package):
+    """Writes the files of the first guide's package, and leaves what was built of them."""
+    for folder in ("Sources", "Tests"):
+        shutil.rmtree(package / folder, ignore_errors=True)
+    for kind, name, _, text in blocks(FIRST):
+        if kind in ("sample", "file"):
+            (package / name).parent.mkdir(parents=True, exist_ok=True)
+            (package / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs what the first guide and README show, against a server on this machine and without one.
+
+`programs.py PROGRAM…`: PROGRAM is the guide's Hello or README's ReadmeExample, built. With the server it prints what its page says;
+without one it prints a line and ends with status 1, and not in a trap.
+"""
+import functools
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+
+import guides
+
+PRINTED = {"Hello": guides.block(guides.FIRST, "prints", "program"), "ReadmeExample": "swift has 10685 forks; status 200\n"}
+FILES = {"users/octocat": {"login": "octocat", "name": "The Octocat"},
+         "repos/swiftlang/swift": {"name": "swift", "forks": 10685}}
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *words):
+        pass
+
+
+def run(program, base):
+    """Status and output."""
+    # A proxy from the environment would stand between the program and the server.
+    own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    ended = subprocess.run([program], env=own | {"GITHUB_API": base}, timeout=120, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(ended.stdout, end="", flush=True)
+    return ended.returncode, ended.stdout
+
+
+def links_metrics(program):
+    """A program that only fetches links neither metrics nor tracing."""
+    binary = pathlib.Path(program).read_bytes()
+    return any(module in binary for module in (b"11CoreMetrics", b"7Tracing"))
+
+
+def main(programs):
+    problems = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in FILES.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(content), encoding="utf-8")
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_port}"
+        for program in programs:
+            expected = PRINTED[pathlib.Path(program).name]
+            if run(program, f"http://{address}") != (0, expected):
+                problems.append(f"{program}: its page says that it prints {expected!r}")
+        server.shutdown()
+        server.server_close()
+        for program in programs:
+            status, output = run(program, f"http://{address}")
+            refused = output.startswith("connect/connect_failed: ")
+            if (status, output.count("\n"), refused) != (1, 1, True):
+                problems.append(f"{program}: ended with status {status} without its server; one line and 1 were due")
+    problems += [f"{program}: links metrics or tracing" for program in programs if links_metrics(program)]
+    print("\n".join(problems), end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+sys.exit(main(sys.argv[1:]))
