@@ -103,7 +103,7 @@ benchmarks-smoke: ## Run a few requests of each benchmark, to see that they work
 check: ## Everything continuous integration checks, in about half an hour
 	bash .ci/run
 
-long: ## What takes hours: newer systems, slow runs, soaks, fuzzing, Autobahn, benchmarks; writes Docs/LongRun.md
+long: ## What takes hours: newer systems, slow runs, soaks, fuzzing, Autobahn, benchmarks; goes on where it was ended
 	.ci/long
 
 clean: ## Remove what was built
