@@ -3,7 +3,6 @@
 internal import Lastro
 
 #if canImport(Network)
-  public import Dispatch
   public import Network
 
   public import Foundation
@@ -12,16 +11,16 @@ internal import Lastro
   ///
   /// Metadata is not converted: contexts keep only their identifier and whether they are final.
   extension NWConnection: Connection {
-    private static var states: ReferenceWritableKeyPath<NWConnection, (@Sendable (NWConnection.State) -> Void)?> {
-      \.stateUpdateHandler
-    }
-
     /// The handler for state changes; see ``Connection/stateUpdateHandler``. It cannot be read back: the getter returns
     /// `nil`.
     public var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? {
       get { nil }
       set {
-        self[keyPath: Self.states] = newValue.map { handler in { @Sendable state in handler(ConnectionState(state)) } }
+        let own: (@Sendable (NWConnection.State) -> Void)? = newValue.map { handler in
+          { @Sendable state in handler(ConnectionState(state)) }
+        }
+        // The framework's property of this name, which this one hides.
+        self.Network::stateUpdateHandler = own
       }
     }
 

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles LastroTransports beside a stub of Apple's Network framework, so that its file for Apple platforms is checked here.
+
+It needs the build of this folder (`make build`), whose manifest says how the target is compiled.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+STUB = "Tests/Streams/NetworkStub/Network.swift"
+MANIFEST = pathlib.Path(".build/debug.yaml")
+KEPT = {"-I", "-module-name", "-target", "-Xcc", "-swift-version", "-enable-upcoming-feature", "-package-name"}
+
+
+def arguments():
+    """What the compiler is given for the target, without what says where its output goes."""
+    lines = MANIFEST.read_text(encoding="utf-8").splitlines()
+    line = next(line for line in lines if '"-module-name","LastroTransports",' in line)
+    words = json.loads(line.partition("args: ")[2])
+    yield from (word for pair in zip(words, words[1:]) if pair[0] in KEPT for word in pair)
+    yield from (word for word in words if word.startswith(("-D", "@")))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run(["swiftc", "-emit-module", "-module-name", "Network", "-enable-library-evolution", "-suppress-warnings",
+                    "-swift-version", "6", "-enable-upcoming-feature", "InternalImportsByDefault", "-o", f"{folder}/Network.swiftmodule", STUB], check=True)
+    sys.exit(subprocess.run(["swiftc", "-typecheck", "-warnings-as-errors", *arguments(), "-I", folder]).returncode)
