@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README and the guides show: blocks of code, of commands and of what is printed, each below a comment that names it."""
+"""What README and the guides show: blocks of code, of commands and of what is printed, each below a comment that names it.
+
+`guides.py FOLDER` writes the package of the first guide."""
 import pathlib
 import re
 import shutil
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIRST = "Docs/Lastro.docc/GettingStarted.md"
@@ -32,3 +35,7 @@ def write(package):
         if kind in ("sample", "file"):
             (package / name).parent.mkdir(parents=True, exist_ok=True)
             (package / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(pathlib.Path(sys.argv[1]))
