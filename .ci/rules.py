@@ -41,8 +41,6 @@ BODY = re.compile(r"( *)(?:@\S+ )*(?:[a-z]+(?:\([a-z]+\))? )*"
                   r"(?:func|init|deinit|subscript|var|get|set|_modify|_read|didSet|willSet)\b")
 SIGNATURE_GOES_ON = (" ", ")", "]", "{", "->", "throws", "async", "where")
 FILE_LINES, BODY_LINES = 600, 40
-# Folders of tests that go through many folders of sources. CONTRIBUTING.md explains them.
-KINDS_OF_TESTS = {"Conformance", "Errors", "Faults", "Peers", "Simulation"}
 
 
 def tracked():
@@ -120,10 +118,6 @@ def swift_findings(path, lines, modules):
         for found in SUITE.finditer(text) if " async" in text else []:
             if not LIMITED.search(found[0]):
                 yield text.count("\n", 0, found.start()) + 1, "a suite that waits has .timeLimit(.minutes(5)), or less"
-        folders = path.parts[3:-1]
-        source = pathlib.Path("Sources", path.parts[1], path.parts[2].removesuffix("Tests"))
-        if source.is_dir() and folders and not KINDS_OF_TESTS & set(folders) and not source.joinpath(*folders).is_dir():
-            yield 1, f"{'/'.join(folders)} is no folder of {source}, nor one of {', '.join(sorted(KINDS_OF_TESTS))}"
 
 
 def main():
