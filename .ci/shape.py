@@ -1,54 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the types of `Sources`, at the outermost level of their files: a type has at most 25 stored properties, no two have one
-name, and a file with a public type is named after a type that it declares."""
+"""Checks the shape of the types in `Sources`, at the outermost level of their files.
+
+A type has at most 25 stored properties, and its instance members lie in at most four files of its target.
+No two types have one name. A file with a public type is named after a type that it declares.
+"""
 import collections
 import pathlib
 import re
 import sys
 
-PROPERTIES = 25
+PROPERTIES, FILES = 25, 4
 # Types that may have more properties, each with its reason.
 LARGE = {
     "RequestSpecification": "only holds the options of the command line",
     "Exchange": "one request from queue to end, whose parts change together",
     "StreamHub": "all dials of a loop; file reads and races are to leave it",
-    "StreamSession": "a dial and the open stream in one, to be cut in two",
 }
 TYPE = re.compile(r"(?:@\S+ )*((?:[a-z]+(?:\([a-z]+\))? )*)(struct|class|enum|actor|protocol|extension) (\w+)")
-STORED = re.compile(r"  (?:@\w+(?:\([^)]*\))? )*(?!static)(?:(?!static)[a-z]+(?:\([a-z]+\))? )*(?:let|var) (.*)")
+MEMBER = re.compile(r"  (?:@\w+(?:\([^)]*\))? )*(?:[a-z]+(?:\([a-z]+\))? )*(let|var|func|init|subscript)\b(.*)")
 # A brace opens the body of a computed property, or the observers of a stored one.
 COMPUTED = re.compile(r"[^=]*\{(?! *(?:didSet|willSet))")
 
 
-def properties(lines):
-    """Outermost types of a file, each with its modifiers and the number of properties that each declaration stores."""
-    found = []
-    for index, line in enumerate(lines):
-        if match := TYPE.match(line):
-            found.append((match[3], match[2], match[1], []))
-        elif found and found[-1][1] != "protocol" and (match := STORED.match(line)):
-            # The type of a long declaration stands on the next line.
-            rest = match[1] + (lines[index + 1] if match[1].endswith((",", "(")) else "")
-            if not COMPUTED.match(rest):
-                found[-1][3].append(len(re.split("[:=]", match[1])[0].split(",")))
-    return found
+class Survey:
+    def __init__(self):
+        self.properties = collections.Counter()
+        self.files = collections.defaultdict(set)
+        self.declared = collections.defaultdict(list)
+
+    def read(self, path):
+        name = kind = None
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for index, line in enumerate(lines):
+            if found := TYPE.match(line):
+                kind, name = found[2], found[3]
+                if kind != "extension" and "private" not in found[1]:
+                    self.declared[name].append((path, "public" in found[1]))
+            elif name and (found := MEMBER.match(line)):
+                modifiers = line[:found.start(1)].split()
+                if "static" in modifiers:
+                    continue
+                # One file's own helpers do not spread a type.
+                if "fileprivate" not in modifiers:
+                    self.files[path.parts[2], name].add(path)
+                # The type of a long declaration stands on the next line.
+                rest = found[2] + (lines[index + 1] if found[2].endswith((",", "(")) else "")
+                if found[1] in ("let", "var") and not COMPUTED.match(rest) and kind != "protocol":
+                    self.properties[path.parts[2], name] += len(re.split("[:=]", found[2])[0].split(","))
+
+    def problems(self):
+        for (target, name), count in self.properties.items():
+            if (count > PROPERTIES) != (name in LARGE):
+                yield f"{target}: {name} has {count} stored properties; {PROPERTIES} are allowed, but for the types in LARGE"
+        own = {(path.parts[2], name) for name, places in self.declared.items() for path, _ in places}
+        for key, files in self.files.items():
+            if key in own and len(files) > FILES:
+                yield f"{key[0]}: {key[1]} lies in {len(files)} files"
+        for name, places in self.declared.items():
+            if len(places) > 1:
+                yield f"{name} is declared twice: {', '.join(str(path) for path, _ in places)}"
+            for path, is_public in places:
+                stem = path.stem.split("+")[0]
+                if is_public and path not in [place for place, _ in self.declared.get(stem, [])]:
+                    yield f"{path} has the public type {name}, and no type {stem}"
 
 
 def main():
-    stored, declared, problems = collections.Counter(), collections.defaultdict(list), []
+    survey = Survey()
     for path in sorted(pathlib.Path("Sources").glob("*/*/**/*.swift")):
-        types = properties(path.read_text(encoding="utf-8").splitlines())
-        own = [(name, modifiers) for name, kind, modifiers, _ in types if kind != "extension" and "private" not in modifiers]
-        for name, _, _, counts in types:
-            stored[path.parts[2], name] += sum(counts)
-        for name, modifiers in own:
-            declared[name].append(str(path))
-            if "public" in modifiers and path.stem.split("+")[0] not in [other for other, _ in own]:
-                problems.append(f"{path} has the public type {name}, and none that it is named after")
-    for (target, name), count in stored.items():
-        if (count > PROPERTIES) != (name in LARGE):
-            problems.append(f"{target}: {name} has {count} stored properties; {PROPERTIES} are allowed, but for the types in LARGE")
-    problems += [f"{name} is declared twice: {', '.join(paths)}" for name, paths in declared.items() if len(paths) > 1]
+        survey.read(path)
+    problems = list(survey.problems())
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 
