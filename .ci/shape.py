@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the shape of the types in `Sources`, at the outermost level of their files.
-
-A type has at most 25 stored properties, and its instance members lie in at most four files of its target.
-No two types have one name. A file with a public type is named after a type that it declares.
-"""
+"""Checks the types of `Sources`, at the outermost level of their files: a type has at most 25 stored properties, its instance
+members lie in at most four files of its target, no two types have one name, and a file with a public type is named after a type
+that it declares."""
 import collections
 import pathlib
 import re
@@ -17,61 +15,46 @@ LARGE = {
     "StreamHub": "all dials of a loop; file reads and races are to leave it",
 }
 TYPE = re.compile(r"(?:@\S+ )*((?:[a-z]+(?:\([a-z]+\))? )*)(struct|class|enum|actor|protocol|extension) (\w+)")
-MEMBER = re.compile(r"  (?:@\w+(?:\([^)]*\))? )*(?:[a-z]+(?:\([a-z]+\))? )*(let|var|func|init|subscript)\b(.*)")
+MEMBER = re.compile(r"  (?:@\w+(?:\([^)]*\))? )*((?:[a-z]+(?:\([a-z]+\))? )*)(let|var|func|init|subscript)\b(.*)")
 # A brace opens the body of a computed property, or the observers of a stored one.
 COMPUTED = re.compile(r"[^=]*\{(?! *(?:didSet|willSet))")
 
-
-class Survey:
-    def __init__(self):
-        self.properties = collections.Counter()
-        self.files = collections.defaultdict(set)
-        self.declared = collections.defaultdict(list)
-
-    def read(self, path):
-        name = kind = None
-        lines = path.read_text(encoding="utf-8").splitlines()
-        for index, line in enumerate(lines):
-            if found := TYPE.match(line):
-                kind, name = found[2], found[3]
-                if kind != "extension" and "private" not in found[1]:
-                    self.declared[name].append((path, "public" in found[1]))
-            elif name and (found := MEMBER.match(line)):
-                modifiers = line[:found.start(1)].split()
-                if "static" in modifiers:
-                    continue
-                # One file's own helpers do not spread a type.
-                if "fileprivate" not in modifiers:
-                    self.files[path.parts[2], name].add(path)
-                # The type of a long declaration stands on the next line.
-                rest = found[2] + (lines[index + 1] if found[2].endswith((",", "(")) else "")
-                if found[1] in ("let", "var") and not COMPUTED.match(rest) and kind != "protocol":
-                    self.properties[path.parts[2], name] += len(re.split("[:=]", found[2])[0].split(","))
-
-    def problems(self):
-        for (target, name), count in self.properties.items():
-            if (count > PROPERTIES) != (name in LARGE):
-                yield f"{target}: {name} has {count} stored properties; {PROPERTIES} are allowed, but for the types in LARGE"
-        own = {(path.parts[2], name) for name, places in self.declared.items() for path, _ in places}
-        for key, files in self.files.items():
-            if key in own and len(files) > FILES:
-                yield f"{key[0]}: {key[1]} lies in {len(files)} files"
-        for name, places in self.declared.items():
-            if len(places) > 1:
-                yield f"{name} is declared twice: {', '.join(str(path) for path, _ in places)}"
-            for path, is_public in places:
-                stem = path.stem.split("+")[0]
-                if is_public and path not in [place for place, _ in self.declared.get(stem, [])]:
-                    yield f"{path} has the public type {name}, and no type {stem}"
+stored = collections.Counter()
+files = collections.defaultdict(set)
+declared = collections.defaultdict(list)
+problems = []
 
 
-def main():
-    survey = Survey()
-    for path in sorted(pathlib.Path("Sources").glob("*/*/**/*.swift")):
-        survey.read(path)
-    problems = list(survey.problems())
-    print("\n".join(problems), end="\n" if problems else "")
-    return 1 if problems else 0
+def read(path):
+    target, name, kind, types = path.parts[2], None, None, {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for line, next_line in zip(lines, [*lines[1:], ""]):
+        if found := TYPE.match(line):
+            modifiers, kind, name = found.groups()
+            if kind != "extension" and "private" not in modifiers:
+                types[name] = modifiers
+        elif name and (found := MEMBER.match(line)) and "static" not in found[1]:
+            # One file's own helpers do not spread a type.
+            if "fileprivate" not in found[1]:
+                files[target, name].add(path)
+            # The type of a long declaration stands on the next line.
+            rest = found[3] + (next_line if found[3].endswith((",", "(")) else "")
+            if found[2] in ("let", "var") and kind != "protocol" and not COMPUTED.match(rest):
+                stored[target, name] += len(re.split("[:=]", found[3])[0].split(","))
+    for name, modifiers in types.items():
+        declared[name].append(path)
+        if "public" in modifiers and path.stem.split("+")[0] not in types:
+            problems.append(f"{path} has the public type {name}, and none that it is named after")
 
 
-sys.exit(main())
+for source in sorted(pathlib.Path("Sources").glob("*/*/**/*.swift")):
+    read(source)
+for (module, owner), count in stored.items():
+    if (count > PROPERTIES) != (owner in LARGE):
+        problems.append(f"{module}: {owner} has {count} stored properties; {PROPERTIES} are allowed, but for the types in LARGE")
+for (module, owner), paths in files.items():
+    if len(paths) > FILES and module in [path.parts[2] for path in declared.get(owner, [])]:
+        problems.append(f"{module}: {owner} lies in {len(paths)} files")
+problems += [f"{owner} is declared twice: {', '.join(map(str, paths))}" for owner, paths in declared.items() if len(paths) > 1]
+print("\n".join(problems), end="\n" if problems else "")
+sys.exit(1 if problems else 0)
