@@ -53,12 +53,8 @@ def problems_of_block(page, kind, name, language, text):
 
 
 def problems_of_imports(page, pages):
-    blocks = guides.blocks(page)
-    kinds = {kind for kind, *_ in blocks}
-    if "sample" in kinds and not kinds & {"file", "imports"} and page.name != "README.md":
-        yield f"{page}: says nowhere what its samples import: write a block below <!-- imports -->"
     known = {line.strip() for path, text in pages.items() if guide_of(path) == page.stem for line in text.splitlines()}
-    for line in [line for kind, _, _, text in blocks if kind == "imports" for line in text.splitlines()]:
+    for line in [line for kind, _, _, text in guides.blocks(page) if kind == "imports" for line in text.splitlines()]:
         if not line.startswith("import ") or line not in known:
             yield f"{page}: its page has no line `{line}`"
 
