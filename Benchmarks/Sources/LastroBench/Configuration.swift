@@ -36,11 +36,7 @@ extension CurlConfiguration {
     guard let authority = try ResourceRequest(url: try arguments.required("url")).head.authority,
       let host = authority.split(separator: ":").first.map(String.init)
     else { throw BenchFailure.failed("url= has no host") }
-    let isAddress = host.allSatisfy { $0.isNumber || $0 == "." }
-    let policy =
-      isAddress
-      ? try PinningPolicy(ipAddress: host, pinnedHashes: pins, enforceBackupPin: pins.count > 1)
-      : try PinningPolicy(domainName: host, pinnedHashes: pins, enforceBackupPin: pins.count > 1)
+    let policy = try PinningPolicy(host, pins: pins, enforceBackupPin: pins.count > 1)
     return ServerTrustEvaluator(configuration: try .init(pinningPolicies: [policy]))
   }
 }

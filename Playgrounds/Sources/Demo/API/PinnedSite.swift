@@ -36,7 +36,7 @@ struct PinnedSite: Sendable {
 
   static func pins(_ keys: MintedCertificate...) throws -> ServerTrustEvaluator.Configuration {
     try .init(pinningPolicies: [
-      PinningPolicy(domainName: "localhost", pinnedHashes: Set(keys.map { try $0.pin.description }))
+      PinningPolicy("localhost", pins: keys.map { try $0.pin.description })
     ])
   }
 }

@@ -23,7 +23,7 @@ private let backup = "sha256/YLh1dUR9y6Kja30RrAn7JKnbQG/uEtLMkBgFF2Fuihg="
 private let stranger = "sha256/r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E="
 
 private func policy(_ pins: String...) throws -> PinningPolicy {
-  try PinningPolicy(domainName: "example.com", includeSubdomains: true, pinnedHashes: Set(pins))
+  try PinningPolicy("example.com", includeSubdomains: true, pins: pins)
 }
 
 private func error(of bank: CurlNetworkStack, at resource: HTTPResource<String, BankError> = .balance) async

@@ -80,10 +80,10 @@ func explainHosts(ours: Set<String>, payments: Set<String>) throws -> ServerTrus
   // sample: hosts
   let configuration = try ServerTrustEvaluator.Configuration(
     pinningPolicies: [
-      PinningPolicy(domainName: "example.com", includeSubdomains: true, pinnedHashes: ours),
-      PinningPolicy(domainName: "pay.example.com", pinnedHashes: payments, enforceBackupPin: false),
-      .excluding(domainName: "status.example.com"),
-      PinningPolicy(ipAddress: "192.0.2.7", pinnedHashes: ours),
+      PinningPolicy("example.com", includeSubdomains: true, pins: ours),
+      PinningPolicy("pay.example.com", pins: payments, enforceBackupPin: false),
+      .excluding("status.example.com"),
+      PinningPolicy("192.0.2.7", pins: ours),
     ],
     allowNotPinnedDomains: true)
   let evaluator = ServerTrustEvaluator(configuration: configuration)
@@ -97,7 +97,7 @@ func explainHosts(ours: Set<String>, payments: Set<String>) throws -> ServerTrus
 func expire(_ pins: Set<String>) throws -> PinningPolicy {
   // sample: expiration
   let end = try Date("2027-06-30T00:00:00Z", strategy: .iso8601)
-  let policy = try PinningPolicy(domainName: "example.com", expiration: .fallBack(after: end), pinnedHashes: pins)
+  let policy = try PinningPolicy("example.com", expiration: .fallBack(after: end), pins: pins)
   // end
   return policy
 }
@@ -107,7 +107,7 @@ func watch(
 ) throws -> ServerTrustEvaluator {
   // sample: report only
   let policy = try PinningPolicy(
-    domainName: "example.com", includeSubdomains: true, pinnedHashes: pins, mode: .reportOnly)
+    "example.com", includeSubdomains: true, pins: pins, mode: .reportOnly)
   let evaluator = ServerTrustEvaluator(
     configuration: try .init(pinningPolicies: [policy], allowNotPinnedDomains: true)
   ) { report in

@@ -6,9 +6,9 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// let policy = try PinningPolicy(
-///   domainName: "example.com",
+///   "example.com",
 ///   includeSubdomains: true,
-///   pinnedHashes: [
+///   pins: [
 ///     "sha256/r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=",
 ///     "sha256/YLh1dUR9y6Kja30RrAn7JKnbQG/uEtLMkBgFF2Fuihg=",  // the backup, whose private key is kept in a safe
 ///   ])
@@ -76,7 +76,7 @@ public struct PinningPolicy: Sendable, Hashable {
   }
 
   /// Returns whether the last moment of the policy has passed.
-  public func isExpired(at date: Date) -> Bool { expiration.date.map { $0 < date } ?? false }
+  package func isExpired(at date: Date) -> Bool { expiration.date.map { $0 < date } ?? false }
 }
 
 extension PinningPolicy: Codable {
@@ -94,8 +94,7 @@ extension PinningPolicy: Codable {
   /// ```
   ///
   /// Only `domain` (or `ipAddress`) and `pins` are required. The defaults of the other members are those of
-  /// ``init(domainName:includeSubdomains:expiration:pinnedHashes:enforceBackupPin:mode:)``. `expires` requires
-  /// `afterExpiration`, which is `refuse` or `fallBack`. A policy with the mode `off` and without `pins` excludes a
+  /// ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. `expires` requires `afterExpiration`, which is `refuse` or `fallBack`. A policy with the mode `off` and without `pins` excludes a
   /// host. Unknown members are errors, so that a misspelt member does not go unnoticed.
   ///
   /// - Throws: `DecodingError`.
@@ -189,7 +188,8 @@ extension PinningPolicy {
   /// - Parameters:
   ///   - host: the host name, in any case, possibly international, without scheme, port or wildcard; or an IP address.
   ///   - includeSubdomains: whether the policy also applies to all hosts below this one, at any depth. Default `false`.
-  ///     Rejected for IP addresses, and for names below which anyone may register a name.
+  ///     Rejected for IP addresses, and for names below which anyone may register a name, according to the machine's
+  ///     public suffix list. Without such a list, names of one label are rejected.
   ///   - expiration: the last moment of the policy, and its effect afterwards. Default ``Expiration/never``.
   ///   - pins: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
   ///   - enforceBackupPin: whether two different pins are required, as in RFC 7469 §2.5: with a single pin, the loss of
@@ -217,7 +217,7 @@ extension PinningPolicy {
   /// suffix list. Without such a list, only names of one label are rejected.
   ///
   /// - Throws: ``PinningPolicyValidationError``. The domain is checked first, then the pins.
-  public init(
+  package init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
@@ -240,7 +240,7 @@ extension PinningPolicy {
   /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
   ///
   /// - Throws: ``PinningPolicyValidationError``. The domain is checked first, then the pins.
-  public init(
+  package init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: Set<SPKIHash>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
@@ -253,7 +253,7 @@ extension PinningPolicy {
   /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
   ///
   /// - Throws: ``PinningPolicyValidationError``. The address is checked first, then the pins.
-  public init(
+  package init(
     ipAddress: String, expiration: Expiration = .never, pins: Set<SPKIHash>, enforceBackupPin: Bool = true,
     mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
@@ -267,7 +267,7 @@ extension PinningPolicy {
   /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
   ///
   /// - Throws: ``PinningPolicyValidationError``. The address is checked first, then the pins.
-  public init(
+  package init(
     ipAddress: String, expiration: Expiration = .never, pinnedHashes: Set<String>, enforceBackupPin: Bool = true,
     mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
@@ -275,13 +275,25 @@ extension PinningPolicy {
     try self.init(host, false, expiration, try Self.read(pinnedHashes), enforceBackupPin, mode)
   }
 
-  /// Creates a policy that excludes a host from its parent's policy: a valid chain and host name are sufficient for it.
+  /// Creates a policy that excludes a host from its parent's policy, or from the rule that refuses hosts without a
+  /// policy: a valid chain and host name are sufficient for it.
   ///
   /// - Parameters:
-  ///   - domainName: the host name.
-  ///   - includeSubdomains: whether the hosts below it are excluded as well. Default `false`.
-  /// - Throws: ``PinningPolicyValidationError`` for an invalid domain.
+  ///   - host: the host name, or an IP address.
+  ///   - includeSubdomains: whether the hosts below it are excluded as well. Default `false`. Rejected for IP addresses.
+  /// - Throws: ``PinningPolicyValidationError`` for an invalid host.
   public static func excluding(
+    _ host: String, includeSubdomains: Bool = false
+  ) throws(PinningPolicyValidationError) -> PinningPolicy {
+    guard (try? address(host)) != nil else {
+      return try excluding(domainName: host, includeSubdomains: includeSubdomains)
+    }
+    guard !includeSubdomains else { throw .subdomainsOfAddress }
+    return try excluding(ipAddress: host)
+  }
+
+  /// Creates a policy that excludes a host name from its parent's policy.
+  package static func excluding(
     domainName: String, includeSubdomains: Bool = false
   ) throws(PinningPolicyValidationError) -> PinningPolicy {
     PinningPolicy(
@@ -289,12 +301,8 @@ extension PinningPolicy {
       expiration: .never, pins: [], enforceBackupPin: false, mode: .off)
   }
 
-  /// Creates a policy that accepts an IP address with a valid chain and host name, for configurations that refuse hosts
-  /// without a policy.
-  ///
-  /// - Parameter ipAddress: an IPv4 or IPv6 address.
-  /// - Throws: ``PinningPolicyValidationError`` for an invalid address.
-  public static func excluding(ipAddress: String) throws(PinningPolicyValidationError) -> PinningPolicy {
+  /// Creates a policy that accepts an IP address with a valid chain and host name.
+  package static func excluding(ipAddress: String) throws(PinningPolicyValidationError) -> PinningPolicy {
     PinningPolicy(
       host: try address(ipAddress), includeSubdomains: false, expiration: .never, pins: [], enforceBackupPin: false,
       mode: .off)
@@ -354,7 +362,7 @@ extension PinningPolicy.Expiration {
 
 extension PinningPolicy {
   /// The policy as Swift source code that can be pasted into a program.
-  public var swiftSource: String { swiftSource(candidates: []) }
+  package var swiftSource: String { swiftSource(candidates: []) }
 
   /// The host, and whether the policy includes its subdomains.
   var scope: String { host.text + (includeSubdomains ? " and its subdomains" : "") }
@@ -367,10 +375,9 @@ extension PinningPolicy {
   /// - Parameter candidates: certificates whose pins are written as comments, as candidates for the reader.
   func swiftSource(candidates: [PeerCertificate]) -> String {
     guard mode != .off || !pins.isEmpty else {
-      return "try PinningPolicy.excluding(\(host.isIPAddress ? "ipAddress" : "domainName"): \"\(host.text)\""
-        + (includeSubdomains ? ", includeSubdomains: true)" : ")")
+      return "try PinningPolicy.excluding(\"\(host.text)\"" + (includeSubdomains ? ", includeSubdomains: true)" : ")")
     }
-    var lines = ["try PinningPolicy(", "  \(host.isIPAddress ? "ipAddress" : "domainName"): \"\(host.text)\","]
+    var lines = ["try PinningPolicy(", "  \"\(host.text)\","]
     if includeSubdomains { lines.append("  includeSubdomains: true,") }
     if let date = expiration.date {
       let name = if case .refuse = expiration { "refuse" } else { "fallBack" }
@@ -378,7 +385,7 @@ extension PinningPolicy {
       let seconds = Int64(exactly: date.timeIntervalSince1970) ?? 0
       lines.append("  expiration: .\(name)(after: Date(timeIntervalSince1970: \(seconds))),")
     }
-    lines.append("  pinnedHashes: [")
+    lines.append("  pins: [")
     lines += sortedPins.map { "    \"\($0)\"," }
     lines += candidates.map { "    // \"\($0.pin)\",  // \($0.summary)" }
     lines.append("  ]" + (enforceBackupPin && mode == .enforce ? ")" : ","))

@@ -43,10 +43,10 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
     case .ipAddress(let name):
       ConfigurationError(
         "the domain name \(quoted(name)) is an IP address",
-        hint: "use PinningPolicy(ipAddress:pinnedHashes:), or the JSON member ipAddress instead of domain")
+        hint: "write the JSON member ipAddress instead of domain")
     case .notAnIPAddress(let text):
       ConfigurationError(
-        "\(quoted(text)) is not an IP address", hint: "use PinningPolicy(domainName:pinnedHashes:) for a name")
+        "\(quoted(text)) is not an IP address", hint: "write the JSON member domain for a name")
     case .publicSuffix(let name):
       ConfigurationError(
         "anyone may register a name below \(quoted(name)), so its subdomains cannot be pinned",

@@ -40,11 +40,11 @@ struct TrustFailureTests {
           \(SPKIHash.made(of: 2))
         the policy; uncomment a key only after making sure, over another way, that it is the server's:
           try PinningPolicy(
-            domainName: "example.com",
+            "example.com",
             includeSubdomains: true,
             // 2001-09-09T01:47:40Z
             expiration: .refuse(after: Date(timeIntervalSince1970: 1000000060)),
-            pinnedHashes: [
+            pins: [
               "\(SPKIHash.made(of: 1))",
               "\(SPKIHash.made(of: 2))",
               // "\(chain.leaf.pin)",  // CN=lastro.example.com; EC P-256; expires \(expires[0])
@@ -76,7 +76,7 @@ struct TrustFailureTests {
     let expired = TrustFailure(.policyExpired(.manual()), trust: trust, policy: failure.policy)
     #expect(expired.code == .policyExpired && expired.message.hasSuffix("expired at 2001-09-09T01:46:40Z"))
     let stranger = TrustFailure(.hostNotPinned, trust: trust)
-    #expect(stranger.code == .hostNotPinned && stranger.description.contains("domainName: \"lastro.example.com\""))
+    #expect(stranger.code == .hostNotPinned && stranger.description.contains("  \"lastro.example.com\","))
     let plain = TrustFailure(.plaintext, trust: trust, policy: failure.policy)
     #expect(plain.code == .plaintextRefused && plain.hint == "use https")
     let own = TrustFailure(.refused("not\non Sundays"), trust: trust)
@@ -131,10 +131,10 @@ struct TrustFailureTests {
     let last = mode == .enforce ? "  enforceBackupPin: false)" : "  mode: .\(mode.rawValue))"
     #expect(policy.swiftSource.hasSuffix(last) && policy.swiftSource.contains("  enforceBackupPin: false"))
     let address = try PinningPolicy(ipAddress: "::1", pinnedHashes: PinningPolicyTests.pins, mode: mode)
-    #expect(address.swiftSource.contains("  ipAddress: \"::1\",\n"))
+    #expect(address.swiftSource.contains("  \"::1\",\n"))
     let excluding = try PinningPolicy.excluding(domainName: "a.example", includeSubdomains: true)
     #expect(
-      excluding.swiftSource == "try PinningPolicy.excluding(domainName: \"a.example\", includeSubdomains: true)")
+      excluding.swiftSource == "try PinningPolicy.excluding(\"a.example\", includeSubdomains: true)")
   }
 
   @Test(
