@@ -23,10 +23,10 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
   }
 
   /// The place of the key in a request.
-  public let placement: Placement
+  package let placement: Placement
   /// The only origins that receive the key.
-  public var origins: [Origin] { scope.origins }
-  /// The origins in ``origins``.
+  package var origins: [Origin] { scope.origins }
+  /// The origins that receive the key.
   public var credentialOrigins: [Origin] { scope.origins }
   /// Always `false`: the key is available at once, so the hook does not need a task.
   public var hooksWait: Bool { false }
@@ -92,7 +92,7 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
     "transfer-encoding", "upgrade",
   ]
 
-  /// Sets the header field or the query item if the request goes to one of ``origins``.
+  /// Sets the header field or the query item if the request goes to one of its origins.
   ///
   /// - Throws: an error with stage `request` and code `invalid_header` if the key is not valid in the field.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest { try keyed(request) }

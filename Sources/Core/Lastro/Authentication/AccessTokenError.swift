@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The reason why ``BearerAuthenticator`` has no token. Errors that its source throws are passed on unchanged.
-@nonexhaustive
-public enum AccessTokenError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum AccessTokenError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The source did not return a token within the timeout.
   case refreshTimedOut(Duration)
   /// The maximum number of refreshes within the window was reached: servers refuse even new tokens.
   case excessiveRefresh(BearerAuthenticator.RefreshWindow)
 
   /// A line with the reason and a suggestion.
-  public var description: String {
+  package var description: String {
     switch self {
     case .refreshTimedOut(let timeout):
       "the token source gave no token within \(timeout.brief) (look at the source, or raise refreshTimeout)"

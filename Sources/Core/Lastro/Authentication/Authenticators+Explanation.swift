@@ -4,12 +4,12 @@ import HTTPTypes
 
 extension BasicAuthenticator: ExplainableInterceptor {
   /// The name of the scheme. The user name is not shown.
-  public var explanation: String { "sends Basic credentials" }
+  package var explanation: String { "sends Basic credentials" }
 }
 
 extension APIKeyAuthenticator: ExplainableInterceptor {
   /// A text that names the place of the key.
-  public var explanation: String {
+  package var explanation: String {
     switch placement {
     case .header("Authorization", prefix: "Bearer "): "sends a bearer token"
     case .header(let name, _): "sends an API key in the field \(name)"
@@ -18,27 +18,27 @@ extension APIKeyAuthenticator: ExplainableInterceptor {
   }
 
   /// Returns the request with the key, which the explanation masks.
-  public func explainedRequest(_ request: ResourceRequest) -> ResourceRequest {
+  package func explainedRequest(_ request: ResourceRequest) -> ResourceRequest {
     (try? keyed(request)) ?? request
   }
 }
 
 extension BearerAuthenticator: ExplainableInterceptor {
   /// A text about the handling of a 401.
-  public var explanation: String { "sends a bearer token; after a 401 refreshes it and repeats the request once" }
+  package var explanation: String { "sends a bearer token; after a 401 refreshes it and repeats the request once" }
 
   /// Returns a retry for a 401 of one of the origins.
-  public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
+  package func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     error.isRefusal(of: request, at: origins) ? .retry : Retry.Action.none
   }
 }
 
 extension DigestAuthenticator: ExplainableInterceptor {
   /// A text about the handling of a 401.
-  public var explanation: String { "answers Digest challenges; repeats the request once after a 401" }
+  package var explanation: String { "answers Digest challenges; repeats the request once after a 401" }
 
   /// Returns `nil`, for undecided, after a 401 of one of the origins: the action depends on the challenge.
-  public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
+  package func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     error.isRefusal(of: request, at: origins) ? nil : Retry.Action.none
   }
 }

@@ -14,10 +14,10 @@ internal import FoundationEssentials
 /// because the same credentials would be refused again.
 public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
   /// The user name.
-  public let user: String
+  package let user: String
   /// The only origins that receive the credentials.
-  public var origins: [Origin] { scope.origins }
-  /// The origins in ``origins``.
+  package var origins: [Origin] { scope.origins }
+  /// The origins that receive the password.
   public var credentialOrigins: [Origin] { scope.origins }
   /// Always `false`: the credentials are available at once, so the hook does not need a task.
   public var hooksWait: Bool { false }
@@ -46,7 +46,7 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor 
     self.password = password
   }
 
-  /// Sets `Authorization` if the request goes to one of ``origins``.
+  /// Sets `Authorization` if the request goes to one of its origins.
   ///
   /// - Throws: an error with stage `request` and code `invalid_header` if the user name or the password is not valid in
   ///   a header field.

@@ -111,7 +111,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   private static func nextID() -> UInt64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
 
   /// The origins that receive the token.
-  public var origins: [Origin] { scope.origins }
+  package var origins: [Origin] { scope.origins }
 
   /// The configured origins. A request that is redirected back to one of them gets the token again.
   public var credentialOrigins: [Origin] { origins }
@@ -134,7 +134,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
 
   /// Adds the token to a request to one of the origins. Waits for a token if there is none or if it is about to expire.
   ///
-  /// - Throws: the errors of the source, ``AccessTokenError``, or `CancellationError` if the task is cancelled while it
+  /// - Throws: the errors of the source, an error for too many or too slow refreshes, or `CancellationError` if the task is cancelled while it
   ///   waits.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     try await authenticate(request, call: 0, hasFailed: false)

@@ -33,17 +33,17 @@ internal import LastroWire
 ///
 /// The supported algorithms are SHA-256, SHA-512-256 and MD5, each also as `-sess`; of several, the first that is not
 /// MD5 is used. The protection is `auth`, or `auth-int` if the server offers nothing else and the body is in memory.
-/// `userhash`, `charset`, `opaque` and `nextnonce` are honoured. `domain` is ignored, because ``origins`` determine
+/// `userhash`, `charset`, `opaque` and `nextnonce` are honoured. `domain` is ignored, because the origins determine
 /// where credentials are sent.
 ///
 /// A digest hides only the password. Over `http`, a machine on the network path can change the contents, and can try to
 /// guess weak passwords offline (RFC 7616 §5).
 public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
   /// The user name (RFC 7616 §3.4).
-  public let user: String
+  package let user: String
   /// The origins whose challenges are answered.
-  public var origins: [Origin] { scope.origins }
-  /// The origins that receive credentials, which are those in ``origins``.
+  package var origins: [Origin] { scope.origins }
+  /// The origins that receive credentials.
   public var credentialOrigins: [Origin] { scope.origins }
   /// Always `false`: an answer is computed at once, so the hook does not need a task.
   public var hooksWait: Bool { false }

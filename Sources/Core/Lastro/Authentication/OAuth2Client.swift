@@ -21,11 +21,11 @@ public struct OAuth2Client: Sendable, Hashable {
   }
 
   /// The URL of the token endpoint.
-  public let tokenURL: String
+  package let tokenURL: String
   /// The client identifier, sent as `client_id` (RFC 6749 §2.2).
-  public let id: String
+  package let id: String
   /// The method by which the client authenticates.
-  public let authentication: Authentication
+  package let authentication: Authentication
 
   /// Creates a client.
   ///

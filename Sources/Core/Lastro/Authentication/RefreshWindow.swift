@@ -4,9 +4,9 @@ extension BearerAuthenticator {
   /// A limit for the number of refreshes in a period of time.
   public struct RefreshWindow: Sendable, Hashable {
     /// The maximum number of refreshes within ``duration``.
-    public let count: Int
+    package let count: Int
     /// The length of the sliding window.
-    public let duration: Duration
+    package let duration: Duration
 
     /// A window of 5 refreshes within 30 s.
     public static let standard = RefreshWindow(unchecked: 5, per: .seconds(30))

@@ -4,14 +4,14 @@ import FoundationEssentials
 import HTTPTypes
 
 /// The beginning of a body, safe to show in an error: bounded in size, with the values of secret-looking fields masked.
-public struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
+package struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
   /// The text; `<n bytes, not text>` for a body that is not UTF-8.
-  public let text: String
+  package let text: String
   /// The number of bytes of the whole body.
-  public let byteCount: Int
+  package let byteCount: Int
 
   /// The text. If the body was cut, it ends with the size of the whole body.
-  public var description: String { text }
+  package var description: String { text }
 
   /// Describes a body that is not JSON by its content type. Returns `nil` if the body is empty, has no content type, or
   /// may be JSON.

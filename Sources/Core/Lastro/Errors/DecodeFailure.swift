@@ -18,13 +18,13 @@ public struct DecodeFailure: Error, CustomStringConvertible {
   /// The header fields of the response; empty if the stack's responses have none.
   public let headerFields: HTTPFields
   /// The beginning of the payload, masked; `nil` if the payload is not `Data`.
-  public let snippet: BodySnippet?
+  package let snippet: BodySnippet?
   /// The first byte that makes the payload invalid JSON; `nil` if decoding failed for another reason.
   private let fault: JSONFaultPlace?
 
   /// Describes a failure. Details of the response are read from `payload` if it is `Data`, and from `metadata` if it is
   /// a ``ResourceResponse``.
-  public init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata) {
+  package init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata) {
     self.init(underlying, payload: payload, metadata: metadata, snippetBytes: 512)
   }
 

@@ -129,7 +129,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var apiErrorDecodingFailure: (any Error)? { record.apiErrorDecodingFailure }
 
   /// The beginning of the response's body, bounded and masked.
-  public var bodySnippet: BodySnippet? { record.bodySnippet }
+  package var bodySnippet: BodySnippet? { record.bodySnippet }
 
   /// The collected body of the response, unchanged, including any secrets in it. For a response outside 200–299 it has
   /// at most ``StackConfiguration/maximumErrorBodyBytes``. No description prints it.
@@ -137,7 +137,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
 
   /// The reason why ``body`` is not the complete body of a response outside 200–299; `nil` if it is complete, as far as
   /// is known.
-  public var bodyCut: BodyCut? { response?.facts.bodyCut }
+  package var bodyCut: BodyCut? { response?.facts.bodyCut }
 
   /// The record of the call: every attempt, the waits between attempts with their reasons, and the reason why there was
   /// no further attempt.
@@ -251,7 +251,7 @@ extension HTTPFetchError {
   ///   - request: the method and the URL, without secrets. Default `nil`.
   ///   - response: the response, if the server sent one. Default `nil`.
   ///   - apiError: the API's own error. Default: the API error in `reason`, if it has one.
-  ///   - body: the body of the response, from which ``bodySnippet`` is made. Default `nil`.
+  ///   - body: the body of the response, whose beginning the error shows. Default `nil`.
   ///   - attempts: all attempts, in order. Default none.
   ///   - retryEnd: the reason why the call was not retried again. Default `nil`.
   ///   - retryState: all failures of the call, including this one, in order; for ``retryFailure``. Default none.

@@ -4,7 +4,7 @@
 /// ``TransportNetworkStack/explain(_:asStream:)``.
 ///
 /// Its requirements must not wait, reveal a secret, or have side effects; a policy with jitter draws a random number.
-public protocol ExplainableInterceptor: HTTPResourceInterceptor {
+package protocol ExplainableInterceptor: HTTPResourceInterceptor {
   /// A description of the interceptor and its settings, on one line.
   var explanation: String { get }
 
@@ -21,17 +21,17 @@ public protocol ExplainableInterceptor: HTTPResourceInterceptor {
 
 extension ExplainableInterceptor {
   /// The default: returns the request unchanged.
-  public func explainedRequest(_ request: ResourceRequest) -> ResourceRequest { request }
+  package func explainedRequest(_ request: ResourceRequest) -> ResourceRequest { request }
 
   /// The default: returns ``Retry/Action/none``, which neither requests nor forbids a retry.
-  public func explainedAction(
+  package func explainedAction(
     after error: HTTPFetchError<any Error>, to request: ResourceRequest
   ) -> Retry.Action? { Retry.Action.none }
 }
 
 extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetadata {
   /// The kind of the policy, with its limits and delays.
-  public var explanation: String {
+  package var explanation: String {
     switch self {
     case .maxRetries(let limit): "retries whatever is not vetoed, at once, at most \(limit) times"
     case .backoff(.constant(let delay, let until)): "retries after \(delay.brief), until \(until)"
@@ -42,7 +42,7 @@ extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetada
   }
 
   /// Returns the policy's decision, with the failure as the first.
-  public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
+  package func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     shouldRetry(
       with: error, state: .empty,
       metadata: HTTPRetryMetadata(request: request, body: error.body, response: error.response))
@@ -51,12 +51,12 @@ extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetada
 
 extension RetryInterceptor: ExplainableInterceptor {
   /// The policy's explanation, and the failures that it is asked about.
-  public var explanation: String {
+  package var explanation: String {
     policy.explanation + (eligibility == .standard ? ", where a retry may help" : "")
   }
 
   /// Returns the policy's decision if the failure is eligible; otherwise returns no opinion.
-  public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
+  package func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     action(
       after: error, state: .empty,
       metadata: HTTPRetryMetadata(request: request, body: error.body, response: error.response))
@@ -65,5 +65,5 @@ extension RetryInterceptor: ExplainableInterceptor {
 
 extension LoggingInterceptor: ExplainableInterceptor {
   /// The explanation that the interceptor logs; logging changes nothing.
-  public var explanation: String { "logs" }
+  package var explanation: String { "logs" }
 }

@@ -3,25 +3,25 @@
 /// An explanation of what a fetch would do, made without a network. Its ``description`` is a page for people.
 public struct FetchExplanation: Sendable, Encodable {
   /// An interceptor of the fetch.
-  public struct Interceptor: Sendable, Encodable {
+  package struct Interceptor: Sendable, Encodable {
     /// The name of the interceptor's type.
-    public var name: String
+    package var name: String
     /// The description of its effects, if it provides one (``ExplainableInterceptor``).
-    public var explanation: String?
+    package var explanation: String?
     /// The origins to which its credentials may be sent after a redirect.
-    public var credentialOrigins: [String]
+    package var credentialOrigins: [String]
   }
 
   /// The consequence of a failure of a first attempt.
-  public struct RetryVerdict: Sendable, Encodable {
+  package struct RetryVerdict: Sendable, Encodable {
     /// The failure, such as `status 503`.
-    public var failure: String
+    package var failure: String
     /// Whether there would be another attempt.
-    public var isRetried: Bool
+    package var isRetried: Bool
     /// The time of the next attempt, or the reason why there would be none.
-    public var reason: String
+    package var reason: String
     /// The interceptors that cannot decide beforehand. They may change the outcome.
-    public var undecided: [String]
+    package var undecided: [String]
   }
 
   /// A fact, such as `proxy` and its URL.
@@ -40,25 +40,25 @@ public struct FetchExplanation: Sendable, Encodable {
 
   /// The method and URL as far as they are known beforehand, without the values of the query; `nil` if no request could
   /// be made.
-  public var request: String?
+  package var request: String?
   /// The reason why no request could be made, or why the request would be refused.
-  public var refusal: String?
+  package var refusal: String?
   /// The operation's name (``RequestOptions/operation``).
-  public var operation: String?
+  package var operation: String?
   /// Whether the request may be sent more than once, and the reason.
-  public var idempotency: String
+  package var idempotency: String
   /// The interceptors, in the order in which they are asked.
-  public var interceptors: [Interceptor]
+  package var interceptors: [Interceptor]
   /// The signers for the request's origin, which run after the interceptors.
-  public var signers: [String]
+  package var signers: [String]
   /// The timeouts that apply.
-  public var timeouts: [Fact]
+  package var timeouts: [Fact]
   /// The limits on redirects, sizes, attempts, delays and quota.
-  public var limits: [Fact]
+  package var limits: [Fact]
   /// The consequences of each kind of failure.
-  public var retries: [RetryVerdict]
+  package var retries: [RetryVerdict]
   /// The transport's facts: proxy, trust, versions and connections.
-  public var transport: [Fact]
+  package var transport: [Fact]
 }
 
 extension FetchExplanation: CustomStringConvertible {

@@ -4,8 +4,8 @@ public import HTTPTypes
 
 /// Header fields as the caller wrote them: ordered, unchecked, and with repeated names allowed.
 ///
-/// `HTTPField` silently replaces CR, LF and NUL by spaces. This type keeps the strings unchanged until
-/// ``checkedFields()`` rejects those that RFC 9110 §5.5 forbids. An injected header field is thus an error.
+/// `HTTPField` silently replaces CR, LF and NUL by spaces. This type keeps the strings unchanged until a
+/// request is made, which rejects those that RFC 9110 §5.5 forbids. An injected header field is thus an error.
 ///
 /// ```swift
 /// let headers: RawHeaders = [.accept: "application/json", "X-Trace": id]
@@ -14,7 +14,7 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
   /// A field name: a string literal, or one of the predefined names.
   public struct Name: Sendable, Hashable, ExpressibleByStringLiteral {
     /// The name as it was written, with its case.
-    public let rawName: String
+    package let rawName: String
     /// Makes a name from a string, unchecked.
     public init(_ name: String) { rawName = name }
     /// Makes a name from one that is known to be valid.
@@ -76,7 +76,7 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
   /// - Throws: stage `request`, code `invalid_header`, if a name is not a token (RFC 9110 §5.6.2), a value contains a
   ///   control character (RFC 9110 §5.5), or there are more than 999 fields. The message names the field but not its
   ///   value. Spaces and tabs around a value are removed: they are not part of it.
-  public func checkedFields() throws(TransportError) -> HTTPFields {
+  package func checkedFields() throws(TransportError) -> HTTPFields {
     guard fields.count < 1000 else {
       throw .refused(
         .invalidHeader, "the request has \(fields.count) header fields, above the maximum of 999", hint: "send fewer")
@@ -95,7 +95,7 @@ extension RawHeaders.Name {
   /// `Accept`.
   public static let accept: Self = "Accept"
   /// `Accept-Language`.
-  public static let acceptLanguage: Self = "Accept-Language"
+  package static let acceptLanguage: Self = "Accept-Language"
   /// `Authorization`. Redacted in logs and not sent to other origins.
   public static let authorization: Self = "Authorization"
   /// `Cache-Control`.
@@ -109,19 +109,19 @@ extension RawHeaders.Name {
   /// `Idempotency-Key`. A request with this field may be retried, even if its method is not idempotent.
   public static let idempotencyKey: Self = "Idempotency-Key"
   /// `If-Match`.
-  public static let ifMatch: Self = "If-Match"
+  package static let ifMatch: Self = "If-Match"
   /// `If-Modified-Since`.
-  public static let ifModifiedSince: Self = "If-Modified-Since"
+  package static let ifModifiedSince: Self = "If-Modified-Since"
   /// `If-None-Match`.
   public static let ifNoneMatch: Self = "If-None-Match"
   /// `Origin`.
   public static let origin: Self = "Origin"
   /// `Prefer` (RFC 7240).
-  public static let prefer: Self = "Prefer"
+  package static let prefer: Self = "Prefer"
   /// `Range`.
   public static let range: Self = "Range"
   /// `Referer`.
-  public static let referer: Self = "Referer"
+  package static let referer: Self = "Referer"
   /// `User-Agent`.
   public static let userAgent: Self = "User-Agent"
 }

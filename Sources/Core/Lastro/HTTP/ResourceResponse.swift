@@ -59,11 +59,13 @@ public struct ResourceResponse: Sendable {
 
   /// Makes a response.
   public init(
-    head: HTTPResponse, url: String, redirects: [String] = [], ledger: AttemptLedger = AttemptLedger(),
+    head: HTTPResponse, url: String, redirects: [String] = [], ledger: AttemptLedger? = nil,
     facts: TransferFacts = TransferFacts()
   ) {
     parts = CopyOnWrite(
-      Parts(head: head, url: url, redirects: redirects, ledger: ledger, facts: facts, redaction: .standard))
+      Parts(
+        head: head, url: url, redirects: redirects, ledger: ledger ?? AttemptLedger(), facts: facts,
+        redaction: .standard))
   }
 
   /// Makes the response to a call's request.

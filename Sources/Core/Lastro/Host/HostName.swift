@@ -76,7 +76,7 @@ public struct HostName: Sendable, Hashable, CustomStringConvertible {
   /// Returns whether this name is a subdomain of `domain`: `a.example.com` is one of `example.com` and `com`.
   ///
   /// Whole labels are compared. A name is not a subdomain of itself, and an IP address neither has nor is a subdomain.
-  public func isSubdomain(of domain: HostName) -> Bool {
+  package func isSubdomain(of domain: HostName) -> Bool {
     !isIPAddress && !domain.isIPAddress && text.utf8.count > domain.text.utf8.count && text.hasSuffix(domain.text)
       && text.utf8.dropLast(domain.text.utf8.count).last == UInt8(ascii: ".")
   }

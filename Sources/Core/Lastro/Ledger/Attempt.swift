@@ -43,14 +43,14 @@ public struct Attempt: Sendable {
   /// The reason for the attempt: `first`, or the reason of the retry, such as `status 503`.
   public var reason: String
   /// The balance of the origin's retry quota after the cost of this attempt was deducted; `nil` if it had no cost.
-  public var quotaLeft: Int?
+  package var quotaLeft: Int?
   /// The start of the attempt, relative to the start of the call.
   public var start: Duration
   /// The duration of the attempt, from making the request to the decoded response.
   public var duration: Duration
   /// The time spent on making and adapting the attempt's requests, including waits for tokens. It is part of
   /// ``duration``.
-  public var preparation: Duration
+  package var preparation: Duration
   /// The URLs of the redirects followed during the attempt.
   public var redirects: [String]
   /// The facts of the attempt's last transfer; `nil` if no transfer was started.
@@ -67,7 +67,7 @@ public struct Attempt: Sendable {
   }
 
   /// Creates an attempt.
-  public init(
+  package init(
     number: Int = 1, outcome: Outcome, status: HTTPResponse.Status? = nil, error: TransportError? = nil,
     requestSent: Bool = false, delay: Duration = .zero, delaySource: DelaySource = .none, reason: String = "first",
     quotaLeft: Int? = nil, start: Duration = .zero, duration: Duration = .zero, preparation: Duration = .zero,

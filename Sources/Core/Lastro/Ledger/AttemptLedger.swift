@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-public import HTTPTypes
+package import HTTPTypes
 
 /// The record of one call: every attempt with its cause and times, the waits between attempts with their reasons, and
 /// the result.
@@ -38,7 +38,7 @@ public struct AttemptLedger: Sendable {
   ///   - elapsed: the duration of the call.
   ///   - attempts: all attempts, in order.
   ///   - retryEnd: the reason why there was no further attempt.
-  public init(
+  package init(
     callID: UInt64 = 0, method: HTTPRequest.Method? = nil, url: String? = nil, redaction: Redaction = .standard,
     operation: String? = nil, idempotencyKey: String? = nil, limit: Duration? = nil, elapsed: Duration = .zero,
     attempts: [Attempt] = [], retryEnd: Retry.End? = nil

@@ -4,7 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// Renders a request as a `curl` command line, for logs and for manual tests.
-public enum CurlCommand {
+package enum CurlCommand {
   /// Returns a request on one line, quoted for `bash`, `zsh` and other shells that support `$'…'`.
   ///
   /// - Parameters:
@@ -12,7 +12,7 @@ public enum CurlCommand {
   ///   - redaction: the rules for masking. A masked command must be completed before it works.
   ///   - maximumBodyBytes: the maximum number of bytes of a body in memory to show. For a larger body, for one that is
   ///     not text, and for a stream, the command reads standard input: `--data-binary @-`.
-  public static func render(
+  package static func render(
     _ request: ResourceRequest, redaction: Redaction = .standard, maximumBodyBytes: Int = 4096
   ) -> String {
     let redaction = redaction.adding(request)

@@ -19,8 +19,7 @@ public struct ConnectionChange: Sendable, Hashable {
   /// The time since the connection was opened.
   public var age: Duration
 
-  /// Makes a change, for tests of observers.
-  public init(origin: Origin, from: State?, to: State?, age: Duration) {
+  package init(origin: Origin, from: State?, to: State?, age: Duration) {
     (self.origin, self.from, self.to, self.age) = (origin, from, to, age)
   }
 }

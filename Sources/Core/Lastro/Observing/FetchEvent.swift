@@ -33,7 +33,7 @@ public struct FetchEvent: Sendable {
     public var body: Data?
 
     /// Creates an answer.
-    public init(response: ResourceResponse, body: Data?) {
+    package init(response: ResourceResponse, body: Data?) {
       self.response = response
       self.body = body
     }
@@ -49,7 +49,7 @@ public struct FetchEvent: Sendable {
     public var facts: TransferFacts?
 
     /// Creates the end of a body.
-    public init(bytes: Int64, error: TransportError? = nil, facts: TransferFacts? = nil) {
+    package init(bytes: Int64, error: TransportError? = nil, facts: TransferFacts? = nil) {
       self.bytes = bytes
       self.error = error
       self.facts = facts
@@ -74,7 +74,7 @@ public struct FetchEvent: Sendable {
   public var sinceEpoch: Duration
 
   /// Creates an event, for tests of observers.
-  public init(
+  package init(
     _ kind: Kind, callID: UInt64 = 0, attempt: Int = 1, hop: Int = 0, operation: String? = nil, isStream: Bool = false,
     time: Duration = .zero, sinceEpoch: Duration = .zero
   ) {

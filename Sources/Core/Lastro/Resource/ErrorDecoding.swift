@@ -50,7 +50,7 @@ extension ErrorDecoding where Payload == Data {
 
 extension ErrorDecoding where APIError == RawAPIError, Payload == Data {
   /// A decoding that keeps the bytes unchanged. It returns `nil` for an absent or empty payload.
-  public static var raw: Self {
+  package static var raw: Self {
     Self { payload, _ in payload.flatMap { $0.isEmpty ? nil : RawAPIError(bytes: $0) } }
   }
 }

@@ -68,4 +68,4 @@ extension HTTPResource {
 }
 
 /// A model decoding for HTTP resources, such as `HTTPModelDecoding<String>.text.map(\.count)`.
-public typealias HTTPModelDecoding<T: Sendable> = ModelDecoding<T, Data, ResourceResponse>
+package typealias HTTPModelDecoding<T: Sendable> = ModelDecoding<T, Data, ResourceResponse>

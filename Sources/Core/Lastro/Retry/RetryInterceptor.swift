@@ -32,9 +32,9 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
   }
 
   /// The policy that is asked about eligible failures.
-  public let policy: HTTPRetryPolicy
+  package let policy: HTTPRetryPolicy
   /// The failures that the policy is asked about. Default ``Eligibility/standard``.
-  public let eligibility: Eligibility
+  package let eligibility: Eligibility
 
   /// Makes an interceptor from a policy. Default `eligibility`: ``Eligibility/standard``.
   public init(policy: HTTPRetryPolicy, eligibility: Eligibility = .standard) {

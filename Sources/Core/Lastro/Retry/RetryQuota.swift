@@ -15,11 +15,11 @@ import Synchronization
 /// quota stores one number for each origin that failed and has not recovered.
 public final class RetryQuota: Sendable {
   /// The maximum number of tokens of an origin.
-  public let capacity: Int
+  package let capacity: Int
   /// The cost of a retry after a failure without a usable response, or with a 408 or 5xx response.
-  public let cost: Int
+  package let cost: Int
   /// The cost of a retry after the server asked the client to slow down: 429, or 503 with `Retry-After`.
-  public let throttledCost: Int
+  package let throttledCost: Int
 
   /// The number of tokens that are missing from each bucket that is not full.
   private let spent = Lock<[Origin: Int]>([:])

@@ -250,7 +250,7 @@ extension TextAPIError: CustomReflectable {
 
 extension RawAPIError: CustomReflectable {
   /// A mirror without children, so that `dump` and debuggers show no secret.
-  public var customMirror: Mirror { Mirror(self, children: [:]) }
+  package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension Redaction {

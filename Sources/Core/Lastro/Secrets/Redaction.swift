@@ -45,7 +45,7 @@ public struct Redaction: Sendable, Hashable {
   public var names: Set<String> { storage.value.names }
   /// Complete names that are secret only in queries and forms. In JSON, `code` is usually an error code, and `pass` is
   /// a result.
-  public var queryNames: Set<String> { storage.value.queryNames }
+  package var queryNames: Set<String> { storage.value.queryNames }
   /// Additional secret header fields, besides those with secret names.
   public var headers: Set<HTTPField.Name> { storage.value.headers }
   /// The query items whose values are shown in errors and ledgers, in lower case, without `-` and `_`. All others are
@@ -90,7 +90,7 @@ public struct Redaction: Sendable, Hashable {
 
   /// Returns a redaction that also hides the fields, items and secrets named by a request's options, and the passwords
   /// of its connection.
-  public func adding(_ options: RequestOptions) -> Redaction {
+  package func adding(_ options: RequestOptions) -> Redaction {
     guard options.mayDifferFromDefaults else { return self }
     let connection = options.connection?.secrets ?? []
     guard
@@ -126,14 +126,14 @@ public struct Redaction: Sendable, Hashable {
   package func secretsMasked(in text: String, isCut: Bool = false) -> String { matcher.masking(text, isCut: isCut) }
 
   /// Returns whether values of the given name are secret.
-  public func isSecret(name: String, inQuery: Bool = false) -> Bool {
+  package func isSecret(name: String, inQuery: Bool = false) -> Bool {
     let name = Self.normalized(name)
     return names.contains(name) || inQuery && queryNames.contains(name)
       || words.contains(where: name.contains(bytesOf:))
   }
 
   /// Returns whether the values of the given header field are secret.
-  public func isSecret(_ header: HTTPField.Name) -> Bool {
+  package func isSecret(_ header: HTTPField.Name) -> Bool {
     headers.contains(header) || isSecret(name: header.canonicalName) || hasSecretLastWord(header.canonicalName)
   }
 
@@ -150,7 +150,7 @@ public struct Redaction: Sendable, Hashable {
   ]
 
   /// Returns the value of a header field with its secrets masked.
-  public func value(of field: HTTPField) -> String {
+  package func value(of field: HTTPField) -> String {
     switch field.name {
     case .wwwAuthenticate, .proxyAuthenticate: matcher.masking(field.value)  // Asks for secrets, has none of its own.
     default: isSecret(field.name) ? Self.mask : text(field.value)

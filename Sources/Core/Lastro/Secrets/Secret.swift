@@ -56,12 +56,12 @@ extension Secret: Decodable {
 extension Secret: Encodable {
   /// The key in an encoder's `userInfo` that controls how secrets are encoded. With the value `true`, secrets are
   /// encoded as plain text. `JSONEncoder` has the property `revealsSecrets` for it.
-  public static let revealingKey = CodingUserInfoKey(rawValue: "Lastro.revealsSecrets")
+  package static let revealingKey = CodingUserInfoKey(rawValue: "Lastro.revealsSecrets")
 
   /// Encodes ``Redaction/mask``, so that a model that is logged or stored as JSON reveals nothing.
   ///
-  /// `RequestBody.json(_:encoder:)` encodes the plain text, because it must send it. Encoders whose `userInfo` has
-  /// `true` for ``revealingKey`` do so too.
+  /// `RequestBody.json(_:encoder:)` encodes the plain text, because it must send it. Encoders whose `revealsSecrets` is
+  /// true do so too.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     if let collector = SecretCollector.current {

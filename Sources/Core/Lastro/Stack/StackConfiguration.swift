@@ -41,7 +41,7 @@ public struct StackConfiguration: Sendable {
   /// before anything is sent. The same happens if the limit of attempts is below 1.
   public var maximumBodyBytes = RequestOptions.defaultMaximumBodyBytes
   /// The maximum number of bytes that are read of the body of a response outside 200–299, and that an error keeps. If
-  /// the body was longer, ``HTTPFetchError/bodyCut`` reports it. If the limit of fetched bodies is smaller, it applies
+  /// the body was longer, the error says so. If the limit of fetched bodies is smaller, it applies
   /// as well. Default 1 MiB.
   public var maximumErrorBodyBytes = 1024 * 1024
   /// The maximum number of bytes of a body that an error quotes, after redaction. Default 512; 0 quotes none.

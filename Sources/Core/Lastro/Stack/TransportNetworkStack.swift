@@ -110,8 +110,8 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// Returns an explanation of what fetching a resource would do: effective URL, interceptors, limits, the consequence
   /// of each kind of failure, proxy and trust. Nothing is sent.
   ///
-  /// It runs the resource's base request maker, including the maker's side effects. It asks only interceptors that can
-  /// answer without side effects (``ExplainableInterceptor``); the others are listed by name.
+  /// It runs the resource's base request maker, including the maker's side effects. It asks only the interceptors
+  /// of this package, which answer without side effects; the others are listed by name.
   ///
   /// - Parameters:
   ///   - resource: the resource to explain.

@@ -28,7 +28,7 @@ public struct RandomSource: Sendable {
   }
 
   /// Returns a random number from 0 up to, but not including, 1.
-  public func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+  package func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 
   private final class Counter: Sendable {
     private let value: Atomic<UInt64>

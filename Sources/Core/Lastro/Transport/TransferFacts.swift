@@ -78,7 +78,7 @@ public struct TransferFacts: Sendable, Hashable {
   /// The times of the phases.
   public var timings: Timings { parts.value.timings }
   /// The reason why the body of a response outside 200–299 is incomplete; `nil` if it is complete as far as is known.
-  public var bodyCut: BodyCut? {
+  package var bodyCut: BodyCut? {
     get { parts.value.bodyCut }
     _modify { yield &parts.value.bodyCut }
   }
@@ -98,7 +98,20 @@ public struct TransferFacts: Sendable, Hashable {
     httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
     connectionID: Int64? = nil, connectionReused: Bool = false,
     bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
-    timings: Timings = Timings(), bodyCut: BodyCut? = nil, trailers: HTTPFields = [:], notes: [Note] = []
+    timings: Timings = Timings(), trailers: HTTPFields = [:], notes: [Note] = []
+  ) {
+    self.init(
+      httpVersion: httpVersion, remoteAddress: remoteAddress, remotePort: remotePort, connectionID: connectionID,
+      connectionReused: connectionReused, bytesSent: bytesSent, bytesReceived: bytesReceived, resends: resends,
+      trust: trust, timings: timings, bodyCut: nil, trailers: trailers, notes: notes)
+  }
+
+  /// Makes facts about a body that may be incomplete.
+  package init(
+    httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
+    connectionID: Int64? = nil, connectionReused: Bool = false,
+    bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
+    timings: Timings = Timings(), bodyCut: BodyCut?, trailers: HTTPFields = [:], notes: [Note] = []
   ) {
     parts = CopyOnWrite(
       Parts(
@@ -146,21 +159,21 @@ extension TransferFacts {
     /// The time that the transfer waited for the layer, if it did.
     public let wait: Duration?
     /// The number of concurrent transfers and its limit, if the layer limits them.
-    public let bound: Bound?
+    package let bound: Bound?
 
     /// A limit on concurrent transfers, and the number in use.
-    public struct Bound: Sendable, Hashable {
+    package struct Bound: Sendable, Hashable {
       /// The number of concurrent transfers.
-      public let inUse: Int
+      package let inUse: Int
       /// The maximum number of concurrent transfers.
-      public let limit: Int
+      package let limit: Int
 
       /// Makes a bound.
-      public init(inUse: Int, limit: Int) { (self.inUse, self.limit) = (inUse, limit) }
+      package init(inUse: Int, limit: Int) { (self.inUse, self.limit) = (inUse, limit) }
     }
 
     /// Makes a note.
-    public init(_ name: String, detail: String = "", text: String = "", wait: Duration? = nil, bound: Bound? = nil) {
+    package init(_ name: String, detail: String = "", text: String = "", wait: Duration? = nil, bound: Bound? = nil) {
       (self.name, self.detail, self.text, self.wait, self.bound) = (name, detail, text, wait, bound)
     }
 

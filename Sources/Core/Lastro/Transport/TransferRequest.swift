@@ -22,7 +22,7 @@ public struct TransferRequest: Sendable {
   private var parts: CopyOnWrite<Parts>
 
   /// The delivery of the response's body.
-  public enum Delivery: Sendable, Hashable {
+  package enum Delivery: Sendable, Hashable {
     /// Collected in memory, up to this number of bytes after decompression.
     case collected(maximumBytes: Int)
     /// Delivered as a stream with back-pressure, up to this number of bytes after decompression (`nil`: no limit).
@@ -49,7 +49,7 @@ public struct TransferRequest: Sendable {
     _modify { yield &parts.value.request.options.connection }
   }
   /// The delivery of the response's body.
-  public var delivery: Delivery {
+  package var delivery: Delivery {
     _read { yield parts.value.delivery }
     _modify { yield &parts.value.delivery }
   }
@@ -80,7 +80,7 @@ public struct TransferRequest: Sendable {
   }
   /// Whether the transport may resend the request on a new connection, if a pooled connection turns out to be closed
   /// before a byte of the response arrived.
-  public var allowsResend: Bool {
+  package var allowsResend: Bool {
     get { parts.value.allowsResend }
     _modify { yield &parts.value.allowsResend }
   }
@@ -97,14 +97,14 @@ public struct TransferRequest: Sendable {
   /// The maximum number of bytes to collect of the body of a response outside 200–299. The rest need not be read. This
   /// is not a failure; ``TransferFacts/bodyCut`` reports it. The limit of ``delivery`` also applies. Default `nil`:
   /// only that limit applies.
-  public var maximumErrorBytes: Int? {
+  package var maximumErrorBytes: Int? {
     get { parts.value.maximumErrorBytes }
     _modify { yield &parts.value.maximumErrorBytes }
   }
   /// Whether the caller does not need the body of a redirect: of a response 300, 301, 302, 303, 307 or 308 with a
   /// `Location`. A transport may then return the response at its head, with an empty body, and drop the rest. Default
   /// false.
-  public var dropsRedirectBodies: Bool {
+  package var dropsRedirectBodies: Bool {
     get { parts.value.dropsRedirectBodies }
     _modify { yield &parts.value.dropsRedirectBodies }
   }
@@ -125,7 +125,7 @@ public struct TransferRequest: Sendable {
   var resourceRequest: ResourceRequest { parts.value.request }
 
   /// Makes a request.
-  public init(
+  package init(
     head: HTTPRequest, body: RequestBody = .empty, connection: ConnectionOptions? = nil,
     delivery: Delivery = .collected(maximumBytes: RequestOptions.defaultMaximumBodyBytes),
     connectTimeout: Duration? = nil, idleTimeout: Duration? = nil,

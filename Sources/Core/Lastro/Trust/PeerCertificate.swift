@@ -16,11 +16,11 @@ public struct PeerCertificate: Sendable, Hashable {
     /// The last moment of the validity period.
     public var notAfter: Date
     /// The kind of the certificate's key.
-    public var key: PublicKeyKind
+    package var key: PublicKeyKind
     /// Whether the certificate may issue certificates (`basicConstraints`).
-    public var isAuthority: Bool
+    package var isAuthority: Bool
     /// Whether subject and issuer are the same, as in root certificates.
-    public var isSelfIssued: Bool
+    package var isSelfIssued: Bool
   }
 
   /// The certificate (RFC 5280 §4.1) in DER.

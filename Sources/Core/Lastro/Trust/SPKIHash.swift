@@ -9,7 +9,7 @@ internal import FoundationEssentials
 /// equal.
 public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
   /// The length of a pin in bytes.
-  public static let length = 32
+  package static let length = 32
 
   /// The 32 bytes.
   public let bytes: [UInt8]

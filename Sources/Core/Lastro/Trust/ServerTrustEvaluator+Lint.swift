@@ -320,7 +320,7 @@ extension ServerTrustEvaluator {
     public var hint: String
 
     /// Creates a finding.
-    public init(_ severity: Severity, _ code: Code, host: HostName, message: String, hint: String) {
+    package init(_ severity: Severity, _ code: Code, host: HostName, message: String, hint: String) {
       self.severity = severity
       self.code = code
       self.host = host

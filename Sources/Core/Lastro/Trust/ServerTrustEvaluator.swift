@@ -158,7 +158,7 @@ extension ServerTrustEvaluator {
     case leafToRoot
 
     /// Returns the indices of a chain in this order; the leaf has index 0. Returns no index for an empty chain.
-    public func indices(forChainLength length: Int) -> StrideTo<Int> {
+    package func indices(forChainLength length: Int) -> StrideTo<Int> {
       let length = max(0, length)
       return switch self {
       case .rootToLeaf: stride(from: length - 1, to: -1, by: -1)
@@ -280,7 +280,7 @@ extension ServerTrustEvaluator {
       public var notChecked: UInt64 = 0
 
       /// Creates counts that are all zero.
-      public init() {}
+      package init() {}
     }
 
     /// The counts of the current policies that were applied at least once, by the policy's host. A policy that replaces
@@ -294,7 +294,7 @@ extension ServerTrustEvaluator {
     public var reportsDropped: UInt64 = 0
 
     /// Creates statistics that are all zero.
-    public init() {}
+    package init() {}
   }
 }
 

@@ -8,7 +8,7 @@ extension TransportError {
   ///   - failure: the reason, kept as ``trustFailure``.
   ///   - engineCode: the engine's own code. Default `nil`.
   ///   - facts: the facts about the transfer. Default `nil`.
-  public static func refusedTrust(
+  package static func refusedTrust(
     _ failure: TrustFailure, engineCode: Int32? = nil, facts: TransferFacts? = nil
   ) -> Self {
     var error = Self(

@@ -17,7 +17,7 @@ public struct TrustReport: Sendable, Hashable {
   public var suppressed: Int
 
   /// Creates a report.
-  public init(_ failure: TrustFailure, date: Date, isEnforced: Bool, suppressed: Int = 0) {
+  package init(_ failure: TrustFailure, date: Date, isEnforced: Bool, suppressed: Int = 0) {
     self.failure = failure
     self.date = date
     self.isEnforced = isEnforced

@@ -14,7 +14,7 @@ public struct TransferProgress: Sendable, Hashable {
   public var totalBytesToReceive: Int64?
 
   /// Creates a progress value; by default all counts are zero.
-  public init(
+  package init(
     bytesSent: Int64 = 0, totalBytesToSend: Int64? = nil, bytesReceived: Int64 = 0, totalBytesToReceive: Int64? = nil
   ) {
     self.bytesSent = bytesSent
