@@ -9,31 +9,31 @@ public struct CurlCapabilities: Sendable, Hashable, Codable {
   /// libcurl's TLS backend, such as `OpenSSL/3.0.17`.
   public var tlsBackend: String
   /// The version of the OpenSSL that is linked here.
-  public var openSSLVersion: String
+  package var openSSLVersion: String
   /// Whether libcurl supports HTTP/2 through nghttp2.
   public var http2: Bool
   /// Whether libcurl supports HTTP/3.
-  public var http3: Bool
+  package var http3: Bool
   /// Whether libcurl supports gzip and deflate. Lastro decodes both itself in any case.
-  public var gzip: Bool
+  package var gzip: Bool
   /// Whether libcurl supports Brotli, which Lastro does not use.
-  public var brotli: Bool
+  package var brotli: Bool
   /// Whether libcurl supports Zstandard, which Lastro does not use.
-  public var zstd: Bool
+  package var zstd: Bool
   /// Whether libcurl supports internationalised names through libidn2.
-  public var internationalNames: Bool
+  package var internationalNames: Bool
   /// Whether libcurl supports Unix sockets.
-  public var unixSockets: Bool
+  package var unixSockets: Bool
   /// Whether libcurl resolves names without blocking (with threads or c-ares).
-  public var asynchronousDNS: Bool
+  package var asynchronousDNS: Bool
   /// Whether libcurl supports IPv6.
-  public var ipv6: Bool
+  package var ipv6: Bool
   /// Whether libcurl supports HTTPS proxies.
-  public var httpsProxy: Bool
+  package var httpsProxy: Bool
   /// Whether `curl_global_init` may be called from any thread.
-  public var threadSafeInit: Bool
+  package var threadSafeInit: Bool
   /// The file of trusted roots that is used; `nil` if none was found.
-  public var caFile: String?
+  package var caFile: String?
 
   /// The capabilities of the libraries that are linked now.
   public static let current: CurlCapabilities = {

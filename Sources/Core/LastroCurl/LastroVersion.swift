@@ -3,7 +3,7 @@
 internal import LastroHTTP
 
 /// The version of this package.
-public enum LastroVersion {
+package enum LastroVersion {
   /// The semantic version.
-  public static let current = PackageVersion.text
+  package static let current = PackageVersion.text
 }

@@ -162,7 +162,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   }
 
   /// The engine's own code, such as a `CURLcode`.
-  public var engineCode: Int32? { record.transportError?.engineCode }
+  package var engineCode: Int32? { record.transportError?.engineCode }
 
   /// The trust judge's refusal; `nil` if no judge refused the server. Its description has the details needed to correct
   /// a policy.
@@ -175,7 +175,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var isCancelled: Bool { if case .cancelled = record.kind { true } else { false } }
 
   /// The same failure with its API error type-erased.
-  public var erased: HTTPFetchError<any Error> { HTTPFetchError<any Error>(record) }
+  package var erased: HTTPFetchError<any Error> { HTTPFetchError<any Error>(record) }
 
   /// Returns text from servers or applications with its secrets masked.
   func masked(_ value: Any) -> String { record.redaction.text("\(value)") }
@@ -332,7 +332,7 @@ extension HTTPFetchError {
   /// Returns the same failure with another API error. The preceding failures (``retryFailure``) are converted as well.
   ///
   /// - Parameter transform: returns the new error, or `nil` to drop it. It is not called if there is no API error.
-  public func mapAPIError<E: Error>(_ transform: (APIError) -> E?) -> HTTPFetchError<E> {
+  package func mapAPIError<E: Error>(_ transform: (APIError) -> E?) -> HTTPFetchError<E> {
     let state = record.retryState?.mapErrors { failure in
       switch failure {
       case let failure as HTTPFetchError<any Error>: Self(failure.record).mapAPIError(transform).erased

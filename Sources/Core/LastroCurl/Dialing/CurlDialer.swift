@@ -42,7 +42,7 @@ public struct CurlDialer: Dialer {
   }
 
   /// The number of streams that are being dialed or open.
-  public var activeStreams: Int { transport.activeStreams }
+  package var activeStreams: Int { transport.activeStreams }
 
   /// Opens a byte stream.
   ///

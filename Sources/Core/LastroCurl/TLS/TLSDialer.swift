@@ -6,7 +6,7 @@ internal import LastroSupport
 
 /// A dialer that adds TLS to the streams of another dialer, even if those already use TLS.
 ///
-/// Servers are trusted as for a fetch: by roots, chain, host name, and the judges of ``connection`` and of the request.
+/// Servers are trusted as for a fetch: by roots, chain, host name, and the judges of its connection options and of the request.
 /// The judges are asked before any byte of the application is sent. Sessions are not resumed. A request without TLS is
 /// dialed through the dialer below, unless a judge refuses that.
 ///
@@ -21,9 +21,9 @@ internal import LastroSupport
 /// ```
 public struct TLSDialer: Dialer {
   /// The dialer whose streams carry TLS.
-  public let below: any Dialer
+  package let below: any Dialer
   /// The TLS options of requests without options of their own. Its judge is always asked. Only `tls` is used.
-  public let connection: ConnectionOptions
+  package let connection: ConnectionOptions
   private let files = FileKeeper()
 
   /// Creates a dialer. Nothing is dialed yet.
@@ -70,7 +70,7 @@ public struct TLSDialer: Dialer {
     return try await below.dialDatagrams(request)
   }
 
-  /// Asks the judges of ``connection`` and of the request, then the dialer below. Pins of servers do not apply to
+  /// Asks the judges of its connection options and of the request, then the dialer below. Pins of servers do not apply to
   /// proxies.
   ///
   /// - Throws: `TransportError`, stage `trust`, code `plaintext_refused`; code `invalid_option` for a host that is not
@@ -94,7 +94,7 @@ public struct TLSDialer: Dialer {
     try below.checkPlaintext(request)
   }
 
-  /// Returns the revisions of the judges of ``connection`` and of the request, of the files that their TLS options
+  /// Returns the revisions of the judges of its connection options and of the request, of the files that their TLS options
   /// name, and of the dialer below.
   public func trustRevisions(for request: DialRequest) -> [UInt64] {
     let judges = JudgePanel(standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge)

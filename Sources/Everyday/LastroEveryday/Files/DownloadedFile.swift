@@ -22,7 +22,7 @@ public struct DownloadedFile: Sendable {
   /// The number of segments that were downloaded at the same time.
   public var segments = 1
   /// The `ETag` of the file, as the server sent it.
-  public var entityTag: String?
+  package var entityTag: String?
   /// The `Content-Type`, as the server sent it.
   public var contentType: String?
   /// The content coding of the bytes, such as `gzip`, if the server applied one although none was requested. The bytes

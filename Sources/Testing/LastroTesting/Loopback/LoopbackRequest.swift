@@ -5,19 +5,19 @@ public import Lastro
 /// A request that a loopback server has read.
 public struct LoopbackRequest: Sendable, Hashable {
   /// The head as received.
-  public var head: RawRequestHead
+  package var head: RawRequestHead
   /// The body, with chunks decoded; empty until it is read.
   public var body: [UInt8]
   /// The fields after the body; empty until they are read.
   public var trailers: [RawRequestHead.Field] = []
   /// Whether the whole request was read; immediately true if the head announces no body.
-  public var isComplete: Bool
+  package var isComplete: Bool
   /// The number of its connection, from 1, in order of acceptance.
-  public var connection: Int
+  package var connection: Int
   /// The number of its stream on the connection; `nil` over HTTP/1.1.
-  public var stream: UInt32?
+  package var stream: UInt32?
   /// The code with which the client reset the stream (RST_STREAM); `nil` if it did not, and over HTTP/1.1.
-  public var resetCode: LoopbackHTTP2Code?
+  package var resetCode: LoopbackHTTP2Code?
 
   /// The method, such as `GET`.
   public var method: String { head.method }

@@ -26,9 +26,9 @@ public struct LoopbackResponse: Sendable, Hashable {
   /// The body. It is not sent to HEAD, nor with 1xx, 204 and 304.
   public var body: [UInt8]
   /// The fields after the body; over HTTP/1.1 the body is then sent as one chunk. Default: none.
-  public var trailers: [RawRequestHead.Field] = []
+  package var trailers: [RawRequestHead.Field] = []
   /// The 1xx responses before this one, of which only the heads are sent.
-  public var interimResponses: [LoopbackResponse] = []
+  package var interimResponses: [LoopbackResponse] = []
   /// The fault. Default: none.
   public var fault: Fault?
 
@@ -63,7 +63,7 @@ public struct LoopbackResponse: Sendable, Hashable {
   }
 
   /// Returns a copy with an additional trailer field.
-  public func addingTrailer(_ name: String, _ value: String) -> Self {
+  package func addingTrailer(_ name: String, _ value: String) -> Self {
     var copy = self
     copy.trailers.append(RawRequestHead.Field(name: name, value: value))
     return copy

@@ -17,11 +17,11 @@ public final class LoopbackDatagramServer: Sendable {
   /// A received datagram.
   public struct Datagram: Sendable, Hashable {
     /// The number of the datagram, from 1, in order of arrival.
-    public let number: Int
+    package let number: Int
     /// The bytes of the datagram.
     public let bytes: [UInt8]
     /// The sender's port on 127.0.0.1.
-    public let port: Int
+    package let port: Int
   }
 
   /// The reaction to a datagram.
@@ -66,7 +66,7 @@ public final class LoopbackDatagramServer: Sendable {
   /// may be called from any thread.
   ///
   /// - Throws: ``LoopbackError/outOfResources(_:)`` if the system does not support it.
-  public func setRefusing(_ refuses: Bool) throws(LoopbackError) { try core.setRefusing(refuses) }
+  package func setRefusing(_ refuses: Bool) throws(LoopbackError) { try core.setRefusing(refuses) }
 
   /// Stops the server and waits until its thread has ended. It may be called more than once, but not from the handler.
   public func stop() { core.stop() }
