@@ -134,8 +134,8 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
 
   /// Adds the token to a request to one of the origins. Waits for a token if there is none or if it is about to expire.
   ///
-  /// - Throws: the errors of the source, an error for too many or too slow refreshes, or `CancellationError` if the task is cancelled while it
-  ///   waits.
+  /// - Throws: the errors of the source, an error for too many or too slow refreshes, or
+  ///   `CancellationError` if the task is cancelled while it waits.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     try await authenticate(request, call: 0, hasFailed: false)
   }

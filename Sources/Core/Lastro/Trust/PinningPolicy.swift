@@ -94,7 +94,8 @@ extension PinningPolicy: Codable {
   /// ```
   ///
   /// Only `domain` (or `ipAddress`) and `pins` are required. The defaults of the other members are those of
-  /// ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. `expires` requires `afterExpiration`, which is `refuse` or `fallBack`. A policy with the mode `off` and without `pins` excludes a
+  /// ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. `expires` requires
+  /// `afterExpiration`, which is `refuse` or `fallBack`. A policy with the mode `off` and without `pins` excludes a
   /// host. Unknown members are errors, so that a misspelt member does not go unnoticed.
   ///
   /// - Throws: `DecodingError`.
@@ -280,7 +281,7 @@ extension PinningPolicy {
   ///
   /// - Parameters:
   ///   - host: the host name, or an IP address.
-  ///   - includeSubdomains: whether the hosts below it are excluded as well. Default `false`. Rejected for IP addresses.
+  ///   - includeSubdomains: whether the hosts below it are excluded as well. Default `false`. Rejected for an address.
   /// - Throws: ``PinningPolicyValidationError`` for an invalid host.
   public static func excluding(
     _ host: String, includeSubdomains: Bool = false

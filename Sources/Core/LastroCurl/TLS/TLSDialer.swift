@@ -6,9 +6,9 @@ internal import LastroSupport
 
 /// A dialer that adds TLS to the streams of another dialer, even if those already use TLS.
 ///
-/// Servers are trusted as for a fetch: by roots, chain, host name, and the judges of its connection options and of the request.
-/// The judges are asked before any byte of the application is sent. Sessions are not resumed. A request without TLS is
-/// dialed through the dialer below, unless a judge refuses that.
+/// Servers are trusted as for a fetch: by roots, chain, host name, and the judges of the connection options and of the
+/// request. The judges are asked before any byte of the application is sent. Sessions are not resumed. A request
+/// without TLS is dialed through the dialer below, unless a judge refuses that.
 ///
 /// The dialer below gets a request for a plain stream with the role of a proxy, because pins apply to the TLS peer and
 /// not to the stream that carries it.
@@ -70,8 +70,8 @@ public struct TLSDialer: Dialer {
     return try await below.dialDatagrams(request)
   }
 
-  /// Asks the judges of its connection options and of the request, then the dialer below. Pins of servers do not apply to
-  /// proxies.
+  /// Asks the judges of the connection options and of the request, then the dialer below. Pins of servers do not apply
+  /// to proxies.
   ///
   /// - Throws: `TransportError`, stage `trust`, code `plaintext_refused`; code `invalid_option` for a host that is not
   ///   a name.
@@ -94,8 +94,8 @@ public struct TLSDialer: Dialer {
     try below.checkPlaintext(request)
   }
 
-  /// Returns the revisions of the judges of its connection options and of the request, of the files that their TLS options
-  /// name, and of the dialer below.
+  /// Returns the revisions of the judges of the connection options and of the request, of the files that their TLS
+  /// options name, and of the dialer below.
   public func trustRevisions(for request: DialRequest) -> [UInt64] {
     let judges = JudgePanel(standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge)
     let numbers = request.tls == nil ? [] : files.revisions.numbers(of: request.connection?.tls ?? connection.tls)

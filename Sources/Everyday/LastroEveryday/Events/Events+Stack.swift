@@ -68,8 +68,8 @@ extension HTTPNetworkStack {
   /// - Parameters:
   ///   - resource: the resource, which is opened once.
   ///   - maximumBytes: the maximum size of a line, without its terminator. Default: 1 MiB.
-  /// - Throws: the errors of `stream(_:)`, if there is no 2xx response. Reading throws the errors of `lines(maximumBytes:)`
-  ///   of `ResponseBody`.
+  /// - Throws: the errors of `stream(_:)`, if there is no 2xx response. Reading throws the errors of
+  ///   `lines(maximumBytes:)` of `ResponseBody`.
   public func lines<Model, APIError>(
     of resource: HTTPResource<Model, APIError>, maximumBytes: Int = 1 << 20
   ) async throws(HTTPFetchError<APIError>) -> some AsyncSequence<String, TransportError> & Sendable {

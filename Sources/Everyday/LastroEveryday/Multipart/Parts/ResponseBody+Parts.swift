@@ -15,11 +15,12 @@ extension ResponseBody {
   /// ```
   ///
   /// The returned sequence takes over the body, which must not be read otherwise. Nothing is read ahead of the reader,
-  /// and at most one chunk of a part is in memory. Parts and their bodies must be read by a single task. Unread bytes of
-  /// a part are skipped. Leaving the loop, or releasing parts and bodies, cancels the transfer.
+  /// and at most one chunk of a part is in memory. Parts and bodies must be read by a single task. Unread bytes of a
+  /// part are skipped. Leaving the loop, or releasing parts and bodies, cancels the transfer.
   ///
-  /// The sequence throws the errors of reading the body; stage `response` with code `truncated_body` if the message ends
-  /// before its last delimiter, or `malformed_response` if it violates RFC 2046; stage `limit` if it exceeds a limit.
+  /// The sequence throws the errors of reading the body; stage `response` with code `truncated_body` if the message
+  /// ends before its last delimiter, or `malformed_response` if it violates RFC 2046; stage `limit` if it exceeds a
+  /// limit.
   ///
   /// - Parameters:
   ///   - response: the response, which names the type and the boundary.
