@@ -116,7 +116,7 @@ struct GeminiCommand: StreamingCommand {
     if let identity = options.tls.identity { configuration.identities.add(identity, for: url) }
     options.tls.identity = nil
     configuration.connection = options
-    configuration.trust = trust(options)
+    configuration.trust = trust
     configuration.connectTimeout = try flags.connectTimeout()
     configuration.idleTimeout = .seconds(idleTimeout)
     configuration.totalTimeout = timeout.map { .seconds($0) }
@@ -132,7 +132,7 @@ struct GeminiCommand: StreamingCommand {
     return configuration
   }
 
-  private func trust(_ options: ConnectionOptions) -> GeminiTrust {
+  private var trust: GeminiTrust {
     if connection.cacert != nil || connection.capath != nil { return .authorities }
     var rules = GeminiFirstUseRules()
     rules.checksHostName = !anyName

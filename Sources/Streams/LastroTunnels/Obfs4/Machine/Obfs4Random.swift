@@ -45,23 +45,6 @@ package struct Obfs4SeededRandom: Obfs4Random {
   }
 }
 
-/// A source that returns prepared answers, one per draw, and then the bytes of a seeded source.
-package struct Obfs4ScriptedRandom: Obfs4Random {
-  private var answers: ArraySlice<[UInt8]>
-  private var rest: Obfs4SeededRandom
-
-  /// Creates a source. An answer whose length differs from the requested one is cut or padded with zeros.
-  package init(_ answers: [[UInt8]], then seed: UInt64 = 0) {
-    self.answers = answers[...]
-    rest = Obfs4SeededRandom(seed: seed)
-  }
-
-  package mutating func fill(_ count: Int) -> [UInt8] {
-    guard let answer = answers.popFirst() else { return rest.fill(count) }
-    return answer.prefix(count) + [UInt8](repeating: 0, count: max(0, count - answer.count))
-  }
-}
-
 extension Obfs4Random {
   /// Returns 64 random bits from eight bytes in little-endian order.
   mutating func word() -> UInt64 { fill(8).reversed().reduce(0) { $0 << 8 | UInt64($1) } }
