@@ -179,7 +179,8 @@ let package = Package(
 
     // Servers of other projects, started for the tests.
     Floor.support.shared("PeerSupport"),
-    Floor.support.shared("TestSupport", ["Lastro", "LastroSupport", "LastroTesting", httpTypes, logging]),
+    Floor.support.shared(
+      "TestSupport", ["CLoopback", "Lastro", "LastroSupport", "LastroTesting", httpTypes, logging]),
     // An authority with servers, and dialers of libcurl that trust it. Apart, so that the engine's tests need no libcurl.
     Floor.support.shared("CurlSupport", ["Lastro", "LastroCurl", "LastroTesting", "TestSupport"]),
     // Public test data, read from its folder.

@@ -3,16 +3,18 @@
 import CLoopback
 
 /// Copies of strings that live as long as this object, for C structures with pointers.
-final class CStrings {
+package final class CStrings {
   private var strings: [UnsafeMutableBufferPointer<CChar>] = []
   private var arrays: [UnsafeMutableBufferPointer<UnsafePointer<CChar>>] = []
+
+  package init() {}
 
   deinit {
     for string in strings { string.deallocate() }
     for array in arrays { array.deallocate() }
   }
 
-  func copy(_ text: String) -> UnsafePointer<CChar> {
+  package func copy(_ text: String) -> UnsafePointer<CChar> {
     let source = Array(text.utf8CString)
     let buffer = UnsafeMutableBufferPointer<CChar>.allocate(capacity: source.count)
     _ = buffer.initialize(from: source)
@@ -30,15 +32,15 @@ final class CStrings {
 }
 
 /// A buffer in which a C call reports the reason for its failure.
-final class ErrorText {
-  let buffer: UnsafeMutablePointer<CChar>
+package final class ErrorText {
+  package let buffer: UnsafeMutablePointer<CChar>
 
-  init() {
+  package init() {
     buffer = .allocate(capacity: Int(CLOOPBACK_ERROR_SIZE))
     buffer.initialize(repeating: 0, count: Int(CLOOPBACK_ERROR_SIZE))
   }
 
   deinit { buffer.deallocate() }
 
-  var text: String { String(cString: buffer) }
+  package var text: String { String(cString: buffer) }
 }

@@ -109,7 +109,9 @@ struct WebSocketReconnectionTests {
     #expect(error.message.contains("Expired"))
   }
 
-  private func next(_ events: inout ReconnectingWebSocket.AsyncIterator) async -> WebSocketError? {
+  private func next(
+    _ events: inout some AsyncIteratorProtocol<ReconnectingWebSocket.Event, WebSocketError>
+  ) async -> WebSocketError? {
     do throws(WebSocketError) {
       _ = try await events.next()
       return nil

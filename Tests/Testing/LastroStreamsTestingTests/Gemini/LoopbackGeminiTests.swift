@@ -2,6 +2,7 @@
 
 import LastroStreamsTesting
 import LastroTesting
+import TestSupport
 import Testing
 
 @Suite("Loopback Gemini server")

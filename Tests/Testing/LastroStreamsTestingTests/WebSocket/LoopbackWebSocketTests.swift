@@ -4,6 +4,7 @@ import FoundationEssentials
 import Lastro
 import LastroStreamsTesting
 import LastroTesting
+import TestSupport
 import Testing
 
 @Suite("Loopback WebSocket server", .timeLimit(.minutes(5)))

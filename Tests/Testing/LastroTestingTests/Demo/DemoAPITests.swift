@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastroTesting
+import TestSupport
 import Testing
 
 @Suite("Demo API", .timeLimit(.minutes(5)))

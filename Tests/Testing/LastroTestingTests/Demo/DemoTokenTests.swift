@@ -4,6 +4,7 @@ import FoundationEssentials
 import Lastro
 import LastroSupport
 import LastroTesting
+import TestSupport
 import Testing
 
 @Suite("Demo API: tokens, limits, payments")

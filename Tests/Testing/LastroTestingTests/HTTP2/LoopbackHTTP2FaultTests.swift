@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastroTesting
+import TestSupport
 import Testing
 
 /// Tests of the bytes that a server of ``LoopbackServer/http2(_:tls:settings:respond:)`` sends for each fault.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastroTesting
+import TestSupport
 import Testing
 
 @Suite("Loopback HTTP/2 server", .timeLimit(.minutes(5)))

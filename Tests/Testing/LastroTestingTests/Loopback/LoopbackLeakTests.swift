@@ -2,6 +2,7 @@
 
 import Glibc
 import LastroTesting
+import TestSupport
 import Testing
 
 @Suite("Loopback server: leaks", .timeLimit(.minutes(5)))
