@@ -113,7 +113,7 @@ struct WebSocketReconnectionTests {
     _ events: inout some AsyncIteratorProtocol<ReconnectingWebSocket.Event, WebSocketError>
   ) async -> WebSocketError? {
     do throws(WebSocketError) {
-      _ = try await events.next()
+      _ = try await events.next(isolation: #isolation)
       return nil
     } catch {
       return error
