@@ -5,6 +5,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import LastroTesting
 
 private func oneOff(_ github: any HTTPNetworkStack) async throws -> User {
   // sample: one-off
@@ -13,6 +14,26 @@ private func oneOff(_ github: any HTTPNetworkStack) async throws -> User {
     .get("https://api.github.com/users/octocat", as: User.self, or: GitHubError.self))
   // end
   return answer.value.login == user.login ? user : answer.value
+}
+
+private struct NewRepository: Encodable, Sendable {
+  let name: String
+}
+
+private func methods(
+  _ github: any HTTPNetworkStack, owner: String, name: String, names: [String]
+) async throws -> (Repository, [Repository], Data) {
+  // sample: methods
+  let created = try await github.fetch(
+    .post("/user/repos", json: NewRepository(name: name), as: Repository.self)
+  ).value
+  let found = try await github.fetch(
+    .get("/search", query: ["q": name, "page": 2, "archived": nil], as: [Repository].self)
+  ).value
+  let several = try await github.fetch(.get("/search", query: QueryItems(names.map { ("q", $0) }))).value
+  _ = try await github.fetch(.delete("/repos/\(owner.pathSegment)/\(name.pathSegment)"))
+  // end
+  return (created, found, several)
 }
 
 // sample: post
@@ -98,6 +119,17 @@ extension Page {
   static let resources = Page("Resources") { stage in
     let github = try stage.github()
     stage.check("a call of its own", try await oneOff(github).login == "octocat")
+    let transport = ScriptedTransport([
+      .expect(method: .post, path: "/user/repos", then: .respond(status: 201, body: #"{"name":"a","forks":0}"#)),
+      .expect(method: .get, path: "/search?q=a&page=2&archived", then: .respond(status: 200, body: "[]")),
+      .expect(method: .get, path: "/search?q=b&q=c", then: .respond(status: 200)),
+      .expect(method: .delete, path: "/repos/apple/a", then: .respond(status: 204)),
+    ])
+    let scripted = TransportNetworkStack(
+      transport: transport, configuration: StackConfiguration(baseURL: "https://api.github.com"))
+    let (made, found, _) = try await methods(scripted, owner: "apple", name: "a", names: ["b", "c"])
+    stage.check("methods, and query items known at run time", made.name == "a" && found.isEmpty)
+    try transport.verify()
     let issue = HTTPResource<NoContent, GitHubError>(
       Issues.create(owner: "apple", repository: "swift", NewIssue(title: "Typo")), decoding: .empty)
     let created = try await github.fetch(issue)
