@@ -9,8 +9,6 @@
 
 #pragma clang assume_nonnull begin
 
-enum { CLASTRO_PIN_LENGTH = 32 };
-
 // The contents of a certificate. The strings are UTF-8 and are freed by clastro_certificate_facts_free.
 typedef struct {
   char *_Nullable subject;
@@ -30,7 +28,8 @@ typedef struct {
 bool clastro_certificate_read(const uint8_t *der, size_t length, clastro_certificate_facts *facts);
 void clastro_certificate_facts_free(clastro_certificate_facts *facts);
 
-// Computes the SHA-256 digest of a certificate's SubjectPublicKeyInfo. Returns false if `der` is not a certificate.
+// Computes the SHA-256 digest (32 bytes) of a certificate's SubjectPublicKeyInfo. Returns false if `der` is not a
+// certificate.
 bool clastro_certificate_pin(const uint8_t *der, size_t length, uint8_t *pin);
 
 // Calls `each` with every host and IP address among a certificate's subject alternative names. Hosts are passed
