@@ -4,13 +4,14 @@
 `api.py` compares `Docs/API/MODULE.txt` with the symbol graphs in `.build/symbols` (`.ci/symbols` writes them) and fails where
 they differ; `api.py update` writes the text.
 """
-import difflib
 import json
 import pathlib
+import subprocess
 import sys
 
 SYMBOLS = pathlib.Path(".build/symbols")
 TEXTS = pathlib.Path("Docs/API")
+FOUND = pathlib.Path(".build/api")
 # What the compiler adds to every type that may be copied.
 IMPLIED = {"Swift.Copyable", "Swift.Escapable", "Swift.SendableMetatype", "Copyable", "Escapable", "SendableMetatype"}
 
@@ -63,21 +64,6 @@ def described(module):
     return [f"// The public declarations of {module}: `make api` writes this file.", "", *lines]
 
 
-def renew(texts):
-    for path in TEXTS.glob("*.txt"):
-        path.unlink()
-    for name, text in texts.items():
-        (TEXTS / name).write_text(text, encoding="utf-8")
-
-
-def compared(texts):
-    """Lines that tell how what is committed differs from the texts."""
-    committed = {path.name: path.read_text(encoding="utf-8") for path in TEXTS.glob("*.txt")}
-    return [line for name in sorted(texts.keys() | committed.keys())
-            for line in difflib.unified_diff(committed.get(name, "").splitlines(), texts.get(name, "").splitlines(),
-                                             f"committed/{name}", f"found/{name}", lineterm="", n=1)]
-
-
 def main(updating):
     if not any(SYMBOLS.glob("*/*.symbols.json")):
         print(f"{SYMBOLS} has no symbol graphs: run .ci/symbols, which makes them (make api does so, and renews {TEXTS})")
@@ -85,13 +71,16 @@ def main(updating):
     modules = sorted(folder.name for folder in SYMBOLS.iterdir() if folder.is_dir())
     # A module that declares nothing in public has no file.
     texts = {f"{module}.txt": "\n".join(lines) + "\n" for module in modules if len(lines := described(module)) > 2}
-    if updating:
-        renew(texts)
-        return 0
-    if difference := compared(texts):
-        print("\n".join([*difference, "The public API differs from Docs/API. If that is intended: make api"]))
-    return 1 if difference else 0
+    folder = TEXTS if updating else FOUND
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.txt"):
+        path.unlink()
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    if not updating and subprocess.run(["diff", "-U1", "-r", TEXTS, FOUND]).returncode != 0:
+        print(f"The public API differs from {TEXTS}. If that is intended: make api")
+        return 1
+    return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] == ["update"]))
+sys.exit(main(sys.argv[1:] == ["update"]))
