@@ -69,10 +69,10 @@ consumer: setup ## Build and run README's example as a user's package would
 	swift build -j $(JOBS) --package-path Tests/Consumer
 	python3 .ci/programs.py Tests/Consumer/.build/debug/ReadmeExample
 
-tsan: setup-test ## Run the tests under ThreadSanitizer, but for those that .ci/skips.thread names
+tsan: setup-test ## Run the tests under ThreadSanitizer, but for those that Tests/Sanitizers names
 	.ci/test thread
 
-asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer, but for those that .ci/skips.address names
+asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer, but for those that Tests/Sanitizers names
 	.ci/test address
 
 slow: setup-test ## Run the tests at the lowest priority, beside four busy loops
