@@ -145,8 +145,8 @@ final class SQLiteFolder: Sendable {
   /// Returns an error with the `errno` of the call that has failed last.
   private static func cannotBeMade(_ directory: String) -> ConfigurationError {
     ConfigurationError(
-      "the cache's folder \(directory) cannot be made: \(String(cString: strerror(errno)))",
-      hint: "make its parent, or name a folder in one that can be written to")
+      "the cache's folder \(directory) cannot be created: \(String(cString: strerror(errno)))",
+      hint: "create its parent, or name a folder whose parent is writable")
   }
 
   /// Creates a folder that only its owner may access.

@@ -42,8 +42,8 @@ enum FlagWords {
     ("raise EventStreamOptions.maximumLineBytes", unbounded), ("raise EventStreamOptions.maximumEventBytes", unbounded),
     ("raise EventStreamOptions.maximumIDBytes", unbounded),
     (
-      "raise PageOptions.maximumPages, or go on from the last page's resume point",
-      "go on from the URL of the last page"
+      "raise PageOptions.maximumPages, or continue from the last page's resume point",
+      "continue from the URL of the last page"
     ),
     ("raise that timeout or connectionsPerHost, or send less at once", "raise that timeout, or send less at once"),
     ("ask for fewer at once, or keep answers with CachingResolver", "ask for fewer at once"),
@@ -63,7 +63,7 @@ enum FlagWords {
     ("set ConnectionOptions.resolutions, or --resolve", "use --resolve"),
     ("ConnectionOptions.resolutions", "--resolve"),
     ("leave unixSocketPath nil", "leave --unix-socket out"), ("leave unixSocketPath out", "leave --unix-socket out"),
-    ("check the name, and what ConnectionOptions.resolver knows of it", "check the name"),
+    ("check the name, and what ConnectionOptions.resolver returns for it", "check the name"),
     ("leave it out, and choose the interface in ConnectionOptions", "leave it out"),
     ("check ConnectionOptions.localInterface", "check this machine's interfaces"),
   ]
@@ -71,18 +71,18 @@ enum FlagWords {
   private static let requests: [Pair] = [
     ("look at the request's authenticator", "look at -u, --bearer and -H"),
     (
-      "ask with HTTPResource.ifModified(since:), whose value is nil where nothing changed",
+      "use HTTPResource.ifModified(since:), whose value is nil if nothing changed",
       "nothing has changed; leave If-None-Match and If-Modified-Since out to get it again"
     ),
     ("raise RedirectPolicy's limit if that is right", "raise --max-redirs if that is right"),
     ("set RedirectPolicy.follow(allowsInsecure: true) to allow it", "fetch the http URL by itself, if it may be read"),
     (
-      "give a replayable body: bytes, a file, or a sequence that can be opened anew",
+      "give a replayable body: bytes, a file, or a sequence that can be opened again",
       "send a file in place of standard input"
     ),
     ("mark the request idempotent to allow sending it again", "--retry-all sends it again"),
     ("only with an Idempotency-Key, or if it is .idempotent", "only with an Idempotency-Key, or with --retry-all"),
-    ("use https; allowsInsecureOrigins: true sends them all the same", "use https"),
+    ("use https, or set allowsInsecureOrigins: true to send them anyway", "use https"),
     ("name that origin in PageOptions.origins if it may have the request's credentials", "fetch that URL by itself"),
     ("use WebSocketClient", "use lastro ws"),
     (
@@ -95,7 +95,7 @@ enum FlagWords {
   ]
 
   private static let streams: [Pair] = [
-    ("connect anew, or use ReconnectingWebSocket", "connect anew"),
+    ("connect again, or use ReconnectingWebSocket", "connect again"),
     ("set subprotocols and compression in the configuration", "use --subprotocol and --deflate"),
     ("allow more failures in EventStreamOptions.reconnection, or look at the server", "look at the server"),
     ("give the identifier of an event, as ServerSentEvent.lastEventID has it", "give the id of an event"),

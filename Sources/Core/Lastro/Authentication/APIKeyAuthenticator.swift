@@ -56,8 +56,8 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
     }
     guard !text.hasControlCharacter, text.first != " ", text.last != " " else {
       throw ConfigurationError(
-        "the API key has a control character in it, or a blank at an end",
-        hint: "trim it: a key read from a file often ends in a line's end")
+        "the API key contains a control character, or begins or ends with a blank",
+        hint: "trim it: a key read from a file often ends with a newline")
     }
     try Self.check(placement)
     self.key = key

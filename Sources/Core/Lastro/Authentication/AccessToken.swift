@@ -38,7 +38,7 @@ public struct AccessToken: Sendable, Hashable {
     if let expiresIn, expiresIn < .zero {
       throw ConfigurationError(
         "the access token's lifetime is \(expiresIn.brief), below the minimum of 0",
-        hint: "give what is left of its lifetime, zero where nothing is")
+        hint: "give its remaining lifetime, or zero if it has expired")
     }
     guard Self.isBearer(type) else {
       throw ConfigurationError(

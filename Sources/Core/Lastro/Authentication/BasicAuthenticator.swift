@@ -69,12 +69,12 @@ extension Secret {
         "the user name has a colon in it", hint: "remove it: what follows would count as the password; RFC 7617 §2")
     }
     guard !user.hasControlCharacter else {
-      throw ConfigurationError("the user name has a control character in it", hint: "remove it, such as a line's end")
+      throw ConfigurationError("the user name has a control character in it", hint: "remove it, for example a newline")
     }
     guard !password.reveal().hasControlCharacter else {
       throw ConfigurationError(
         "the password has a control character in it",
-        hint: "remove it: a password read from a file often ends in a line's end")
+        hint: "remove it: a password read from a file often ends with a newline")
     }
     return Secret("Basic " + Data("\(user):\(password.reveal())".utf8).base64EncodedString())
   }

@@ -19,7 +19,7 @@ struct CredentialScope: Sendable {
     for origin in origins where !allowsInsecureOrigins && !origin.keepsSecrets {
       throw ConfigurationError(
         "the credentials would go to \(origin) without encryption",
-        hint: "use https; allowsInsecureOrigins: true sends them all the same")
+        hint: "use https, or set allowsInsecureOrigins: true to send them anyway")
     }
     self.origins = origins
   }

@@ -72,7 +72,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     guard !user.hasControlCharacter, !password.reveal().hasControlCharacter else {
       throw ConfigurationError(
         "the user name or the password has a control character in it",
-        hint: "remove it: a password read from a file often ends in a line's end")
+        hint: "remove it: a password read from a file often ends with a newline")
     }
     self.user = user
     self.password = password

@@ -48,7 +48,7 @@ public struct OAuth2Client: Sendable, Hashable {
     guard allowsInsecureTokenURL || origin.keepsSecrets else {
       throw ConfigurationError(
         "the client's secrets would go to \(origin) without encryption",
-        hint: "use https; allowsInsecureTokenURL: true sends them all the same")
+        hint: "use https, or set allowsInsecureTokenURL: true to send them anyway")
     }
     guard !id.isEmpty, id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
       throw ConfigurationError(
@@ -57,7 +57,7 @@ public struct OAuth2Client: Sendable, Hashable {
     }
     guard authentication.secret.map({ !$0.isEmpty }) ?? true else {
       throw ConfigurationError(
-        "the client secret is empty", hint: "for a client without one, give the authentication .none")
+        "the client secret is empty", hint: "for a client without a secret, use the authentication .none")
     }
     self.tokenURL = tokenURL
     self.id = id

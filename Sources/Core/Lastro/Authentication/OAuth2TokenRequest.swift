@@ -22,8 +22,8 @@ struct OAuth2TokenRequest {
         HTTPFetchError(
           .noRequest(
             TransportError.refused(
-              .invalidOption, "the token source has no stack, and no stack's call asks it",
-              hint: "give it one, or have it asked by a BearerAuthenticator of a stack"))))
+              .invalidOption, "the token source has no stack and was called outside of a stack's call",
+              hint: "give it a stack, or use it through a BearerAuthenticator of a stack"))))
     }
     let answer: Fetched<Data, ResourceResponse>
     do throws(HTTPFetchError<any Error>) {
@@ -84,7 +84,7 @@ struct OAuth2TokenRequest {
         throw ConfigurationError(
           name.isEmpty
             ? "the name of a parameter of the token request is empty" : "\(name) cannot be an extra parameter",
-          hint: "grant_type, scope, refresh_token and the client's credentials have places of their own")
+          hint: "set grant_type, scope, refresh_token and the client's credentials through their own parameters")
       }
     }
   }

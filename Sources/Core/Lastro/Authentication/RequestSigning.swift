@@ -20,8 +20,8 @@ package func signed(
     var next = try await signer.sign(result, bodyDigest: bodyDigest, context: context)
     guard Origin(next.head) == origin else {
       throw TransportError.refused(
-        .invalidURL, "a signer moved the request away from \(origin)",
-        hint: "set only header fields and query items in a signer; move requests in an interceptor")
+        .invalidURL, "a signer changed the request's origin, which was \(origin)",
+        hint: "change only header fields and query items in a signer; change the origin in an interceptor")
     }
     next.body = request.body
     next.options.sensitiveHeaders.formUnion(next.head.headerFields.names(differingFrom: result.head.headerFields))

@@ -26,10 +26,10 @@ extension OAuth2Error.Refusal {
   fileprivate var hint: String? {
     switch error {
     case "invalid_client":
-      "check the client's id and secret, and how the endpoint wants them: OAuth2Client.Authentication"
+      "check the client's id and secret, and how the endpoint expects them: OAuth2Client.Authentication"
     case "invalid_grant": "the grant, such as a refresh token, has expired or was revoked: get a new one"
     case "unauthorized_client", "unsupported_grant_type":
-      "the client may not ask in this way: check how it is registered"
+      "the client may not use this grant type: check its registration"
     case "invalid_scope": "ask for a scope that the client is registered for"
     default: nil
     }

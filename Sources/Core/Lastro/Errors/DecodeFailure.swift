@@ -58,7 +58,7 @@ public struct DecodeFailure: Error, CustomStringConvertible {
   var hint: String {
     foreign == nil
       ? "compare the model with the payload"
-      : "look at the URL, and at what may answer in the API's place, such as a proxy"
+      : "check the URL, and whether something else responds in place of the API, such as a proxy"
   }
 
   private static let noJSON = "the payload is not valid JSON"

@@ -85,7 +85,7 @@ final class FailureRecord: Sendable {
     case .noRequest(let error):
       .refused(
         .requestMakingFailed, "the base request maker or an interceptor threw: \(redaction.text("\(error)"))",
-        hint: "look at what it threw; nothing was sent")
+        hint: "see the thrown error; nothing was sent")
     case .noData(let status): .noData(status)
     case .decode(let failure):
       TransportError(

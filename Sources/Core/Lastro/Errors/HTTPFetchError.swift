@@ -87,7 +87,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     case .http(let status):
       "the server answered \(record.request ?? "the request") with \(status.code)"
         + (status.reasonPhrase.isEmpty ? "" : " \(masked(status.reasonPhrase))")
-        + (bodyCut.map { ", and a body that is not whole: \(masked($0))" } ?? "")
+        + (bodyCut.map { ", and an incomplete body: \(masked($0))" } ?? "")
     default: record.transportError?.message ?? "the fetch failed"
     }
   }
@@ -96,11 +96,11 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var hint: String? {
     switch record.kind {
     case .http(.unauthorized): "the credentials are missing, wrong or expired: look at the request's authenticator"
-    case .http(.notModified): "ask with HTTPResource.ifModified(since:), whose value is nil where nothing changed"
+    case .http(.notModified): "use HTTPResource.ifModified(since:), whose value is nil if nothing changed"
     case .http: response?.headerFields[.retryAfter].map { "the server asks to wait: Retry-After: \(masked($0))" }
     // A TLS server that receives plain HTTP usually closes the connection without a response.
     case .transport(let error) where error.code == .connectionLost && request?.contains(" http://") == true:
-      "if the port is that of TLS, write https" + (error.hint.map { "; else \($0)" } ?? "")
+      "if the port expects TLS, write https" + (error.hint.map { "; else \($0)" } ?? "")
     // An HTTP/1.1 server answers the HTTP/2 preface with bytes that are not a frame.
     case .transport(let error) where error.code == .http2Failure && request?.contains(" http://") == true:
       "the server may not speak HTTP/2 without TLS: set httpVersion to .automatic"

@@ -143,9 +143,9 @@ extension RequestViolation {
     let (code, hint): (FailureCode, String) =
       switch kind {
       case .method: (.invalidMethod, "write a word such as GET, in upper case")
-      case .target: (.invalidURL, "percent-encode what a URL cannot have")
+      case .target: (.invalidURL, "percent-encode characters that a URL cannot contain")
       case .fieldName, .fieldValue: (.invalidHeader, "leave it out, or encode it")
-      case .host, .trailer: (.invalidHeader, "give it in the head, once, and well-formed")
+      case .host, .trailer: (.invalidHeader, "set it once, in the head, and well-formed")
       case .framing: (.conflictingFraming, "leave it out: the body knows its length")
       case .body: (.invalidBody, "announce the true length, or none")
       }
@@ -164,7 +164,7 @@ extension TransportError {
     Self(
       stage: .response, code: .noData,
       message: "the server answered \(status.code) without the body that the resource requires",
-      hint: "ask for an optional model, or NoContent, where that is right", requestSent: true)
+      hint: "use an optional model, or NoContent, if a response without body is expected", requestSent: true)
   }
 }
 

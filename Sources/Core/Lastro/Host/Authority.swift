@@ -42,7 +42,7 @@ package struct Authority: Sendable, Hashable {
     guard !text.utf8.contains(UInt8(ascii: "@")) else {
       throw .invalidURL(
         "the URL has user information in it",
-        hint: "remove what stands before @, and give credentials in an Authorization header field")
+        hint: "remove the part before @, and give credentials in an Authorization header field")
     }
     if text.utf8.first == UInt8(ascii: "[") {
       guard let end = text.utf8.firstIndex(of: UInt8(ascii: "]")) else {
@@ -90,7 +90,7 @@ package struct Authority: Sendable, Hashable {
     do throws(HostProblem) {
       let host = try HostReader.generalName(name)
       guard !isAbsolute || !host.isAddress else {
-        throw HostProblem("the IPv4 address has a dot at its end", hint: "remove it")
+        throw HostProblem("the IPv4 address ends with a dot", hint: "remove it")
       }
       return isAbsolute ? host.text + "." : host.text
     } catch {

@@ -48,13 +48,13 @@ public struct HostName: Sendable, Hashable, CustomStringConvertible {
         throw HostProblem("the IPv6 address has no closing bracket", hint: "write it as [2001:db8::1]")
       }
       guard text.utf8.index(after: end) == text.endIndex else {
-        throw HostProblem("the host goes on after the IPv6 address", hint: "write it without a port")
+        throw HostProblem("the host has characters after the IPv6 address", hint: "write it without a port")
       }
       return (try address(text[text.utf8.index(after: text.startIndex)..<end]), true)
     }
     if text.utf8.contains(UInt8(ascii: ":")), !text.utf8.contains(UInt8(ascii: "/")) {
       guard text.utf8.lazy.filter({ $0 == UInt8(ascii: ":") }).count > 1 else {
-        throw HostProblem("the host has a port", hint: "write only what stands before the colon")
+        throw HostProblem("the host has a port", hint: "write only the part before the colon")
       }
       return (try address(text[...]), true)
     }

@@ -70,7 +70,7 @@ struct RedirectTracker {
     guard visited.insert(Visit(method: next.head.method.rawValue, url: target.urlWithoutFragment)).inserted else {
       throw Self.refusal(
         .redirectLoop, "redirect \(hops + 1) leads back to \(target.target.authority)\(target.target.path)",
-        hint: "the server's owner has to mend it; it may wait for a cookie or credentials")
+        hint: "the server's owner has to fix it; the server may expect a cookie or credentials")
     }
     fragment = target.fragment
     urls.append(target.url)
@@ -114,7 +114,7 @@ struct RedirectTracker {
     } else if !request.body.isReplayable {
       throw Self.refusal(
         .redirectBodyNotReplayable, "the server redirects a \(method.rawValue) whose body cannot be sent again",
-        hint: "give a replayable body: bytes, a file, or a sequence that can be opened anew")
+        hint: "give a replayable body: bytes, a file, or a sequence that can be opened again")
     }
     declared.formUnion(request.options.sensitiveHeaders)
     // A `Host` field set by the application would name the old authority.

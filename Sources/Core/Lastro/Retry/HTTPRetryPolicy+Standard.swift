@@ -25,7 +25,7 @@ extension Retry.Policy where Metadata == HTTPRetryMetadata {
     guard attempts >= 1 else {
       throw ConfigurationError(
         "the retry policy has \(attempts) attempts, below the minimum of 1",
-        hint: "give 1 or more: the first one counts")
+        hint: "give 1 or more, including the first attempt")
     }
     for (name, value) in [("baseDelay", baseDelay), ("throttledBaseDelay", throttledBaseDelay), ("cap", cap)] {
       guard value >= .zero else {

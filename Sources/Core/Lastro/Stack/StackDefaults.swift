@@ -15,8 +15,8 @@ struct StackDefaults: Sendable {
     // The fields are added to every request of the stack: a secret would be sent to unrelated servers.
     if let secret = fields.first(where: { Redaction.standard.isSecret($0.name) }) {
       throw .refused(
-        .invalidHeader, "StackConfiguration.headers has \(secret.name), which would go to every server",
-        hint: "give it to an authenticator, such as APIKeyAuthenticator, which knows the servers it is for")
+        .invalidHeader, "StackConfiguration.headers has \(secret.name), which would be sent to every server",
+        hint: "set it in an authenticator, such as APIKeyAuthenticator, which sends it to its own servers only")
     }
   }
 
@@ -24,7 +24,7 @@ struct StackDefaults: Sendable {
   static func lacksBase(_ request: ResourceRequest) -> TransportError? {
     guard request.head.authority == RequestTarget.stacksHost else { return nil }
     return .invalidURL(
-      "the request is below the stack's base URL, and the stack has none",
+      "the request's URL is relative to the stack's base URL, and the stack has none",
       hint: "set StackConfiguration.baseURL, declare the endpoint's baseURL, or begin the URL with https://")
   }
 
@@ -44,8 +44,8 @@ struct StackDefaults: Sendable {
       path.utf8.dropFirst(prefix.utf8.count).first.map({ $0 == 0x2F || $0 == 0x3F }) ?? true
     else {
       throw .invalidURL(
-        "the endpoint's request is not below the endpoint's base URL, which that of the stack replaces",
-        hint: "make the request of baseURL, or leave StackConfiguration.baseURL out")
+        "the endpoint's request is not below the endpoint's base URL, so the stack's base URL cannot replace it",
+        hint: "make the request from baseURL, or leave StackConfiguration.baseURL out")
     }
     let rest = path.dropFirst(prefix.count)
     request.head.scheme = base.scheme

@@ -8,7 +8,7 @@ extension TransportError {
   package static var streamClosed: Self {
     Self(
       stage: .request, code: .streamClosed, message: "the stream is closed on our side",
-      hint: "dial anew; dropping the last reference to a stream closes it")
+      hint: "dial again; dropping the last reference to a stream closes it")
   }
 
   /// The error for a second reader or a second writer.

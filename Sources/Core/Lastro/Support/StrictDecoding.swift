@@ -61,7 +61,7 @@ extension ConfigurationError {
       let wanted = words[String("\(type)".prefix { $0 != "<" })] ?? "a number"
       self.init(
         "\(name): \(Self.path(context.codingPath)) has to be \(wanted)"
-          + (DecodingError.found(context).map { ", and is \($0)" } ?? ""), hint: "write it as JSON has it")
+          + (DecodingError.found(context).map { ", and is \($0)" } ?? ""), hint: "write it in JSON's notation")
     case .dataCorrupted(let context):
       if let cause = context.underlyingError as? ConfigurationError {
         self.init("\(name): \(Self.path(context.codingPath)): \(cause.message)", hint: cause.hint)

@@ -25,7 +25,7 @@ package struct BodyCut: Sendable, Hashable, CustomStringConvertible {
 
   /// Returns the reason for a body that exceeds the limit.
   package static func limit(_ bytes: Int) -> Self {
-    Self(stage: .limit, code: .bodyTooLarge, message: "it exceeds the \(bytes) byte\(bytes == 1 ? "" : "s") kept of it")
+    Self(stage: .limit, code: .bodyTooLarge, message: "it exceeds the limit of \(bytes) byte\(bytes == 1 ? "" : "s")")
   }
 
   /// The reason on one line: stage, code and message.

@@ -33,6 +33,6 @@ extension TransportError {
     return Self(
       stage: .timeout, code: code,
       message: "the \(name) timeout\(timeout.map { " of \($0.brief)" } ?? "") passed \(place)",
-      hint: "raise Timeouts.\(name), or find what made it wait", requestSent: requestSent)
+      hint: "raise Timeouts.\(name), or find the cause of the delay", requestSent: requestSent)
   }
 }

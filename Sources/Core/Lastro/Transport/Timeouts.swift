@@ -64,7 +64,7 @@ public struct Timeouts: Sendable, Hashable {
       if let part, let whole, part > whole {
         throw ConfigurationError(
           "the \(partName) timeout (\(part.brief)) exceeds the \(wholeName) timeout (\(whole.brief))",
-          hint: "a part cannot outlast the whole: raise \(wholeName) or lower \(partName)")
+          hint: "a partial limit cannot exceed the enclosing one: raise \(wholeName) or lower \(partName)")
       }
     }
   }

@@ -56,7 +56,7 @@ public struct PeerCertificate: Sendable, Hashable {
     }
     guard Int(count) != CLASTRO_PEM_SKIPPED else {
       throw ConfigurationError(
-        "the PEM text has a line with BEGIN CERTIFICATE that begins no block",
+        "the PEM text has a BEGIN CERTIFICATE line that does not start a block",
         hint: "write -----BEGIN CERTIFICATE----- on a line of its own, with five dashes on each side")
     }
     let certificates = found.compactMap { PeerCertificate(der: $0) }

@@ -137,7 +137,7 @@ extension PinningPolicy: Codable {
     guard let text else {
       guard after == nil else {
         throw DecodingError.teaching(
-          ConfigurationError("the date that it is about is missing", hint: "add expires, or drop afterExpiration"),
+          ConfigurationError("the date to which it applies is missing", hint: "add expires, or drop afterExpiration"),
           at: container.codingPath + [CodingKeys.afterExpiration])
       }
       return .never
@@ -156,7 +156,7 @@ extension PinningPolicy: Codable {
       throw DecodingError.teaching(
         ConfigurationError(
           "the policy does not say what happens after that date",
-          hint: "add afterExpiration: \"refuse\" cuts off until it is renewed, \"fallBack\" goes on without pins"),
+          hint: "add afterExpiration: \"refuse\" cuts off until it is renewed, \"fallBack\" continues without pins"),
         at: container.codingPath + [CodingKeys.expires])
     }
   }

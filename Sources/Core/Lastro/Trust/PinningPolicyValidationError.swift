@@ -50,7 +50,7 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
     case .publicSuffix(let name):
       ConfigurationError(
         "anyone may register a name below \(quoted(name)), so its subdomains cannot be pinned",
-        hint: "write a policy for each domain that is yours, or includeSubdomains: false")
+        hint: "write a policy for each domain that you own, or includeSubdomains: false")
     case .singleLabel(let name):
       ConfigurationError(
         "\(quoted(name)) has one label, and no list says who owns the names below it, so they cannot be pinned",
@@ -58,7 +58,7 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
     case .emptyPins:
       ConfigurationError(
         "the policy has no pins",
-        hint: "give two, the key in use and a backup; PinningPolicy.excluding takes a host out of its parent's policy")
+        hint: "give two, the key in use and a backup; PinningPolicy.excluding excludes a host from its parent's policy")
     case .invalidPins(let pins):
       ConfigurationError(
         "these pins cannot be read: \(pins.sorted().map { quoted($0.cut(to: 60)) }.joined(separator: ", "))",
@@ -66,9 +66,9 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
     case .missingBackupPin:
       ConfigurationError(
         "the policy has only one pin, without a backup",
-        hint: "add that of a key kept elsewhere: the loss of one would cut clients off; or enforceBackupPin: false")
+        hint: "add a key kept elsewhere: losing the only one locks clients out; or set enforceBackupPin: false")
     case .invalidExpiration:
-      ConfigurationError("the policy's expiration is out of range (1970…9999)", hint: "say .never for one without")
+      ConfigurationError("the policy's expiration is out of range (1970…9999)", hint: "use .never for no expiration")
     case .subdomainsOfAddress:
       ConfigurationError("an IP address has no subdomains", hint: "drop includeSubdomains")
     case .unclearHost:

@@ -51,7 +51,7 @@ extension ServerTrustEvaluator.Configuration {
       ServerTrustEvaluator.Finding(
         .note, .noPublicSuffixList, host: policy.host,
         message:
-          "without a public suffix list names such as co.uk, below which anyone may register one, are not refused",
+          "without a public suffix list, names such as co.uk, below which anyone may register a name, are not refused",
         hint: "install \(PublicSuffixList.systemPath), as Debian's package publicsuffix does")
     ]
   }

@@ -237,7 +237,7 @@ extension ServerTrustEvaluator.Configuration: Codable {
       }
       if let path = repeated {
         throw DecodingError.teaching(
-          ConfigurationError("the member occurs twice", hint: "leave one: the other would not count"), at: path)
+          ConfigurationError("the member occurs twice", hint: "remove one: only one of them counts"), at: path)
       }
       self = try JSONDecoder().decode(Self.self, from: json)
     } catch {

@@ -72,7 +72,7 @@ extension TrustFailure {
     case .hostNotPinned: "add a policy for it, or set allowNotPinnedDomains"
     case .plaintext: "use https"
     case .unproven:
-      "no policy is at fault, and the request may pass on a new connection; where it never does, report it"
+      "no policy is at fault, and the request may succeed over a new connection; if it never does, report it"
     case .refused: nil
     }
   }
@@ -105,7 +105,8 @@ extension TrustFailure: CustomStringConvertible {
     if !trust.chain.isEmpty { lines.append("  verified chain, leaf first:") }
     lines += trust.chain.map { "    \($0.pin)  \($0.summary)" }
     if !trust.otherCertificates.isEmpty {
-      lines.append("  other certificates the server sent, of no use as pins: they are not part of the verified chain")
+      lines.append(
+        "  other certificates that the server sent, useless as pins: they are not part of the verified chain")
       lines += trust.otherCertificates.prefix(Self.maximumOthers).map { "    \($0.pin)  \($0.summary)" }
       let more = trust.otherCertificates.count - Self.maximumOthers
       if more > 0 { lines.append("    and \(more) more") }
@@ -132,7 +133,7 @@ extension TrustFailure: CustomStringConvertible {
         mode: .enforce)
       source = policy.swiftSource(candidates: trust.chain)
     }
-    return ["  the policy; uncomment a key only after making sure, over another way, that it is the server's:"]
+    return ["  the policy; uncomment a key only after verifying, through another channel, that it is the server's:"]
       + source.split(separator: "\n").map { "    \($0)" }
   }
 

@@ -30,7 +30,7 @@ extension CurlTransport {
       throw .refused(.unsupported, "the engine has no TLS for datagrams", hint: "dial a stream of bytes")
     }
     if (request.connection ?? connection).unixSocketPath != nil {
-      throw .refused(.unsupported, "datagrams go over UDP only", hint: "leave unixSocketPath nil")
+      throw .refused(.unsupported, "datagrams are sent over UDP only", hint: "leave unixSocketPath nil")
     }
   }
 

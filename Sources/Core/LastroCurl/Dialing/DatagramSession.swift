@@ -125,10 +125,10 @@ final class DatagramSession {
     case ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN:
       return .system(
         .connect, .connectFailed, "the host or the network refused an earlier datagram", code,
-        hint: "check host and port: no program may listen there")
+        hint: "check host and port: perhaps no program listens there")
     case EMSGSIZE:
       return .system(
-        .request, .invalidOption, "the datagram is larger than the network's path takes", code,
+        .request, .invalidOption, "the datagram is larger than the network path allows", code,
         hint: "send it in parts")
     default:
       return .system(

@@ -213,13 +213,13 @@ extension TransportError {
   static func missingName(_ name: String) -> TransportError {
     TransportError(
       stage: .resolve, code: .hostNotFound, message: "the name \(name) has no address",
-      hint: "check the name, and what ConnectionOptions.resolver knows of it")
+      hint: "check the name, and what ConnectionOptions.resolver returns for it")
   }
 
   static func foreignNameError(_ error: any Error) -> TransportError {
     TransportError(
       stage: .resolve, code: .hostNotFound, message: "the resolver failed: \(error)",
-      hint: "have it throw a TransportError")
+      hint: "let it throw a TransportError")
   }
 
   /// Returns the same error for several addresses.

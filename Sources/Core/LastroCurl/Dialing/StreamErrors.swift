@@ -21,14 +21,14 @@ extension TransportError {
   }
 
   static func refusedHost(_ name: String) -> TransportError {
-    .refused(.invalidOption, "libcurl does not take the host \(name)", hint: "give a name or an address")
+    .refused(.invalidOption, "libcurl does not accept the host \(name)", hint: "give a name or an address")
   }
 
   static let noMemoryForStream = TransportError(
     stage: .request, code: .engineFailure, message: "out of memory for a stream", hint: memoryHint)
 
   static let goneAtOnce = system(
-    .connect, .connectFailed, "the connection was lost as soon as it stood", 0, hint: "dial again")
+    .connect, .connectFailed, "the connection was lost as soon as it was established", 0, hint: "dial again")
 
   /// - Parameter server: the host and port.
   static func receivingFailed(_ server: String, _ systemCode: Int32, _ code: CURLcode? = nil) -> TransportError {
@@ -57,12 +57,12 @@ extension TransportError {
 
   static func lookupsFull(_ limit: Int) -> TransportError {
     TransportError(
-      stage: .limit, code: .queueFull, message: "\(limit) streams wait for the addresses of their hosts already",
+      stage: .limit, code: .queueFull, message: "\(limit) streams already wait for the addresses of their hosts",
       hint: "dial fewer at once, or by address")
   }
 
   static let noLookupThread = TransportError(
-    stage: .resolve, code: .engineFailure, message: "the system starts no thread to resolve the name",
+    stage: .resolve, code: .engineFailure, message: "the system cannot start a thread to resolve the name",
     hint: "raise `ulimit -u`, or the memory of the process")
 
   static func noAddress(of host: String, _ code: Int32) -> TransportError {
@@ -86,13 +86,13 @@ extension TransportError {
 
   static func noDatagramSocket(_ code: Int32) -> TransportError {
     .system(
-      .connect, .connectFailed, "the system opens no socket for datagrams", code,
-      hint: "close some, or raise `ulimit -n`")
+      .connect, .connectFailed, "the system cannot open a socket for datagrams", code,
+      hint: "close some sockets, or raise `ulimit -n`")
   }
 
   static func system(
     _ stage: FailureStage, _ code: FailureCode, _ what: String, _ systemCode: Int32, engineCode: Int32? = nil,
-    hint: String = "dial anew: the server or the network cut the connection"
+    hint: String = "dial again: the server or the network cut the connection"
   ) -> TransportError {
     let reason = systemCode == 0 ? "" : ": \(SystemError.text(systemCode))"
     var error = TransportError(

@@ -22,7 +22,7 @@ struct VerifyFailure {
     case 0:
       return (
         stage, .untrustedCertificate, "the certificate of \(server) was refused, and OpenSSL gives no reason",
-        "check the host in the URL; where that is right, report it, with what `lastro doctor` prints"
+        "check the host in the URL; if that is right, report it, with what `lastro doctor` prints"
       )
     case CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_EXPIRED:
       return (
@@ -40,7 +40,7 @@ struct VerifyFailure {
       return (
         stage, .untrustedCertificate, "the certificate of \(server) leads to no trusted root: \(words)",
         "give the issuing root with TLSOptions.roots, or install it in the system's bundle; the server has to send the "
-          + "certificates in between"
+          + "intermediate certificates"
       )
     default:
       return (

@@ -15,12 +15,12 @@ extension TransportError {
     hint: "raise the memory of the process")
 
   static let refusedVersion = invalidTLSOptions(
-    "OpenSSL does not take the oldest TLS version asked for",
+    "OpenSSL does not accept the minimum TLS version",
     hint: "give .tls12 or .tls13; openssl.cnf may allow fewer")
   static let refusedCiphers = invalidTLSOptions(
-    "OpenSSL does not take the list of ciphers", hint: "`openssl ciphers` lists those it has")
+    "OpenSSL does not accept the list of ciphers", hint: "`openssl ciphers` lists those it has")
   static let refusedProtocols = refused(
-    .invalidOption, "OpenSSL does not take the application protocols", hint: "give names of 1 to 255 bytes")
+    .invalidOption, "OpenSSL does not accept the application protocols", hint: "give names of 1 to 255 bytes")
 
   /// Returns the error for a failed handshake.
   ///
@@ -32,12 +32,12 @@ extension TransportError {
       stage: stage, code: .handshakeFailed,
       message: reason.map { "the TLS handshake with \(server) failed: \($0)" }
         ?? "\(server) ended the connection in the TLS handshake",
-      hint: "the server may speak no TLS on this port, or share no version or cipher with us")
+      hint: "the server may not use TLS on this port, or support none of our versions and ciphers")
   }
 
   static func brokenTLS(_ server: String, _ reason: String) -> TransportError {
     TransportError(
-      stage: .response, code: .protocolViolation, message: "\(server) broke TLS: \(reason)",
-      hint: "dial anew; if it goes on, report it to the server's owner", requestSent: true)
+      stage: .response, code: .protocolViolation, message: "\(server) violated TLS: \(reason)",
+      hint: "dial again; if it happens again, report it to the server's owner", requestSent: true)
   }
 }

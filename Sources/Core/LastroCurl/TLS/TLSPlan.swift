@@ -27,7 +27,7 @@ struct TLSPlan {
     guard !options.requiresStapledStatus else {
       throw .refused(
         .unsupported, "stapled OCSP responses are not checked for TLS over a stream",
-        hint: "leave requiresStapledStatus out, or dial straight")
+        hint: "leave requiresStapledStatus out, or dial directly")
     }
     guard (1...65_535).contains(request.port) else { throw .portOutOfRange(request.port) }
     let target = TrustTarget(host: try Self.host(tls.serverName ?? request.host), port: request.port)

@@ -36,13 +36,13 @@ struct TLSAlert {
       return TransportError(
         stage: stage, code: .handshakeFailed, message: "the server ended TLS with the alert \"\(name)\"",
         hint: requestSent
-          ? "it may want a client certificate, or not trust the one it got"
-          : "it may share no version, cipher or protocol with us, not know the name, or want a client certificate",
+          ? "it may require a client certificate, or not trust the one it got"
+          : "it may support no common version, cipher or protocol, not know the name, or require a client certificate",
         requestSent: requestSent)
     }
     return TransportError(
       stage: stage, code: .clientCertificateRequired,
-      message: "the server wants a client certificate, and got none (alert \"\(name)\")",
+      message: "the server requires a client certificate and got none (alert \"\(name)\")",
       hint: "give one with TLSOptions.identity, from an authority that the server trusts", requestSent: requestSent)
   }
 }

@@ -122,7 +122,7 @@ enum TLSFileReader {
 
 extension TransportError {
   static let noReadingThread = TransportError(
-    stage: .tls, code: .engineFailure, message: "the system starts no thread to read the files of TLS options",
+    stage: .tls, code: .engineFailure, message: "the system cannot start a thread to read the files of TLS options",
     hint: "raise `ulimit -u`, or the memory of the process")
 
   /// Returns the error for files that were not read in time.
@@ -135,6 +135,6 @@ extension TransportError {
       stage: .timeout, code: .connectTimeout,
       message: "connecting to \(target) took longer than \(limit?.brief ?? "the connect timeout"), while the files of "
         + "its TLS options were read",
-      hint: "check that the client certificate and the trusted roots are files that can be read at once")
+      hint: "check that the client certificate and the trusted roots are files that can be read without delay")
   }
 }

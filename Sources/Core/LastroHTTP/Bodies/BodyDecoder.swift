@@ -147,7 +147,8 @@ extension TransportError {
   package static func tooManyContentCodings(_ count: Int, limit: Int) -> TransportError {
     TransportError(
       stage: .response, code: .badContentEncoding,
-      message: "the body has \(count.counted("content coding")), one upon the other; at most \(limit) may be undone",
+      message:
+        "the body has \(count.counted("content coding")), applied one after another; at most \(limit) may be decoded",
       hint: "raise maximumContentCodings if the server is trusted", requestSent: true)
   }
 
@@ -156,7 +157,7 @@ extension TransportError {
       stage: .response, code: .badContentEncoding,
       message: "the body has the content coding \"\(name.prefix(40))\", which was not asked for (only "
         + "\(ContentCoding.offer))",
-      hint: "set Accept-Encoding yourself to get the bytes as they are sent, and undo the coding yourself",
+      hint: "set Accept-Encoding yourself to get the bytes as they are sent, and decode them yourself",
       requestSent: true)
   }
 
@@ -175,7 +176,7 @@ extension CodingViolation {
       switch kind {
       case .truncated: TransportError.cutHint
       case .memory: "stream the body, or raise the memory of the process"
-      default: "report it to the server's owner; with an Accept-Encoding of your own the bytes come as they are sent"
+      default: "report it to the server's owner; with your own Accept-Encoding the bytes arrive as they are sent"
       }
     return TransportError(stage: .response, code: code, message: message, hint: hint, requestSent: true)
   }

@@ -42,7 +42,7 @@ extension TransportError {
 
   package static let unsteadyTrust = TransportError(
     stage: .trust, code: .trustRefused,
-    message: "the trust rules changed again and again before the request was sent",
+    message: "the trust rules changed repeatedly before the request was sent",
     hint: "let ServerTrustJudge.revision change only when the rules do")
 
   package static let shutDown = TransportError(
@@ -66,7 +66,7 @@ extension TransportError {
     hint: "report it: this is a fault of Lastro or of libcurl", requestSent: true)
 
   package static func sourceFailed(_ error: any Error) -> TransportError {
-    .refused(.invalidBody, "the body's source failed: \(error)", hint: "look at what the source threw")
+    .refused(.invalidBody, "the body's source failed: \(error)", hint: "see the error that the source threw")
   }
 
   package static func sourceTooShort(_ sent: Int64, of length: Int64) -> TransportError {
@@ -105,7 +105,7 @@ extension TransportError {
     return TransportError(
       stage: .timeout, code: .idleTimeout,
       message: "no byte moved for \(request.idleTimeout?.brief ?? "the idle timeout") \(words)",
-      hint: "raise Timeouts.idle if such a pause is meant", requestSent: place != .unsent)
+      hint: "raise Timeouts.idle if such a pause is expected", requestSent: place != .unsent)
   }
 
   package static func sourceTooLong(_ length: Int64) -> TransportError {
@@ -126,7 +126,7 @@ extension TransportError {
     hint: "fetch again: nothing was sent")
 
   package static let unexpectedTunnel = TransportError(
-    stage: .response, code: .malformedResponse, message: "the server switched protocols, which was not asked for",
+    stage: .response, code: .malformedResponse, message: "the server switched protocols, which was not requested",
     hint: "the server does not follow HTTP: report it to its owner", requestSent: true)
 
   package static let resetBeforeAnswer = TransportError(
@@ -162,5 +162,5 @@ extension BodyCut {
 
   /// The cut of an error response whose body takes too long.
   package static let late = Self(
-    stage: .response, code: .truncatedBody, message: "it did not end in the time that is spent on a refusal")
+    stage: .response, code: .truncatedBody, message: "it did not end within the time limit for error bodies")
 }

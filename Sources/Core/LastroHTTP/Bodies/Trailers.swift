@@ -27,7 +27,7 @@ extension RequestBody {
 extension TransportError {
   package static func cannotTrail(_ name: String) -> Self {
     .refused(
-      .invalidHeader, "the field \(name) means something in a head only, and cannot trail",
+      .invalidHeader, "the field \(name) is valid only in a head, and not as a trailer",
       hint: "send it in the head, or leave it out")
   }
 }

@@ -6,7 +6,7 @@ package import Lastro
 extension TransportError {
   package static let spokenFirst = TransportError(
     stage: .response, code: .malformedResponse,
-    message: "the server sent bytes before it was asked",
+    message: "the server sent bytes before it got a request",
     hint: "check the port: the server may speak another protocol there")
 
   package static let unreadableHost = refused(
@@ -19,6 +19,7 @@ extension TransportError {
     hint: "give user and password in the proxy's URL", requestSent: true)
 
   package static let answerTaken = TransportError(
-    stage: .request, code: .engineFailure, message: "the transfer's answer was taken twice, which is a fault of Lastro",
+    stage: .request, code: .engineFailure,
+    message: "the transfer's response was read twice, which is a fault in Lastro",
     hint: "report it")
 }

@@ -7,7 +7,7 @@ extension TransportError {
   package static func resetStream(_ code: LastroHTTP.HTTP2ErrorCode) -> TransportError {
     if code == .inadequateSecurity {
       return TransportError(
-        stage: .tls, code: .handshakeFailed, message: "the server refuses HTTP/2 over the TLS agreed on (\(code))",
+        stage: .tls, code: .handshakeFailed, message: "the server refuses HTTP/2 over the negotiated TLS (\(code))",
         hint: "ask its operator for the ciphers it wants, or set httpVersion to .http1")
     }
     return TransportError(
@@ -33,7 +33,7 @@ extension TransportError {
       hint: largeFieldsHint)
   }
 
-  private static let largeFieldsHint = "put what is large into the body"
+  private static let largeFieldsHint = "put large values into the body"
 
   package static let unansweredPing = TransportError(
     stage: .response, code: .connectionLost,
@@ -50,7 +50,7 @@ extension TransportError {
     self.init(
       stage: .response, code: .http2Failure, message: message,
       hint: reason == .http11Required
-        ? "set httpVersion to .http1" : "it was not processed: send it again, later or less at once")
+        ? "set httpVersion to .http1" : "it was not processed: send it again later, or send fewer requests at once")
   }
 
   package init(_ violation: HTTP2Violation) {

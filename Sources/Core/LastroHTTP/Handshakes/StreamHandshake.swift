@@ -87,6 +87,7 @@ extension TransportError {
   /// Creates the error of a dialer that does not support TLS and is asked for it.
   package static func noTLS(_ name: String) -> Self {
     .refused(
-      .unsupported, "\(name) does no TLS itself", hint: "dial through a TLSDialer over it; chains do so by themselves")
+      .unsupported, "\(name) does not provide TLS itself",
+      hint: "dial through a TLSDialer over it; chains do so automatically")
   }
 }

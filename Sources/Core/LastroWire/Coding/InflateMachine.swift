@@ -63,7 +63,7 @@ package struct InflateMachine: ~Copyable {
     while try step(input, space, &progress) {}
     waste.earn(Self.wastePerByte.count * progress.produced, upTo: Self.wastePerByte.advance)
     guard waste.spend(progress.consumed, of: Self.waste, now: now) else {
-      throw CodingViolation(.wasteful, "the compressed body is far longer than what it stands for")
+      throw CodingViolation(.wasteful, "the compressed body is far longer than its decompressed data")
     }
     return progress
   }
@@ -148,7 +148,7 @@ package struct InflateMachine: ~Copyable {
     first & 0x0F == 8 && first >> 4 <= 7 && (Int(first) << 8 | Int(second)) % 31 == 0
   }
 
-  private static var noMemory: CodingViolation { CodingViolation(.memory, "memory to decompress ran out") }
+  private static var noMemory: CodingViolation { CodingViolation(.memory, "out of memory for decompression") }
   private static var corrupt: CodingViolation {
     CodingViolation(.corrupt, "the compressed body is corrupt, or not compressed at all")
   }

@@ -125,7 +125,7 @@ package struct GeminiHeaderMachine: Sendable {
     case .meta: try takeMeta(byte)
     case .lineFeed:
       guard byte == 0x0A else {
-        throw GeminiHeaderViolation(.lineEnd, "the response header has a CR that no LF follows")
+        throw GeminiHeaderViolation(.lineEnd, "the response header has a CR without LF")
       }
       state = .done
       return true

@@ -87,7 +87,7 @@ package struct BodyWriter: Sendable {
     var fields = PreparedFields()
     for field in trailers {
       guard !TrailerNames.areForbiddenInRequests(field.name) else {
-        throw RequestViolation(.trailer, "the field \(field.name) means something in a head only, and cannot trail")
+        throw RequestViolation(.trailer, "the field \(field.name) is valid only in a head, and not as a trailer")
       }
       try fields.add(field.name, field.value)
     }

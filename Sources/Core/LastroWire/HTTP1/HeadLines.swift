@@ -61,7 +61,7 @@ package enum FieldLine {
       throw HeadViolation(
         .fieldName,
         line.contains(0x3A)
-          ? "a field name is empty or has characters it may not have" : "a field line has no colon")
+          ? "a field name is empty or contains invalid characters" : "a field line has no colon")
     }
     return ResponseHead.Field(
       name: text(UnsafeRawBufferPointer(rebasing: line[..<colon])),

@@ -56,7 +56,7 @@ package struct RequestWriter: Sendable {
       throw RequestViolation(.host, "there are several Host header fields")
     }
     guard !hasLength && !isChunked || !other.hasLength && !other.isChunked else {
-      throw RequestViolation(.framing, "Content-Length or Transfer-Encoding stands twice, or one beside the other")
+      throw RequestViolation(.framing, "Content-Length or Transfer-Encoding is given twice, or both are given")
     }
     hasHost = hasHost || other.hasHost
     hasLength = hasLength || other.hasLength

@@ -169,7 +169,7 @@ package struct ResponseHeadMachine {
     if head.status == 101 {
       known = nil
       if request == .upgrade { return .final(head) }
-      throw HeadViolation(.unexpectedUpgrade, "the server answered 101 Switching Protocols, which was not asked for")
+      throw HeadViolation(.unexpectedUpgrade, "the server answered 101 Switching Protocols, which was not requested")
     }
     if head.status < 200 {
       guard interims.spend(headBytes: bytes, limit: maximumInterimResponses, now: now) else {

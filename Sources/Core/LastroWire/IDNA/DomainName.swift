@@ -39,14 +39,15 @@ package enum DomainName {
     guard !isInternational || BidiRule.isSatisfied(by: unicode) else {
       throw HostProblem(
         "a label of the host mixes right-to-left letters with others, or begins with a digit",
-        hint: "RFC 5893 §2 allows neither: what is seen would not be what is meant")
+        hint: "RFC 5893 §2 allows neither, because the name would be displayed misleadingly")
     }
     return result
   }
 
   private static func tooLong(_ label: [Unicode.Scalar]) -> HostProblem {
     HostProblem(
-      "the label \(label.shown) of the host is longer than 63 bytes in ASCII", hint: "shorten it: dots end labels")
+      "the label \(label.shown) of the host is longer than 63 bytes in ASCII", hint: "shorten it; a label ends at a dot"
+    )
   }
 
   /// Returns the label in ASCII and in Unicode.

@@ -83,15 +83,15 @@ enum UnicodeLabel {
     return switch scalar {
     case "*": HostProblem("the host has * in it", hint: "write the name without it")
     case "%": HostProblem("the host has % in it", hint: "write the letters themselves, and an address without its zone")
-    case "@": HostProblem("the host has user information in it", hint: "write only what stands after @")
+    case "@": HostProblem("the host has user information in it", hint: "write only the part after @")
     case ":", "/": HostProblem("the host has \(scalar) in it", hint: "write the name without scheme, port and path")
     case " ": HostProblem("the host has a space in it", hint: "remove it")
     case _ where LabelContext.isContextual(scalar):
-      HostProblem("the host has the character \(name) where no name may have it", hint: "remove it")
+      HostProblem("the host has the character \(name) in a place where it is not allowed", hint: "remove it")
     case _ where !scalar.isASCII && scalar.properties.changesWhenNFKCCaseFolded:
       HostProblem(
         "the host has the character \(name), which IDNA maps to other letters",
-        hint: "write those, or the host in its xn-- form")
+        hint: "write the mapped letters, or the host in its xn-- form")
     default:
       HostProblem(
         "the host has the character \(name), which host names cannot have",

@@ -113,7 +113,7 @@ package struct MultipartMachine: Sendable {
     guard preambleBytes <= limits.preambleBytes else {
       throw MultipartViolation(
         .preambleTooLarge,
-        "no delimiter stands in the first \(limits.preambleBytes) bytes of the multipart message")
+        "no delimiter was found in the first \(limits.preambleBytes) bytes of the multipart message")
     }
     if end > position { startsLine = false }
     position = end

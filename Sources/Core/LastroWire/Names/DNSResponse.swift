@@ -15,7 +15,7 @@ package enum DNSResponse: Sendable, Hashable {
 
 /// The reason why a message is not a response to a question.
 package enum DNSViolation: String, Error, Sendable, Hashable, CaseIterable {
-  case truncatedMessage = "it ends too soon"
+  case truncatedMessage = "it is incomplete"
   case tooLong = "it is longer than 65535 bytes"
   case trailingBytes = "bytes follow its end"
   case otherID = "it answers another query"
@@ -27,8 +27,8 @@ package enum DNSViolation: String, Error, Sendable, Hashable, CaseIterable {
   /// A label has a type that is not in use (RFC 6891 §5).
   case labelType = "a name in it has a label of an unknown type"
   /// A compression pointer does not point backwards, or there are too many of them.
-  case pointer = "a name in it leads astray"
+  case pointer = "a name in it has an invalid compression pointer"
   /// An address or a name does not fill its record.
-  case recordLength = "a record in it has another length than what it holds"
-  case longChain = "the name is an alias of an alias, more than 8 times"
+  case recordLength = "a record in it has a length that differs from its content"
+  case longChain = "the name is behind more than 8 aliases"
 }

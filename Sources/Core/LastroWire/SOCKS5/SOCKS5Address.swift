@@ -38,7 +38,7 @@ package struct SOCKS5Address: Equatable, Sendable {
     case .name(let name):
       let length = name.utf8.count
       guard (1...255).contains(length) else {
-        throw SOCKS5Failure(.target, "the host's name has \(length) bytes; a proxy can be told 1 to 255")
+        throw SOCKS5Failure(.target, "the host's name has \(length) bytes, out of range for a proxy (1…255)")
       }
       return [3, UInt8(length)] + Array(name.utf8) + port
     case .ipv4, .ipv6: throw SOCKS5Failure(.target, "the host's address does not have 4 or 16 bytes")

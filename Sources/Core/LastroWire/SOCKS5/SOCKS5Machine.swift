@@ -51,7 +51,7 @@ package struct SOCKS5Machine: Sendable {
   /// Encodes user and password (RFC 1929 §2). Both must have 1 to 255 bytes.
   private static func login(_ user: [UInt8], _ password: [UInt8]) throws(SOCKS5Failure) -> [UInt8] {
     guard (1...255).contains(user.count), (1...255).contains(password.count) else {
-      throw SOCKS5Failure(.login, "user or password cannot be given to a SOCKS 5 proxy")
+      throw SOCKS5Failure(.login, "user or password cannot be sent to a SOCKS 5 proxy")
     }
     return [passwordVersion, UInt8(user.count)] + user + [UInt8(password.count)] + password
   }

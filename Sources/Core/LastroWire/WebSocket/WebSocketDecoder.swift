@@ -138,7 +138,7 @@ package struct WebSocketDecoder: ~Copyable {
   private mutating func beginData(_ head: WebSocketFrameHead) throws(WebSocketViolation) {
     if head.opcode == .continuation {
       guard message != nil else {
-        throw WebSocketViolation(.fragmentation, "a continuation frame continues nothing")
+        throw WebSocketViolation(.fragmentation, "a continuation frame has no message to continue")
       }
     } else {
       guard message == nil else {
@@ -199,7 +199,7 @@ package struct WebSocketDecoder: ~Copyable {
     if inflater == nil {
       let bits = configuration.deflate?.windowBits(of: configuration.role == .client ? .server : .client)
       inflater = WebSocketInflater(windowBits: bits ?? 15)
-      guard inflater != nil else { throw WebSocketViolation(.compression, "memory to decompress ran out") }
+      guard inflater != nil else { throw WebSocketViolation(.compression, "out of memory for decompression") }
     }
     let count = min(current.left, input.count - position, configuration.maximumPieceBytes)
     if count > 0, inflater?.isDrained ?? true {

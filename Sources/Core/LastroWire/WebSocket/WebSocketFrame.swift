@@ -89,7 +89,7 @@ struct WebSocketFrameHead: Equatable {
     }
     let isFinal = first & 0x80 != 0, isCompressed = first & 0x40 != 0
     guard !isCompressed || allowsCompression && (opcode == .text || opcode == .binary) else {
-      throw WebSocketViolation(.reservedBits, "a frame has RSV1 set where no extension gives it a meaning")
+      throw WebSocketViolation(.reservedBits, "a frame has RSV1 set without an extension that uses it")
     }
     guard isFinal || !opcode.isControl else {
       throw WebSocketViolation(.control, "a control frame is fragmented")

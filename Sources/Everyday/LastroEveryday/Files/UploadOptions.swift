@@ -63,7 +63,8 @@ public struct UploadOptions: Sendable {
     }
     if sendsDigests, uploadProtocol == .tus {
       throw .refused(
-        .invalidOption, "sendsDigests does not go with tus", hint: "use the draft, or have the server check the file")
+        .invalidOption, "sendsDigests cannot be used with tus", hint: "use the draft, or have the server check the file"
+      )
     }
     for name in metadata.keys where name.isEmpty || name.utf8.contains(where: { $0 <= 0x20 || $0 > 0x7E || $0 == 0x2C })
     {

@@ -7,8 +7,8 @@ extension TransportError {
   static func notAnAddress(_ text: String) -> Self {
     Self(
       stage: .resolve, code: .invalidOption,
-      message: "a resolver gave \"\(text.prefix(100).escapedForDisplay)\", which is not an IP address",
-      hint: "have it give addresses as in 192.0.2.1 or 2001:db8::1")
+      message: "a resolver returned \"\(text.prefix(100).escapedForDisplay)\", which is not an IP address",
+      hint: "let it return addresses such as 192.0.2.1 or 2001:db8::1")
   }
 
   /// - Parameter reason: the system's error text.
@@ -20,7 +20,7 @@ extension TransportError {
 
   static func tooManyLookUps(_ limit: Int) -> Self {
     Self(
-      stage: .limit, code: .queueFull, message: "\(limit) requests wait for the system to resolve names already",
+      stage: .limit, code: .queueFull, message: "\(limit) requests already wait for the system to resolve names",
       hint: "ask for fewer at once, or keep answers with CachingResolver")
   }
 
@@ -29,18 +29,18 @@ extension TransportError {
   ///   - hint: the hint. Default: advice for a server that responds incorrectly.
   static func noAnswer(to name: HostName, by server: Origin, _ reason: String, hint: String? = nil) -> Self {
     Self(
-      stage: .resolve, code: .hostNotFound, message: "\(server) does not tell the addresses of \(name): \(reason)",
+      stage: .resolve, code: .hostNotFound, message: "\(server) does not return the addresses of \(name): \(reason)",
       hint: hint ?? "check the URL of the server, or give DoHResolver a second one")
   }
 
   static func wrongResponse(to name: HostName, by server: Origin, _ violation: DNSViolation) -> Self {
-    noAnswer(to: name, by: server, "its response cannot be believed: \(violation.rawValue)")
+    noAnswer(to: name, by: server, "its response is invalid: \(violation.rawValue)")
   }
 
   static func ownServer(_ name: HostName) -> Self {
     Self(
       stage: .resolve, code: .invalidOption,
-      message: "a DoHResolver was asked for \(name), of which it would ask \(name) itself",
+      message: "a DoHResolver was asked for \(name), which is the name of its own server",
       hint: "give its stack another resolver, or the address by ConnectionOptions.resolutions")
   }
 
@@ -51,6 +51,6 @@ extension TransportError {
   }
 
   static let noThreadForNames = Self(
-    stage: .resolve, code: .engineFailure, message: "the system starts no thread to look a name up",
+    stage: .resolve, code: .engineFailure, message: "the system cannot start a thread to look up a name",
     hint: "raise `ulimit -u`, or the memory of the process")
 }

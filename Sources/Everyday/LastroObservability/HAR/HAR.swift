@@ -86,7 +86,7 @@ public struct HAR: Codable, Sendable, Hashable {
       return try encoder.encode(self)
     } catch {
       throw ConfigurationError(
-        "the HTTP archive cannot be written as JSON: \(error)", hint: "look at what was put into its entries by hand")
+        "the HTTP archive cannot be written as JSON: \(error)", hint: "check the entries that were added by hand")
     }
   }
 }

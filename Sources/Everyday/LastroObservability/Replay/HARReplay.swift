@@ -19,7 +19,7 @@ struct HARReplay {
       throw failure
         ?? TransportError(
           stage: .response, code: .connectionLost, message: "the response of exchange #\(number) was not recorded",
-          hint: "record it anew", requestSent: true, facts: facts)
+          hint: "record it again", requestSent: true, facts: facts)
     }
     if let failure {
       return TransferResponse(head: head, body: ResponseBody(source: FailedBody(failure)), facts: facts)
@@ -61,7 +61,7 @@ struct HARReplay {
     guard let data = Data(base64Encoded: text) else {
       throw TransportError(
         stage: .request, code: .incompleteRecording, message: "the body of exchange #\(number) is not valid base64",
-        hint: "record it anew")
+        hint: "record it again")
     }
     return data
   }

@@ -151,7 +151,7 @@ public final class HARReplayTransport: Transport {
     return TransportError(
       stage: .request, code: .notRecorded, message: message,
       hint: matching == .strict
-        ? "record anew, or replay with matching: .loose" : "record an exchange like it, or correct the request")
+        ? "record again, or replay with matching: .loose" : "record an exchange like it, or correct the request")
   }
 
   /// Reads a single-use body to its end, as sending would.

@@ -29,7 +29,7 @@ public struct EgressRange: Sendable, Hashable {
     }
     if let ports, ports.lowerBound < 0 || ports.upperBound > 65_535 {
       throw ConfigurationError(
-        "the ports \(ports.lowerBound)…\(ports.upperBound) are outside of 0…65535", hint: "give ports of TCP")
+        "the ports \(ports.lowerBound)…\(ports.upperBound) are outside of 0…65535", hint: "give TCP ports")
     }
     range = AddressRange(base: base, bits: bits, ports: ports)
   }

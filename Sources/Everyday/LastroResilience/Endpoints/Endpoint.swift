@@ -21,7 +21,8 @@ public struct Endpoint: Sendable, Hashable {
   public init(_ url: String, weight: Int = 1, tier: Int = 0) throws(ConfigurationError) {
     origin = try Origin(url)
     guard (1...1000).contains(weight) else {
-      throw ConfigurationError("weight is \(weight), outside of 1…1000", hint: "leave the endpoint out to send nothing")
+      throw ConfigurationError(
+        "weight is \(weight), outside of 1…1000", hint: "leave the endpoint out to send it no requests")
     }
     try ConfigurationError.check("tier", tier, atLeast: 0)
     self.weight = weight

@@ -26,7 +26,7 @@ public enum ConcurrencyAlgorithm: Sendable, Hashable {
       try Self.check(initial, range)
       guard backoff > 0, backoff < 1 else {
         throw ConfigurationError(
-          "backoff is \(backoff), outside of what makes a limit smaller", hint: "give more than 0 and less than 1")
+          "backoff is \(backoff), which does not reduce a limit", hint: "give more than 0 and less than 1")
       }
     case .gradient(let initial, let range): try Self.check(initial, range)
     }
@@ -37,7 +37,8 @@ public enum ConcurrencyAlgorithm: Sendable, Hashable {
     try ConfigurationError.check("range", range.upperBound, atLeast: 1, atMost: most)
     guard range.contains(initial) else {
       throw ConfigurationError(
-        "initial is \(initial), outside of \(range.lowerBound)…\(range.upperBound)", hint: "give a limit of the range")
+        "initial is \(initial), outside of \(range.lowerBound)…\(range.upperBound)",
+        hint: "give a limit within the range")
     }
   }
 }

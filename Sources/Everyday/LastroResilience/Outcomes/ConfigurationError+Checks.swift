@@ -27,7 +27,7 @@ extension ConfigurationError {
 
   static func check(ratio name: String, _ value: Double) throws(ConfigurationError) {
     guard value > 0, value <= 1 else {
-      throw Self("\(name) is \(value), outside of what a share can be", hint: "give more than 0, and at most 1")
+      throw Self("\(name) is \(value), which is not a valid share", hint: "give more than 0, and at most 1")
     }
   }
 }

@@ -22,14 +22,15 @@ extension TransportError {
   static func concurrencyLimited(_ key: ResilienceKey, inUse: Int, waiting: Int) -> Self {
     Self(
       stage: .policy, code: .concurrencyLimited,
-      message: "the limiter of \(key) refused the attempt: \(inUse) are under way, \(waiting) wait",
+      message: "the limiter of \(key) refused the attempt: \(inUse) are running, \(waiting) wait",
       hint: "send less at once, or give ConcurrencyLimiter a longer queue")
   }
 
   static func rateLimited(_ key: ResilienceKey, _ wait: Duration, limit: Duration?) -> Self {
     Self(
       stage: .policy, code: .rateLimited,
-      message: "the pace of \(key) asks to wait \(wait.brief)" + (limit.map { ", and \($0.brief) are left" } ?? ""),
+      message: "the rate limit of \(key) requires a wait of \(wait.brief)"
+        + (limit.map { ", and only \($0.brief) are left" } ?? ""),
       hint: "send less often, or raise Timeouts.total or PacingPolicy.maximumWait")
   }
 }

@@ -18,8 +18,8 @@ public struct PacingPolicy: Sendable, Hashable {
     public init(perSecond: Double, burst: Int = 1) throws(ConfigurationError) {
       guard perSecond >= 1 / 86_400.0, perSecond <= 1_000_000 else {
         throw ConfigurationError(
-          "perSecond is \(perSecond), outside of one in a day to a million in a second",
-          hint: "give how many requests may go out in a second")
+          "perSecond is \(perSecond), out of range (one per day to a million per second)",
+          hint: "give the number of requests per second")
       }
       try ConfigurationError.check("burst", burst, atLeast: 1, atMost: 1_000_000)
       self.perSecond = perSecond

@@ -105,7 +105,7 @@ struct GeminiCall {
     guard case .gemini(let next) = target else {
       throw failed(
         .unsupportedScheme, "\(url) redirects to another scheme than gemini", header,
-        hint: "decide .deliver to have the redirect handed over")
+        hint: "decide .deliver to receive the redirect as the response")
     }
     guard redirectCount <= configuration.redirects.limit else {
       throw failed(
@@ -114,8 +114,8 @@ struct GeminiCall {
     }
     guard !visited.contains(next.text) else {
       throw failed(
-        .redirectLoop, "the redirects lead in a circle, back to \(next)", header,
-        hint: "the server's owner has to mend it")
+        .redirectLoop, "the redirects form a loop, back to \(next)", header,
+        hint: "the server's owner has to fix it")
     }
     url = next
     redirects.append(next)

@@ -106,7 +106,7 @@ struct GeminiExchange {
     }
     throw GeminiError(
       stage: .trust, code: .knownHostsFailed, message: "the known key of \(url.authority) keeps changing",
-      hint: "find out who else writes the known hosts", url: url)
+      hint: "find out what else writes the known hosts", url: url)
   }
 
   /// Decides what to accept on the next connection, after one that failed.
@@ -127,8 +127,8 @@ struct GeminiExchange {
       var refusal = GeminiError(
         stage: .trust, code: .certificateChanged, message: change.description,
         hint:
-          "ask its owner over another way whether the key was changed; if not, an attacker may be intercepting the "
-          + "connection",
+          "ask its owner through another channel whether the key was changed; if not, an attacker may be "
+          + "intercepting the connection",
         url: url, cause: error.cause)
       refusal.certificateChange = change
       throw refusal
@@ -138,7 +138,8 @@ struct GeminiExchange {
 
   private var unproven: GeminiError {
     GeminiError(
-      stage: .trust, code: .trustRefused, message: "the dialer connected to \(url.authority) and showed no certificate",
+      stage: .trust, code: .trustRefused,
+      message: "the dialer connected to \(url.authority) and presented no certificate",
       hint: "trust on first use needs a dialer that asks DialRequest.CertificateCheck.judged(by:)", url: url)
   }
 

@@ -51,11 +51,11 @@ final class FirstUseJudge: ServerTrustJudge {
   private func find(_ trust: ServerTrust) -> Finding {
     guard trust.role == .server, trust.host == host.host, trust.port == host.port else {
       return .refused(
-        .trustRefused, "\(trust.host):\(trust.port) was to be judged as \(host)",
+        .trustRefused, "\(trust.host):\(trust.port) was to be verified as \(host)",
         hint: "the dialer must ask about the host that is dialed")
     }
     guard let leaf = trust.chain.first, let facts = leaf.facts else {
-      return .refused(.trustRefused, "\(host) shows no certificate that can be read", hint: "report it to its owner")
+      return .refused(.trustRefused, "\(host) presents no readable certificate", hint: "report it to its owner")
     }
     if let problem = problem(of: leaf, facts) { return problem }
     let presented = GeminiKnownHost(pin: leaf.pin, expires: facts.notAfter)
@@ -70,7 +70,7 @@ final class FirstUseJudge: ServerTrustJudge {
   private func problem(of leaf: PeerCertificate, _ facts: PeerCertificate.Facts) -> Finding? {
     if rules.checksDates, date < facts.notBefore || date > facts.notAfter {
       return .refused(
-        .certificateExpired, "the certificate of \(host) is valid \(facts.dates), which is not now",
+        .certificateExpired, "the certificate of \(host) is expired or not yet valid: it is valid \(facts.dates)",
         hint: "check this machine's clock; else the server's owner has to renew it")
     }
     if rules.checksHostName, !leaf.isFor(host.host) {

@@ -39,7 +39,7 @@ extension GeminiKnownHostsError {
     case .system(let words, let reason, let hint): self.init("\(words) \(path): \(reason)", hint: hint)
     case .unfit:
       self.init("\(path) is not a file of known hosts", hint: "name a regular file of at most 16 MiB")
-    case .notText: self.init("\(path) is not UTF-8", hint: "name a file of known hosts, or mend it")
+    case .notText: self.init("\(path) is not UTF-8", hint: "name a file of known hosts, or fix it")
     case .tooLarge(let count):
       self.init("the known hosts for \(path) have \(count) bytes, above the maximum of 16 MiB", hint: "remove hosts")
     }

@@ -93,12 +93,12 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
       guard time.now() < end else {
         throw GeminiKnownHostsError(
           "\(path) is locked by another process for longer than \(lockTimeout.brief)",
-          hint: "find out who holds it; the lock goes away with its process")
+          hint: "find out which process holds it; the lock ends with that process")
       }
       do {
         try await time.sleep(pause)
       } catch {
-        throw GeminiKnownHostsError("the remembering of a host was cancelled")
+        throw GeminiKnownHostsError("remembering a host was cancelled")
       }
       pause = min(pause * 2, .milliseconds(50))
     }
@@ -138,7 +138,7 @@ struct KnownHostsText {
       let shown = problems.prefix(3).map { "line \($0.number): \($0.problem)" }.joined(separator: "; ")
       throw GeminiKnownHostsError(
         "\(path) has \(problems.count == 1 ? "a line" : "lines") that cannot be understood: \(shown)",
-        hint: "mend or remove \(problems.count == 1 ? "it" : "them"); a host without its line counts as never seen",
+        hint: "fix or remove \(problems.count == 1 ? "it" : "them"); a host without its line counts as never seen",
         lines: problems)
     }
   }

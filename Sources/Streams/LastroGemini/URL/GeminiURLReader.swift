@@ -119,14 +119,14 @@ enum GeminiURLReader {
   private static func unsupported(_ scheme: String) -> GeminiError {
     GeminiError(
       stage: .request, code: .unsupportedScheme, message: "the scheme \(scheme.onOneLine.cut(to: 40)) is not gemini",
-      hint: "a Gemini client asks for gemini:// URLs; hand others on")
+      hint: "a Gemini client fetches gemini:// URLs; open others with another program")
   }
 
   private static func authority(_ text: Substring) throws(GeminiError) -> GeminiHost {
     guard !text.utf8.contains(UInt8(ascii: "@")) else {
       throw .invalidURL(
         "the URL has user information in it, which Gemini forbids",
-        hint: "remove what stands before @; who the client is, a client certificate says")
+        hint: "remove the part before @; a client certificate identifies the client")
     }
     guard !text.isEmpty else { throw .invalidURL("the URL has no host", hint: "write gemini://host/path") }
     var host = text

@@ -98,7 +98,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
     case .tls(let code):
       return TransportError(
         stage: .tls, code: .handshakeFailed, message: Self.failedTLS(code),
-        hint: "the server may speak no TLS on this port, or share no version or cipher with us")
+        hint: "the server may not use TLS on this port, or support none of our versions and ciphers")
     case .transport(let error): return error
     case .framer(let failure):
       return TransportError(
@@ -202,8 +202,8 @@ extension ConnectionError.Code {
     case .ECANCELED: nil
     case .ECONNREFUSED: "check host and port, and that the server runs"
     case .EMSGSIZE: "send it in parts"
-    case .ENOBUFS: "wait for what is queued"
-    default: "connect anew"
+    case .ENOBUFS: "wait until the queued messages are sent"
+    default: "connect again"
     }
   }
 

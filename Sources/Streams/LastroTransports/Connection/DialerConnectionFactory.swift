@@ -112,8 +112,8 @@ package final class SingleConnectionDialer: Dialer {
     }
     guard let connection else {
       throw TransportError(
-        stage: .connect, code: .connectionLost, message: "the transport has one connection, which is used up",
-        hint: "give the transport a ConnectionFactory, which can make others")
+        stage: .connect, code: .connectionLost, message: "the transport has one connection, which is already used",
+        hint: "give the transport a ConnectionFactory, which can make more")
     }
     do throws(ConnectionError) {
       try await connection.settle(within: request.connectTimeout)
@@ -128,7 +128,7 @@ extension DialRequest {
   func refuseTLS() throws(TransportError) {
     guard tls != nil else { return }
     throw .refused(
-      .unsupported, "a transport's connections cannot speak TLS with the host",
+      .unsupported, "a transport's connections cannot use TLS with the host",
       hint: "put TLS over the dialer, or into the transport's own parameters")
   }
 }

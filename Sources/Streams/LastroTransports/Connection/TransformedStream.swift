@@ -114,7 +114,8 @@ package final class TransformedStream: ByteStream {
 extension TransportError {
   static func unreadableWire(_ error: any Error) -> Self {
     Self(
-      stage: .response, code: .protocolViolation, message: "the transport could not read the wire: \(error)",
+      stage: .response, code: .protocolViolation,
+      message: "the transport could not decode the received bytes: \(error)",
       hint: "check that both ends are configured alike", requestSent: true)
   }
 }

@@ -140,7 +140,7 @@ public enum ProtocolFramer {
       let problem =
         switch reason {
         case .noProgress(let needed, let available):
-          "it consumed nothing, and asks for \(needed.counted("byte")) where \(available) are there"
+          "it consumed nothing, and asks for \(needed.counted("byte")) although \(available) are available"
         case .needTooLarge(let needed, let limit):
           "it needs \(needed.counted("byte")) at a time, above the maximum of \(limit)"
         case .incompleteInput(let needed, let available):

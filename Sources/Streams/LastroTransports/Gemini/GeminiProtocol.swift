@@ -79,7 +79,7 @@ public final class GeminiProtocol: ProtocolFramerImplementation {
         error: .transport(
           .refused(
             .invalidOption, "the connection has already sent its request",
-            hint: "make a connection for each request")))
+            hint: "use a new connection for each request")))
       return
     }
     hasSent = true

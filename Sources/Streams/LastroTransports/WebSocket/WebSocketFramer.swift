@@ -107,7 +107,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
         framer,
         TransportError(
           stage: .response, code: .protocolViolation, message: error.message,
-          hint: "the server, or something before it, does not speak WebSocket"))
+          hint: "the server, or something in front of it, does not support WebSocket"))
       return false
     }
     isOpen = true

@@ -8,7 +8,7 @@ package struct NowhereDialer: Dialer {
 
   package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     throw .refused(
-      .unsupported, "NowhereDialer opens nothing: it stands in where a chain is only checked",
+      .unsupported, "NowhereDialer opens no connection: it is a placeholder for checking a chain",
       hint: "dial through the chain's own dialer")
   }
 }

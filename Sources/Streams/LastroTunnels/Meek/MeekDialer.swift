@@ -145,7 +145,7 @@ public struct MeekDialer: Dialer {
     }
     throw TransportError(
       stage: .response, code: .connectionLost, message: "the meek server answered with \(status ?? 0)",
-      hint: "dial anew if the session is over, else check that it is a meek server", requestSent: true)
+      hint: "dial again if the session is over, else check that it is a meek server", requestSent: true)
   }
 
   /// Returns 128 random bits in hexadecimal.

@@ -13,7 +13,7 @@ extension TransportError {
     error.message = "\(wispServer) did not answer: \(error.message)"
     error.hint =
       "check the certificate, that the clock of this machine is at most an hour off, and that an obfs4 server listens "
-      + "there: a server is silent for each of them"
+      + "there: a server is silent in each of these cases"
     return error
   }
 
@@ -58,18 +58,18 @@ extension Obfs4Failure {
     case .wrongMAC:
       handshakeFailed(
         2, "the MAC of its response is wrong",
-        hint: "dial anew: the bytes were changed on their path, or another server answers")
+        hint: "dial again: the bytes were changed on their path, or another server answers")
     case .wrongAuthentication:
       handshakeFailed(
         3, "it did not prove to have the certificate's secret key",
         hint: "ask its operator: it has the certificate without the key, or runs an obfs4proxy older than 2022")
     case .zeroSharedSecret:
       handshakeFailed(
-        4, "its key gives no shared secret", hint: "do not use it: only a server that cheats sends such a key")
+        4, "its key gives no shared secret", hint: "do not use it: only a malicious server sends such a key")
     case .cryptoUnavailable:
       .refused(
         .unsupported, "libcrypto refuses what obfs4 needs: X25519, HMAC-SHA256 or Poly1305",
-        hint: "allow them in OpenSSL's configuration; its FIPS provider alone has not all of them")
+        hint: "allow them in OpenSSL's configuration; its FIPS provider alone does not have all of them")
     }
   }
 
@@ -90,18 +90,18 @@ extension Obfs4Failure {
     case .counterExhausted:
       TransportError(
         stage: .limit, code: .protocolViolation,
-        message: "the stream to \(TransportError.wispServer) has used up its 2^64 - 1 frames", hint: "dial anew",
+        message: "the stream to \(TransportError.wispServer) has used up its 2^64 - 1 frames", hint: "dial again",
         requestSent: true)
     case .cryptoUnavailable:
       TransportError(
         stage: .response, code: .protocolViolation,
         message: "libcrypto refused to open or to seal a frame of \(TransportError.wispServer)",
-        hint: "dial anew; check that memory is left", requestSent: true)
+        hint: "dial again; check that memory is left", requestSent: true)
     case .wrongFrame, .noMark, .wrongMAC, .wrongAuthentication, .zeroSharedSecret, .replayed:
       TransportError(
         stage: .response, code: .protocolViolation,
         message: "\(TransportError.wispServer) sent a frame that is not valid, or it was changed on its path",
-        hint: "dial anew; if it happens again, dial by another path or ask the server's operator", requestSent: true)
+        hint: "dial again; if it happens again, dial by another path or ask the server's operator", requestSent: true)
     }
   }
 }

@@ -83,7 +83,7 @@ public struct WispServer: Sendable, Hashable {
   ) throws(TransportError) -> DialRequest {
     guard request.connection?.unixSocketPath == nil else {
       throw .refused(
-        .invalidOption, "an obfs4 server cannot be asked for a Unix socket",
+        .invalidOption, "an obfs4 server cannot connect to a Unix socket",
         hint: "leave unixSocketPath out, or dial without the obfs4 server")
     }
     // The client's certificate is for the server behind this one.

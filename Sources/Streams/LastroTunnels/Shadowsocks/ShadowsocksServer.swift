@@ -183,7 +183,7 @@ private enum ShadowsocksURIReader {
       guard name.percentDecodedBytes.map({ $0.elementsEqual("plugin".utf8) }) != true else {
         throw ConfigurationError(
           "the Shadowsocks server wants a plugin, and plugins are not supported",
-          hint: "ask for a server without a plugin: without its plugin this one is not reached")
+          hint: "ask for a server without a plugin: this one cannot be reached without its plugin")
       }
     }
   }

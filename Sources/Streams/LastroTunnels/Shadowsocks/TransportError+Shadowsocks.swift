@@ -30,8 +30,8 @@ extension TransportError {
     case .timeout:
       var error = self
       error.hint =
-        "check password and method of \(name): it is silent where they are wrong, and nothing tells so earlier; or the "
-        + "target is slow, and the limit is to be raised"
+        "check password and method of \(name): it is silent if they are wrong, and no earlier error shows that; or the "
+        + "target is slow, and the limit has to be raised"
       error.requestSent = isUsed
       return error
     default: return self
@@ -44,7 +44,7 @@ extension ShadowsocksFailure {
   var configuring: ConfigurationError {
     self == .noMD5
       ? ConfigurationError(
-        "libcrypto refuses MD5, of which Shadowsocks makes its keys",
+        "libcrypto refuses MD5, from which Shadowsocks derives its keys",
         hint: "allow it in OpenSSL's configuration, as FIPS does not; or use another transport")
       : ConfigurationError("libcrypto refuses what Shadowsocks needs", hint: "check OpenSSL's configuration")
   }
@@ -70,11 +70,11 @@ extension ShadowsocksFailure {
     case .wrongFirstPayload:
       refused(
         name, isUsed, 2, "the first chunk of its answer was changed on its path",
-        hint: "dial anew; if it happens again, dial by another path")
+        hint: "dial again; if it happens again, dial by another path")
     case .reflected:
       refused(
         name, isUsed, 3, "its answer begins with the salt that we sent",
-        hint: "dial by another path: what we sent was played back to us")
+        hint: "dial by another path: our own bytes were sent back to us")
     case .truncated:
       TransportError(
         stage: .response, code: .truncatedStream,
@@ -83,16 +83,16 @@ extension ShadowsocksFailure {
     case .counterExhausted:
       TransportError(
         stage: .limit, code: .protocolViolation, message: "the stream to \(name) has used up its 2^63 - 1 chunks",
-        hint: "dial anew", requestSent: true)
+        hint: "dial again", requestSent: true)
     case .wrongChunk, .wrongLength:
       TransportError(
         stage: .response, code: .protocolViolation,
         message: "\(name) sent a chunk that is not valid, or it was changed on its path",
-        hint: "dial anew; if it happens again, dial by another path or ask the server's operator", requestSent: true)
+        hint: "dial again; if it happens again, dial by another path or ask the server's operator", requestSent: true)
     case .cryptoUnavailable, .noMD5:
       TransportError(
         stage: .response, code: .protocolViolation, message: "libcrypto refused to open or to seal a chunk of \(name)",
-        hint: "dial anew; check that memory is left", requestSent: true)
+        hint: "dial again; check that memory is left", requestSent: true)
     }
   }
 

@@ -108,34 +108,34 @@ extension WebSocketError {
   static func lacksPong(within limit: Duration?) -> Self {
     Self(
       .timedOut, "no pong came within \(limit?.brief ?? "the timeout of the ping")",
-      hint: "raise the timeout of the ping, or connect anew: the server or the network may be gone")
+      hint: "raise the timeout of the ping, or connect again: the server or the network may be gone")
   }
 
   static func closed(_ close: WebSocketClose?) -> Self {
-    Self(.closed(close), "the WebSocket is closed", hint: "connect anew, or use ReconnectingWebSocket")
+    Self(.closed(close), "the WebSocket is closed", hint: "connect again, or use ReconnectingWebSocket")
   }
 
   static func silence(_ keepAlive: Duration) -> Self {
     Self(
       .keepAliveFailed, "no pong came within \(keepAlive.brief)",
-      hint: "connect anew: the server or the network is gone")
+      hint: "connect again: the server or the network is gone")
   }
 
   static let abandoned = Self(
     .messageAbandoned, "the application abandoned a message after its first fragments",
     hint: "finish each message that is begun")
   static let cut = Self(
-    .dropped, "the application cut the WebSocket", hint: "connect anew; close() ends it in good order")
+    .dropped, "the application cut the WebSocket", hint: "connect again; close() ends it cleanly")
   static let dropped = Self(
-    .dropped, "the application let go of the WebSocket", hint: "keep a reference, or close it")
+    .dropped, "the application released the WebSocket", hint: "keep a reference, or close it")
   static let noStream = Self(
     .connectionLost(nil), "the server accepted the handshake and closed the connection",
-    hint: "connect anew, or ask the server's owner why")
+    hint: "connect again, or ask the server's owner why")
 
   static func refusedReopening(_ error: any Error) -> Self {
     Self(
-      .reopeningRefused(error), "onReopen refused the socket that was opened anew: it threw \(type(of: error))",
-      hint: "look at what it threw, which is in the error's reason")
+      .reopeningRefused(error), "onReopen rejected the reopened socket: it threw \(type(of: error))",
+      hint: "see the thrown error in the error's reason")
   }
 
   static func tooLong(_ limit: Int) -> Self {
@@ -163,6 +163,6 @@ extension WebSocketError {
   init(lost error: TransportError?) {
     self.init(
       .connectionLost(error), error.map { "the connection ended: \($0.message)" } ?? "the server ended the connection",
-      hint: "connect anew, or use ReconnectingWebSocket")
+      hint: "connect again, or use ReconnectingWebSocket")
   }
 }

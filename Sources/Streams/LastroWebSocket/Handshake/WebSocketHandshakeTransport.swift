@@ -140,7 +140,7 @@ extension TransportError {
   static func refusedHandshake(_ failure: WebSocketHandshakeFailure, _ head: HTTPResponse? = nil) -> Self {
     Self(
       stage: .response, code: .protocolViolation, message: failure.message,
-      hint: "the server, or something before it, does not speak WebSocket", head: head)
+      hint: "the server, or something in front of it, does not support WebSocket", head: head)
   }
 
   static func notSwitched(_ status: Int, _ head: HTTPResponse? = nil) -> Self {

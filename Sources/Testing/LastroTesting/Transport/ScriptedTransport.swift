@@ -265,7 +265,7 @@ public final class ScriptedTransport: Transport {
     case .failure(.limit):
       return TransportError(
         stage: .timeout, code: .idleTimeout, message: "no byte moved for \(idle.brief) while waiting for the response",
-        hint: "raise Timeouts.idle if such a pause is meant", requestSent: true)
+        hint: "raise Timeouts.idle if such a pause is expected", requestSent: true)
     }
   }
 

@@ -91,7 +91,7 @@ struct BatchRequest: Decodable {
         return try container.decodeIfPresent(T.self, forKey: key)
       } catch {
         throw Misunderstood(
-          description: "the value of \"\(key.rawValue)\" is not of type \(T.self) (write it as JSON has it)")
+          description: "the value of \"\(key.rawValue)\" is not of type \(T.self) (write it in JSON's notation)")
       }
     }
   }

@@ -34,8 +34,8 @@ struct AcceptedFlags: ParsableArguments {
   func validate() throws {
     if insecure {
       throw ValidationError(
-        "-k is refused, as anybody could answer; write --cacert FILE with the root of the server's certificate, or "
-          + "its own certificate where it is self-signed.")
+        "-k is refused, because any server could answer; write --cacert FILE with the root of the server's certificate, "
+          + "or its own certificate if it is self-signed.")
     }
   }
 }

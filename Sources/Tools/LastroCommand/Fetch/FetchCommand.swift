@@ -56,7 +56,7 @@ struct FetchCommand: FetchingCommand {
     }
     if output.raw, cached.directory != nil {
       throw ValidationError(
-        "--raw and --cache exclude each other: what is kept has its content coding undone; fetch with --raw alone.")
+        "--raw and --cache exclude each other: the cache stores decoded bodies; fetch with --raw alone.")
     }
   }
 
@@ -251,10 +251,10 @@ struct DownloadFlags: ParsableArguments {
 
   func validate() throws {
     if let continueAt, continueAt != "-" {
-      throw ValidationError("-C \(continueAt.onOneLine) is not supported; write '-C -' to go on where it was cut.")
+      throw ValidationError("-C \(continueAt.onOneLine) is not supported; write '-C -' to resume where it was cut.")
     }
     if download != nil, segments ?? 1 > 1, continueAt == nil {
-      throw ValidationError("--segments needs '-C -': what several parts leave can only be gone on with.")
+      throw ValidationError("--segments needs '-C -': a part left by several segments can only be resumed.")
     }
     guard download == nil else { return }
     for (name, isSet) in [

@@ -52,8 +52,8 @@ struct ViaFlags: ParsableArguments {
     guard !isEmpty else { return }
     if let resolution = connection.resolve.first {
       throw ValidationError(
-        "--resolve \(resolution.onOneLine) and --via exclude each other: names go down the chain unresolved; write the "
-          + "address in the URL, or in --via.")
+        "--resolve \(resolution.onOneLine) and --via exclude each other: names are passed down the chain unresolved; "
+          + "write the address in the URL, or in --via.")
     }
     if connection.unixSocket != nil {
       throw ValidationError(

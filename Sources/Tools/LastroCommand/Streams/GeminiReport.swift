@@ -64,9 +64,9 @@ extension Report.Failure {
       switch response.status.category {
       case .input: "the server asks for input; --input TEXT answers"
       case .redirect: "the server redirects, and redirects are not followed"
-      case .temporaryFailure: "the server failed for now"
-      case .permanentFailure: "the server refused for good"
-      case .clientCertificate: "the server wants a client certificate; --cert FILE presents one"
+      case .temporaryFailure: "the server failed temporarily"
+      case .permanentFailure: "the server failed permanently"
+      case .clientCertificate: "the server requires a client certificate; --cert FILE presents one"
       case .success: "the server succeeded"
       }
     let meta = response.meta.isEmpty ? "" : ": \(response.meta.onOneLine)"

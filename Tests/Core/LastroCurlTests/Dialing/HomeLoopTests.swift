@@ -119,7 +119,7 @@ struct HomeLoopTests {
     }
     let one = Self.names[0], home = Self.homes(engine, server, one).home
     let other = try #require(Self.names.first { Self.homes(engine, server, $0).home != home })
-    let group = try #require(engine.loops[0].port.engine.group)
+    let group = try #require(engine.loops[0].port.reference.group)
     await withTaskGroup(of: Outcome.self) { tasks in
       for name in [one, other] { tasks.addTask { await Self.outcome(engine, server, name) } }
       #expect(await eventually { server.requests.count == 2 })
@@ -136,7 +136,7 @@ struct HomeLoopTests {
   func idleLimit() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let engine = try Self.engine(server, loops: 4) { $0.idleConnections = 5 }
-    let group = try #require(engine.loops[0].port.engine.group)
+    let group = try #require(engine.loops[0].port.reference.group)
     for (number, name) in Self.names.enumerated() {
       #expect(await Self.outcome(engine, server, name) == .answered(200, "fine"))
       #expect(await eventually { group.idle == min(5, number + 1) && server.openConnections == min(5, number + 1) })

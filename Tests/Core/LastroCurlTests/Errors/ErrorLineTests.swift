@@ -31,7 +31,7 @@ struct ErrorLineTests {
         ("tls/certificate_expired", ["has expired: it was valid from 20", "Z to 20", "this machine's clock"])
       case .unknownAuthority: ("tls/untrusted_certificate", ["leads to no trusted root", "TLSOptions.roots"])
       case .otherHost: ("tls/host_mismatch", ["for other names: other.example (check the host in the URL"])
-      case .tlsToPlainPort: ("tls/handshake_failed", ["may speak no TLS on this port"])
+      case .tlsToPlainPort: ("tls/handshake_failed", ["may not use TLS on this port"])
       case .plainToTLSPort: ("response/connection_lost", ["write https"])
       case .handshakeStalls: ("timeout/connect_timeout", ["100 ms", "raise the connect timeout"])
       case .idleInHead: ("timeout/idle_timeout", ["100 ms", "waiting for the response", "raise Timeouts.idle"])
@@ -45,7 +45,7 @@ struct ErrorLineTests {
       case .page:
         (
           "decode/undecodable",
-          ["it is text/html, and begins with <!DOCTYPE html>", "what may answer in the API's place"]
+          ["it is text/html, and begins with <!DOCTYPE html>", "whether something else responds in place of the API"]
         )
       case .apiError: ("http/unexpected_status", ["404 Not Found", "the API says: ", "there is no item 999"])
       case .missingCredentials: ("http/unexpected_status", ["401 Unauthorized", "look at the request's authenticator"])

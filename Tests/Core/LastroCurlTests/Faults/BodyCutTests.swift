@@ -66,7 +66,7 @@ struct BodyCutTests {
     #expect(error.bodyCut.map { "\($0.stage.rawValue)/\($0.code)" } == row.cut)
     #expect(error.response?.facts.bodyCut == error.bodyCut)
     #expect(error.attempts.last?.facts?.bodyCut == error.bodyCut)
-    #expect(error.description.contains("not whole") == (row.cut != nil))
+    #expect(error.description.contains("incomplete body") == (row.cut != nil))
     #expect("\(error.ledger)".contains("body cut") == (row.cut != nil))
     let json = error.ledger.json()
     if let cut = row.cut?.split(separator: "/").last {

@@ -118,7 +118,7 @@ final class VirtualEngine {
   }
 
   var holdings: Holdings {
-    let core = port.engine.core
+    let core = port.reference.core
     return Holdings(
       hasExchanges: core?.isEmpty == false, dials: connector.dialCount, connections: core?.connections.count ?? 0,
       descriptors: network.reactor.openCount)

@@ -25,7 +25,7 @@ struct VirtualOrderTests {
   @Test("A closing engine closes its connections in the order of its hosts")
   func closing() throws {
     let engine = warmEngine()
-    let core = try #require(engine.port.engine.core)
+    let core = try #require(engine.port.reference.core)
     engine.port.loop.seat.turn { $0.remove(core) }
     #expect(engine.network.closedLinks.map(\.id) == engine.network.links.map(\.id))
   }
@@ -34,7 +34,7 @@ struct VirtualOrderTests {
   func cancelling() throws {
     let engine = VirtualEngine()
     let calls = hosts.map { engine.start(.to(authority: $0)) }
-    let core = try #require(engine.port.engine.core)
+    let core = try #require(engine.port.reference.core)
     engine.port.loop.seat.turn { $0.remove(core) }
     #expect(engine.network.cancelled.map(\.target.host.text) == hosts)
     #expect(calls.allSatisfy { !$0.isOver })

@@ -36,7 +36,7 @@ struct OneLineTests {
     #expect(refusal.description.contains("; the body is text/html, and begins with <h1>Oops</h1>"))
     let page = try await Self.failure(.answer(200, fields: Self.page, body: "<!DOCTYPE html>\n<p>Log in</p>"))
     #expect(page.description.contains(#"it is text/html, and begins with <!DOCTYPE html>\n<p>Log in</p> (status 200)"#))
-    #expect(page.hint?.contains("in the API's place") == true)
+    #expect(page.hint?.contains("in place of the API") == true)
     let token = try await Self.failure(.answer(200, fields: [.contentType: "text/plain"], body: "v2.Zx81"))
     #expect(token.description.contains("it is text/plain (status 200)") && !"\(token)".contains("Zx81"))
     for fields in [

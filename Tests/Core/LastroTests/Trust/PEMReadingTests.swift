@@ -52,7 +52,7 @@ struct PEMReadingTests {
   func almost(line: String) throws {
     let broken = other.pem.replacing(Self.begin, with: line)
     for text in [broken + pem, pem + broken, broken] {
-      #expect(try problem(text).message.contains("BEGIN CERTIFICATE that begins no block"))
+      #expect(try problem(text).message.contains("BEGIN CERTIFICATE line that does not start a block"))
     }
     // The result must not be the pin of the following block.
     #expect(SPKIHash(pem: broken + pem) == nil && SPKIHash(pem: broken) == nil)

@@ -117,7 +117,7 @@ struct PinningCodingTests {
     ),
     (
       #""domain": "a.example", "pins": [], "pins": \#(pins)"#,
-      ["policies[0].pins: the member occurs twice", "leave one"]
+      ["policies[0].pins: the member occurs twice", "remove one"]
     ),
     (#""mode": "off", "mode": "enforce", "# + good, ["policies[0].mode: the member occurs twice"]),
     (good + #", "mod\u0065": "off", "mode": "enforce""#, ["policies[0].mode: the member occurs twice"]),

@@ -33,12 +33,12 @@ struct TrustFailureTests {
           \(chain.leaf.pin)  CN=lastro.example.com; EC P-256; expires \(expires[0])
           \(chain.intermediate.pin)  CN=Test intermediate; EC P-384; expires \(expires[1])
           \(chain.root.pin)  CN=Test root; EC P-521; expires \(expires[2])
-        other certificates the server sent, of no use as pins: they are not part of the verified chain
+        other certificates that the server sent, useless as pins: they are not part of the verified chain
           \(chain.unrelated.pin)  \(chain.unrelated.summary)
         configured pins:
           \(SPKIHash.made(of: 1))
           \(SPKIHash.made(of: 2))
-        the policy; uncomment a key only after making sure, over another way, that it is the server's:
+        the policy; uncomment a key only after verifying, through another channel, that it is the server's:
           try PinningPolicy(
             "example.com",
             includeSubdomains: true,

@@ -31,7 +31,7 @@ struct CacheErrorTests {
       (
         "/a/b", 1,
         """
-        the cache's folder FOLDER/a/b cannot be made: No such file or directory (make its parent, or name a folder in one that can be written to)
+        the cache's folder FOLDER/a/b cannot be created: No such file or directory (create its parent, or name a folder whose parent is writable)
         """
       ),
     ]
@@ -55,11 +55,11 @@ struct CacheErrorTests {
   func timeouts() async throws {
     #expect(
       try await Self.late().description == """
-        timeout/total_timeout: the total timeout of 2 s passed while waiting for the cache; GET https://example.com/a (raise Timeouts.total, or find what made it wait)
+        timeout/total_timeout: the total timeout of 2 s passed while waiting for the cache; GET https://example.com/a (raise Timeouts.total, or find the cause of the delay)
         """)
     #expect(
       try await Self.late(collapsing: RequestCollapsing()).description == """
-        timeout/total_timeout: the total timeout of 2 s passed while waiting for an equal request; GET https://example.com/a (raise Timeouts.total, or find what made it wait)
+        timeout/total_timeout: the total timeout of 2 s passed while waiting for an equal request; GET https://example.com/a (raise Timeouts.total, or find the cause of the delay)
         """)
   }
 
@@ -67,7 +67,7 @@ struct CacheErrorTests {
   func stuckStore() async throws {
     #expect(
       try await Self.stuck().description == """
-        response/truncated_body: the cache's store did not give the rest of the body (find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore)
+        response/truncated_body: the cache's store did not return the rest of the body (find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore)
         """)
   }
 

@@ -24,13 +24,13 @@ struct FlagWordsTests {
     ),
     ("ask for fewer at once, or keep answers with CachingResolver", "ask for fewer at once"),
     (
-      "ask with HTTPResource.ifModified(since:), whose value is nil where nothing changed",
+      "use HTTPResource.ifModified(since:), whose value is nil if nothing changed",
       "nothing has changed; leave If-None-Match and If-Modified-Since out to get it again"
     ),
     ("check ConnectionOptions.localInterface", "check this machine's interfaces"),
     ("check the host in the URL, or TLS.serverName", "check the host in the URL, or --server-name"),
-    ("check the name, and what ConnectionOptions.resolver knows of it", "check the name"),
-    ("connect anew, or use ReconnectingWebSocket", "connect anew"),
+    ("check the name, and what ConnectionOptions.resolver returns for it", "check the name"),
+    ("connect again, or use ReconnectingWebSocket", "connect again"),
     ("download it when it does not change, or raise the limit of onChange", "download it when it does not change"),
     (
       "find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore",
@@ -38,7 +38,7 @@ struct FlagWordsTests {
     ),
     ("give a positive one, or nil for no limit", "give a positive one"),
     (
-      "give a replayable body: bytes, a file, or a sequence that can be opened anew",
+      "give a replayable body: bytes, a file, or a sequence that can be opened again",
       "send a file in place of standard input"
     ),
     (
@@ -51,8 +51,8 @@ struct FlagWordsTests {
     ),
     ("give the identifier of an event, as ServerSentEvent.lastEventID has it", "give the id of an event"),
     (
-      "give the issuing root with TLSOptions.roots, or install it in the system's bundle; the server has to send the certificates in between",
-      "give the issuing root by --cacert, or install it in the system's bundle; the server has to send the certificates in between"
+      "give the issuing root with TLSOptions.roots, or install it in the system's bundle; the server has to send the intermediate certificates",
+      "give the issuing root by --cacert, or install it in the system's bundle; the server has to send the intermediate certificates"
     ),
     (
       "it may be revoked, or the server does not staple; requiresStapledStatus asks for it",
@@ -76,8 +76,8 @@ struct FlagWordsTests {
     ("look at the source, or raise refreshTimeout", "look at the source, or raise -m"),
     ("name that origin in PageOptions.origins if it may have the request's credentials", "fetch that URL by itself"),
     (
-      "raise EventStreamOptions.firstEvent or JSONStreamOptions.firstText, if the server works for so long",
-      "raise --idle-timeout, if the server works for so long"
+      "raise EventStreamOptions.firstEvent or JSONStreamOptions.firstText, if the server needs that long",
+      "raise --idle-timeout, if the server needs that long"
     ),
     (
       "raise EventStreamOptions.maximumEventBytes",
@@ -92,13 +92,16 @@ struct FlagWordsTests {
       "raise --max-redirects, if the server is known to need more"
     ),
     (
-      "raise PageOptions.maximumPages, or go on from the last page's resume point",
-      "go on from the URL of the last page"
+      "raise PageOptions.maximumPages, or continue from the last page's resume point",
+      "continue from the URL of the last page"
     ),
     ("raise RedirectPolicy's limit if that is right", "raise --max-redirs if that is right"),
-    ("raise Timeouts.attempt, or find what made it wait", "raise --attempt-timeout, or find what made it wait"),
-    ("raise Timeouts.idle if such a pause is meant", "raise --idle-timeout if such a pause is meant"),
-    ("raise Timeouts.total, or find what made it wait", "raise -m, or find what made it wait"),
+    (
+      "raise Timeouts.attempt, or find the cause of the delay",
+      "raise --attempt-timeout, or find the cause of the delay"
+    ),
+    ("raise Timeouts.idle if such a pause is expected", "raise --idle-timeout if such a pause is expected"),
+    ("raise Timeouts.total, or find the cause of the delay", "raise -m, or find the cause of the delay"),
     ("raise WebSocketConfiguration.maximumMessageBytes, or read fragments", "raise --max-message"),
     (
       "raise connectTimeout, or check host, port and network",
@@ -136,7 +139,7 @@ struct FlagWordsTests {
       "the server may not speak HTTP/2 without TLS: leave --http2 out"
     ),
     ("use WebSocketClient", "use lastro ws"),
-    ("use https; allowsInsecureOrigins: true sends them all the same", "use https"),
+    ("use https, or set allowsInsecureOrigins: true to send them anyway", "use https"),
     ("longer than StackConfiguration.maximumRetryAfter", "longer than the limit"),
     (" (StackConfiguration.maximumAttempts)", ""),
     ("only with an Idempotency-Key, or if it is .idempotent", "only with an Idempotency-Key, or with --retry-all"),
@@ -154,7 +157,7 @@ struct FlagWordsTests {
 
   @Test("A hint without Swift names is printed unchanged")
   func unchanged() {
-    for hint in ["write HOST:PORT, or leave the port out", "report it to the server's owner", "dial anew"] {
+    for hint in ["write HOST:PORT, or leave the port out", "report it to the server's owner", "dial again"] {
       #expect(FlagWords.text(hint) == hint)
     }
   }

@@ -230,8 +230,9 @@ struct RefusedCommandLineTests {
     let answers: [(Int, [String], String)] = [
       (10, [], "the server asks for input; --input TEXT answers (status 10: Say)"),
       (30, ["--max-redirects", "0"], "the server redirects, and redirects are not followed (status 30: Say)"),
-      (40, [], "the server failed for now (status 40: Say)"), (50, [], "the server refused for good (status 50: Say)"),
-      (60, [], "the server wants a client certificate; --cert FILE presents one (status 60: Say)"),
+      (40, [], "the server failed temporarily (status 40: Say)"),
+      (50, [], "the server failed permanently (status 50: Say)"),
+      (60, [], "the server requires a client certificate; --cert FILE presents one (status 60: Say)"),
     ]
     for (status, flags, text) in answers {
       let server = try LoopbackGeminiServer(identity: identity) { _ in .header(status, "Say") }

@@ -21,7 +21,7 @@ struct FetchCutTests {
     let server = try Self.server()
     let result = try await Lastro.run(["fetch", server.baseURL + path])
     #expect(result.status == 22 && result.output.count == count)
-    #expect(result.errors.contains("not whole") == (cut != nil))
+    #expect(result.errors.contains("incomplete body") == (cut != nil))
     #expect(cut.map(result.errors.contains) != false, "\(result.errors)")
   }
 

@@ -126,9 +126,9 @@ package struct HTTP2Fields: Sendable {
   private static func violation(_ name: String, _ value: UnsafeBufferPointer<UInt8>) -> RequestViolation? {
     switch name.utf8.count {
     case 2 where name.isASCII("te") && !String(decoding: value, as: UTF8.self).isASCII("trailers"):
-      return RequestViolation(.framing, "TE has another value than trailers, which HTTP/2 does not know")
+      return RequestViolation(.framing, "TE has a value other than trailers, which HTTP/2 does not allow")
     case 4 where name.isASCII("host"):
-      return RequestViolation(.host, "the Host header field stands beside :authority")
+      return RequestViolation(.host, "the Host header field is given in addition to :authority")
     case 7 where name.isASCII("upgrade"), 10 where name.isASCII("connection") || name.isASCII("keep-alive"),
       16 where name.isASCII("proxy-connection"), 17 where name.isASCII("transfer-encoding"):
       return RequestViolation(.framing, "the header field \(name) does not exist in HTTP/2")

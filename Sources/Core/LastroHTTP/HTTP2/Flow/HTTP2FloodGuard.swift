@@ -83,7 +83,7 @@ package struct HTTP2FloodGuard: Sendable {
       block = (head.length, 0, !isOpen(head.stream))
       return block.isIdle ? ignored(head.length, now) : nil
     case .continuation: return continuation(head.length, now)
-    case .pushPromise: return HTTP2Violation(.push, "the server pushes, which it was asked not to do")
+    case .pushPromise: return HTTP2Violation(.push, "the server pushes responses although push is disabled")
     case .settings: return provokedOrControl(.settings, "SETTINGS", now)
     case .ping: return provokedOrControl(.pings, "PING", now)
     case .priority: return control(.priorities, "PRIORITY", now)
@@ -158,11 +158,11 @@ package struct HTTP2FloodGuard: Sendable {
     guard block.continuations <= Self.smallContinuations + block.bytes / Self.bytesPerContinuation else {
       return HTTP2Violation(
         .continuations,
-        "the server sent a head in more than \(Self.smallContinuations) CONTINUATION frames with little in them")
+        "the server sent a head in more than \(Self.smallContinuations) CONTINUATION frames with little content")
     }
     guard block.bytes <= maximumBlockBytes else {
       return HTTP2Violation(
-        .continuations, "the server sent a head of more than \(maximumBlockBytes) bytes, as it is coded")
+        .continuations, "the server sent a head of more than \(maximumBlockBytes) bytes in encoded form")
     }
     return block.isIdle ? ignored(length, now) : nil
   }

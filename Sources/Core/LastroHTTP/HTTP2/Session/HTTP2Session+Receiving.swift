@@ -26,7 +26,7 @@ extension HTTP2Session {
     guard let stream = streams.stream(number, slot) else { return false }
     let isPrintable = (1...64).contains(name.count) && name.allSatisfy { (0x21...0x7E).contains($0) }
     let which = isPrintable ? "the field \(String(decoding: name, as: UTF8.self))" : "a field"
-    interrupt(stream, HTTP2Violation(.field, "\(which) of the response has characters it may not have"))
+    interrupt(stream, HTTP2Violation(.field, "\(which) of the response contains invalid characters"))
     return false
   }
 
@@ -145,7 +145,7 @@ extension HTTP2Session {
 
   func refused(_ number: Int32, _ slot: UInt, _ reason: String) {
     guard let stream = streams.stream(number, slot) else { return }
-    interrupt(stream, HTTP2Violation(.field, "the response breaks HTTP/2: \(reason)"))
+    interrupt(stream, HTTP2Violation(.field, "the response violates HTTP/2: \(reason)"))
   }
 
   /// Closes a stream after nghttp2 has closed it.
@@ -166,14 +166,14 @@ extension HTTP2Session {
       .broken(.bodyBeforeHead)
     case (.begun, _, .protocolError):
       .broken(HTTP2Violation(.contentLength, "the response's body is longer or shorter than its Content-Length"))
-    default: .broken(HTTP2Violation(.field, "the response breaks HTTP/2: \(code)"))
+    default: .broken(HTTP2Violation(.field, "the response violates HTTP/2: \(code)"))
     }
   }
 }
 
 extension HTTP2Violation {
   fileprivate static let unreadBytes = Self(
-    .unreadBytes, "the server goes on sending after it was told of smaller windows")
+    .unreadBytes, "the server keeps sending beyond the smaller windows it was given")
   fileprivate static let emptyData = Self(
     .emptyData,
     "the server sent more than \(HTTP2FloodGuard.emptyData.burst) empty DATA frames without data between them")

@@ -75,7 +75,7 @@ extension HTTP2Session {
     }
     fail(
       .violation(
-        HTTP2Violation(.connection, "the server broke HTTP/2: \(reason.isEmpty ? "" : "\(reason), ")\(code)")))
+        HTTP2Violation(.connection, "the server violated HTTP/2: \(reason.isEmpty ? "" : "\(reason), ")\(code)")))
   }
 
   func piece(_ number: Int32, _ slot: UInt, _ room: Int) -> clastro_http2_piece {
@@ -117,5 +117,5 @@ extension HTTP2Session {
 extension HTTP2Violation {
   /// nghttp2 reports this limit with the same code as invalid HPACK. A head in a single frame has no field that large.
   fileprivate static let fieldTooLarge = Self(
-    .fieldTooLarge, "a field of the response has more than 65536 bytes, the most over HTTP/2, or is no HPACK")
+    .fieldTooLarge, "a field of the response exceeds the HTTP/2 maximum of 65536 bytes, or is not valid HPACK")
 }

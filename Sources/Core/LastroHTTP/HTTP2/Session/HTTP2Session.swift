@@ -90,7 +90,7 @@ package final class HTTP2Session {
       maximum_continuations: .max)
     var table = HTTP2Door.events
     door = clastro_http2_new(&settings, &table, Unmanaged.passUnretained(self).toOpaque())
-    guard door != nil else { throw HTTP2Violation(.memory, "memory for an HTTP/2 session ran out") }
+    guard door != nil else { throw HTTP2Violation(.memory, "out of memory for an HTTP/2 session") }
   }
 
   deinit { clastro_http2_free(door) }
@@ -135,7 +135,7 @@ package final class HTTP2Session {
     let reason = clastro_http2_receive(door, start.assumingMemoryBound(to: UInt8.self), end)
     input = nil
     if let reason {
-      fail(.violation(HTTP2Violation(.connection, "the server broke HTTP/2: \(String(cString: reason))")))
+      fail(.violation(HTTP2Violation(.connection, "the server violated HTTP/2: \(String(cString: reason))")))
     }
     if let violation { fail(.violation(violation)) }
   }
@@ -159,7 +159,7 @@ package final class HTTP2Session {
     let count = clastro_http2_send(door, start.assumingMemoryBound(to: UInt8.self), space.count, endsWithFrame)
     guard count >= 0 else {
       isBrokenOff = true
-      fail(.violation(HTTP2Violation(.memory, "no memory for what is to be sent")))
+      fail(.violation(HTTP2Violation(.memory, "out of memory for output")))
       return 0
     }
     return count

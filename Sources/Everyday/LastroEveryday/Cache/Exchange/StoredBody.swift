@@ -35,7 +35,7 @@ final class StoredBody: ResponseBodySource {
       cancel()
       if limit == left { throw request.deadlinePassed() }
       throw TransportError(
-        stage: .response, code: .truncatedBody, message: "the cache's store did not give the rest of the body",
+        stage: .response, code: .truncatedBody, message: "the cache's store did not return the rest of the body",
         hint: "find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore")
     }
   }

@@ -49,7 +49,7 @@ package enum CookieRefusal: String, Sendable, Hashable, CaseIterable, Error {
     case .secureInTheClear: "is Secure, and came over plain http"
     case .overSecure: "would hide a Secure cookie, and came over plain http"
     case .sameSiteNone: "has SameSite=None and is not Secure"
-    case .prefix: "does not keep what the prefix of its name promises"
+    case .prefix: "does not meet the requirements of its name's prefix"
     }
   }
 

@@ -23,7 +23,7 @@ struct CookieSource {
     let head = HTTPRequest(
       method: .get, scheme: target.scheme, authority: target.authority, path: target.pathAndQuery)
     guard let source = CookieSource(head, rules) else {
-      throw .invalidURL("the URL has a host that cookies cannot be for", hint: "write https://HOST/PATH")
+      throw .invalidURL("the URL has a host that cannot have cookies", hint: "write https://HOST/PATH")
     }
     self = source
   }

@@ -75,7 +75,7 @@ enum NetscapeCookies {
       return .failure(Flaw(reason: "has \(fields.count) \(fields.count == 1 ? "field" : "fields"), and not 7"))
     }
     guard let isForSubdomains = flag(fields[1]), let isSecure = flag(fields[3]) else {
-      return .failure(Flaw(reason: "has another word where TRUE or FALSE stands"))
+      return .failure(Flaw(reason: "has a word other than TRUE or FALSE"))
     }
     guard let seconds = Int(fields[4]), (0...lastSecond).contains(seconds) else {
       return .failure(Flaw(reason: "has an expiry that is not a number of seconds since 1970"))

@@ -56,7 +56,7 @@ struct BodyReader: Sendable {
       let error = TransportError(
         stage: .timeout, code: .idleTimeout, message: "the server sent no byte of the stream for \(limit.brief)",
         hint: isAtStart
-          ? "raise EventStreamOptions.firstEvent or JSONStreamOptions.firstText, if the server works for so long"
+          ? "raise EventStreamOptions.firstEvent or JSONStreamOptions.firstText, if the server needs that long"
           : "raise Timeouts.idle, or have the server send comments", requestSent: true, facts: body.finalFacts)
       body.finish(failing: error)
       throw error

@@ -53,8 +53,8 @@ extension TransportError {
   /// Returns the error for a stream that ended before its end mark.
   static func cutBeforeEnd(_ mark: String) -> Self {
     Self(
-      stage: .response, code: .truncatedStream, message: "the stream ended before \(mark), which ends a whole one",
-      hint: "take what came as a part, and ask again if that is safe", requestSent: true)
+      stage: .response, code: .truncatedStream, message: "the stream ended before \(mark), which marks a complete one",
+      hint: "treat the received part as incomplete, and fetch again if that is safe", requestSent: true)
   }
 }
 

@@ -29,7 +29,7 @@ extension ResourceResponse {
     guard status == .ok else {
       throw TransportError(
         stage: .response, code: .unexpectedStatus,
-        message: "the server answered \(status.code), and an event stream is a 200",
+        message: "the server answered \(status.code), but an event stream needs a 200",
         hint: "look at the URL: it may be that of another resource", requestSent: true, facts: facts)
     }
     let type = headerFields[.contentType] ?? ""
@@ -38,8 +38,8 @@ extension ResourceResponse {
       let what = type.isEmpty ? "no content type" : "content type \"\(type.prefix(80).escapedForDisplay)\""
       throw TransportError(
         stage: .response, code: .unexpectedContentType,
-        message: "the server answered with \(what), and an event stream is text/event-stream",
-        hint: "look whether the request asks for a stream, as some services want it in the body", requestSent: true,
+        message: "the server answered with \(what), but an event stream is text/event-stream",
+        hint: "check that the request asks for a stream, which some services expect in the body", requestSent: true,
         facts: facts)
     }
   }

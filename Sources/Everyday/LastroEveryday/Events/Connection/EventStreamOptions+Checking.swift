@@ -20,7 +20,7 @@ extension EventStreamOptions {
     guard firstEvent > .zero else {
       throw .refused(
         .invalidOption, "EventStreamOptions.firstEvent is \(firstEvent.brief), which is not positive",
-        hint: "give a positive one; without an idle timeout it does not count")
+        hint: "give a positive one; it has no effect without an idle timeout")
     }
     if case .always(let failures?) = reconnection, failures < 0 {
       throw .refused(

@@ -39,7 +39,7 @@ public struct JSONStreamOptions: Sendable {
     guard firstText > .zero else {
       throw .refused(
         .invalidOption, "JSONStreamOptions.firstText is \(firstText.brief), which is not positive",
-        hint: "give a positive one; without an idle timeout it does not count")
+        hint: "give a positive one; it has no effect without an idle timeout")
     }
   }
 }

@@ -37,16 +37,17 @@ extension TransportError {
       Self(
         stage: .limit, code: .eventTooLarge,
         message: "a JSON text of the stream is longer than \(limit.counted("byte"))",
-        hint: "raise JSONStreamOptions.maximumTextBytes, or look whether the framing is another", requestSent: true)
+        hint: "raise JSONStreamOptions.maximumTextBytes, or check whether the framing is a different one",
+        requestSent: true)
     case .truncated:
       Self(
-        stage: .response, code: .truncatedStream, message: "a text of the JSON sequence is cut; RFC 7464 §2.4",
-        hint: "take what came as a part, and ask again if that is safe", requestSent: true)
+        stage: .response, code: .truncatedStream, message: "a text of the JSON sequence is truncated; RFC 7464 §2.4",
+        hint: "treat the received part as incomplete, and fetch again if that is safe", requestSent: true)
     case .outsideOfText:
       Self(
         stage: .response, code: .protocolViolation,
         message: "the JSON sequence has bytes without a record separator before them; RFC 7464 §2.2",
-        hint: "look whether the framing is that of lines", requestSent: true)
+        hint: "check whether the texts are framed by lines", requestSent: true)
     }
   }
 }

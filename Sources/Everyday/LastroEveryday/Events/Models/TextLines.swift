@@ -104,6 +104,6 @@ extension TransportError {
   static func lineTooLong(_ limit: Int) -> Self {
     Self(
       stage: .limit, code: .eventTooLarge, message: "a line of the body is longer than \(limit.counted("byte"))",
-      hint: "give lines(maximumBytes:) more, or look whether the body is text", requestSent: true)
+      hint: "raise lines(maximumBytes:), or check whether the body is text", requestSent: true)
   }
 }

@@ -48,7 +48,7 @@ struct ContentDigestCheck {
     throw TransportError(
       stage: .response, code: .digestMismatch,
       message: "the body has the \(digest.algorithm) digest \(found), and its Content-Digest says \(digest.value)",
-      hint: "look at what between the server and here changes bodies", requestSent: true)
+      hint: "find what changes bodies between the server and this machine", requestSent: true)
   }
 }
 

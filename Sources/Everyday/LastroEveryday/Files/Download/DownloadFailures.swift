@@ -15,7 +15,7 @@ extension FailureCode {
 extension TransportError {
   static func resumeMismatch(_ reason: String, hint: String) -> Self {
     Self(
-      stage: .response, code: .resumeMismatch, message: "the download cannot go on: \(reason)", hint: hint,
+      stage: .response, code: .resumeMismatch, message: "the download cannot continue: \(reason)", hint: hint,
       requestSent: true)
   }
 
@@ -29,7 +29,8 @@ extension TransportError {
     Self(
       stage: .response, code: .digestMismatch,
       message: "\(path.escapedForDisplay) has the \(digest.algorithm) digest \(found), not \(digest.value)",
-      hint: "what came was removed: download it again, or look at where the expected digest is from", requestSent: true)
+      hint: "the received bytes were removed: download it again, or check the source of the expected digest",
+      requestSent: true)
   }
 
   static func inProgress(_ path: String) -> Self {
@@ -45,12 +46,12 @@ extension DownloadMachine.Failure {
     switch self {
     case .mismatch(let reason):
       .resumeMismatch(
-        reason, hint: "look at the server or a cache in front of it: asking for the whole file did not help")
+        reason, hint: "check the server or a cache in front of it: requesting the whole file did not help")
     case .changed(let times):
       .resumeMismatch(
         times == 1
-          ? "the server has something else, or does not serve the rest"
-          : "the server had something else \(times) times",
+          ? "the file on the server has changed, or its rest is not served"
+          : "the file on the server changed \(times) times",
         hint: "download it when it does not change, or raise the limit of onChange")
     case .tooLarge(let limit): .downloadTooLarge(limit)
     case .unexpectedStatus, .asItIs: nil

@@ -33,12 +33,12 @@ extension ResourceRequest {
   func checkDownload() throws(TransportError) {
     guard head.method == .get else {
       throw .refused(
-        .invalidMethod, "a download asks by GET, not by \(head.method)",
-        hint: "stream the answer, and write it yourself")
+        .invalidMethod, "a download uses GET, not \(head.method)",
+        hint: "stream the response, and write it yourself")
     }
     for name in [HTTPField.Name.range, .ifRange, .ifMatch, .ifUnmodifiedSince] where head.headerFields[name] != nil {
       throw .refused(
-        .invalidHeader, "a download sets \(name) itself", hint: "remove the field: a download is of the whole")
+        .invalidHeader, "a download sets \(name) itself", hint: "remove the field: a download fetches the whole file")
     }
   }
 }

@@ -223,7 +223,8 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
 
 extension TransportError {
   static let endedEarly = TransportError(
-    stage: .response, code: .truncatedBody, message: "the part ended before what was asked for", hint: cutHint,
+    stage: .response, code: .truncatedBody, message: "the part ended before the end of the requested range",
+    hint: cutHint,
     requestSent: true)
 }
 

@@ -33,9 +33,9 @@ struct FileFailure: Error, Hashable {
 
   private var hint: String {
     switch code {
-    case ENOSPC, EDQUOT: "free some room: what was synced before is kept, and gone on with"
+    case ENOSPC, EDQUOT: "free some space: the synced bytes are kept, and a later download resumes from them"
     case EEXIST: "choose another path, or let the download replace the file (replaces)"
-    case EISDIR, ENOTSUP: "name a regular file, or one that is not there yet"
+    case EISDIR, ENOTSUP: "name a regular file, or one that does not exist yet"
     case ELOOP: "name a file that is not a symbolic link"
     default: "check that the folder exists, and that this process may write to it"
     }

@@ -13,8 +13,8 @@ extension FailureCode {
 extension TransportError {
   static func uploadMismatch(_ reason: String) -> Self {
     Self(
-      stage: .response, code: .uploadMismatch, message: "the upload cannot go on: \(reason)",
-      hint: "begin the upload anew, and look at whether the server speaks this protocol", requestSent: true)
+      stage: .response, code: .uploadMismatch, message: "the upload cannot continue: \(reason)",
+      hint: "start the upload again, and check whether the server supports this protocol", requestSent: true)
   }
 
   static func uploadTooLarge(_ length: Int64, limit: Int64) -> Self {
@@ -26,7 +26,7 @@ extension TransportError {
 
   static func uploadChanged(_ path: String) -> Self {
     .refused(
-      .uploadChanged, "\(path.escapedForDisplay) was changed since its upload was begun", hint: "begin the upload anew")
+      .uploadChanged, "\(path.escapedForDisplay) was changed since its upload started", hint: "start the upload again")
   }
 }
 

@@ -24,7 +24,7 @@ struct FormPart: Sendable {
     for field in fields.fields where Self.forbidden.contains(field.name.lowercased()) {
       throw .refused(
         .invalidHeader, "\(place) has the field \(field.name)",
-        hint: "leave it out: name, file name and type of a part say what it may")
+        hint: "leave it out: a part's fields follow from its name, file name and type")
     }
     guard body.trailers == nil else {
       throw .refused(.invalidBody, "\(place) has trailers", hint: "give them to the request's body")

@@ -42,7 +42,7 @@ extension TransportError {
 
   static func partPassedOver(_ number: Int) -> Self {
     refused(
-      .invalidBody, "part \(number) was passed over: the next part was asked for before its body was read",
+      .invalidBody, "part \(number) was skipped: the next part was requested before its body was read",
       hint: "read a part's body before the next part")
   }
 
@@ -50,7 +50,7 @@ extension TransportError {
     let found = contentType.map { "has the type \"\($0.prefix(80).escapedForDisplay)\"" } ?? "has no Content-Type"
     return Self(
       stage: .response, code: FailureCode("unexpected_content_type"),
-      message: "the answer \(found), and is not of several parts",
+      message: "the answer \(found) and is not multipart",
       hint: "look at the status and the type first: an answer to Range may have one range, or all", requestSent: true)
   }
 

@@ -23,7 +23,7 @@ struct DoHServer: Sendable {
     host = try HostName(origin.host).text
     guard origin.keepsSecrets else {
       throw ConfigurationError(
-        "names would be asked of \(origin) in the clear", hint: "give an https URL, or one of this machine")
+        "names would be sent to \(origin) without encryption", hint: "give an https URL, or one of this machine")
     }
     do throws(TransportError) {
       request = try ResourceRequest(

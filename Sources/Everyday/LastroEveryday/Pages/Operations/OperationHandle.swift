@@ -44,8 +44,8 @@ public struct OperationHandle: Sendable, Hashable, Codable {
     let location = fields["Location"]
     guard let status = fields["Operation-Location"] ?? fields["Azure-AsyncOperation"] ?? location else {
       throw .accepted(
-        .noOperation, "the server answered \(response.status.code) and names no status to ask for",
-        hint: "fetch the request as any other: what follows on it is not told")
+        .noOperation, "the server answered \(response.status.code) without the URL of a status",
+        hint: "fetch the request as any other: the server does not report its progress")
     }
     let isMonitor = status != location
     statusURL = try Self.target(status, response, request, origins)
@@ -68,7 +68,7 @@ public struct OperationHandle: Sendable, Hashable, Codable {
       let origin = try? Origin(target.urlWithoutFragment), let own = Origin(request)
     else {
       throw .accepted(
-        .invalidURL, "the server names an operation by what is not an http or https URL",
+        .invalidURL, "the server names an operation by a URL that is not http or https",
         hint: "report it to the server's owner")
     }
     guard origin == own || origins.contains(origin) && (own.scheme != "https" || origin.scheme == "https") else {
@@ -76,7 +76,7 @@ public struct OperationHandle: Sendable, Hashable, Codable {
         .foreignOperation, "the server at \(own) accepted the request, and names an operation at \(origin)",
         hint: """
           name that origin in OperationOptions.origins if it may have the credentials, never from https to http; \
-          the operation goes on, and an OperationHandle made of the error's response waits for it
+          the operation continues, and an OperationHandle made from the error's response can wait for it
           """)
     }
     return target.urlWithoutFragment

@@ -33,7 +33,7 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
         .noRequest(
           TransportError.refused(
             .tooManyPages, "there are more pages than the limit of \(options.maximumPages) allows",
-            hint: "raise PageOptions.maximumPages, or go on from the last page's resume point")))
+            hint: "raise PageOptions.maximumPages, or continue from the last page's resume point")))
     }
     var progress = progress
     let asked = Lock<PageAsked?>(nil)

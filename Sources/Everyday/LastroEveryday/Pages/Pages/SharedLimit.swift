@@ -24,7 +24,7 @@ struct SharedLimit: Sendable {
 
   func passed(requestSent: Bool) -> TransportError {
     var error = TransportError.deadlinePassed(.totalTimeout, of: total, place, requestSent: requestSent)
-    error.hint = "raise \(option), or find what made it wait"
+    error.hint = "raise \(option), or find the cause of the delay"
     return error
   }
 }

@@ -73,7 +73,7 @@ struct HTTP2ViolationTests {
     _ = try lab.open()
     lab.receive([.head(200, on: 1)])
     for _ in 0..<17 { lab.receive([.data([UInt8](repeating: 0, count: 16_384), on: 1)]) }
-    #expect(lab.violation?.message == "the server goes on sending after it was told of smaller windows")
+    #expect(lab.violation?.message == "the server keeps sending beyond the smaller windows it was given")
   }
 
   @Test("Fields that HTTP/2 cannot carry are refused, and the refusal names the field")
@@ -81,8 +81,8 @@ struct HTTP2ViolationTests {
     for (name, value, message) in [
       ("", "x", "the name of a header field is empty, or has characters it cannot have"),
       ("x", " a", "the value of the header field x has a control character in it, or a blank at an end"),
-      ("te", "gzip", "TE has another value than trailers, which HTTP/2 does not know"),
-      ("host", "a", "the Host header field stands beside :authority"),
+      ("te", "gzip", "TE has a value other than trailers, which HTTP/2 does not allow"),
+      ("host", "a", "the Host header field is given in addition to :authority"),
       ("upgrade", "h2c", "the header field upgrade does not exist in HTTP/2"),
     ] {
       let head = try SessionLab.request()

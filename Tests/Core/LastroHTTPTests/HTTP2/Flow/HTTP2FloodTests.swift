@@ -193,7 +193,7 @@ struct HTTP2FloodTests {
     let block = WireFrame.block([(":status", "200"), ("x", String(repeating: "v", count: 65_537))])
     lab.receive(WireFrame.blocks(block, on: 1))
     expectEnd(
-      lab, .fieldTooLarge, "a field of the response has more than 65536 bytes, the most over HTTP/2, or is no HPACK",
+      lab, .fieldTooLarge, "a field of the response exceeds the HTTP/2 maximum of 65536 bytes, or is not valid HPACK",
       code: .compressionError)
     #expect(lab.ending(stream) == lab.session.loss.map { .lost($0) })
     let largest = try SessionLab.ready()
@@ -267,7 +267,7 @@ struct HTTP2FloodTests {
     if count == 16 {
       #expect(lab.head(stream)?.fields.count == 17)
     } else {
-      expectEnd(lab, .continuations, "the server sent a head in more than 16 CONTINUATION frames with little in them")
+      expectEnd(lab, .continuations, "the server sent a head in more than 16 CONTINUATION frames with little content")
     }
   }
 
@@ -280,7 +280,7 @@ struct HTTP2FloodTests {
     for _ in 0..<10_000 where lab.session.loss == nil {
       lab.receive([WireFrame](repeating: WireFrame(type: 9, stream: 1, payload: field), count: 10))
     }
-    expectEnd(lab, .continuations, "the server sent a head of more than 589824 bytes, as it is coded")
+    expectEnd(lab, .continuations, "the server sent a head of more than 589824 bytes in encoded form")
   }
 
   @Test("More WINDOW_UPDATE credit than an upload's bytes justify closes the connection")
@@ -302,7 +302,7 @@ struct HTTP2FloodTests {
     lab.forget()
     _ = try lab.open()
     lab.receive([.push(2, on: 1)])
-    expectEnd(lab, .push, "the server pushes, which it was asked not to do", code: .protocolError)
+    expectEnd(lab, .push, "the server pushes responses although push is disabled", code: .protocolError)
   }
 
   @Test("A body that continues after the end of its stream closes the connection")

@@ -50,7 +50,7 @@ struct HTTP2WindowTests {
       #expect(lab.ending(stream) == .broken(violation))
       #expect(lab.frames(.resetStream).map(\.number) == [HTTP2ErrorCode.flowControlError.rawValue])
     } else {
-      #expect(lab.violation?.message == "the server broke HTTP/2: FLOW_CONTROL_ERROR")
+      #expect(lab.violation?.message == "the server violated HTTP/2: FLOW_CONTROL_ERROR")
       #expect(lab.ending(stream) == lab.session.loss.map { .lost($0) })
     }
     #expect(lab.session.unreadBytes == 0)

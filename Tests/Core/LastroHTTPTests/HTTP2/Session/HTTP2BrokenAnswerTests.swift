@@ -108,7 +108,7 @@ struct HTTP2BrokenAnswerTests {
     let streams = try (0..<3).map { _ in try lab.open() }
     lab.receive(frames)
     #expect(lab.violation?.kind == .connection)
-    #expect(lab.violation?.message.hasPrefix("the server broke HTTP/2: ") == true)
+    #expect(lab.violation?.message.hasPrefix("the server violated HTTP/2: ") == true)
     for stream in streams {
       switch lab.ending(stream) {
       case .lost(.violation)?, .broken?: break

@@ -68,7 +68,7 @@ struct NetscapeTests {
     arguments: [
       ("a.com\tFALSE\t/\tFALSE\t0", "line 2 has 5 fields, and not 7"),
       ("a.com\tFALSE\t/\tFALSE\t0\ta\thunter2\tx", "line 2 has 8 fields, and not 7"),
-      ("a.com\tyes\t/\tFALSE\t0\ta\thunter2", "line 2 has another word where TRUE or FALSE stands"),
+      ("a.com\tyes\t/\tFALSE\t0\ta\thunter2", "line 2 has a word other than TRUE or FALSE"),
       ("a.com\tTRUE\t/\tFALSE\tx\ta\thunter2", "line 2 has an expiry that is not a number of seconds since 1970"),
       ("a.com\tTRUE\t/\tFALSE\t-1\ta\thunter2", "line 2 has an expiry that is not a number of seconds since 1970"),
       (

@@ -230,7 +230,7 @@ struct DoHResolverTests {
     } else {
       let error = await #expect(throws: TransportError.self) { try await resolver.resolve(name, port: 443) }
       #expect(error?.words == "resolve/host_not_found" && error?.requestSent == false)
-      #expect(error?.message.contains("https://dns.test does not tell the addresses of far.test") == true)
+      #expect(error?.message.contains("https://dns.test does not return the addresses of far.test") == true)
     }
     #expect(transport.requests.count == 2 && transport.requests.allSatisfy { $0.head.authority == "dns.test" })
   }

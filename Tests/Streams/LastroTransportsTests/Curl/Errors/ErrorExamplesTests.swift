@@ -27,10 +27,10 @@ struct ErrorExamplesTests {
   func urls() async {
     await expectTexts(
       #"""
-      the label "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…" of the host is longer than 63 bytes in ASCII (shorten it: dots end labels)
+      the label "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…" of the host is longer than 63 bytes in ASCII (shorten it; a label ends at a dot)
       the host has the character U+2603, which host names cannot have (use letters, marks, digits and hyphens; RFC 5892)
       request/invalid_url: the URL has a control character in it: "https://a\nb" (remove it, or percent-encode it)
-      request/invalid_url: the URL has user information in it: "https://***@example.com" (remove what stands before @, and give credentials in an Authorization header field)
+      request/invalid_url: the URL has user information in it: "https://***@example.com" (remove the part before @, and give credentials in an Authorization header field)
       request/invalid_url: the URL has no scheme: "mailto:***" (begin it with https:// or http://)
       request/invalid_url: port 70000 in the URL is not a number from 1 to 65535: "https://a:70000" (write HOST:PORT, or leave the port out)
       cannot read an origin: the URL has no scheme: "example.com" (begin it with https:// or http://)
@@ -59,7 +59,7 @@ struct ErrorExamplesTests {
       request/invalid_header: the request has 1000 header fields, above the maximum of 999 (send fewer)
       request/invalid_body: cannot read the body's file /nowhere/body: No such file or directory (check the path, and that this process may read it)
       request/invalid_url: the secret for the path is a dot segment (give one that is not empty, "." or "..")
-      the attempt timeout (9 s) exceeds the total timeout (3 s) (a part cannot outlast the whole: raise total or lower attempt)
+      the attempt timeout (9 s) exceeds the total timeout (3 s) (a partial limit cannot exceed the enclosing one: raise total or lower attempt)
       a retry quota of capacity 0 with costs 14 and 5 cannot work (give a capacity of 1 or more, and costs of 0 or more)
       """,
       of: [
@@ -92,7 +92,7 @@ struct ErrorExamplesTests {
       redirect/too_many_redirects: the server redirects more often than the limit of 2 allows (raise RedirectPolicy's limit if that is right)
       redirect/invalid_redirect: the server redirects to a location that cannot be followed: the scheme ftp is not supported: "ftp://b.example/" (report it to the server's owner)
       redirect/insecure_redirect: the server redirects from https to http, to b.example (set RedirectPolicy.follow(allowsInsecure: true) to allow it)
-      redirect/redirect_loop: redirect 1 leads back to a.example/ (the server's owner has to mend it; it may wait for a cookie or credentials)
+      redirect/redirect_loop: redirect 1 leads back to a.example/ (the server's owner has to fix it; the server may expect a cookie or credentials)
       """,
       of: [
         redirect(to: "b/", limit: 2, rounds: 3), redirect(to: "ftp://b.example/"), redirect(to: "http://b.example/"),
@@ -106,11 +106,11 @@ struct ErrorExamplesTests {
     let insecure = [try Origin("http://api.example")]
     await expectTexts(
       """
-      the credentials would go to http://api.example without encryption (use https; allowsInsecureOrigins: true sends them all the same)
-      the password has a control character in it (remove it: a password read from a file often ends in a line's end)
+      the credentials would go to http://api.example without encryption (use https, or set allowsInsecureOrigins: true to send them anyway)
+      the password has a control character in it (remove it: a password read from a file often ends with a newline)
       the access token has a character that is not visible ASCII (give the token alone, without "Bearer", blanks or a line end)
-      the client's secrets would go to http://id.example without encryption (use https; allowsInsecureTokenURL: true sends them all the same)
-      http/token_refused: the access token is missing, as the token endpoint refused with 400 invalid_client: no (check the client's id and secret, and how the endpoint wants them: OAuth2Client.Authentication)
+      the client's secrets would go to http://id.example without encryption (use https, or set allowsInsecureTokenURL: true to send them anyway)
+      http/token_refused: the access token is missing, as the token endpoint refused with 400 invalid_client: no (check the client's id and secret, and how the endpoint expects them: OAuth2Client.Authentication)
       limit/token_unavailable: the access token is missing, as the server refused 5 new tokens within 30 s (check clock, audience, scope)
       """,
       of: [
@@ -136,7 +136,7 @@ struct ErrorExamplesTests {
       #"""
       the domain name "*.example.com" has a wildcard (write the name alone, and includeSubdomains: true)
       these pins cannot be read: "x" (write sha256/ and the Base64 of 32 bytes: sha256/r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=)
-      the pinning configuration: policies[0] has to be an object, and is a number (write it as JSON has it)
+      the pinning configuration: policies[0] has to be an object, and is a number (write it in JSON's notation)
       trust/pin_mismatch: a.example:443 was refused: none of the 3 keys of its verified chain is in the pinning policy for a.example (if the server's keys were changed on purpose, add the new one to the policy; if not, an attacker may be intercepting the connection)
       trust/policy_expired: a.example:443 was refused: the pinning policy for a.example expired at 1970-01-01T00:00:00Z (renew the policy: check its pins and set a later date)
       trust/trust_refused: a.example:443 was refused by the application's own judge: not on my list
@@ -166,8 +166,8 @@ struct ErrorExamplesTests {
       timeout/connect_timeout: connecting to a.example took longer than 10 s (raise the connect timeout, or check host, port and network)
       timeout/total_timeout: the total timeout of 30 s passed while the request waited for a connection (raise that timeout or connectionsPerHost, or send less at once)
       request/invalid_body: the body ended after 2 of the 3 bytes announced (announce the true length, or none)
-      response/bad_content_encoding: the body has the content coding "br", which was not asked for (only gzip, deflate) (set Accept-Encoding yourself to get the bytes as they are sent, and undo the coding yourself)
-      response/receive_failed: receiving from a.example:443 failed: Connection reset by peer (dial anew: the server or the network cut the connection)
+      response/bad_content_encoding: the body has the content coding "br", which was not asked for (only gzip, deflate) (set Accept-Encoding yourself to get the bytes as they are sent, and decode them yourself)
+      response/receive_failed: receiving from a.example:443 failed: Connection reset by peer (dial again: the server or the network cut the connection)
       resolve/host_not_found: cannot resolve a.example: Name or service not known (check the name, and DNS on this machine)
       tls/invalid_tls_configuration: the client certificate's file /nowhere/a.pem cannot be read: No such file or directory (give a readable PEM file)
       """
@@ -213,9 +213,9 @@ struct ErrorExamplesTests {
     await expectTexts(
       #"""
       request/url_too_long: the URL has 1111 bytes, above the maximum of 1024 (shorten it; each byte of a non-ASCII character takes three, percent-encoded)
-      request/unsupported_scheme: the scheme https is not gemini (a Gemini client asks for gemini:// URLs; hand others on)
-      /known has a line that cannot be understood: line 2: it has not four words (host, port, pin, date), but 1 (mend or remove it; a host without its line counts as never seen)
-      /known has a line that cannot be understood: line 3: a.example:1965 is listed twice: line 2 (mend or remove it; a host without its line counts as never seen)
+      request/unsupported_scheme: the scheme https is not gemini (a Gemini client fetches gemini:// URLs; open others with another program)
+      /known has a line that cannot be understood: line 2: it has not four words (host, port, pin, date), but 1 (fix or remove it; a host without its line counts as never seen)
+      /known has a line that cannot be understood: line 3: a.example:1965 is listed twice: line 2 (fix or remove it; a host without its line counts as never seen)
       /known has an unknown version: its first line is not "lastro-known-hosts 1" (read it with the version of Lastro that wrote it)
       """#,
       of: [
@@ -230,7 +230,7 @@ struct ErrorExamplesTests {
     await expectTexts(
       #"""
       hop 1 of the chain: cannot parse "user:***": the URL's port is not a number from 1 to 65535 (write HOST:PORT, or leave the port out)
-      hop 1 of the chain: the URL of the front is not valid: the URL has user information in it: "https://***@x/" (remove what stands before @, and give credentials in an Authorization header field)
+      hop 1 of the chain: the URL of the front is not valid: the URL has user information in it: "https://***@x/" (remove the part before @, and give credentials in an Authorization header field)
       the obfs4 certificate has 4 characters instead of 70 (copy it from the bridge line: it stands behind cert=, and has 70 characters)
       the Shadowsocks method rc4-md5 is a stream cipher, which is broken (set up the server with one of aes-128-gcm, aes-256-gcm, chacha20-ietf-poly1305)
       response/truncated_stream: the stream from the Shadowsocks server proxy.example:8388 ended within a chunk: bytes are missing (the server or the network cut the connection: fetch again if that is safe)
@@ -301,8 +301,8 @@ struct ErrorExamplesTests {
       request/invalid_option: EventStreamOptions.lastEventID "a\nb" has a control character (give the identifier of an event, as ServerSentEvent.lastEventID has it)
       request/file_failed: cannot open /d/file: No such file or directory (check that the folder exists, and that this process may write to it)
       request/file_exists: cannot make /d/file: File exists (choose another path, or let the download replace the file (replaces))
-      request/disk_full: cannot write to /d/file: No space left on device (free some room: what was synced before is kept, and gone on with)
-      response/digest_mismatch: /d/file has the SHA-256 digest 3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3, not 7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed (what came was removed: download it again, or look at where the expected digest is from)
+      request/disk_full: cannot write to /d/file: No space left on device (free some space: the synced bytes are kept, and a later download resumes from them)
+      response/digest_mismatch: /d/file has the SHA-256 digest 3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3, not 7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed (the received bytes were removed: download it again, or check the source of the expected digest)
       the network 10.0.0.0/33 has a prefix outside of 0…32 (write it as in 10.0.0.0/8)
       """#,
       of: [
@@ -327,7 +327,7 @@ struct ErrorExamplesTests {
       """
       response/http2_failure: the server ended the HTTP/2 connection: ENHANCE_YOUR_CALM (send less at once: the server calls it too much)
       response/truncated_body: the server reset the HTTP/2 stream before the body ended: CANCEL (fetch again if that is safe; the server's owner can tell why)
-      tls/handshake_failed: the server refuses HTTP/2 over the TLS agreed on (INADEQUATE_SECURITY) (ask its operator for the ciphers it wants, or set httpVersion to .http1)
+      tls/handshake_failed: the server refuses HTTP/2 over the negotiated TLS (INADEQUATE_SECURITY) (ask its operator for the ciphers it wants, or set httpVersion to .http1)
       limit/head_too_large: the response head exceeds 9 bytes (raise maximumHeadBytes if the server is trusted)
       """,
       of: [
@@ -343,10 +343,10 @@ struct ErrorExamplesTests {
     form.add("a\n", Data(), fields: ["Content-Type": "x"])
     await expectTexts(
       #"""
-      resolve/invalid_option: a resolver gave "far.example\n", which is not an IP address (have it give addresses as in 192.0.2.1 or 2001:db8::1)
+      resolve/invalid_option: a resolver returned "far.example\n", which is not an IP address (let it return addresses such as 192.0.2.1 or 2001:db8::1)
       resolve/host_not_found: the system cannot resolve far.test: Temporary failure in name resolution (check the name, and DNS on this machine)
       request/invalid_body: "a\nb" cannot be a boundary (give 1 to 70 letters, digits or '()+_,-./:=? and no space at the end; or none, to have one drawn)
-      request/invalid_header: the part "a\n" of the form has the field Content-Type (leave it out: name, file name and type of a part say what it may)
+      request/invalid_header: the part "a\n" of the form has the field Content-Type (leave it out: a part's fields follow from its name, file name and type)
       the cookie has a value and no name (give it a name; CookieRules.acceptsNameless takes cookies without one)
       maximumCookies is 2000000, out of range (3000…1000000) (give a value in it)
       """#,
@@ -366,8 +366,8 @@ struct ErrorExamplesTests {
     await expectTexts(
       """
       policy/circuit_open: the circuit of https://api.example.org (search) is open: too many attempts failed; the next is tried in 4 s (wait until the server works again, or choose another CircuitBreakerPolicy)
-      policy/concurrency_limited: the limiter of https://api.example.org (search) refused the attempt: 20 are under way, 100 wait (send less at once, or give ConcurrencyLimiter a longer queue)
-      policy/rate_limited: the pace of https://api.example.org (search) asks to wait 30 s, and 10 s are left (send less often, or raise Timeouts.total or PacingPolicy.maximumWait)
+      policy/concurrency_limited: the limiter of https://api.example.org (search) refused the attempt: 20 are running, 100 wait (send less at once, or give ConcurrencyLimiter a longer queue)
+      policy/rate_limited: the rate limit of https://api.example.org (search) requires a wait of 30 s, and only 10 s are left (send less often, or raise Timeouts.total or PacingPolicy.maximumWait)
       policy/egress_denied: the egress policy denies an address of a.example:443: loopback (have EgressPolicy.allowing name it, if it is meant to be reached)
       minimumCalls is 20, above the maximum of 10 (give 10 or less)
       """,
@@ -410,7 +410,7 @@ struct ErrorExamplesTests {
       http/unexpected_status: the server answered GET http://a.example/items?page=7&user=*** with 404; the API says: APIFailure(message: "item 999 is unknown")
       http/unexpected_status: the server answered GET http://a.example/items?page=7&user=*** with 500; the body is text/html, and begins with <h1>Oops</h1>
       decode/undecodable: at name: the value is a number, String was expected (status 200); GET http://a.example/items?page=7&user=*** (compare the model with the payload)
-      response/connection_lost: scripted (if the port is that of TLS, write https)
+      response/connection_lost: scripted (if the port expects TLS, write https)
       """,
       of: [
         fetch(.answer(404, body: #"{"message":"item 999 is unknown"}"#)),
