@@ -124,20 +124,20 @@ extension ConnectionConformance {
   static let checks: [Check] = [
     Check(name: "states are preparing, ready, cancelled", run: states),
     Check(name: "a connection is viable when it is ready", run: viability),
-    Check(name: "what is sent comes back", run: echo),
-    Check(name: "what is sent and received before the start waits", run: early),
-    Check(name: "a receive keeps its minimum and maximum", run: lengths),
+    Check(name: "sent data is echoed", run: echo),
+    Check(name: "sends and receives before the start wait", run: early),
+    Check(name: "a receive respects its minimum and maximum", run: lengths),
     Check(name: "receives are served in order", run: order),
     Check(name: "much data passes unchanged", run: big),
     Check(name: "a final message ends our direction", needsEnd: true, run: halfClose),
-    Check(name: "a message without end takes all up to the end of the stream", needsEnd: true, run: wholeStream),
+    Check(name: "a message without end has everything up to the end of the stream", needsEnd: true, run: wholeStream),
     Check(name: "a second start does nothing", run: secondStart),
-    Check(name: "a cancel ends what waits", run: cancelWaiting),
+    Check(name: "a cancel ends pending receives", run: cancelWaiting),
     Check(name: "nothing works after a cancel", run: afterCancel),
     Check(name: "a cancel before the start is final", run: cancelBeforeStart),
     Check(name: "a cancel while connecting is final", run: cancelWhileConnecting),
-    Check(name: "bad lengths are refused", run: badLengths),
-    Check(name: "handlers are let go after the end", run: release),
+    Check(name: "invalid lengths are refused", run: badLengths),
+    Check(name: "handlers are released after the end", run: release),
   ]
 
   @Sendable private static func states(_ suite: Self, _ subject: ConnectionSubject) async throws(Problem) {
@@ -222,9 +222,11 @@ extension ConnectionConformance {
     }
     var isEnd = answer.isEnd
     if !isEnd { isEnd = try await subject.expect(subject.receive("end", 1, 100), "the receive of the end").isEnd }
-    guard isEnd else { throw Problem(text: "the end is not told: complete, in a final context or none") }
+    guard isEnd else { throw Problem(text: "the end is not reported as complete, in a final context or without one") }
     let after = try await subject.expect(subject.receive("after the end", 1, 100), "a receive after the end")
-    guard after.isEnd, after.data.isEmpty else { throw Problem(text: "a receive after the end does not tell the end") }
+    guard after.isEnd, after.data.isEmpty else {
+      throw Problem(text: "a receive after the end does not report the end")
+    }
     let late = subject.send("after the final", Data("x".utf8))
     guard try await subject.patiently("a send after the final one", late, else: nil) != nil else {
       throw Problem(text: "a send after the final one did not fail")

@@ -125,7 +125,7 @@ struct EngineConnectionTests {
     let suite = ConnectionConformance(of: factory, using: parameters(tls: false), patience: .seconds(1200))
     // Squid closes a tunnel in both directions as soon as one direction has ended.
     let endsOfSquid = [
-      "a final message ends our direction", "a message without end takes all up to the end of the stream",
+      "a final message ends our direction", "a message without end has everything up to the end of the stream",
     ]
     let findings = await suite.findings().filter { !endsOfSquid.contains($0.promise) }
     #expect(findings.isEmpty, "\(findings)")

@@ -168,7 +168,7 @@ extension BrokenPromise {
       }
     },
     BrokenPromise(
-      "handlers are let go after the end", "…did not come in 300 ms", patience: .milliseconds(300)
+      "handlers are released after the end", "…did not come in 300 ms", patience: .milliseconds(300)
     ) { change, kept in
       change.states = { tell in
         kept.record(tell)
@@ -178,17 +178,17 @@ extension BrokenPromise {
   ]
 
   private static let ofContent: [BrokenPromise] = [
-    BrokenPromise("what is sent comes back", "receive 0 brought “ROUND 0 ” instead of “round 0 ”") { change, _ in
+    BrokenPromise("sent data is echoed", "receive 0 brought “ROUND 0 ” instead of “round 0 ”") { change, _ in
       change.received = { tell in
         { tell($0.map { Data(String(decoding: $0, as: UTF8.self).uppercased().utf8) }, $1, $2, $3) }
       }
     },
     BrokenPromise(
-      "what is sent comes back", "…did not come in 300 ms", patience: .milliseconds(300)
+      "sent data is echoed", "…did not come in 300 ms", patience: .milliseconds(300)
     ) { change, _ in
       change.send = { send, _ in send { _ in } }
     },
-    BrokenPromise("what is sent comes back", "the completion of send 0 was called 2 times") { change, _ in
+    BrokenPromise("sent data is echoed", "the completion of send 0 was called 2 times") { change, _ in
       change.send = { send, tell in
         send {
           tell($0)
@@ -196,12 +196,12 @@ extension BrokenPromise {
         }
       }
     },
-    BrokenPromise("what is sent comes back", "a handler or completion ran off the queue") { change, _ in
+    BrokenPromise("sent data is echoed", "a handler or completion ran off the queue") { change, _ in
       let elsewhere = DispatchQueue(label: "lastro.test.elsewhere")
       change.send = { send, tell in send { error in elsewhere.sync { tell(error) } } }
     },
     BrokenPromise(
-      "what is sent and received before the start waits",
+      "sends and receives before the start wait",
       "the first early send failed: \(ConnectionError.posix(.ENOTCONN))"
     ) { change, _ in
       let isStarted = Lock(false)
@@ -212,16 +212,16 @@ extension BrokenPromise {
       change.send = { send, tell in isStarted.withLock { $0 } ? send(tell) : tell(.posix(.ENOTCONN)) }
     },
     BrokenPromise(
-      "a receive keeps its minimum and maximum", "a receive of 6 to 100 bytes brought “a” instead of “abcdef”"
+      "a receive respects its minimum and maximum", "a receive of 6 to 100 bytes brought “a” instead of “abcdef”"
     ) { change, _ in
       change.lengths = { _, _ in (1, 1) }
     },
     BrokenPromise(
-      "a receive keeps its minimum and maximum", "a receive of 4 bytes brought “01234” instead of “0123”"
+      "a receive respects its minimum and maximum", "a receive of 4 bytes brought “01234” instead of “0123”"
     ) { change, _ in
       change.lengths = { minimum, maximum in minimum == maximum ? (minimum + 1, maximum + 1) : (minimum, maximum) }
     },
-    BrokenPromise("bad lengths are refused", "a receive of -1 to 10 did not fail") { change, _ in
+    BrokenPromise("invalid lengths are refused", "a receive of -1 to 10 did not fail") { change, _ in
       change.received = failing(with: nil)
     },
     BrokenPromise("much data passes unchanged", "100000 bytes came back changed") { change, _ in
@@ -262,7 +262,7 @@ extension BrokenPromise {
 
   private static let ofEnds: [BrokenPromise] = [
     BrokenPromise(
-      "a final message ends our direction", "the end is not told: complete, in a final context or none"
+      "a final message ends our direction", "the end is not reported as complete, in a final context or without one"
     ) { change, _ in
       change.received = { tell in { tell($0, $1, false, $3) } }
     },
@@ -270,14 +270,15 @@ extension BrokenPromise {
       change.send = { send, tell in send { _ in tell(nil) } }
     },
     BrokenPromise(
-      "a message without end takes all up to the end of the stream", "the message brought “abc” instead of “abcdef”"
+      "a message without end has everything up to the end of the stream",
+      "the message brought “abc” instead of “abcdef”"
     ) { change, _ in
       change.receiveMessage = { $0.receive(minimumIncompleteLength: 3, maxLength: 3, completion: $1) }
     },
   ]
 
   private static let ofCancels: [BrokenPromise] = [
-    BrokenPromise("a cancel ends what waits", "a receive that waits did not fail") { change, _ in
+    BrokenPromise("a cancel ends pending receives", "a receive that waits did not fail") { change, _ in
       change.received = failing(with: nil)
     },
     BrokenPromise("nothing works after a cancel", "a send after the cancel did not fail") { change, _ in
