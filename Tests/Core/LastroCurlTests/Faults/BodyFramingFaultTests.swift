@@ -81,7 +81,7 @@ struct BodyFramingFaultTests {
     Fault(
       "trailers", chunked + "4\r\nbody\r\n0\r\nX: y\r\nContent-Length: 9\r\n\r\n", .answered(200, "body"), closes: false
     ),
-    Fault("bytes that are no chunks", chunked + "body", malformed),
+    Fault("invalid chunks", chunked + "body", malformed),
   ]
 
   static let conflicts = [

@@ -185,7 +185,7 @@ struct HTTP2FaultTests {
 
   static let illegal: [Illegal] = [
     Illegal("DATA before HEADERS") { [.data("half".utf8, stream: $0)] },
-    Illegal("HEADERS on a stream nobody opened") { [.head(200, stream: $0 + 100)] },
+    Illegal("HEADERS on an idle stream") { [.head(200, stream: $0 + 100)] },
     Illegal("a push that was not allowed") {
       let block = LoopbackHTTP2Frame.headers([.init(name: ":method", value: "GET")], stream: $0).payload
       return [LoopbackHTTP2Frame(.pushPromise, flags: 4, stream: $0, payload: [0, 0, 0, 2] + block)]
@@ -200,7 +200,7 @@ struct HTTP2FaultTests {
     Illegal("no status", "response/malformed_response") {
       [.headers([.init(name: "a", value: "b")], stream: $0, ends: true)]
     },
-    Illegal("a status that is no number", "response/http2_failure") {
+    Illegal("a status that is not a number", "response/http2_failure") {
       [.headers([.init(name: ":status", value: "2x0")], stream: $0, ends: true)]
     },
     Illegal("a name in capitals", "response/http2_failure") { [.head(200, ["A": "b"], stream: $0, ends: true)] },

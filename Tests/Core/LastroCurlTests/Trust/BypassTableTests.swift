@@ -185,10 +185,10 @@ enum Bypass: String, CaseIterable, Sendable {
   func isImpossible(over path: TrustPath) -> String? {
     guard path != .fetch else { return nil }
     return switch self {
-    case .redirect: "only HTTP has redirects; what is dialed next is a dial of its own"
+    case .redirect: "only HTTP has redirects; the next connection is dialed separately"
     case .silentResend: "bytes of a stream are written once, on the connection that was dialed"
-    case .streamOfAnotherRequest: "each dial has a connection of its own: nothing is multiplexed"
-    case .unfinishedHandshake: "a stream is handed over after its handshake, and serves nobody before"
+    case .streamOfAnotherRequest: "each dial has its own connection: nothing is multiplexed"
+    case .unfinishedHandshake: "a stream is returned after its handshake, and not used before"
     default: nil
     }
   }

@@ -75,7 +75,7 @@ struct LimitTests {
     }
   }
 
-  @Test("A transport is told how much of an error body is kept and whether the bodies of redirects are wanted")
+  @Test("A transport receives the limit for error bodies, and whether bodies of redirects are wanted")
   func seam() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport) { $0.maximumErrorBodyBytes = 7 }

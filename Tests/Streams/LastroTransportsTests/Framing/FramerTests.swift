@@ -37,7 +37,7 @@ struct FramerTests {
     connection.cancel()
   }
 
-  @Test("An end without content is no message") func end() async throws {
+  @Test("An end without content is not a message") func end() async throws {
     let stream = ScriptedStream([])
     let connection = connection([.lengthPrefixed], GivenStreamDialer(stream))
     try await connection.start()

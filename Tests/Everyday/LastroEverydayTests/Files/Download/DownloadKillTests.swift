@@ -38,7 +38,7 @@ struct DownloadKillTests {
           $0.replaces = replaces
         }
         guard file.length == origin.content.count, files.content("/d/file") == origin.content else {
-          return (kills, "seed \(seed): a wrong file was told to be whole")
+          return (kills, "seed \(seed): a wrong file was reported as complete")
         }
         break runs
       } catch {
