@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroEveryday
+
+@Suite("Open event streams", .timeLimit(.minutes(5)))
+struct OpenEventsTests {
+  private func open(
+    _ steps: ScriptedTransport.Step..., until end: EndMark = .none
+  ) async throws -> OpenEvents<any Error> {
+    let transport = ScriptedTransport(steps)
+    return try await eventStack(transport).events(try .test()).opened(until: end)
+  }
+
+  private func data(_ events: OpenEvents<any Error>) async throws -> [String] {
+    var all: [String] = []
+    for try await event in events { all.append(event.data) }
+    return all
+  }
+
+  @Test("The head is known before the events are read, and another task may read them")
+  func handedOn() async throws {
+    let events = try await open(.events("data: a\n\nda", "ta: b\n\n"), .answer(204))
+    #expect(events.response?.status == .ok)
+    let read = Task { try await data(events) }
+    #expect(try await read.value == ["a", "b"])
+    #expect(try await data(events).isEmpty)
+  }
+
+  @Test("A status that is no stream is thrown before anything is handed on")
+  func refused() async throws {
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await open(.answer(401)) }
+    #expect(error?.statusCode == .unauthorized)
+  }
+
+  @Test("The event with the end mark is the last one, and an end without it fails")
+  func endMark() async throws {
+    let events = try await open(.events("data: a\n\ndata: [DONE]\n\ndata: c\n\n"), until: "[DONE]")
+    #expect(try await data(events) == ["a", "[DONE]"])
+    let marked = try await open(.events("data: [DONE]\n\ndata: c\n\n"), until: "[DONE]")
+    #expect(try await data(marked) == ["[DONE]"])
+    let cut = try await open(.events("data: a\n\n"), .answer(204), until: "[DONE]")
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await data(cut) }
+    #expect(error?.code == .truncatedStream)
+  }
+
+  @Test("A server without events opens a stream that ends at once")
+  func empty() async throws {
+    #expect(try await data(try await open(.answer(204))).isEmpty)
+  }
+
+  @Test(
+    "An event is written as the parser reads it",
+    arguments: [
+      ServerSentEvent(data: "a"), ServerSentEvent(name: "add", data: "a\nb\n", lastEventID: "7"),
+      ServerSentEvent(data: ""), ServerSentEvent(name: "x", data: " leading", lastEventID: "é"),
+    ])
+  func written(event: ServerSentEvent) async throws {
+    let events = try await open(.events(event.wireText, "data: end\n\n"), .answer(204))
+    var iterator = events.makeAsyncIterator()
+    #expect(try await iterator.next() == event)
+  }
+
+  @Test("Line ends cannot begin a field that the event does not have")
+  func injection() {
+    let event = ServerSentEvent(name: "a\ndata: x", data: "b\rid: 9\r\nc", lastEventID: "1\nretry: 0")
+    #expect(event.wireText == "event: adata: x\nid: 1retry: 0\ndata: b\ndata: id: 9\ndata: c\n\n")
+  }
+}
