@@ -48,7 +48,7 @@ extension RequestOptions {
   }
 }
 
-extension Fetched where T == Data {
+extension Fetched where Value == Data {
   var text: String { String(decoding: value, as: UTF8.self) }
 }
 

@@ -85,6 +85,7 @@ public final class ScriptedTransport: Transport {
   }
 
   private let state: Lock<State>
+  private let arrived = Watched(0)
   private let handler: Handler?
   private let ownTime: TimeSource?
 
@@ -145,6 +146,15 @@ public final class ScriptedTransport: Transport {
 
   /// The received requests, in order of arrival.
   public var requests: [TransferRequest] { state.withLock { $0.requests } }
+  /// Waits until a number of requests have arrived, answered or not, and returns all that have.
+  ///
+  /// - Throws: `CancellationError` if the task is cancelled first.
+  @discardableResult
+  public func waitForRequests(count: Int) async throws -> [TransferRequest] {
+    guard await arrived.wait({ $0 >= count }) else { throw CancellationError() }
+    return requests
+  }
+
   /// The number of unused steps. A test that expects the whole script to be used expects 0.
   public var remainingSteps: Int { state.withLock { $0.steps.count } }
   /// The requests that arrived when no step and no handler was left. A test that expects none expects `[]`.
@@ -181,6 +191,7 @@ public final class ScriptedTransport: Transport {
       return (step, state.taken)
     }
     defer { state.withLock { $0.running -= 1 } }
+    arrived.change { $0 += 1 }
     if Task.isCancelled { throw .cancelled() }
     if let step { return try await perform(step, number: number, request) }
     if let handler { return try await answer(of: handler, request) }

@@ -75,6 +75,17 @@ struct ScriptedTransportTests {
     #expect(try await transport.execute(request("/c")).body.bytes == Data("/c".utf8))
   }
 
+  @Test("A test waits for requests, answered or not, and stops waiting when it is cancelled")
+  func arrivals() async throws {
+    let transport = ScriptedTransport([.respond(status: 200), .hang])
+    let calls = ["/1", "/2"].map { path in Task { try await transport.execute(request(path)) } }
+    #expect(Set(try await transport.waitForRequests(count: 2).compactMap(\.head.path)) == ["/1", "/2"])
+    let third = Task { try await transport.waitForRequests(count: 3) }
+    third.cancel()
+    await #expect(throws: CancellationError.self) { try await third.value }
+    for call in calls { call.cancel() }
+  }
+
   @Test("A hang ends with the cancelled error")
   func hang() async throws {
     let transport = ScriptedTransport([.hang, .respond(status: 200)])
