@@ -80,6 +80,22 @@ private func talk(stack: any HTTPNetworkStack, url: String) async throws {
   // end
 }
 
+private func gateway(
+  stack: any HTTPNetworkStack, prompt: String, url: String
+) async -> (HTTPResponse.Status, String) {
+  // sample: gateway
+  var status = HTTPResponse.Status.ok
+  var body = ""
+  do {
+    let events = try await stack.events(.completion(of: prompt, at: url)).opened(until: "[DONE]")
+    for try await event in events { body += event.wireText }
+  } catch {
+    status = error.statusCode == .tooManyRequests ? .tooManyRequests : .badGateway
+  }
+  // end
+  return (status, body)
+}
+
 private struct Part: Decodable {
   var response: String
   var done: Bool
@@ -145,6 +161,17 @@ extension Page {
       for _ in 0..<3 { try await talk(stack: stack, url: service.model.baseURL) }
     }
     stage.check("each question was sent once", service.model.requests.count == 3)
+    let passed = ScriptedTransport([
+      .respond(
+        status: .ok, headers: [.contentType: "text/event-stream"], body: "event: a\ndata: b\n\ndata: [DONE]\n\n"),
+      .respond(status: .tooManyRequests),
+    ])
+    let upstream = TransportNetworkStack(transport: passed)
+    let relayed = await gateway(stack: upstream, prompt: "Why?", url: "https://model.example/")
+    stage.check(
+      "a gateway passes events on", relayed == (.ok, "event: a\ndata: b\n\ndata: [DONE]\n\n"))
+    let refused = await gateway(stack: upstream, prompt: "Why?", url: "https://model.example/")
+    stage.check("and a refusal as its own status", refused == (.tooManyRequests, ""))
     try await stage.prints("lines") { try await lines(stack: stack, url: service.parts.baseURL) }
     try await stage.prints("text") { try await log(stack: stack, url: service.parts.baseURL) }
     let orders = try goOn(stack: stack, url: service.orders.baseURL, saved: "2")
