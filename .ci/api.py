@@ -26,9 +26,8 @@ def graphs(module):
         yield path.name.removesuffix(".symbols.json").partition("@")[2], json.loads(path.read_text(encoding="utf-8"))
 
 
-def conformances(graph):
-    """Names of the protocols of each type, by the type's identifier."""
-    names = {symbol["identifier"]["precise"]: ".".join(symbol["pathComponents"]) for symbol in graph["symbols"]}
+def conformances(graph, names):
+    """Names of the protocols of each type, by the type's identifier. The module's own symbols have their names by identifier."""
     found = {}
     for relationship in graph["relationships"]:
         if relationship["kind"] in ("conformsTo", "inheritsFrom"):
@@ -40,8 +39,10 @@ def conformances(graph):
 
 def described(module):
     lines = []
+    names = {symbol["identifier"]["precise"]: ".".join(symbol["pathComponents"])
+             for _, graph in graphs(module) for symbol in graph["symbols"]}
     for extended, graph in graphs(module):
-        protocols = conformances(graph)
+        protocols = conformances(graph, names)
         required = {relationship["source"] for relationship in graph["relationships"]
                     if relationship["kind"] in ("requirementOf", "optionalRequirementOf")}
         if extended:

@@ -19,7 +19,7 @@ extension HTTPNetworkStack {
   /// received since the last sync; the file is synced every 16 MiB and every 5 s. Only one download at a time can write
   /// to a path.
   ///
-  /// Interceptors, redirects, retries and timeouts apply to each request as in ``HTTPNetworkStack/stream(_:)``; the
+  /// Interceptors, redirects, retries and timeouts apply to each request as in `HTTPNetworkStack.stream(_:)`; the
   /// model of the resource is not used. No content coding is requested. Runs on the concurrent pool. Cancelling syncs
   /// the received bytes and ends the download.
   ///
