@@ -151,7 +151,7 @@ public final class ScriptedTransport: Transport {
   /// - Throws: `CancellationError` if the task is cancelled first.
   @discardableResult
   public func waitForRequests(count: Int) async throws -> [TransferRequest] {
-    guard await arrived.wait({ $0 >= count }) else { throw CancellationError() }
+    guard await arrived.wait(until: { $0 >= count }) else { throw CancellationError() }
     return requests
   }
 

@@ -20,7 +20,7 @@ public struct OpenEvents<APIError: Error>: AsyncSequence, Sendable {
   /// The error that ends the events.
   public typealias Failure = HTTPFetchError<APIError>
 
-  private struct Rest: Sendable {
+  fileprivate struct Rest: Sendable {
     var first: ServerSentEvent?
     var reader: EventReader<APIError>
     let end: EndMark
@@ -31,7 +31,7 @@ public struct OpenEvents<APIError: Error>: AsyncSequence, Sendable {
   public let response: ResourceResponse?
   private let rest: Box
 
-  private final class Box: Sendable {
+  fileprivate final class Box: Sendable {
     let value: Lock<Rest?>
     init(_ rest: Rest) { value = Lock(rest) }
   }
