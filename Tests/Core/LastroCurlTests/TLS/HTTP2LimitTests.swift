@@ -13,8 +13,8 @@ import Testing
 extension EnginePort {
   /// The bytes that were written on all connections and that their links have not reported as delivered.
   fileprivate var unacknowledgedBytes: Int {
-    loop.seat.turn { [engine] _ in
-      (engine.core?.connections.all ?? []).reduce(0) { $0 + $1.unacknowledgedBytes }
+    loop.seat.turn { [reference] _ in
+      (reference.core?.connections.all ?? []).reduce(0) { $0 + $1.unacknowledgedBytes }
     } ?? 0
   }
 }
