@@ -54,7 +54,7 @@ struct DecodingTests {
     #expect(try ModelDecoding<NoContent, Data, ResourceResponse>.empty.decode(data, Self.response) == NoContent())
     #expect(try ModelDecoding<String, Data, ResourceResponse>.text.decode(data, Self.response) == "grüß")
     #expect(throws: (any Error).self) {
-      try ModelDecoding<String, Data, ResourceResponse>.text.decode(Data([0xFF, 0xFE]), Self.response)
+      try ModelDecoding<String, Data, ResourceResponse>.text.decode(Data([0xC3, 0x28]), Self.response)
     }
     let count = ModelDecoding<String, Data, ResourceResponse>.text.map(\.count)
     #expect(try count.decode(data, Self.response) == 4)
