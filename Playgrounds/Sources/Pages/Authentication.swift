@@ -162,8 +162,8 @@ extension Page {
     let sent = stage.server.requests.suffix(4)
     stage.check(
       "Basic, Digest, and keys in header and query",
-      sent.map { $0.head["Authorization"] } == ["Basic Y2k6cGFzc3dvcmQ=", nil, nil, nil]
-        && sent.map { $0.head["X-API-Key"] } == [nil, nil, "a key", nil]
+      sent.map { $0.headers["Authorization"] } == ["Basic Y2k6cGFzc3dvcmQ=", nil, nil, nil]
+        && sent.map { $0.headers["X-API-Key"] } == [nil, nil, "a key", nil]
         && sent.last?.target == "/users/octocat?key=a%20key")
   }
 

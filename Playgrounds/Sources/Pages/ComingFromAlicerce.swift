@@ -62,7 +62,7 @@ extension Page {
     let answer = try await github.fetch(resource)
     stage.check("the authenticator's rule is asked", answer.response.attempts.count == 3)
     stage.check(
-      "it authenticates every attempt", stage.server.requests.allSatisfy { $0.head["X-Tenant"] == "acme" })
+      "it authenticates every attempt", stage.server.requests.allSatisfy { $0.headers["X-Tenant"] == "acme" })
     let (numbers, number) = AsyncStream.makeStream(of: Int.self)
     let bag = CancelableBag()
     callbacks(github: github, bag: bag) { number.yield($0) }

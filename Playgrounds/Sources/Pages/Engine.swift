@@ -76,10 +76,9 @@ extension Page {
 
 private func sharing(_ stage: Stage) async throws {
   await ended(try configured())
-  let (github, patient, sockets) = try shared(stage.engine)
+  let (github, patient, _) = try shared(stage.engine)
   let id = try await github.fetch(.user("octocat")).response.facts.connectionID
   stage.check("stacks share connections", try await patient.fetch(.user("octocat")).response.facts.connectionID == id)
-  stage.check("dialers are of the same engine", sockets.dialer is CurlDialer)
   stage.check("tasks run on the engine", try await fetched(["octocat", "octocat"], github) == ["octocat", "octocat"])
   try await stage.prints("inspect") { try await inspected(github) }
   await ended(github)

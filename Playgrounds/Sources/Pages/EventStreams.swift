@@ -126,7 +126,7 @@ private struct Service {
   init() throws {
     let type: KeyValuePairs<String, String> = ["Content-Type": "text/event-stream"]
     orders = try LoopbackServer.http { request in
-      switch request.head["Last-Event-ID"] {
+      switch request.headers["Last-Event-ID"] {
       case nil:
         let text = "retry: 10\n\nid: 1\nevent: placed\ndata: tea\n\nid: 2\nevent: placed\ndata: cups\n\n"
         return LoopbackResponse(headers: type, body: Array(text.utf8))

@@ -79,7 +79,7 @@ private struct Witness: HTTPResourceInterceptor {
 extension Page {
   static let interceptors = Page("Interceptors") { stage in
     _ = try await stage.github(interceptorsInOrder()).fetch(.user("octocat"))
-    stage.check("the request has an identifier", stage.server.requests.last?.head["X-Request-ID"]?.count == 36)
+    stage.check("the request has an identifier", stage.server.requests.last?.headers["X-Request-ID"]?.count == 36)
 
     let events = EventRecorder<String>()
     var configuration = StackConfiguration()

@@ -136,12 +136,12 @@ extension Page {
     let posted = stage.server.requests.last
     say("\(posted?.method ?? "") \(posted?.target ?? "") \(posted?.text ?? "")")
     stage.check("a POST with a JSON body", posted?.text == #"{"title":"Typo"}"# && created.response.status == .created)
-    stage.check("and its Content-Type", posted?.head["Content-Type"] == "application/json")
+    stage.check("and its Content-Type", posted?.headers["Content-Type"] == "application/json")
     _ = try await github.fetch(.close(1, of: "swift", owner: "apple"))
     stage.check(
       "a PATCH with a form",
       stage.server.requests.last?.text == "state=closed"
-        && stage.server.requests.last?.head["Content-Type"] == "application/x-www-form-urlencoded")
+        && stage.server.requests.last?.headers["Content-Type"] == "application/x-www-form-urlencoded")
     let text = try await github.fetch(.zen).value
     stage.check("a text", text.contains("octocat"))
     let forks = try await github.fetch(.forks(of: "apple")).value

@@ -115,7 +115,7 @@ extension Page {
     }
     let before = stage.server.requests.count
     try await stage.prints("ledger") { try await payment(github: github, pay) }
-    let keys = stage.server.requests.dropFirst(before).map { $0.head["Idempotency-Key"] }
+    let keys = stage.server.requests.dropFirst(before).map { $0.headers["Idempotency-Key"] }
     stage.check("both attempts carried the same key", keys.count == 2 && keys[0] == keys[1])
     stage.check("one payment was made", stage.server.paymentsMade == 1)
     pay.options.idempotency = .byMethod

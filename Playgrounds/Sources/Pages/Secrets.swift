@@ -49,7 +49,7 @@ extension Page {
     let sent = stage.server.requests.last
     stage.check(
       "both were sent",
-      sent?.head["Authorization"] == "Bearer \(token.reveal())"
+      sent?.headers["Authorization"] == "Bearer \(token.reveal())"
         && sent?.target == "/notes?account=\(key.reveal())")
     stage.check("a secret prints as \(Redaction.mask)", "\(token)" == Redaction.mask)
     _ = try? await github.fetch(.text(.post, at: "/login", body: login(password: "open sesame")))

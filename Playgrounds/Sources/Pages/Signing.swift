@@ -53,7 +53,7 @@ extension Page {
     ].joined(separator: "\n")
     let expected = try MessageDigest.hmacSHA256(of: Data(text.utf8), key: Secret("a key")).base64
     let sent = stage.server.requests.last
-    say(sent?.head["Authorization"] ?? "no signature")
-    stage.check("what the server got is signed", sent?.head["Authorization"] == "HMAC demo:\(expected)")
+    say(sent?.headers["Authorization"] ?? "no signature")
+    stage.check("what the server got is signed", sent?.headers["Authorization"] == "HMAC demo:\(expected)")
   }
 }

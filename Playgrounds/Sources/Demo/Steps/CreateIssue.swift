@@ -21,6 +21,6 @@ extension Step {
     let sent = stage.server.requests.dropFirst(before)
     try stage.check(
       "the server got one POST of type application/json",
-      sent.count == 1 && sent.first?.method == "POST" && sent.first?.head["Content-Type"] == "application/json")
+      sent.count == 1 && sent.first?.method == "POST" && sent.first?.headers["Content-Type"] == "application/json")
   }
 }

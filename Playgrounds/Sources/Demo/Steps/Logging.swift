@@ -37,7 +37,7 @@ extension Step {
     try stage.check("the secret came", secret.value.secret == "the cake is real")
     try stage.check(
       "the server did get the token",
-      stage.server.requests.dropFirst(before).map { $0.head["Authorization"] } == [
+      stage.server.requests.dropFirst(before).map { $0.headers["Authorization"] } == [
         "Bearer no-\(token)", "Bearer \(token)",
       ])
     try stage.check("four lines were logged", lines.events.count == 4)

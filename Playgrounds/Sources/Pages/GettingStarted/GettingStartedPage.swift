@@ -21,7 +21,7 @@ extension Page {
       stage.requests() == ["GET /users/octocat", "GET /users/apple/repos?per_page=2"])
     stage.check(
       "with the endpoint's header fields",
-      stage.server.requests.allSatisfy { $0.head["Accept"] == "application/vnd.github+json" })
+      stage.server.requests.allSatisfy { $0.headers["Accept"] == "application/vnd.github+json" })
     if let error = await stage.failure(of: .user("nobody"), from: github) {
       stage.check("an answer outside 200–299 is thrown, typed", error.apiError?.message == "Not Found")
     }

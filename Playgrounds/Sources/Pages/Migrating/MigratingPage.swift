@@ -13,7 +13,7 @@ private final class NotesServer: Sendable {
   var written: Int { writes.count }
 
   func answer(_ request: LoopbackRequest) -> LoopbackResponse {
-    guard request.head["Authorization"] == "Bearer s3cret" else { return .json(#"{"message":"who?"}"#, status: 401) }
+    guard request.headers["Authorization"] == "Bearer s3cret" else { return .json(#"{"message":"who?"}"#, status: 401) }
     let count = request.method == "POST" ? writes.record(()) : reads.record(())
     guard !count.isMultiple(of: 2) else { return .json(#"{"message":"busy"}"#, status: 503) }
     return request.method == "POST"

@@ -28,7 +28,7 @@ final class IssuedTokens: Sendable {
 
   func answer(_ request: LoopbackRequest) -> LoopbackResponse {
     let password = Data("\(Self.client):\(Self.secret)".utf8).base64EncodedString()
-    guard request.head["Authorization"] == "Basic \(password)" else {
+    guard request.headers["Authorization"] == "Basic \(password)" else {
       return .json(#"{"error":"invalid_client"}"#, status: 401)
     }
     let token = state.withLock { state in

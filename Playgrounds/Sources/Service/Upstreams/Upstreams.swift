@@ -63,13 +63,13 @@ struct Upstreams: Sendable {
 
   private static func price(_ request: LoopbackRequest, _ tokens: IssuedTokens) -> LoopbackResponse {
     if request.path == "/oauth/token" { return tokens.answer(request) }
-    guard tokens.isGood(request.head["Authorization"]) else { return .text("who are you?", status: 401) }
+    guard tokens.isGood(request.headers["Authorization"]) else { return .text("who are you?", status: 401) }
     return .json(#"{"cents":480}"#)
   }
 
   private static func stock(_ request: LoopbackRequest) -> LoopbackResponse {
     let kept = LoopbackResponse(status: 304)
-    let answer = request.head["If-None-Match"] == "\"12\"" ? kept : .json(#"{"count":12}"#)
+    let answer = request.headers["If-None-Match"] == "\"12\"" ? kept : .json(#"{"count":12}"#)
     return answer.adding("ETag", "\"12\"").adding("Cache-Control", "max-age=5, stale-if-error=86400")
   }
 }

@@ -16,7 +16,7 @@ public struct PeerCertificate: Sendable, Hashable {
     /// The last moment of the validity period.
     public var notAfter: Date
     /// The kind of the certificate's key.
-    package var key: PublicKeyKind
+    public var key: PublicKeyKind
     /// Whether the certificate may issue certificates (`basicConstraints`).
     package var isAuthority: Bool
     /// Whether subject and issuer are the same, as in root certificates.

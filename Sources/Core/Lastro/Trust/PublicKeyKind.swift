@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The kind of a public key, for display: pins do not depend on it.
-package enum PublicKeyKind: Sendable, Hashable, CustomStringConvertible {
+public enum PublicKeyKind: Sendable, Hashable, CustomStringConvertible {
   /// RSA, with the size of the modulus in bits.
   case rsa(bits: Int)
   /// An elliptic curve, by its common name, such as `P-256`.
@@ -10,7 +10,7 @@ package enum PublicKeyKind: Sendable, Hashable, CustomStringConvertible {
   case other(String)
 
   /// The kind as text, such as `RSA 2048`, `EC P-256` or `ED25519`.
-  package var description: String {
+  public var description: String {
     switch self {
     case .rsa(let bits): "RSA \(bits)"
     case .ec(let curve): "EC \(curve)"
