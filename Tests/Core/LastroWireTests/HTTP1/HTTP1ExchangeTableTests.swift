@@ -128,7 +128,8 @@ struct HTTP1ExchangeTableTests {
   @Test("After its end an exchange ignores every event", arguments: ["CLOSE", "REUSE", "HAND"])
   func over(end: String) throws {
     let ends: [String: [ExchangeEvent]] = [
-      "CLOSE": [.started, .empty, .extra], "REUSE": [.started, .end, .all, .empty], "HAND": [.started, .end, .all, .upgrade],
+      "CLOSE": [.started, .empty, .extra], "REUSE": [.started, .end, .all, .empty],
+      "HAND": [.started, .end, .all, .upgrade],
     ]
     var lab = ExchangeLab.at((end, false, try #require(ends[end])))
     #expect(lab.state == end)
