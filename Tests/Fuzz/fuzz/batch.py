@@ -15,10 +15,10 @@ _numbers = itertools.count()
 
 def environment(reports: Path) -> dict[str, str]:
     result = {key: value for key, value in os.environ.items() if key.lower() not in PROXIES}
-    suppressions = ROOT / ".ci" / "suppressions"
+    lists = ROOT / "Tests" / "Sanitizers"
     result["ASAN_OPTIONS"] = (f"log_path={reports}:detect_leaks=1:detect_stack_use_after_return=1:"
-                              f"suppressions={suppressions}/asan")
-    result["LSAN_OPTIONS"] = f"suppressions={suppressions}/lsan:print_suppressions=0"
+                              f"suppressions={lists}/suppressions.address")
+    result["LSAN_OPTIONS"] = f"suppressions={lists}/suppressions.leak:print_suppressions=0"
     return result
 
 
