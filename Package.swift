@@ -281,11 +281,12 @@ let package = Package(
         "CurlSupport", "Lastro", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
         "LastroTunnels", "PeerSupport", "TestSupport",
       ]),
-    // The command line is run as built: the test needs the program, not its module.
+    // Most tests run the command line as built; those of flags and refusals use its module and its parser.
     Floor.tools.tests(
       "LastroCommandTests",
       [
         "LastroCommand", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport",
+        integration("ArgumentParser", "swift-argument-parser"),
       ]),
     Floor.support.tests("PeerSupportTests", ["PeerSupport"]),
   ],
