@@ -5,6 +5,7 @@ package import Lastro
 /// The parts of a ``Resilience`` that a request goes through.
 public enum ResilienceUse: Sendable {
   /// A part of a ``Resilience``.
+  @nonexhaustive
   public enum Part: Sendable, Hashable, CaseIterable {
     /// ``Resilience/pacer``.
     case pacer

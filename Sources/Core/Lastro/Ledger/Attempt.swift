@@ -5,6 +5,7 @@ public import HTTPTypes
 /// The record of one attempt of a call.
 public struct Attempt: Sendable {
   /// The result of an attempt.
+  @nonexhaustive
   public enum Outcome: String, Sendable, Hashable, Codable {
     /// The server responded with a 2xx status.
     case succeeded
@@ -17,6 +18,7 @@ public struct Attempt: Sendable {
   }
 
   /// The source of the wait before an attempt.
+  @nonexhaustive
   public enum DelaySource: String, Sendable, Hashable, Codable {
     /// There was no wait before the attempt.
     case none

@@ -13,6 +13,7 @@ package import LastroWire
 /// Connections are shared only between requests with equal options.
 public struct ConnectionOptions: Sendable, Hashable {
   /// An HTTP version to use.
+  @nonexhaustive
   public enum HTTPVersion: Sendable, Hashable {
     /// HTTP/2 over TLS if the server offers it (ALPN), else HTTP/1.1. Plain `http` uses HTTP/1.1.
     case automatic

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The kind of a public key, for display: pins do not depend on it.
+@nonexhaustive
 public enum PublicKeyKind: Sendable, Hashable, CustomStringConvertible {
   /// RSA, with the size of the modulus in bits.
   case rsa(bits: Int)

@@ -3,6 +3,7 @@
 public import Lastro
 
 /// The protocol by which an upload and its server agree on how much of it has been received.
+@nonexhaustive
 public enum UploadProtocol: String, Sendable, Hashable, Codable {
   /// tus 1.0.0, with creation and termination.
   case tus

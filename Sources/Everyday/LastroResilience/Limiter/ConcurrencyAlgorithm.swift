@@ -3,6 +3,7 @@
 import Lastro
 
 /// An algorithm that determines how many attempts may be in flight at once.
+@nonexhaustive
 public enum ConcurrencyAlgorithm: Sendable, Hashable {
   /// A fixed limit, from 1 to 1,000,000.
   case fixed(Int)
