@@ -26,6 +26,13 @@ extension CurlConnector {
     return facts + judges(of: request, options, settings)
   }
 
+  static func isForwarded(
+    _ request: TransferRequest, with options: ConnectionOptions, _ settings: CurlSettings
+  ) -> Bool {
+    guard request.head.scheme != "https" else { return false }
+    return settings.forwardProxies(for: options)?.forwardProxy(for: request.head.authority ?? "") != nil
+  }
+
   private static func judges(
     of request: TransferRequest, _ options: ConnectionOptions, _ settings: CurlSettings
   ) -> [FetchExplanation.Fact] {

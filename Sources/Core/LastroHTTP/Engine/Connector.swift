@@ -30,6 +30,17 @@ package protocol Connector: AnyObject {
   static func explain(
     _ request: TransferRequest, with options: ConnectionOptions, _ settings: Settings
   ) -> [FetchExplanation.Fact]
+
+  /// Returns whether the route of a request has a ``Route/proxy``, for an explanation. By default no route has one.
+  static func isForwarded(
+    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Settings
+  ) -> Bool
+}
+
+extension Connector {
+  package static func isForwarded(
+    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Settings
+  ) -> Bool { false }
 }
 
 /// The owner of dials. The connector calls it while it is doing its own work, so the owner records the outcome and acts

@@ -9,13 +9,17 @@ extension EngineSettings {
   package func explain<C: Connector>(
     _ request: TransferRequest, with options: ConnectionOptions, by connector: C.Type, _ settings: C.Settings
   ) -> [FetchExplanation.Fact] {
-    let version = Self.version(options.httpVersion, isTLS: request.head.scheme == "https")
+    let isForwarded = C.isForwarded(request, with: options, settings)
+    let version = usableVersion(options.httpVersion, isForwarded: isForwarded)
     let facts = C.explain(request, with: options, settings)
-    return facts.prefix(1)
-      + [.init("HTTP", version), .init("connections", "up to \(connectionsPerHost) for a host")] + facts.dropFirst()
+    let own: [FetchExplanation.Fact] = [
+      .init("HTTP", Self.explanation(of: version, isTLS: request.head.scheme == "https")),
+      .init("connections", "up to \(connectionsPerHost) for \(isForwarded ? "the proxy" : "a host")"),
+    ]
+    return facts.prefix(1) + own + facts.dropFirst()
   }
 
-  private static func version(_ version: ConnectionOptions.HTTPVersion, isTLS: Bool) -> String {
+  private static func explanation(of version: ConnectionOptions.HTTPVersion, isTLS: Bool) -> String {
     switch version {
     case .http1: "1.1"
     case .automatic where !isTLS: "1.1"

@@ -29,6 +29,16 @@ package struct EngineSettings: Sendable {
   package init() {}
 
   var keepsIdle: Bool { idleConnections > 0 }
+
+  /// Returns the HTTP version of the options, or HTTP/1.1 where HTTP/2 is not used.
+  ///
+  /// - Parameter isForwarded: whether a proxy receives the requests with their whole URLs. It is not known beforehand
+  ///   whether it speaks HTTP/2.
+  func usableVersion(
+    _ version: ConnectionOptions.HTTPVersion, isForwarded: Bool
+  ) -> ConnectionOptions.HTTPVersion {
+    offersHTTP2 && !isForwarded ? version : .http1
+  }
 }
 
 /// The limits of every exchange, and the fields that are added to it.

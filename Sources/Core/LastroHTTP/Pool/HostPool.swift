@@ -54,13 +54,12 @@ final class HostPool: DialOwner {
     let settings = engine.settings, messages = settings.messages
     common = CommonFields(
       userAgent: messages.userAgent, sendsAccept: messages.sendsAccept, decompresses: messages.decompresses)
-    // It is not known beforehand whether a proxy speaks HTTP/2.
-    let mayBeHTTP2 = route.proxy == nil && settings.offersHTTP2
+    let version = settings.usableVersion(options.options.httpVersion, isForwarded: route.proxy != nil)
     machine = HostMachine(
       .init(
         connections: settings.connectionsPerHost, dials: settings.dialsPerHost, streams: settings.http2StreamsPerHost,
         streamsPerConnection: settings.http2StreamsPerConnection, keepsIdle: engine.keepsIdle),
-      HostVersions(mayBeHTTP2 ? options.options.httpVersion : .http1, isTLS: key.isTLS))
+      HostVersions(version, isTLS: key.isTLS))
   }
 
   var isUnused: Bool { machine.isUnused && multiplexers.isEmpty }

@@ -46,6 +46,31 @@ struct ForwardProxyTests {
     #expect(proxy.acceptedConnections == 1)
   }
 
+  @Test("The explanation says the version and the limit that apply to a forwarded request")
+  func explained() async throws {
+    let proxy = try LoopbackServer.http { _ in .text("fine") }
+    let prior = "2, with prior knowledge", offered = "2 where the server offers it, else 1.1"
+    let forHost = "up to 128 for a host"
+    let cases: [(ProxyOptions, scheme: String, version: String, limit: String)] = [
+      (.url(proxy.baseURL), "http", "1.1", "up to 128 for the proxy"),
+      (.url(proxy.baseURL), "https", offered, forHost),
+      (.url(proxy.baseURL, bypass: ["one.test"]), "http", prior, forHost),
+      (.url("socks5h://127.0.0.1:\(proxy.port)"), "http", prior, forHost),
+      (.none, "http", prior, forHost),
+    ]
+    for (options, scheme, version, limit) in cases {
+      let engine = try Self.engine(proxy.baseURL) {
+        $0.connection.proxy = options
+        $0.connection.httpVersion = .http2
+      }
+      let facts = engine.explain(.to("/", scheme: scheme, authority: "one.test"))
+      #expect(facts.first { $0.name == "HTTP" }?.value == version, "\(options), \(scheme)")
+      #expect(facts.first { $0.name == "connections" }?.value == limit, "\(options), \(scheme)")
+    }
+    let engine = try Self.engine(proxy.baseURL) { $0.connection.httpVersion = .http2 }
+    #expect(await Self.outcome(engine, proxy, "one.test") == .answered(200, "fine"))
+  }
+
   @Test("OPTIONS for a whole server has no path")
   func asterisk() async throws {
     let proxy = try LoopbackServer.http { _ in .text("fine") }
