@@ -22,7 +22,9 @@ extension Retry {
 
     /// Returns a state with transformed failures.
     func mapErrors(_ transform: (any Swift.Error) -> any Swift.Error) -> State {
-      State(errors: errors.map(transform), totalDelay: totalDelay)
+      var state = self
+      state.errors = errors.map(transform)
+      return state
     }
 
     /// The number of failures. In a failure hook, whose own failure is not counted yet, it is the number of retries

@@ -14,6 +14,15 @@ struct RetryTests {
     Retry.State(errors: Array(repeating: TestError(), count: count), totalDelay: delay)
   }
 
+  @Test("A state with transformed failures counts the same failures, also those that are not stored")
+  func transformed() {
+    var state = Self.state(2, .seconds(3))
+    state.forgotten = 4
+    let mapped = state.mapErrors { _ in TestFailure("transformed") }
+    #expect(mapped.errors.count == 2 && mapped.errors.allSatisfy { $0 is TestFailure })
+    #expect(mapped.retryCount == 6 && mapped.attemptCount == 7 && mapped.totalDelay == .seconds(3))
+  }
+
   /// Returns an action as text, because actions hold errors and are not comparable.
   static func text(_ action: Retry.Action) -> String {
     switch action {
