@@ -7,6 +7,8 @@ import HTTPTypes
 package struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
   /// The text; `<n bytes, not text>` for a body that is not UTF-8.
   package let text: String
+  /// Whether ``text`` is the body's own, and not a placeholder.
+  private let isText: Bool
   /// The number of bytes of the whole body.
   package let byteCount: Int
 
@@ -22,7 +24,7 @@ package struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
     guard let type = fields[.contentType]?.prefix(while: { $0 != ";" }).prefix(60),
       !type.lowercased().contains("json"), byteCount > 0
     else { return nil }
-    guard text.first(where: { !$0.isWhitespace }) == "<" else { return String(type) }
+    guard isText, text.first(where: { !$0.isWhitespace }) == "<" else { return String(type) }
     let line = text.onOneLine
     return "\(type), and begins with \(line.prefix(40))\(line.count > 40 ? "…" : "")"
   }
@@ -39,8 +41,10 @@ package struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
     }
     guard let decoded = String(validating: head, as: UTF8.self), !decoded.utf8.contains(0) else {
       text = "<\(body.count) bytes, not text>"
+      isText = false
       return
     }
+    isText = true
     text = redaction.text(decoded, isCut: isCut) + (isCut ? "… (\(body.count) bytes)" : "")
   }
 }

@@ -131,6 +131,20 @@ struct DecodingTests {
     #expect(BodySnippet(Data([0xFF, 0x00, 1]), limit: 10).text == "<3 bytes, not text>")
   }
 
+  @Test("Only markup is quoted: a body that is not text is described by its type alone, as plain text is")
+  func foreignBodies() {
+    for (type, body, description) in [
+      ("image/png", [0xFF, 0x00, 0x01], "image/png"),
+      ("text/html", [0x3C, 0x00, 0x3E], "text/html"),
+      ("text/plain; charset=utf-8", Array("token".utf8), "text/plain"),
+      ("text/html", Array("<p>no</p>".utf8), "text/html, and begins with <p>no</p>"),
+      ("application/problem+json", Array("<".utf8), nil),
+      ("text/html", [], nil),
+    ] as [(String, [UInt8], String?)] {
+      #expect(BodySnippet(body, limit: 512).foreign(to: [.contentType: type]) == description)
+    }
+  }
+
   @Test("Error bodies decode as bytes and as text")
   func plainErrors() throws {
     let raw = ErrorDecoding<RawAPIError, Data, ResourceResponse>.raw
