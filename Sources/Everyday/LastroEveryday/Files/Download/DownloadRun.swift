@@ -283,6 +283,7 @@ extension DownloadRun {
       DownloadRecord(url: url, source: source, representation: representation, done: done, file: identity)
     }
     segments = run.segments
+    let resumedFrom = run.count
     let first = opened
     (opened, body, contentDigest) = (nil, nil, nil)
     try await run.makeRoom()
@@ -297,7 +298,7 @@ extension DownloadRun {
     requests += run.requests
     guard end != .complete else {
       try await place(representation, length: total)
-      return downloaded(representation, length: total, resumedFrom: done.reduce(0) { $0 + $1.to - $1.from })
+      return downloaded(representation, length: total, resumedFrom: resumedFrom)
     }
     // Continue with a single request from here on.
     var rules = rules

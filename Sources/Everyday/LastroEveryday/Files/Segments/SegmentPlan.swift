@@ -13,7 +13,10 @@ struct SegmentPlan {
   /// The minimum size of a segment after a split.
   let least: Int64
   let total: Int64
+  /// The segments that are downloaded at the same time.
   private(set) var segments: [Segment] = []
+  /// The gaps that wait until a segment is complete, in order.
+  private var waiting: [Segment] = []
   /// The ranges on disk, in order; adjacent ranges are merged.
   private(set) var done: [DownloadRecord.ByteRange] = []
 
@@ -21,7 +24,7 @@ struct SegmentPlan {
   ///
   /// - Parameters:
   ///   - done: the ranges on disk, in any order.
-  ///   - count: the number of segments up to which the largest are split; more gaps than that make more segments.
+  ///   - count: the number of segments up to which the largest are split. If there are more gaps, the others wait.
   init(total: Int64, done: [DownloadRecord.ByteRange], count: Int, least: Int64) {
     self.total = total
     self.least = max(1, least)
@@ -32,7 +35,9 @@ struct SegmentPlan {
       if range.from > start { missing.append(Segment(next: start, end: range.from)) }
       start = max(start, range.to)
     }
-    segments = missing
+    let count = max(1, count)
+    segments = Array(missing.prefix(count))
+    waiting = Array(missing.dropFirst(count))
     while segments.count < count, split() {}
   }
 
@@ -50,11 +55,16 @@ struct SegmentPlan {
     segments[index].next += taken
   }
 
-  /// Gives a completed segment half of the largest remaining segment.
+  /// Replaces a completed segment with a waiting gap or, if none waits, with half of the largest remaining segment.
   ///
-  /// - Returns: false if no remaining segment is large enough.
+  /// - Returns: false if no gap waits and no remaining segment is large enough.
   mutating func refill(_ index: Int) -> Bool {
-    guard segments[index].rest == 0, split() else { return false }
+    guard segments[index].rest == 0 else { return false }
+    if !waiting.isEmpty {
+      segments[index] = waiting.removeFirst()
+      return true
+    }
+    guard split() else { return false }
     segments[index] = segments.removeLast()
     return true
   }

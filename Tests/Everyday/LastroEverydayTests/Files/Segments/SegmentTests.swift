@@ -27,13 +27,37 @@ struct SegmentTests {
     #expect(gaps.count == 30)
   }
 
-  @Test("Bytes in any order complete the file, none is requested twice, and adjacent ranges are merged")
+  @Test("More gaps than segments wait, in order, until a segment is complete")
+  func waitingGaps() {
+    let done = [ByteRange(from: 10, to: 20), .init(from: 30, to: 40), .init(from: 50, to: 60)]
+    var plan = SegmentPlan(total: 70, done: done, count: 2, least: 100)
+    #expect(plan.segments == [.init(next: 0, end: 10), .init(next: 20, end: 30)])
+    #expect(!plan.refill(0))
+    plan.take(10, of: 1)
+    #expect(plan.refill(1) && plan.segments == [.init(next: 0, end: 10), .init(next: 40, end: 50)])
+    plan.take(10, of: 0)
+    #expect(plan.refill(0) && plan.segments == [.init(next: 60, end: 70), .init(next: 40, end: 50)])
+    plan.take(10, of: 0)
+    plan.take(10, of: 1)
+    #expect(plan.isComplete && !plan.refill(0) && !plan.refill(1))
+  }
+
+  @Test("Whatever is on disk, the segments complete the file, request no byte twice, and are never too many")
   func model() {
     for seed in 0..<500 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)
       let total = Int64.random(in: 0...2_000, using: &generator)
-      var plan = SegmentPlan(total: total, done: [], count: Int.random(in: 1...4, using: &generator), least: 16)
       var taken = [Int](repeating: 0, count: Int(total))
+      var done: [ByteRange] = []
+      for _ in 0..<Int.random(in: 0...6, using: &generator) {
+        let from = Int64.random(in: 0...total, using: &generator)
+        done.append(.init(from: from, to: min(total, from + Int64.random(in: 0...200, using: &generator))))
+      }
+      for range in done {
+        for byte in range.from..<range.to { taken[Int(byte)] = 1 }
+      }
+      let most = Int.random(in: 1...4, using: &generator)
+      var plan = SegmentPlan(total: total, done: done, count: most, least: 16)
       while let index = plan.segments.indices.filter({ plan.segments[$0].rest > 0 }).randomElement(using: &generator) {
         let segment = plan.segments[index]
         let count = Int64.random(in: 1...64, using: &generator)
@@ -41,6 +65,7 @@ struct SegmentTests {
         plan.take(count, of: index)
         if plan.segments[index].rest == 0 { _ = plan.refill(index) }
         #expect(zip(plan.done, plan.done.dropFirst()).allSatisfy { $0.to < $1.from })
+        #expect(plan.segments.count <= most)
       }
       #expect(taken.allSatisfy { $0 == 1 } && plan.isComplete && plan.count == total)
     }
