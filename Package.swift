@@ -273,7 +273,8 @@ let package = Package(
     Floor.testing.tests(
       "LastroTestingTests",
       [
-        "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport", httpTypes,
+        "CLoopback", "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport",
+        httpTypes,
       ]),
     Floor.testing.tests(
       "LastroStreamsTestingTests",

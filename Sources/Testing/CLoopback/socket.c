@@ -47,13 +47,19 @@ void cloopback_limit_receive_buffers(int listener, int bytes) {
   setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
+// Returns false, with ENAMETOOLONG, for a path that does not fit.
+static bool set_path(struct sockaddr_un *address, const char *path) {
+  if (strlen(path) >= sizeof address->sun_path) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  strcpy(address->sun_path, path);
+  return true;
+}
+
 int cloopback_listen_unix(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  if (strlen(path) >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  strcpy(address.sun_path, path);
+  if (!set_path(&address, path)) return -1;
   int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   return listen_on(descriptor, (const struct sockaddr *)&address, sizeof address);
 }
@@ -102,8 +108,7 @@ int cloopback_connect_tcp(uint16_t port) {
 
 int cloopback_connect_unix(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  if (strlen(path) >= sizeof address.sun_path) return -1;
-  strcpy(address.sun_path, path);
+  if (!set_path(&address, path)) return -1;
   int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   return connect_to(descriptor, (const struct sockaddr *)&address, sizeof address);
 }

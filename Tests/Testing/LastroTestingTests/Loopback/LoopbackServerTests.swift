@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLoopback
+import Glibc
 import LastroTesting
 import TestSupport
 import Testing
@@ -242,6 +244,18 @@ struct LoopbackServerTests {
     server.stop()
     let again = try LoopbackServer(.unixSocket(path: path)) { _ in }
     again.stop()
+  }
+
+  @Test("A path that is too long for a Unix socket sets errno, for servers and clients alike")
+  func longPath() {
+    let path = "/tmp/" + String(repeating: "x", count: 200)
+    let calls: [(UnsafePointer<CChar>) -> Int32] = [{ cloopback_listen_unix($0) }, { cloopback_connect_unix($0) }]
+    for call in calls {
+      errno = 0
+      let descriptor = path.withCString(call)
+      let reason = errno
+      #expect(descriptor == -1 && reason == ENAMETOOLONG)
+    }
   }
 
   @Test("A port that is in use is a typed error")
