@@ -20,6 +20,29 @@ bool clastro_x25519_public(const uint8_t *secret, uint8_t *out) {
   return works;
 }
 
+// Returns whether every agreement with the point is zero: it has one of the orders 1, 2, 4 and 8, on the curve or its
+// twist. The top bit is ignored (RFC 7748 §5).
+static bool has_low_order(const uint8_t *point) {
+  static const uint8_t order_8[2][SIZE] = {
+    {0x5f, 0x9c, 0x95, 0xbc, 0xa3, 0x50, 0x8c, 0x24, 0xb1, 0xd0, 0xb1, 0x55, 0x9c, 0x83, 0xef, 0x5b,
+     0x04, 0x44, 0x5c, 0xc4, 0x58, 0x1c, 0x8e, 0x86, 0xd8, 0x22, 0x4e, 0xdd, 0xd0, 0x9f, 0x11, 0x57},
+    {0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1, 0x9f, 0xc4, 0x6a,
+     0xda, 0x09, 0x8d, 0xeb, 0x9c, 0x32, 0xb1, 0xfd, 0x86, 0x62, 0x05, 0x16, 0x5f, 0x49, 0xb8, 0x00},
+  };
+  // 0 and 1, and with p = 2^255 − 19 added; and p − 1.
+  uint8_t small[SIZE] = {0}, large[SIZE];
+  memset(large, 0xff, SIZE);
+  large[SIZE - 1] = 0x7f;
+  uint8_t u[SIZE];
+  memcpy(u, point, SIZE);
+  u[SIZE - 1] &= 0x7f;
+  if (!memcmp(u, order_8[0], SIZE) || !memcmp(u, order_8[1], SIZE)) return true;
+  small[0] = u[0] & 1;
+  if (!memcmp(u, small, SIZE)) return true;
+  large[0] = u[0];
+  return u[0] >= 0xec && u[0] <= 0xee && !memcmp(u, large, SIZE);
+}
+
 clastro_agreement clastro_x25519(const uint8_t *secret, const uint8_t *point, uint8_t *out) {
   ERR_set_mark();
   size_t length = SIZE;
@@ -27,13 +50,14 @@ clastro_agreement clastro_x25519(const uint8_t *secret, const uint8_t *point, ui
   EVP_PKEY *other = EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, NULL, point, SIZE);
   EVP_PKEY_CTX *context = own && other ? EVP_PKEY_CTX_new(own, NULL) : NULL;
   bool works = context && EVP_PKEY_derive_init(context) == 1 && EVP_PKEY_derive_set_peer(context, other) == 1;
-  // Once both keys are set, derivation fails only for an all-zero result or for lack of memory.
+  // libcrypto reports an all-zero result and a lack of memory alike, so the point itself is looked at below.
   bool agrees = works && EVP_PKEY_derive(context, out, &length) == 1 && length == SIZE;
   EVP_PKEY_CTX_free(context);
   EVP_PKEY_free(other);
   EVP_PKEY_free(own);
   ERR_pop_to_mark();
-  return agrees ? CLASTRO_AGREED : works ? CLASTRO_ALL_ZERO : CLASTRO_AGREEMENT_FAILED;
+  if (agrees) return CLASTRO_AGREED;
+  return works && has_low_order(point) ? CLASTRO_ALL_ZERO : CLASTRO_AGREEMENT_FAILED;
 }
 
 // The field of integers modulo 2^255 − 19, for public values only: none of these functions takes constant time. After

@@ -134,6 +134,28 @@ struct Obfs4PrimitivesTests {
     }
   }
 
+  @Test("Of the points 0 to 255 and p − 236 to p + 18, only those of low order are refused, whatever the top bit is")
+  func refusedPoints() throws {
+    let secret = vectors.ntor.x.bytes
+    for top in [0x00, 0x80] as [UInt8] {
+      for isLarge in [false, true] {
+        let refused = try (0...255 as ClosedRange<UInt8>).filter { first in
+          var point = [UInt8](repeating: isLarge ? 0xFF : 0, count: 32)
+          point[0] = first
+          point[31] = top | (isLarge ? 0x7F : 0)
+          do throws(Obfs4Failure) {
+            _ = try Obfs4Primitives.agreement(of: secret, with: point)
+            return false
+          } catch {
+            guard error == .zeroSharedSecret else { throw error }
+            return true
+          }
+        }
+        #expect(refused == (isLarge ? [0xEC, 0xED, 0xEE] : [0, 1]))
+      }
+    }
+  }
+
   @Test("A key adds the low-order point of its lowest bits, and agrees on the clean key's secret")
   func dirtyKeys() throws {
     let peer = vectors.dirty_keys_montgomery.peer_secret.bytes
