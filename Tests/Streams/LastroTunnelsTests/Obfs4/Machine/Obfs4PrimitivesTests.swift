@@ -134,7 +134,7 @@ struct Obfs4PrimitivesTests {
     }
   }
 
-  @Test("Of the points 0 to 255 and p − 236 to p + 18, only those of low order are refused, whatever the top bit is")
+  @Test("Of the points 0 to 255 and p − 237 to p + 18, only those of low order are refused, whatever the top bit is")
   func refusedPoints() throws {
     let secret = vectors.ntor.x.bytes
     for top in [0x00, 0x80] as [UInt8] {
