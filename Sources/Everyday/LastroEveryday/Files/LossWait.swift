@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroSupport
 
 /// Asks a retry policy how to react to a loss, and waits accordingly.
 struct LossWait: Sendable {
@@ -25,13 +26,15 @@ struct LossWait: Sendable {
   mutating func wait(
     after failure: HTTPFetchError<any Error>, fruitless: Int, response: ResourceResponse?
   ) async -> End {
+    if fruitless == 0 { delay = .zero }
     let state = Retry.State(errors: Array(repeating: failure, count: fruitless), totalDelay: delay)
     switch retries.shouldRetry(with: failure, state: state, metadata: HTTPRetryMetadata(response: response)) {
     case .none, .noRetry: return .refused
     case .retry: return .waited
     case .retryAfter(let pause):
-      delay = fruitless == 0 ? pause : delay + pause
       guard pause > .zero else { return .waited }
+      let pause = pause.countable
+      delay += pause
       do {
         try await timeSource.sleep(pause)
         return .waited
