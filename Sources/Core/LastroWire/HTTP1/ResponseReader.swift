@@ -212,8 +212,8 @@ package struct ResponseReader: Sendable {
 
 extension HeadViolation {
   /// The connection ended before the response did.
-  package static let endsInHead = Self(.endsInHead, "the connection ended before a response came")
-  package static let endsInBody = Self(.endsInBody, "the connection ended before the body did")
+  package static var endsInHead: Self { Self(.endsInHead, "the connection ended before a response came") }
+  package static var endsInBody: Self { Self(.endsInBody, "the connection ended before the body did") }
 
   /// Returns the violation for a version that does not match the connection.
   package static func wrongVersion(_ major: UInt8) -> Self {
