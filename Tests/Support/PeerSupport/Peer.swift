@@ -101,7 +101,8 @@ package struct Peers: Sendable {
     case .nginx: nginx = try await NginxPeer.start()
     case .sites: sites = try await PeerSite.startAll()
     case .squid: others[kind] = try await SquidPeer.start()
-    case .dante: others[kind] = try await DantePeer.start()
+    // Tests that use it have the trait `needsDante`.
+    case .dante: if DantePeer.isInstalled { others[kind] = try await DantePeer.start() }
     case .python: others[kind] = try await PythonPeer.start()
     case .mollyBrown: others[kind] = try await MollyBrownPeer.start()
     case .jetforce: others[kind] = try await JetforcePeer.start()
@@ -132,6 +133,11 @@ package struct PeersTrait: SuiteTrait, TestScoping {
   }
 }
 
+extension Trait where Self == ConditionTrait {
+  /// Skips a test or a suite, by name, on systems without Dante. Debian 13 has no package of it.
+  package static var needsDante: Self { .enabled(if: DantePeer.isInstalled, "dante-server is not installed") }
+}
+
 extension Trait where Self == PeersTrait {
   package static func peers(_ kinds: Peers.Kind...) -> Self { PeersTrait(kinds: kinds) }
 }
@@ -152,6 +158,9 @@ package struct PeerSite: Sendable {
     case nginx, haproxy, lighttpd, apache, caddy, node, hypercorn, granian, nghttpd
     /// Proxies in front of nginx: squid for plain HTTP, Dante for TLS.
     case squid, dante
+
+    /// The servers that the system has: all, or all but Dante.
+    package static let installed = allCases.filter { $0 != .dante || DantePeer.isInstalled }
   }
 
   package static let page = "a line of text\n"
@@ -242,7 +251,7 @@ extension PeerSite {
     let origin = node.ports[2]
     let nginx = try await NginxSite.start(certificates, origin: origin)
     let proxied = site(nginx)
-    return [
+    var sites: [Server: PeerSite] = [
       .node: site(node),
       .nginx: proxied,
       .haproxy: site(try await HAProxySite.start(certificates, origin: origin, files: nginx.ports[2])),
@@ -259,8 +268,9 @@ extension PeerSite {
         early: try await NghttpdSite.start(certificates, "--early-response")),
       .squid: proxied.inTheClear(port: nginx.ports[2]).through(
         try await SquidPeer.site(idle: 600), "http", idle: try await SquidPeer.site(idle: 1)),
-      .dante: proxied.through(try await DantePeer.start(), "socks5h"),
     ]
+    if DantePeer.isInstalled { sites[.dante] = proxied.through(try await DantePeer.start(), "socks5h") }
+    return sites
   }
 }
 

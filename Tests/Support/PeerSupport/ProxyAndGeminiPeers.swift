@@ -141,8 +141,15 @@ package enum DigestPeer {
 
 /// Dante as a SOCKS 5 proxy without authentication, for destinations on this machine only.
 package enum DantePeer {
+  /// Whether the program is installed. Debian 13 has no package of it.
+  package static var isInstalled: Bool { (try? find()) != nil }
+
+  private static func find() throws -> String {
+    try PeerProcess.find(["danted", "sockd"], package: "dante-server")
+  }
+
   package static func start() async throws -> Peer {
-    let program = try PeerProcess.find(["danted", "sockd"], package: "dante-server")
+    let program = try find()
     return try await Peer.start { directory, ports in
       let file = try directory.write(configuration(port: ports[0]), to: "danted.conf")
       directory.give(to: PeerProcess.unprivilegedUser)

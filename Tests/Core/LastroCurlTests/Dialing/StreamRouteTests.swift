@@ -35,7 +35,7 @@ struct StreamRouteTests {
     }
   }
 
-  @Test("Bytes pass through every kind of proxy, and the stream ends cleanly", arguments: [false, true])
+  @Test("Bytes pass through every kind of proxy, and the stream ends cleanly", .needsDante, arguments: [false, true])
   func proxies(tls: Bool) async throws {
     let lab = try TrustingEngine()
     let server = try lab.server(tls: tls, handler: { try $0.echo() })

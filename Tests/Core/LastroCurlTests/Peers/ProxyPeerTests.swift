@@ -77,7 +77,7 @@ struct ProxyPeerTests {
 
   // Dante and nginx support IPv4 only, and the address that libcurl passes to a proxy for a name depends on its
   // version.
-  @Test("SOCKS 5 forwards http and https, by address and by name", arguments: ["socks5", "socks5h"])
+  @Test("SOCKS 5 forwards http and https, by address and by name", .needsDante, arguments: ["socks5", "socks5h"])
   func socks(scheme: String) async throws {
     let dante = try Peers.dante
     let before = dante.log().count
@@ -92,7 +92,7 @@ struct ProxyPeerTests {
     #expect(await eventually { dante.log().count > before })
   }
 
-  @Test("A proxy that is unreachable, unknown or refuses is a proxy failure")
+  @Test("A proxy that is unreachable, unknown or refuses is a proxy failure", .needsDante)
   func failures() async throws {
     let (squid, dante) = (try Peers.squid, try Peers.dante)
     let dead = try Loopback.freePort()
@@ -159,7 +159,7 @@ struct ProxyPeerTests {
     }
   }
 
-  @Test("Certificates are judged through a proxy as without one")
+  @Test("Certificates are judged through a proxy as without one", .needsDante)
   func judgedThroughProxy() async throws {
     let squid = try Peers.squid
     let nginx = try Peers.nginx

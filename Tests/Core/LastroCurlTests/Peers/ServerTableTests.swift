@@ -22,6 +22,9 @@ struct ServerTableTests {
     for gap in ServerTable.gaps { #expect(ServerTable.all.contains { gap.covers($0) }, "\(gap.reason)") }
   }
 
+  @Test("The table has cells for Dante", .needsDante)
+  func dante() { #expect(ServerTable.all.contains { $0.server == .dante }) }
+
   @Test("3 MiB arrive complete in both directions, with and without a length", arguments: ServerTable.cells(.sizes))
   func sizes(_ cell: Cell) async throws {
     let (site, stack) = (try cell.site(), try cell.stack())
@@ -244,7 +247,7 @@ struct ServerTable {
     Gap([.apache], [.http2], columns: [.goodbye], "it counts requests over HTTP/1.1 only"),
   ]
 
-  static let all = PeerSite.Server.allCases.flatMap { server in
+  static let all = PeerSite.Server.installed.flatMap { server in
     Version.allCases.flatMap { version in
       Column.allCases.map { Cell(server: server, version: version, column: $0) }
     }

@@ -39,7 +39,7 @@ struct ProxyTrustTests {
     }
   }
 
-  @Test("A server behind a proxy is checked against its pins, and is sent nothing if they fail")
+  @Test("A server behind a proxy is checked against its pins, and is sent nothing if they fail", .needsDante)
   func serverBehindProxy() async throws {
     let nginx = try Peers.nginx
     let url = "https://localhost:\(nginx.ports.tls)/json"

@@ -105,7 +105,7 @@ struct EngineConnectionTests {
     try await expectConformance(factory, using: parameters(tls: tls))
   }
 
-  @Test("All requirements are satisfied through dante by SOCKS 5") func socks() async throws {
+  @Test("All requirements are satisfied through dante by SOCKS 5", .needsDante) func socks() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }
     let server = try echo(tls: false)

@@ -55,7 +55,8 @@ struct NestedFactoryTests {
   }
 
   @Test(
-    "SOCKS 5 carries bytes as a factory through dante: by the shared engine, a dialer, a factory and one connection")
+    "SOCKS 5 carries bytes as a factory through dante: by the shared engine, a dialer, a factory and one connection",
+    .needsDante)
   func socks() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }
@@ -77,7 +78,7 @@ struct NestedFactoryTests {
     #expect(server.acceptedConnections == 4)
   }
 
-  @Test("The loss of a transport's only connection is reported, and no other is dialed")
+  @Test("The loss of a transport's only connection is reported, and no other is dialed", .needsDante)
   func oneConnection() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }

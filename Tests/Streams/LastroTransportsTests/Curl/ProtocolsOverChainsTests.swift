@@ -14,7 +14,8 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("dante and squid: protocols over chains of tunnels", .peers(.dante, .squid), .timeLimit(.minutes(5)))
+@Suite(
+  "dante and squid: protocols over chains of tunnels", .needsDante, .peers(.dante, .squid), .timeLimit(.minutes(5)))
 struct ProtocolsOverChainsTests {
   let lab: TestAuthority
   let proxies: [String]

@@ -213,7 +213,7 @@ struct MeekTests {
   }
 
   @Test(
-    "TLS through meek through SOCKS through an HTTP proxy reaches its server, and pins are enforced",
+    "TLS through meek through SOCKS through an HTTP proxy reaches its server, and pins are enforced", .needsDante,
     .timeLimit(.minutes(5)))
   func chain() async throws {
     let dante = try await DantePeer.start()

@@ -84,7 +84,7 @@ struct ShadowsocksPeerTests {
     #expect(error.stage == .proxy && error.code == .proxyRefused && error.requestSent)
   }
 
-  @Test("Pinned TLS over Shadowsocks over SOCKS 5 reaches a server behind both")
+  @Test("Pinned TLS over Shadowsocks over SOCKS 5 reaches a server behind both", .needsDante)
   func chain() async throws {
     let lab = try TestAuthority()
     let server = try lab.echo()

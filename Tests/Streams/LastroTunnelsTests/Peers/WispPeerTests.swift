@@ -69,7 +69,7 @@ struct WispPeerTests {
     #expect(try await stream.read() == nil)
   }
 
-  @Test("Pinned TLS over obfs4 over SOCKS 5 reaches a server behind both")
+  @Test("Pinned TLS over obfs4 over SOCKS 5 reaches a server behind both", .needsDante)
   func chain() async throws {
     let lab = try TestAuthority()
     let server = try lab.echo()

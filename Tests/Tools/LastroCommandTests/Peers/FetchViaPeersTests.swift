@@ -48,7 +48,7 @@ struct FetchViaPeersTests {
     try await expectPages([bridge.bridgeLine(mode: mode)])
   }
 
-  @Test("A page is fetched through an obfs4proxy that forwards to a proxy, which is the next hop")
+  @Test("A page is fetched through an obfs4proxy that forwards to a proxy, which is the next hop", .needsDante)
   func obfs4ToProxy() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }
@@ -57,7 +57,7 @@ struct FetchViaPeersTests {
   }
 
   @Test(
-    "A page is fetched through an ss-server, alone and behind a SOCKS 5 proxy",
+    "A page is fetched through an ss-server, alone and behind a SOCKS 5 proxy", .needsDante,
     arguments: ["aes-128-gcm", "aes-256-gcm", "chacha20-ietf-poly1305"])
   func shadowsocks(method: String) async throws {
     let proxy = try await ShadowsocksPeer.server(method)

@@ -83,7 +83,7 @@ struct ConnectCommandTests {
     #expect(result.errors.contains("truncated_stream"), "\(result.errors)")
   }
 
-  @Test("Bytes pass through SOCKS 5, an HTTP proxy, and both; over TLS with pins")
+  @Test("Bytes pass through SOCKS 5, an HTTP proxy, and both; over TLS with pins", .needsDante)
   func via() async throws {
     let leaf = try lab.leaf("localhost")
     let server = try Self.echo(LoopbackTLS(leaf))
@@ -112,7 +112,7 @@ struct ConnectCommandTests {
     #expect(silent.status == 5, "\(silent.errors)")
   }
 
-  @Test("An unreachable first proxy is named as the proxy, and in a chain the refusing hop is named")
+  @Test("An unreachable first proxy is named as the proxy, and in a chain the refusing hop is named", .needsDante)
   func whichHop() async throws {
     // A port that the kernel does not assign to a server of another test meanwhile.
     let port = try Loopback.freePort()

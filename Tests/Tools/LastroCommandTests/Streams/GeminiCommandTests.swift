@@ -164,7 +164,7 @@ struct GeminiCommandTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("Authorities and pins replace trust on first use, also through a SOCKS 5 proxy")
+  @Test("Authorities and pins replace trust on first use, also through a SOCKS 5 proxy", .needsDante)
   func authorities() async throws {
     let lab = try PinnedServers()
     let leaf = try lab.leaf("localhost")

@@ -94,7 +94,7 @@ struct WebSocketCommandTests {
     #expect(result.errors.contains("1011: on fire"))
   }
 
-  @Test("Wss works with pins through a SOCKS 5 proxy")
+  @Test("Wss works with pins through a SOCKS 5 proxy", .needsDante)
   func secure() async throws {
     let lab = try PinnedServers()
     let leaf = try lab.leaf("localhost")
