@@ -57,18 +57,38 @@ enum TextDecoding {
       throw Failure(description: "the body's charset \"\(label.prefix(40).escapedForDisplay)\" is not known here")
     }
     defer { iconv_close(converter) }
-    var input = Array(bytes).map { CChar(bitPattern: $0) }
-    // A character of one byte takes at most three in UTF-8, and none takes more than four times its size.
-    return try String(unsafeUninitializedCapacity: 4 * input.count + 4) { output in
-      var inputLeft = input.count, outputLeft = output.count
-      let isConverted = input.withUnsafeMutableBufferPointer { input in
-        output.withMemoryRebound(to: CChar.self) { output in
-          var from = input.baseAddress, to = output.baseAddress
-          return iconv(converter, &from, &inputLeft, &to, &outputLeft) != -1 && inputLeft == 0
-        }
+    let text = bytes.withUnsafeBytes { (input: UnsafeRawBufferPointer) -> [UInt8]? in converted(input, by: converter) }
+    guard let text else { throw notText(label) }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Returns the text in UTF-8; `nil` if the bytes are not text of the charset.
+  ///
+  /// It is converted in chunks, because a string that was made as long as the text can be at most would keep four times
+  /// the memory of its bytes.
+  private static func converted(_ input: UnsafeRawBufferPointer, by converter: iconv_t) -> [UInt8]? {
+    var text: [UInt8] = []
+    text.reserveCapacity(input.count)
+    // `iconv` does not write to its input.
+    var from = UnsafeMutablePointer(mutating: input.bindMemory(to: CChar.self).baseAddress)
+    var inputLeft = input.count
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { chunk -> [UInt8]? in
+      var isFlushing = false
+      while true {
+        var to = chunk.baseAddress
+        var room = chunk.count
+        let result =
+          isFlushing
+          ? iconv(converter, nil, nil, &to, &room) : iconv(converter, &from, &inputLeft, &to, &room)
+        let isFull = result == -1 && errno == E2BIG
+        let count = chunk.count - room
+        text.append(contentsOf: UnsafeRawBufferPointer(chunk).prefix(count))
+        if isFull, count > 0 { continue }
+        guard result != -1, inputLeft == 0 else { return nil }
+        if isFlushing { return text }
+        // Some charsets keep the last character back, because a combining one might follow.
+        isFlushing = true
       }
-      guard isConverted else { throw notText(label) }
-      return output.count - outputLeft
     }
   }
 }

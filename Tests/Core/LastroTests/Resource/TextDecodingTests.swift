@@ -26,6 +26,8 @@ struct TextDecodingTests {
       ("text/plain; charset=latin1", [0xEF, 0xBB, 0xBF, 0xC3, 0xA9], "é"),
       ("text/plain; charset=latin1", [0xFF, 0xFE, 0x41, 0x00], "A"), (nil, [0xFE, 0xFF, 0x00, 0x41], "A"),
       ("text/plain; charset=shift_jis", [], ""),
+      // In this charset a combining character may follow a letter, so that the converter keeps the last one back.
+      ("text/plain; charset=windows-1258", [0x63, 0x61, 0x66, 0xE9], "café"),
     ] as [(String?, [UInt8], String)])
   func charsets(contentType: String?, bytes: [UInt8], text: String) async throws {
     #expect(try TextDecoding.text(of: Data(bytes), contentType: contentType) == text)
@@ -69,6 +71,37 @@ struct TextDecodingTests {
           let text = try? TextDecoding.text(of: Data(bytes), contentType: "text/plain; charset=\(label)")
           #expect((text?.unicodeScalars.count ?? 0) <= 2)
         }
+      }
+    }
+  }
+
+  @Test(
+    "A long text is decoded whole, and takes no memory for as much text again",
+    arguments: [
+      ("latin1", [0x41], "A"), ("latin1", [0xE9], "é"), ("windows-1258", [0x61], "a"),
+      ("shift_jis", [0x93, 0xFA, 0x41], "日A"), ("gb18030", [0x90, 0x30, 0x81, 0x30], "\u{10000}"),
+      ("utf-16le", [0x41, 0x00], "A"), ("utf-16be", [0xD8, 0x3D, 0xDE, 0x00], "😀"),
+    ] as [(String, [UInt8], String)])
+  func long(label: String, bytes: [UInt8], character: String) throws {
+    /// Returns the place of the text in memory, which changes when the text needs more of it.
+    func place(_ text: String) throws -> UInt {
+      try #require(text.utf8.withContiguousStorageIfAvailable { UInt(bitPattern: $0.baseAddress) })
+    }
+    let body = Data(Array(repeating: bytes, count: 50_000).joined())
+    let expected = String(repeating: character, count: 50_000)
+    var text = try TextDecoding.text(of: body, contentType: "text/plain; charset=\(label)")
+    #expect(text == expected)
+    let before = try place(text)
+    text.append(expected)
+    #expect(try place(text) != before)
+  }
+
+  @Test("Malformed bytes behind a long text fail", arguments: ["shift_jis", "gb18030"])
+  func malformedEnd(label: String) {
+    for end in [[0x93], [0xFF, 0xFF]] as [[UInt8]] {
+      let body = Data([UInt8](repeating: 0x41, count: 50_000) + end)
+      #expect(throws: TextDecoding.Failure.self) {
+        try TextDecoding.text(of: body, contentType: "text/plain; charset=\(label)")
       }
     }
   }
