@@ -92,6 +92,12 @@ extension RequestBody {
     return body
   }
 
+  /// Does the same as ``json(_:encoder:)`` while a call makes its request. The stack's encoder is then known, so that
+  /// nothing is kept to encode the value again.
+  static func jsonInCall(_ value: some Encodable & Sendable, encoder: JSONEncoder?) throws -> RequestBody {
+    try encoded(value, by: encoder ?? JSONCoders.current?.encoder ?? JSONEncoder())
+  }
+
   private static func encoded(_ value: some Encodable, by encoder: JSONEncoder) throws -> RequestBody {
     let collector = SecretCollector()
     let data = try SecretCollector.$current.withValue(collector) { try encoder.encode(value) }

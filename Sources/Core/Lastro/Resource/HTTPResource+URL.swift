@@ -342,7 +342,7 @@ extension HTTPResource {
     errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>, _ options: RequestOptions
   ) {
     self.init(method, url, query, headers, decoding: decoding, errorDecoding: errorDecoding, options) {
-      try .json(value, encoder: encoder)
+      try .jsonInCall(value, encoder: encoder)
     }
   }
 
