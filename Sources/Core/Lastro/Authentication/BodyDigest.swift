@@ -35,7 +35,7 @@ extension BodyDigest {
 
   private static func hash(_ path: String, _ length: Int64, into hasher: MessageHasher) async throws {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw TransportError.unreadableBodyFile(path, errno) }
+    guard descriptor >= 0 else { throw TransportError.unreadable("the body's file", path, errno) }
     defer { close(descriptor) }
     var block = [UInt8](repeating: 0, count: blockSize)
     var total: Int64 = 0
@@ -44,7 +44,7 @@ extension BodyDigest {
       let count = read(descriptor, &block, blockSize)
       guard count >= 0 else {
         if errno == EINTR { continue }
-        throw TransportError.unreadableBodyFile(path, errno)
+        throw TransportError.unreadable("the body's file", path, errno)
       }
       if count == 0 { break }
       hasher.update(block[..<count])

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
-internal import Glibc
 
 /// The body of a request: the source of its bytes, its type, and whether it can be sent again.
 ///
@@ -20,7 +19,8 @@ public struct RequestBody: Sendable {
     case empty
     /// Bytes in memory.
     case bytes(Data)
-    /// A file, read in chunks while it is sent. The file must not change in the meantime.
+    /// A whole file, read in chunks while it is sent. The file must not change in the meantime. A slice of a file is a
+    /// replayable stream.
     case file(path: String, length: Int64)
     /// Chunks from an asynchronous sequence.
     case stream(length: Int64?, isReplayable: Bool, open: @Sendable () -> NextChunk)
@@ -155,23 +155,34 @@ extension RequestBody {
     raw(Data(text.utf8), contentType: contentType)
   }
 
-  /// Returns a body that is a file, which is read only while it is sent. The file must not change until the fetch has
-  /// ended; a retry or redirect reads it again. `contentType` is `nil` by default: no `Content-Type` is sent.
+  /// Returns a body that is a file, or a slice of one, which is read only while it is sent. The file must not change
+  /// until the fetch has ended; a retry or redirect reads it again.
   ///
+  /// ```swift
+  /// let part = try RequestBody.file(path: "/srv/backup.tar", offset: 16 << 20, length: 16 << 20)
+  /// ```
+  ///
+  /// A slice is read with `pread`, in blocks of at most 128 KiB. Bytes that are added behind it are not sent. A slice
+  /// whose file has become shorter than the slice's end fails the fetch with `request/invalid_body`, and so does a
+  /// whole file of which the length has changed.
+  ///
+  /// - Parameters:
+  ///   - path: the path of a regular file.
+  ///   - offset: the first byte to send, from 0. Default 0.
+  ///   - length: the number of bytes to send, which may be 0. Default `nil`: all bytes up to the file's present end.
+  ///   - contentType: the type of the body. Default `nil`: no `Content-Type` is sent.
   /// - Throws: stage `request`, code `invalid_body`, if the file does not exist, is not a regular file or cannot be
-  ///   read.
-  public static func file(path: String, contentType: String? = nil) throws(TransportError) -> RequestBody {
-    guard !path.utf8.contains(0) else {
-      throw .refused(.invalidBody, "the body's file name has a NUL in it", hint: "remove it")
+  ///   read, if `offset` or `length` is negative, or if the slice goes beyond the end of the file.
+  public static func file(
+    path: String, offset: Int64 = 0, length: Int64? = nil, contentType: String? = nil
+  ) throws(TransportError) -> RequestBody {
+    let noun = "the body's file"
+    if offset == 0, length == nil {
+      let size = try FileSlice.size(of: path, noun)
+      return RequestBody(source: .file(path: path, length: size), contentType: contentType)
     }
-    var status = stat()
-    guard stat(path, &status) == 0, access(path, R_OK) == 0 else { throw .unreadableBodyFile(path, errno) }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-      throw .refused(
-        .invalidBody, "the body's file \(path.escapedForDisplay) is not a regular file",
-        hint: "send a pipe or device as a stream")
-    }
-    return RequestBody(source: .file(path: path, length: Int64(status.st_size)), contentType: contentType)
+    let slice = try FileSlice(of: path, offset: offset, length: length, noun: noun)
+    return RequestBody(source: slice.source, contentType: contentType)
   }
 
   /// Returns a body of chunks from an asynchronous sequence, which is iterated as fast as the connection accepts the
@@ -197,13 +208,5 @@ extension RequestBody {
     return RequestBody(
       source: .stream(length: length, isReplayable: isReplayable, open: open), contentType: contentType,
       trailers: trailers)
-  }
-}
-
-extension TransportError {
-  static func unreadableBodyFile(_ path: String, _ code: Int32) -> Self {
-    .refused(
-      .invalidBody, "cannot read the body's file \(path.escapedForDisplay): \(String(cString: strerror(code)))",
-      hint: "check the path, and that this process may read it")
   }
 }
