@@ -40,6 +40,16 @@ private func bodies() throws -> [RequestBody] {
   return [file, live]
 }
 
+private func part(of path: String) async throws -> ResourceRequest {
+  // sample: slice
+  let digest = try await MessageDigest(ofFile: path, offset: 4, length: 6)
+  let part = try ResourceRequest(
+    method: .put, url: "https://api.github.com/echo", headers: ["Content-Digest": "sha-256=:\(digest.base64):"],
+    body: .file(path: path, offset: 4, length: 6))
+  // end
+  return part
+}
+
 private func trailers() throws -> ResourceRequest {
   // sample: trailers
   let (parts, source) = AsyncStream.makeStream(of: Data.self)
@@ -89,6 +99,12 @@ extension Page {
     stage.check("a stream does neither", bodies[1].length == nil && !bodies[1].isReplayable)
     _ = try? await github.fetch(.send(.post, "https://api.github.com/echo", body: bodies[1]))
     stage.check("what was written is what came", stage.server.requests.last?.text == "{}\n")
+    let file = FileManager.default.temporaryDirectory.appending(path: "lastro-page-\(UInt64.random(in: .min ... .max))")
+    try Data("0123456789".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    _ = try? await github.fetch(.raw(try await part(of: file.path)))
+    stage.check("a slice came", stage.server.requests.last?.text == "456789")
+    stage.check("its digest came", stage.server.requests.last?.headers["Content-Digest"]?.count == 54)
     _ = try? await github.fetch(.raw(try trailers()))
     stage.check("a field came behind the body", stage.server.requests.last?.trailers.map(\.value) == ["sum"])
   }
