@@ -74,10 +74,7 @@ public struct TransferRequest: Sendable {
     _modify { yield &parts.value.deadlineCode }
   }
   /// The whole timeout, of which ``deadline`` is the remainder, for error messages.
-  package var wholeTimeout: Duration? {
-    get { parts.value.wholeTimeout }
-    _modify { yield &parts.value.wholeTimeout }
-  }
+  package var wholeTimeout: Duration? { parts.value.wholeTimeout }
   /// Whether the transport may resend the request on a new connection, if a pooled connection turns out to be closed
   /// before a byte of the response arrived.
   package var allowsResend: Bool {
@@ -97,10 +94,7 @@ public struct TransferRequest: Sendable {
   /// The maximum number of bytes to collect of the body of a response outside 200–299. The rest need not be read. This
   /// is not a failure; ``TransferFacts/bodyCut`` reports it. The limit of ``delivery`` also applies. Default `nil`:
   /// only that limit applies.
-  package var maximumErrorBytes: Int? {
-    get { parts.value.maximumErrorBytes }
-    _modify { yield &parts.value.maximumErrorBytes }
-  }
+  package var maximumErrorBytes: Int? { parts.value.maximumErrorBytes }
   /// Whether the caller does not need the body of a redirect: of a response 300, 301, 302, 303, 307 or 308 with a
   /// `Location`. A transport may then return the response at its head, with an empty body, and drop the rest. Default
   /// false.
@@ -129,8 +123,9 @@ public struct TransferRequest: Sendable {
     head: HTTPRequest, body: RequestBody = .empty, connection: ConnectionOptions? = nil,
     delivery: Delivery = .collected(maximumBytes: RequestOptions.defaultMaximumBodyBytes),
     connectTimeout: Duration? = nil, idleTimeout: Duration? = nil,
-    deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false,
-    secrets: Set<Secret> = [], maximumErrorBytes: Int? = nil, dropsRedirectBodies: Bool = false
+    deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, wholeTimeout: Duration? = nil,
+    allowsResend: Bool = false, secrets: Set<Secret> = [], maximumErrorBytes: Int? = nil,
+    dropsRedirectBodies: Bool = false
   ) {
     var options = RequestOptions()
     if let connection { options.connection = connection }
@@ -139,7 +134,8 @@ public struct TransferRequest: Sendable {
       Parts(
         request: ResourceRequest(head: head, body: body, options: options), delivery: delivery,
         connectTimeout: connectTimeout, idleTimeout: idleTimeout, deadline: deadline, deadlineCode: deadlineCode,
-        allowsResend: allowsResend, maximumErrorBytes: maximumErrorBytes, dropsRedirectBodies: dropsRedirectBodies))
+        wholeTimeout: wholeTimeout, allowsResend: allowsResend, maximumErrorBytes: maximumErrorBytes,
+        dropsRedirectBodies: dropsRedirectBodies))
   }
 
   init(parts: Parts) { self.parts = CopyOnWrite(parts) }

@@ -77,7 +77,7 @@ struct VirtualTimerTests {
     engine.network.serveHTTP1 { server, _ in
       server.far.send("HTTP/1.1 503 No\r\nContent-Length: 1000\r\n\r\npartial")
     }
-    let call = engine.start(.to { $0.maximumErrorBytes = 1_000 })
+    let call = engine.start(.to { $0 = TransferRequest(head: $0.head, maximumErrorBytes: 1_000) })
     engine.advance(by: .seconds(2) - .nanoseconds(1))
     #expect(call.words == "waiting")
     engine.advance(by: .nanoseconds(1))

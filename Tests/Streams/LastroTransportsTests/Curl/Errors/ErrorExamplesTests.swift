@@ -150,10 +150,9 @@ struct ErrorExamplesTests {
 
   @Test("Errors for failed transfers name the server, the limit with its unit, and the time that passed")
   func transfers() async {
-    var request = TransferRequest(
+    let request = TransferRequest(
       head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/"),
-      connectTimeout: .seconds(10), idleTimeout: .seconds(60), deadline: .seconds(29))
-    request.wholeTimeout = .seconds(30)
+      connectTimeout: .seconds(10), idleTimeout: .seconds(60), deadline: .seconds(29), wholeTimeout: .seconds(30))
     let errors: [TransportError] = [
       .bodyTooLarge(9, announced: 99), .decompressionBomb(ratio: 100, delivered: 99), .connectTimedOut(request),
       .expiredInQueue(request), .sourceTooShort(2, of: 3), .unknownContentCoding("br"),
