@@ -27,59 +27,59 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
   /// The step that failed.
   public var stage: FailureStage {
     get { parts.value.stage }
-    _modify { yield &parts.value.stage }
+    set { parts.value.stage = newValue }
   }
   /// The reason of the failure, as a stable word.
   public var code: FailureCode {
     get { parts.value.code }
-    _modify { yield &parts.value.code }
+    set { parts.value.code = newValue }
   }
   /// A readable sentence, without secrets.
   public var message: String {
     get { parts.value.message }
-    _modify { yield &parts.value.message }
+    set { parts.value.message = newValue }
   }
   /// A suggested fix, if there is a usual remedy.
   public var hint: String? {
     get { parts.value.hint }
-    _modify { yield &parts.value.hint }
+    set { parts.value.hint = newValue }
   }
   /// The engine's own code, such as a `CURLcode`; `nil` if the engine was not involved.
   public var engineCode: Int32? {
     get { parts.value.engineCode }
-    _modify { yield &parts.value.engineCode }
+    set { parts.value.engineCode = newValue }
   }
   /// The `errno` that the system reported, if it reported one. Default `nil`.
   public var systemCode: Int32? {
     get { parts.value.systemCode }
-    _modify { yield &parts.value.systemCode }
+    set { parts.value.systemCode = newValue }
   }
   /// Whether a byte of the request may have left this machine.
   public var requestSent: Bool {
     get { parts.value.requestSent }
-    _modify { yield &parts.value.requestSent }
+    set { parts.value.requestSent = newValue }
   }
   /// The facts about the transfer; `nil` if no transfer was started.
   public var facts: TransferFacts? {
     get { parts.value.facts }
-    _modify { yield &parts.value.facts }
+    set { parts.value.facts = newValue }
   }
   /// The head of the final response, if it was received before the failure: for example, the body was truncated, was
   /// too large or stalled. Default `nil`.
   public var head: HTTPResponse? {
     get { parts.value.head }
-    _modify { yield &parts.value.head }
+    set { parts.value.head = newValue }
   }
   /// The trust judge's refusal, if a judge refused the server.
   public var trustFailure: TrustFailure? {
     get { parts.value.trustFailure }
-    _modify { yield &parts.value.trustFailure }
+    set { parts.value.trustFailure = newValue }
   }
   /// The certificate that OpenSSL refused because it has expired, is for other names or is not trusted. None of its
   /// contents is verified: anyone may have written it. `nil` for failures of another kind.
   public package(set) var refusedCertificate: PeerCertificate? {
     get { parts.value.refusedCertificate }
-    _modify { yield &parts.value.refusedCertificate }
+    set { parts.value.refusedCertificate = newValue }
   }
 
   /// Creates an error.
