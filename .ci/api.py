@@ -23,7 +23,7 @@ def declaration(symbol):
 def graphs(module):
     """What the module declares, then what it adds to types of other modules."""
     for path in sorted((SYMBOLS / module).glob("*.symbols.json"), key=lambda path: ("@" in path.name, path.name)):
-        yield path.name.removesuffix(".symbols.json").partition("@")[2], json.loads(path.read_text(encoding="utf-8"))
+        yield path.name.removesuffix(".symbols.json").partition("@")[2], json.loads(path.read_text("utf-8"))
 
 
 def conformances(graph, names):
@@ -77,7 +77,7 @@ def main(updating):
     for path in folder.glob("*.txt"):
         path.unlink()
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, "utf-8")
     if not updating and subprocess.run(["diff", "-U1", "-r", TEXTS, FOUND]).returncode != 0:
         print(f"The public API differs from {TEXTS}. If that is intended: make api")
         return 1

@@ -21,12 +21,6 @@ def records(path):
                 yield record["kind"], record["payload"]
 
 
-def is_failure(payload):
-    """Whether an event is an issue that fails its test: not a known one, nor a warning."""
-    issue = payload.get("issue", {})
-    return not issue.get("isKnown", False) and issue.get("severity", "error") == "error"
-
-
 def states(path):
     """Name and state of each test function in one run, by its identifier."""
     # A test that was announced and never began: the run ended before it, or its suite was skipped.
@@ -36,8 +30,9 @@ def states(path):
             if payload["kind"] == "function":
                 names[payload["id"]] = payload.get("displayName") or payload["name"]
             continue
-        test, event = payload.get("testID"), payload["kind"]
-        if event == "issueRecorded" and is_failure(payload):
+        test, event, issue = payload.get("testID"), payload["kind"], payload.get("issue", {})
+        # A known issue or a warning fails no test.
+        if event == "issueRecorded" and not issue.get("isKnown") and issue.get("severity", "error") == "error":
             found[test] = "failed"
             # A suite's issue, or one of a task that outlived its test, is a failure too.
             names.setdefault(test, f"issue outside a test: {test}")
@@ -59,9 +54,7 @@ def main(paths):
         if state != "passed":
             print(f"{state}: {str(test).split('.')[0]}: {name}")
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
-    if counts["failed"]:
-        return 1
-    return 0 if counts["passed"] else 2
+    return 1 if counts["failed"] else 0 if counts["passed"] else 2
 
 
 sys.exit(main(sys.argv[1:]))

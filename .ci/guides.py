@@ -15,7 +15,7 @@ INSTALL = re.compile(r"^sudo apt-get install ([a-z0-9 .+-]+)", re.MULTILINE)
 
 def blocks(page):
     """Kind, name, language and text of each block, in its order. A block below no comment has the kind ""."""
-    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    return BLOCK.findall((ROOT / page).read_text("utf-8"))
 
 
 def block(page, kind, name):
@@ -24,7 +24,7 @@ def block(page, kind, name):
 
 def packages(page):
     """The packages that the page's first such command installs."""
-    return INSTALL.search((ROOT / page).read_text(encoding="utf-8"))[1].split()
+    return INSTALL.search((ROOT / page).read_text("utf-8"))[1].split()
 
 
 def write(package):
@@ -34,7 +34,7 @@ def write(package):
     for kind, name, _, text in blocks(FIRST):
         if kind in ("sample", "file"):
             (package / name).parent.mkdir(parents=True, exist_ok=True)
-            (package / name).write_text(text, encoding="utf-8")
+            (package / name).write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 def text_of(page):
-    return BLOCK.sub("", page.read_text(encoding="utf-8"))
+    return BLOCK.sub("", page.read_text("utf-8"))
 
 
 def anchors(page):
@@ -31,6 +31,4 @@ def dead_links(page):
 names = subprocess.run(["git", "ls-files", "-z", "*.md"], check=True, capture_output=True, text=True).stdout.split("\0")
 # The data of public suites has pages of its own.
 pages = [pathlib.Path(name) for name in names if name and not name.startswith("Tests/Conformance/")]
-dead = [line for page in pages if page.is_file() for line in dead_links(page)]
-print("\n".join(dead), end="\n" if dead else "")
-sys.exit(1 if dead else 0)
+sys.exit("\n".join(line for page in pages if page.is_file() for line in dead_links(page)) or 0)

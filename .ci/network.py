@@ -16,7 +16,7 @@ KEPT = {"-I", "-module-name", "-target", "-Xcc", "-swift-version", "-enable-upco
 
 def arguments():
     """What the compiler is given for the target, without what says where its output goes."""
-    lines = MANIFEST.read_text(encoding="utf-8").splitlines()
+    lines = MANIFEST.read_text("utf-8").splitlines()
     line = next(line for line in lines if '"-module-name","LastroTransports",' in line)
     words = json.loads(line.partition("args: ")[2])
     yield from (word for pair in zip(words, words[1:]) if pair[0] in KEPT for word in pair)

@@ -42,7 +42,7 @@ def main(programs):
         for name, content in FILES.items():
             path = pathlib.Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(content), encoding="utf-8")
+            path.write_text(json.dumps(content), "utf-8")
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"127.0.0.1:{server.server_port}"

@@ -125,16 +125,14 @@ def main():
     modules = {path.parts[2]: path.parts[1] for path in paths if path.parts[0] == "Sources" and len(path.parts) > 3}
     findings = []
     for path in paths:
-        if not (path.suffix in {".swift", ".c", ".h", ".py", ".sh"} or path.name == "Makefile" or path.parts[0] == ".ci"):
+        if not (path.suffix in {".swift", ".c", ".h", ".py"} or path.name == "Makefile" or path.parts[0] == ".ci"):
             continue
         lines = path.read_text("utf-8").splitlines()
         if "SPDX-License-Identifier: Apache-2.0" not in "\n".join(lines[:3]):
-            findings.append((path, 1, "no SPDX line"))
+            findings.append(f"{path}:1: no SPDX line")
         if path.suffix == ".swift":
-            findings += [(path, *finding) for finding in swift_findings(path, lines, modules)]
-    for path, number, message in findings:
-        print(f"{path}:{number}: {message}")
-    return 1 if findings else 0
+            findings += [f"{path}:{line}: {message}" for line, message in swift_findings(path, lines, modules)]
+    return "\n".join(findings) or 0
 
 
 sys.exit(main())

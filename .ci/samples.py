@@ -21,7 +21,6 @@ import guides
 PAGES = pathlib.Path("Playgrounds/Sources/Pages")
 EXAMPLE = pathlib.Path("Tests/Consumer/Sources/ReadmeExample/main.swift")
 REGION = re.compile(r"^[ \t]*// sample: ([^\n]+)\n(.*?)^[ \t]*// end$", re.DOTALL | re.MULTILINE)
-
 EMPTY = re.compile(r"<!-- prints: ([^\n]+) -->\n(?!```text\n(?!\s*```))")
 
 
@@ -31,7 +30,7 @@ def guide_of(path):
 
 def regions(pages, problems):
     """What is run, by guide and name."""
-    found = {("README", "readme"): EXAMPLE.read_text(encoding="utf-8")}
+    found = {("README", "readme"): EXAMPLE.read_text("utf-8")}
     for path, text in pages.items():
         for name, code in REGION.findall(text):
             if (guide_of(path), name) in found:
@@ -40,9 +39,8 @@ def regions(pages, problems):
     return found
 
 
-def problems_of_block(page, kind, name, language, text):
+def problems_of_block(page, runners, kind, name, language, text):
     """Problems of a block that is no sample."""
-    runners = "".join(pathlib.Path(".ci", runner).read_text(encoding="utf-8") for runner in ("firsthour", "installed"))
     if language == "swift" and kind not in ("sample", "file", "imports") and page.name != "README.md":
         yield f"{page}: a swift block without `<!-- sample: NAME -->`: {text.splitlines()[0]}"
     elif language == "sh" and kind not in ("run", "not run"):
@@ -61,7 +59,7 @@ def problems_of_imports(page, pages):
 
 def problems_of_tests():
     """Problems of CONTRIBUTING.md, whose swift blocks stand in a test, in a suite."""
-    tests = [path.read_text(encoding="utf-8") for path in pathlib.Path("Tests").rglob("*Tests.swift")]
+    tests = [path.read_text("utf-8") for path in pathlib.Path("Tests").rglob("*Tests.swift")]
     for _, _, language, code in guides.blocks("CONTRIBUTING.md"):
         if language == "swift" and not any(textwrap.indent(code, "  ") in test for test in tests):
             yield f"CONTRIBUTING.md: in no test: {code.splitlines()[0]}"
@@ -69,8 +67,8 @@ def problems_of_tests():
 
 def problems_of_packages():
     """Places that name other packages than the first guide."""
-    setup = pathlib.Path(".ci/setup").read_text(encoding="utf-8")
-    doctor = pathlib.Path("Sources/Tools/LastroCommand/Doctor/Checkup+Headers.swift").read_text(encoding="utf-8")
+    setup = pathlib.Path(".ci/setup").read_text("utf-8")
+    doctor = pathlib.Path("Sources/Tools/LastroCommand/Doctor/Checkup+Headers.swift").read_text("utf-8")
     wanted = guides.packages(guides.FIRST)
     for place, named in {
         "README.md": guides.packages("README.md"),
@@ -83,12 +81,13 @@ def problems_of_packages():
 
 def main(updating):
     problems, shown = [], set()
-    pages = {path: path.read_text(encoding="utf-8") for path in sorted(PAGES.rglob("*.swift"))}
+    pages = {path: path.read_text("utf-8") for path in sorted(PAGES.rglob("*.swift"))}
     code_of = regions(pages, problems)
+    runners = "".join(pathlib.Path(".ci", runner).read_text("utf-8") for runner in ("firsthour", "installed"))
     for page in [pathlib.Path("README.md"), *sorted(pathlib.Path("Docs").glob("*.docc/*.md"))]:
-        text = page.read_text(encoding="utf-8")
+        text = page.read_text("utf-8")
         for kind, name, language, shown_code in guides.blocks(page):
-            problems += problems_of_block(page, kind, name, language, shown_code)
+            problems += problems_of_block(page, runners, kind, name, language, shown_code)
             if kind != "sample":
                 continue
             shown.add((page.stem, name))
@@ -101,14 +100,13 @@ def main(updating):
             elif code != shown_code:
                 problems.append(f"{page}: the sample {name} is not what is run: .ci/samples.py update copies that")
         if updating:
-            page.write_text(text, encoding="utf-8")
+            page.write_text(text, "utf-8")
         problems += [f"{page}: nothing stands below <!-- prints: {name} -->: write what the sample prints"
                      for name in EMPTY.findall(text)]
         problems += problems_of_imports(page, pages)
     problems += [f"{PAGES}: the sample {name} of {guide} is in no guide" for guide, name in sorted(code_of.keys() - shown)]
     problems += [*problems_of_tests(), *problems_of_packages()]
-    print("\n".join(problems), end="\n" if problems else "")
-    return 1 if problems else 0
+    return "\n".join(problems) or 0
 
 
 sys.exit(main(sys.argv[1:] == ["update"]))

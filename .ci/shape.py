@@ -27,7 +27,7 @@ problems = []
 
 def read(path):
     target, name, kind, types = path.parts[2], None, None, {}
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text("utf-8").splitlines()
     for line, next_line in zip(lines, [*lines[1:], ""]):
         if found := TYPE.match(line):
             modifiers, kind, name = found.groups()
@@ -56,5 +56,4 @@ for (module, owner), paths in files.items():
     if len(paths) > FILES and module in [path.parts[2] for path in declared.get(owner, [])]:
         problems.append(f"{module}: {owner} lies in {len(paths)} files")
 problems += [f"{owner} is declared twice: {', '.join(map(str, paths))}" for owner, paths in declared.items() if len(paths) > 1]
-print("\n".join(problems), end="\n" if problems else "")
-sys.exit(1 if problems else 0)
+sys.exit("\n".join(problems) or 0)

@@ -39,17 +39,16 @@ def seeds(page, suites, guides):
 def main():
     tested, suites = {}, set()
     for path in [path for path in pathlib.Path("Tests").rglob("*.swift") if ".build" not in path.parts]:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text("utf-8")
         suites.update(SUITE.findall(text))
         for identifier in re.findall(r'"(\w+)"', " ".join(TRAIT.findall(text))):
             tested.setdefault(identifier, set()).add(str(path.relative_to("Tests")))
     guides = {path.stem for path in pathlib.Path("Docs").glob("*.docc/*.md")}
     pages = [pathlib.Path("Docs", name) for name in ("Parity.md", "Seeds.md")]
-    texts = [page.read_text(encoding="utf-8") for page in pages]
+    texts = [page.read_text("utf-8") for page in pages]
     problems = [f"{pages[0]}: {problem}" for problem in parity(texts[0], tested)]
     problems += [f"{pages[1]}: {problem}" for problem in seeds(texts[1], suites, guides)]
-    print("\n".join(problems), end="\n" if problems else "")
-    return 1 if problems else 0
+    return "\n".join(problems) or 0
 
 
 sys.exit(main())
