@@ -45,8 +45,6 @@ package struct ResponseHeadMachine {
   var bytes = 0
   private var trailerCount = 0
   private var interims = InterimBudget()
-  var status = 0
-  var majorVersion: UInt8 = 0
   /// The head that the current one is compared with. After the final head, the head to keep for the next response.
   package internal(set) var known: KnownHead?
 
@@ -78,16 +76,6 @@ package struct ResponseHeadMachine {
     self.maximumInterimResponses = maximumInterimResponses
   }
 
-  package var contentLength: Int64? { framing.contentLength }
-  package var hasContentEncoding: Bool { framing.hasContentEncoding }
-  package var isHTTP2: Bool { majorVersion == 2 }
-
-  /// Returns whether the body is delimited only by the end of the connection (RFC 9112 §6.3, last rule).
-  package func isCloseDelimited(method: String) -> Bool {
-    guard majorVersion == 1, method != "HEAD", status != 204, status != 304 else { return false }
-    return framing.contentLength == nil && !framing.isChunked
-  }
-
   /// Parses one line including its line end, from the head or from the trailer section after the body.
   ///
   /// - Parameters:
@@ -108,7 +96,7 @@ package struct ResponseHeadMachine {
     if likeness != .none, let known {
       // Inline, because most lines need nothing more.
       if lineCount <= maximumFields, known.lines.hasLine(line, at: lineCount) {
-        if lineCount == 0 { beginFields(of: known) }
+        if lineCount == 0 { state = .fields }
         lineCount += 1
         return .needsMore
       }
@@ -145,7 +133,6 @@ package struct ResponseHeadMachine {
       head = try StatusLine.parse(content)
       head.fields.reserveCapacity(min(16, maximumFields))
       isFieldLeftOut = false
-      majorVersion = head.version.major
       state = .fields
       return .needsMore
     case .fields:
@@ -181,7 +168,6 @@ package struct ResponseHeadMachine {
       return .interim(head)
     }
     framing = try ResponseFraming(head, to: request)
-    status = head.status
     state = .trailers
     known = mayBeKept ? KnownHead(head, framing: framing, lines: lines) : nil
     lines = KnownLines()
@@ -278,7 +264,8 @@ extension ResponseHeadMachine {
     else { return nil }
     self.bytes += found.bytes
     position += found.bytes
-    advance(by: found.lines, in: latest)
+    state = .fields
+    lineCount += found.lines
     return found.isWhole ? try finish(latest) : nil
   }
 
@@ -293,17 +280,6 @@ extension ResponseHeadMachine {
     }
     depart(from: known)
     return nil
-  }
-
-  private mutating func advance(by count: Int, in known: KnownHead) {
-    beginFields(of: known)
-    lineCount += count
-  }
-
-  /// Starts the fields after a status line that equals the known head's.
-  mutating func beginFields(of known: KnownHead) {
-    majorVersion = known.head.version.major
-    state = .fields
   }
 
   /// Replaces a line of the known head. Returns whether that was possible.
@@ -338,7 +314,6 @@ extension ResponseHeadMachine {
   private mutating func finish(_ known: KnownHead) throws(HeadViolation) -> ResponseHead {
     let isPatched = likeness == .patched
     framing = isPatched && changes.contains(.framing) ? try ResponseFraming(head, to: request) : known.framing
-    status = known.head.status
     state = .trailers
     likeness = .none
     guard isPatched else { return known.head }

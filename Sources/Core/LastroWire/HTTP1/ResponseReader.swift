@@ -80,9 +80,6 @@ package struct ResponseReader: Sendable {
   /// The trailers, once the response has ended.
   package var trailers: [ResponseHead.Field] { body.trailers }
 
-  /// Whether the head was returned.
-  package var hasHead: Bool { stage != .head }
-
   /// Whether the response has ended.
   package var hasEnded: Bool { stage == .ended }
 

@@ -103,7 +103,7 @@ struct KnownHeadTests {
     let again = HeadFeeding(Self.heads[0], resembling: known)
     #expect(again.machine.known === known)
     #expect(again.final == known.head)
-    #expect(again.machine.contentLength == 5)
+    #expect(again.machine.framing.contentLength == 5)
   }
 
   @Test("A head with one changed line replaces the known one")
