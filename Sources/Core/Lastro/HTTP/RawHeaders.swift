@@ -94,8 +94,6 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
 extension RawHeaders.Name {
   /// `Accept`.
   public static let accept: Self = "Accept"
-  /// `Accept-Language`.
-  package static let acceptLanguage: Self = "Accept-Language"
   /// `Authorization`. Redacted in logs and not sent to other origins.
   public static let authorization: Self = "Authorization"
   /// `Cache-Control`.
