@@ -222,7 +222,7 @@ struct HostMachine: Hashable {
     case .returned(let entry):
       wait(entry, isFront: true, now: now, &steps)
       steps.append(.wantService)
-    case .left(let request): left(request, now: now, &steps)
+    case .left(let request): left(request, &steps)
     case .drains(let request): draining.append(request)
     case .drainEnded(let request): draining.removeAll { $0 == request }
     case .opened(let dial): if take(dial) { running += 1 }
@@ -281,7 +281,7 @@ extension HostMachine {
 
   /// Removes a request from the queue, and cancels dials that no request needs any more, the latest first, because it
   /// has made the least progress.
-  private mutating func left(_ request: UInt64, now: Int64, _ steps: inout [Step]) {
+  private mutating func left(_ request: UInt64, _ steps: inout [Step]) {
     guard waiting.remove(request) else { return }
     while dials.count > waiting.count, let latest = dials.popLast() { steps.append(.cancelDial(latest)) }
   }
