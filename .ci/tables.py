@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the tables of Docs/Parity.md and Docs/Seeds.md true.
+"""Keeps the tables of Docs/Parity.md and Docs/Seeds.md true, and a page for each error code.
 
 A row `| EP01 | … | `FILE` |` of Parity.md names a file under Tests with a test that has the trait `.parity("EP01")`, or gives a
-reason; every identifier of such a trait has its row. A row of Seeds.md ends with suites, and with guides that have samples.
+reason; every identifier of such a trait has its row. A row of Seeds.md ends with suites, and with guides that have samples. A code in Sources
+has a page in Docs/Lastro.docc/Codes, whose title is the code with each of its stages, and which ErrorCodes.md lists.
 """
 import pathlib
 import re
@@ -10,6 +11,7 @@ import sys
 
 TRAIT = re.compile(r"\.parity\(([^)]*)\)")
 SUITE = re.compile(r'@Suite\(\s*"((?:[^"\\]|\\.)*)"')
+CODE = re.compile(r'(?:static let \w+ = Self|FailureCode)\("(\w+)"\)')
 ROW = re.compile(r"^\| ([A-Z]{2}\d\d) \| .+ \| (.+?) \|$", re.MULTILINE)
 
 
@@ -36,6 +38,17 @@ def seeds(page, suites, guides):
         yield from (f"there is no guide {name}" for name in row[3].split(", ") if name not in guides | {"none"})
 
 
+def codes(pages):
+    sources = [path.read_text(encoding="utf-8") for path in pathlib.Path("Sources").rglob("*.swift")]
+    thrown = {code for text in sources if "FailureCode" in text for code in CODE.findall(text)}
+    index = pages.pop("ErrorCodes")
+    yield from (f"no page for the code {code}" for code in thrown - pages.keys())
+    yield from (f"{code} is no code of Sources" for code in pages.keys() - thrown)
+    for code, page in pages.items():
+        if not re.match(rf"# [a-z]+/{code}(, [a-z]+/{code})*\n", page) or f"- <doc:{code}>\n" not in index:
+            yield f"{code}: its title is not STAGE/{code}, or ErrorCodes.md does not list it"
+
+
 def main():
     tested, suites = {}, set()
     for path in [path for path in pathlib.Path("Tests").rglob("*.swift") if ".build" not in path.parts]:
@@ -48,6 +61,9 @@ def main():
     texts = [page.read_text("utf-8") for page in pages]
     problems = [f"{pages[0]}: {problem}" for problem in parity(texts[0], tested)]
     problems += [f"{pages[1]}: {problem}" for problem in seeds(texts[1], suites, guides)]
+    folder = pathlib.Path("Docs/Lastro.docc/Codes")
+    errors = {path.stem: path.read_text("utf-8") for path in folder.glob("*.md")}
+    problems += [f"{folder}: {problem}" for problem in codes(errors)]
     return "\n".join(problems) or 0
 
 
