@@ -42,8 +42,7 @@ def codes(pages):
     sources = [path.read_text(encoding="utf-8") for path in pathlib.Path("Sources").rglob("*.swift")]
     thrown = {code for text in sources if "FailureCode" in text for code in CODE.findall(text)}
     index = pages.pop("ErrorCodes")
-    yield from (f"no page for the code {code}" for code in thrown - pages.keys())
-    yield from (f"{code} is no code of Sources" for code in pages.keys() - thrown)
+    yield from (f"{code} is a code without a page, or a page without a code" for code in thrown ^ pages.keys())
     for code, page in pages.items():
         if not re.match(rf"# [a-z]+/{code}(, [a-z]+/{code})*\n", page) or f"- <doc:{code}>\n" not in index:
             yield f"{code}: its title is not STAGE/{code}, or ErrorCodes.md does not list it"
