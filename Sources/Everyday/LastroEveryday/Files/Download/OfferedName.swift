@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
+
 /// The file name that `Content-Disposition` offers (RFC 6266), made safe to use: it is never a path.
 enum OfferedName {
   /// The maximum length of a name in bytes, which common file systems accept.
@@ -64,24 +66,11 @@ enum OfferedName {
     return text
   }
 
-  /// Decodes `UTF-8'language'percent-encoded` (RFC 8187 §3.2). Returns `nil` for another character set and for invalid
-  /// UTF-8.
+  /// Decodes `UTF-8'language'percent-encoded` (RFC 8187 §3.2). Returns `nil` for another character set, for a
+  /// `%` without two hexadecimal digits, and for invalid UTF-8.
   private static func extended(_ value: String) -> String? {
     let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
-    var bytes: [UInt8] = []
-    var rest = Array(parts[2].utf8)[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard rest.count >= 2, let decoded = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
-        return nil
-      }
-      bytes.append(decoded)
-      rest = rest.dropFirst(2)
-    }
-    return String(validating: bytes, as: UTF8.self)
+    return parts[2].percentDecodedBytes.flatMap { String(validating: $0, as: UTF8.self) }
   }
 }

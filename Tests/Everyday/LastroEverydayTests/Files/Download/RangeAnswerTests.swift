@@ -86,7 +86,9 @@ struct RangeAnswerTests {
       ("attachment; filename*=UTF-8''%2F%E2%80%8Detc%2F%E2%80%8Dpasswd", "passwd"),
       ("attachment; filename*=UTF-8''a%2F%E2%80%8D..%2F%E2%80%8D..%2F%E2%80%8Dx", "x"),
       ("attachment; filename*=UTF-8''a%2F%CC%81b", "\u{301}b"),
-      ("attachment; filename=\"unclosed", "unclosed"), ("", nil), (";;;=;filename==", "="),
+      ("attachment; filename*=UTF-8''a%+4b; filename=x", "x"), ("attachment; filename*=UTF-8''a%-0b; filename=x", "x"),
+      ("attachment; filename*=UTF-8''a%4; filename=x", "x"), ("attachment; filename=\"unclosed", "unclosed"), ("", nil),
+      (";;;=;filename==", "="),
     ] as [(String, String?)])
   func offeredName(field: String, name: String?) { #expect(OfferedName.read(field) == name) }
 
