@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import HTTPTypes
+internal import LastroWire
 
 /// The beginning of a body, safe to show in an error: bounded in size, with the values of secret-looking fields masked.
 package struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
@@ -40,7 +41,7 @@ package struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
       head.removeSubrange(lead...)
     }
     guard let decoded = String(validating: head, as: UTF8.self), !decoded.utf8.contains(0) else {
-      text = "<\(body.count) bytes, not text>"
+      text = "<\(body.count.counted("byte")), not text>"
       isText = false
       return
     }

@@ -33,6 +33,7 @@ extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetada
   /// The kind of the policy, with its limits and delays.
   package var explanation: String {
     switch self {
+    case .maxRetries(1): "retries whatever is not vetoed, at once, at most once"
     case .maxRetries(let limit): "retries whatever is not vetoed, at once, at most \(limit) times"
     case .backoff(.constant(let delay, let until)): "retries after \(delay.brief), until \(until)"
     case .backoff(.exponential(let base, _, let until)):

@@ -19,7 +19,7 @@ extension Retry {
       /// A short text, such as `3 retries`.
       public var description: String {
         switch self {
-        case .maxRetries(let limit): "\(limit) retries"
+        case .maxRetries(let limit): limit == 1 ? "1 retry" : "\(limit) retries"
         case .maxDelay(let limit): "\(limit.brief) of delay"
         case .budget(let limit): "a budget of \(limit.brief) of delay"
         }

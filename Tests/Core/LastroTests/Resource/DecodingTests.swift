@@ -129,6 +129,7 @@ struct DecodingTests {
     #expect(BodySnippet(Data("aé…".utf8), limit: 2).text == "a… (6 bytes)")
     #expect(BodySnippet(Data("éa".utf8), limit: 2).text == "é… (3 bytes)")
     #expect(BodySnippet(Data([0xFF, 0x00, 1]), limit: 10).text == "<3 bytes, not text>")
+    #expect(BodySnippet(Data([0xFF]), limit: 10).text == "<1 byte, not text>")
   }
 
   @Test("Only markup is quoted: a body that is not text is described by its type alone, as plain text is")

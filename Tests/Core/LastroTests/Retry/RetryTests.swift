@@ -23,6 +23,17 @@ struct RetryTests {
     #expect(mapped.retryCount == 6 && mapped.attemptCount == 7 && mapped.totalDelay == .seconds(3))
   }
 
+  @Test("Texts of limits count in the singular, too")
+  func texts() {
+    for (limit, text) in [(0, "0 retries"), (1, "1 retry"), (2, "2 retries")] {
+      #expect("\(Retry.Backoff.Truncation.maxRetries(limit))" == text)
+      #expect("\(Retry.Error.retries(limit))" == "the limit of \(text) is reached")
+    }
+    for (limit, text) in [(1, "once"), (2, "2 times")] {
+      #expect(HTTPRetryPolicy.maxRetries(limit).explanation.hasSuffix(", at most \(text)"))
+    }
+  }
+
   /// Returns an action as text, because actions hold errors and are not comparable.
   static func text(_ action: Retry.Action) -> String {
     switch action {
