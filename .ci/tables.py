@@ -3,7 +3,7 @@
 
 A row `| EP01 | … | `FILE` |` of Parity.md names a file under Tests with a test that has the trait `.parity("EP01")`, or gives a
 reason; every identifier of such a trait has its row. A row of Seeds.md ends with suites, and with guides that have samples. A code in Sources
-has a page in Docs/Lastro.docc/Codes, whose title is the code with each of its stages, and which ErrorCodes.md lists.
+has a page in Docs/Lastro.docc/Codes, whose title is the code with each of its stages, and which ErrorCodes.md lists. A `STAGE/CODE` of any page has such a code.
 """
 import pathlib
 import re
@@ -13,6 +13,9 @@ TRAIT = re.compile(r"\.parity\(([^)]*)\)")
 SUITE = re.compile(r'@Suite\(\s*"((?:[^"\\]|\\.)*)"')
 CODE = re.compile(r'(?:static let \w+ = Self|FailureCode)\("(\w+)"\)')
 ROW = re.compile(r"^\| ([A-Z]{2}\d\d) \| .+ \| (.+?) \|$", re.MULTILINE)
+
+STAGES = "request|resolve|connect|proxy|tls|trust|send|response|http|decode|limit|timeout|redirect|policy|cancelled"
+NAMED = re.compile(rf"`(?:{STAGES})/([a-z0-9_]+)`")
 
 
 def parity(page, tested):
@@ -43,6 +46,8 @@ def codes(pages):
     thrown = {code for text in sources if "FailureCode" in text for code in CODE.findall(text)}
     index = pages.pop("ErrorCodes")
     yield from (f"{code} is a code without a page, or a page without a code" for code in thrown ^ pages.keys())
+    for path in pathlib.Path("Docs").rglob("*.md"):
+        yield from (f"{path} names {code}" for code in NAMED.findall(path.read_text("utf-8")) if code not in thrown)
     for code, page in pages.items():
         if not re.match(rf"# [a-z]+/{code}(, [a-z]+/{code})*\n", page) or f"- <doc:{code}>\n" not in index:
             yield f"{code}: its title is not STAGE/{code}, or ErrorCodes.md does not list it"
