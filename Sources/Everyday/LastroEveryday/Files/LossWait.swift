@@ -31,9 +31,9 @@ struct LossWait: Sendable {
     switch retries.shouldRetry(with: failure, state: state, metadata: HTTPRetryMetadata(response: response)) {
     case .none, .noRetry: return .refused
     case .retry: return .waited
-    case .retryAfter(let pause):
-      guard pause > .zero else { return .waited }
-      let pause = pause.countable
+    case .retryAfter(let wanted):
+      guard wanted > .zero else { return .waited }
+      let pause = wanted.countable
       delay += pause
       do {
         try await timeSource.sleep(pause)
