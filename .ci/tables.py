@@ -3,7 +3,8 @@
 
 A row `| EP01 | … | `FILE` |` of Parity.md names a file under Tests with a test that has the trait `.parity("EP01")`, or gives a
 reason; every identifier of such a trait has its row. A row of Seeds.md ends with suites, and with guides that have samples. A code in Sources
-has a page in Docs/Lastro.docc/Codes, whose title is the code with each of its stages, and which ErrorCodes.md lists. A `STAGE/CODE` of any page has such a code.
+has a page in Docs/Lastro.docc/Codes, whose title is the code with each of its stages, and which ErrorCodes.md lists.
+A `STAGE/CODE` that any page names has such a code.
 """
 import pathlib
 import re
