@@ -17,7 +17,7 @@ final class EngineJob: Sendable {
   /// The rule that determines where the response ends. It is stored, because reading it from the request would copy the
   /// request.
   let asks: ResponseReader.Request
-  private let shared: SharedOptions
+  let sharedOptions: SharedOptions
   /// Whether `options` are the engine's own, whose partition needs no lookup.
   let usesDefaultOptions: Bool
   /// The times, on the loop's clock, at which the exchange was requested and must have ended. In nanoseconds.
@@ -45,7 +45,7 @@ final class EngineJob: Sendable {
   ) {
     self.request = request
     self.asks = asks
-    shared = options
+    sharedOptions = options
     self.usesDefaultOptions = usesDefaultOptions
     self.port = port
     let now = port.loop.now
@@ -76,8 +76,7 @@ final class EngineJob: Sendable {
 
   var reference: EngineReference { port.reference }
   var isHead: Bool { asks == .head }
-  var options: ConnectionOptions { shared.options }
-  var sharedOptions: SharedOptions { shared }
+  var options: ConnectionOptions { sharedOptions.options }
 
   private func post(_ command: LoopCommand) { _ = port.loop.post(command) }
 

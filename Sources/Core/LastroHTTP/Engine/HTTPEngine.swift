@@ -27,7 +27,7 @@ final class HTTPEngine {
   private var partitionCleanup = CleanupRule(spare: 64)
   /// The hosts of all partitions. An action on all hosts is performed in this order.
   private var hosts = NumberedTable<HostPool>()
-  @exclusivity(unchecked) private var exchanges = NumberedTable<Exchange>()
+  @exclusivity(unchecked) private(set) var exchanges = NumberedTable<Exchange>()
   /// Jobs that wait for the check whether connections are still current, with the order of their arrival.
   private var held: [ObjectIdentifier: (turn: UInt64, job: EngineJob)] = [:]
   private var latestHeldTurn: UInt64 = 0
@@ -88,7 +88,7 @@ final class HTTPEngine {
   /// Returns false if the job was not begun.
   func beginAtOnce(_ job: EngineJob) -> Bool {
     guard !isShutDown, job.upload == nil, job.usesDefaultOptions,
-      let host = defaultPartition?.hosts[HostKey(job.request.head)], host.mayServeAlone
+      let host = defaultPartition?.hosts[HostKey(job.request.head)], host.machine.mayServeAlone
     else { return false }
     clock.update()
     if let state = host.route.state, state.mustCheck(now: clock.now) { return false }
@@ -323,10 +323,6 @@ final class HTTPEngine {
     isSettling = true
     context.mustSettle(self)
   }
-
-  func exchange(_ number: UInt64) -> Exchange? { exchanges[number] }
-
-  func connection(_ number: UInt64) -> HTTPConnection? { connections[number] }
 
   func register(_ connection: HTTPConnection) -> UInt64 {
     reference.noteOpened()

@@ -68,8 +68,8 @@ final class Exchange {
   @exclusivity(unchecked) private var trailers = HTTPFields()
   /// The handling of the rest of a redirect's body.
   private(set) var rest = Rest.part
-  /// Whether the response is complete, and only the end of the upload's source is awaited.
-  private var isDelivered = false
+  /// Whether the response is complete but not reported yet, because the upload's source has not ended.
+  private(set) var awaitsUpload = false
   /// The time until which the body of an error response is read.
   var patienceEndsAt = Int64.max
 
@@ -209,7 +209,7 @@ final class Exchange {
   /// Resumes sending after the upload's source has given more bytes or has ended.
   func resumeSending() {
     guard isRunning else { return }
-    if isDelivered { return finish() }
+    if awaitsUpload { return finish() }
     if let error = failureOfSourceAtEnd { return host.conclude(self, error) }
     guard sendingPaused else { return }
     sendingPaused = false
@@ -221,12 +221,9 @@ final class Exchange {
   /// before the end of the upload's source waits for that end.
   func finish() {
     if let error = failureOfSourceAtEnd { return fail(error) }
-    isDelivered = !receiver.route.wasCut && awaitsSourceEnd
-    if !isDelivered { host.conclude(self, nil) }
+    awaitsUpload = !receiver.route.wasCut && awaitsSourceEnd
+    if !awaitsUpload { host.conclude(self, nil) }
   }
-
-  /// Whether the response is complete but not reported yet, because the upload's source has not ended.
-  var awaitsUpload: Bool { isDelivered }
 
   /// Ends the exchange with an error, unless the response received so far matters more.
   func fail(_ error: TransportError) { host.conclude(self, receiver.route.weigh(error)) }

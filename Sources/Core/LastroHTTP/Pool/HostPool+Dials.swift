@@ -15,7 +15,7 @@ extension HostPool {
   }
 
   func begin(_ number: UInt64, for request: UInt64) {
-    guard let exchange = engine.exchange(request) else { return tell(.dropped(dial: number)) }
+    guard let exchange = engine.exchanges[request] else { return tell(.dropped(dial: number)) }
     let job = exchange.job
     guard let target = target(of: job) else { return refuse(exchange, number, .unreadableHost) }
     let protocols = machine.offer(now: engine.now)

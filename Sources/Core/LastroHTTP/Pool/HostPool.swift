@@ -63,7 +63,6 @@ final class HostPool: DialOwner {
   }
 
   var isUnused: Bool { machine.isUnused && multiplexers.isEmpty }
-  var mayServeAlone: Bool { machine.mayServeAlone }
   var isFull: Bool { machine.isFull(now: engine.now) }
 
   /// Returns the target of a request; `nil` if its authority cannot be read.
@@ -103,16 +102,16 @@ final class HostPool: DialOwner {
     case .dial(let dial, let request): begin(dial, for: request)
     case .cancelDial(let dial): cancel(dial)
     case .limitWait(let request):
-      guard let exchange = engine.exchange(request) else { break }
+      guard let exchange = engine.exchanges[request] else { break }
       exchange.dialBeganAt = engine.now
       engine.noteExpiry(of: exchange)
     case .fail(let request):
-      if let exchange = engine.exchange(request) { engine.end(exchange, dialError ?? .goneBeforeSending) }
+      if let exchange = engine.exchanges[request] { engine.end(exchange, dialError ?? .goneBeforeSending) }
     case .endDrain(let request):
-      if let exchange = engine.exchange(request) { conclude(exchange, .cancelled(requestSent: true)) }
-    case .becameIdle(let connection): engine.connection(connection).map(engine.noteIdle)
-    case .becameBusy(let connection): engine.connection(connection).map(engine.noteBusy)
-    case .close(let connection): engine.connection(connection)?.end()
+      if let exchange = engine.exchanges[request] { conclude(exchange, .cancelled(requestSent: true)) }
+    case .becameIdle(let connection): engine.connections[connection].map(engine.noteIdle)
+    case .becameBusy(let connection): engine.connections[connection].map(engine.noteBusy)
+    case .close(let connection): engine.connections[connection]?.end()
     case .wantService: engine.noteService(self)
     }
   }
@@ -127,12 +126,12 @@ final class HostPool: DialOwner {
 
   /// Returns an exchange that is waiting; `nil` if it has ended since the machine decided.
   private func waiting(_ request: UInt64) -> Exchange? {
-    engine.exchange(request).flatMap { $0.state == .waiting ? $0 : nil }
+    engine.exchanges[request].flatMap { $0.state == .waiting ? $0 : nil }
   }
 
   private func start(_ request: UInt64, _ number: UInt64, wasIdle: Bool) {
     let exchange = waiting(request)
-    guard let connection = engine.connection(number), let session = connection.session as? HTTP1Session else {
+    guard let connection = engine.connections[number], let session = connection.session as? HTTP1Session else {
       // The connection was closed after the machine decided.
       tell(.lost(number))
       if let exchange { enter(exchange, isFront: true) }
