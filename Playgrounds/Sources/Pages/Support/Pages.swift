@@ -3,7 +3,8 @@
 /// The pages and programs that can be run.
 enum Pages {
   static let all: [Page] = [
-    .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
+    .gettingStarted, .recipes,
+    .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
     .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .hidingTraffic,
     .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .eventStreams,
     .caching,
