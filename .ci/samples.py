@@ -9,7 +9,7 @@ A guide with samples begins with the modules that they need, below `<!-- imports
 `<!-- file: PATH -->` are files of a package that the guide's reader makes: `.ci/outside` builds it. A block
 below `<!-- prints: NAME -->` is what the page compares with what its sample prints, and is never empty. A test that
 CONTRIBUTING.md shows is one that is run. A ```sh block of a guide or of README stands below `<!-- run: NAME -->`, which
-`.ci/firsthour` or `.ci/installed` enters on a bare system, or below `<!-- not run: REASON -->`.
+`.ci/firsthour` or `.ci/installed` enters on a bare system, or below `<!-- not run: REASON -->`. A recipe has at most ten lines.
 """
 import pathlib
 import re
@@ -91,6 +91,8 @@ def main(updating):
             if kind != "sample":
                 continue
             shown.add((page.stem, name))
+            if page.stem == "Recipes" and shown_code.count("\n") > 10:
+                problems.append(f"{page}: the recipe {name} has more than ten lines")
             code = code_of.get((page.stem, name))
             if code is None:
                 problems.append(f"{page}: no page has the sample {name} of {page.stem}")
