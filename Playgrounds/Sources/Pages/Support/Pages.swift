@@ -3,7 +3,7 @@
 /// The pages and programs that can be run.
 enum Pages {
   static let all: [Page] = [
-    .gettingStarted, .recipes,
+    .lastro, .gettingStarted, .recipes,
     .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
     .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .hidingTraffic,
     .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .eventStreams,
