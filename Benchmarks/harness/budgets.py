@@ -91,7 +91,7 @@ CPU_OF_FLOOR = (
     (fetch_name(1, 4000, "1k"), 0.35, 0.25), (fetch_name(2, 64, "1k"), 0.95, 0.65),
     (fetch_name(1, 64, "16k"), 0.9, 0.65), (fetch_name(1, 8, "1m"), 1.1, 0.95), (TLS, 0.9, 0.75),
 )
-# What `--table` measures, and Docs/Performance.md has: CPU, memory at 512, streams, idle connections, heads without
+# What `--table` measures, and Docs/Lastro.docc/Performance.md has: CPU, memory at 512, streams, idle connections, heads without
 # end.
 TABLE = (
     *(case for case, _, _ in CPU_OF_FLOOR), fetch_name(2, 512, "1k"), UNIQUE, "idle",

@@ -29,10 +29,10 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Benchmarks/run", description="Compares HTTP clients with bare libcurl.")
     parser.add_argument("mode", nargs="?", choices=["measure", "serve", "page", "reuse"], default="measure",
                         help="measure (default); serve: run the servers alone and print their URLs; page: write the "
-                             "kept results into Docs/Performance.md; reuse: how often requests to 1,000 origins find "
+                             "kept results into Docs/Lastro.docc/Performance.md; reuse: how often requests to 1,000 origins find "
                              "a connection, with one event loop and with four")
     parser.add_argument("--table", action="store_true",
-                        help="only the cases and clients of the table in Docs/Performance.md: a quarter of an hour")
+                        help="only the cases and clients of the table in Docs/Lastro.docc/Performance.md: a quarter of an hour")
     parser.add_argument("--clients", help="comma separated; the floor is always there; default: all, or the table's")
     parser.add_argument("--scenarios", help="names of cases, comma separated, * stands for anything; default: all, or "
                                             "the table's")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the kept results into Docs/Performance.md, between two marks, so that no figure is copied by hand."""
+"""Writes the kept results into Docs/Lastro.docc/Performance.md, between two marks, so that no figure is copied by hand."""
 from __future__ import annotations
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 from .budgets import CPU_OF_FLOOR, TABLE
 from .clients import BENCHMARKS
 
-PAGE = BENCHMARKS.parent / "Docs" / "Performance.md"
+PAGE = BENCHMARKS.parent / "Docs" / "Lastro.docc" / "Performance.md"
 BEGIN, END = "<!-- results: Benchmarks/run page -->", "<!-- end of the results -->"
 
 Figures = Mapping[str, Any]
