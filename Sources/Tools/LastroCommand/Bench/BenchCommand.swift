@@ -13,11 +13,15 @@ struct BenchCommand: AsyncParsableCommand {
     commandName: "bench", abstract: "Fetches URLs many times and prints what it cost, as one JSON object.",
     discussion: """
       wall, user and sys are seconds of the requests alone: a first one, which is not counted, pays for the start of the \
-      program, the engine and its trusted roots. What that took is startup_cpu. rss_kb is of the whole process.
+      program, the engine and its trusted roots. What that took is startup_cpu. rss_kb is of the whole process. \
+      latency has the median and other percentiles of the successful requests, in seconds.
 
       opened counts connections, origins the different schemes, hosts and ports that were asked, each with the first \
       request. reuse is 1 - (opened - origins) / (requests - origins): of the requests that could have found a \
       connection, the share that did.
+
+      EXAMPLE:
+        lastro bench http://localhost:8080/ -n 1000 -c 20
       """)
 
   struct Result: Encodable {
@@ -32,17 +36,25 @@ struct BenchCommand: AsyncParsableCommand {
     var opened: Int
     var origins: Int
     var reuse: Double?
+    var latency: BenchLatency?
 
     enum CodingKeys: String, CodingKey {
-      case client, ok, bytes, wall, user, sys, startup = "startup_cpu", rss = "rss_kb", opened, origins, reuse
+      case client, ok, bytes, wall, user, sys, startup = "startup_cpu", rss = "rss_kb", opened, origins, reuse, latency
     }
+  }
+
+  /// The successful requests of a run, or of a part of it.
+  private struct Load {
+    var ok = 0
+    var bytes: Int64 = 0
+    var times: [Duration] = []
   }
 
   @Argument(help: "URL. With several, each request goes to one of them, drawn at random.")
   var urls: [String]
-  @Option(help: "How many requests.")
+  @Option(name: [.customShort("n"), .customLong("requests")], help: "How many requests.")
   var requests = 10_000
-  @Option(help: "How many at a time.")
+  @Option(name: [.customShort("c"), .customLong("concurrency")], help: "How many at a time.")
   var concurrency = 64
   @Flag(help: "HTTP/2 (default HTTP/1.1).")
   var http2 = false
@@ -81,19 +93,21 @@ struct BenchCommand: AsyncParsableCommand {
     _ = await Self.fetch(targets.order.prefix(1), stack, resources)
     let before = Usage()
     let start = ContinuousClock.now
-    let (ok, bytes) = await load(targets.order.dropFirst(), stack, resources)
+    let load = await load(targets.order.dropFirst(), stack, resources)
     let wall = ContinuousClock.now - start
     let after = Usage()
     let result = Result(
-      ok: ok, bytes: bytes, wall: wall / .seconds(1), user: after.user - before.user, sys: after.system - before.system,
+      ok: load.ok, bytes: load.bytes, wall: wall / .seconds(1), user: after.user - before.user,
+      sys: after.system - before.system,
       startup: before.user + before.system, rss: after.maximumResident, opened: engine.openedConnections,
       origins: targets.origins,
       reuse: BenchTargets.reuse(
-        opened: engine.openedConnections, origins: targets.origins, requests: targets.order.count))
+        opened: engine.openedConnections, origins: targets.origins, requests: targets.order.count),
+      latency: BenchLatency(load.times))
     try Self.write(result)
     await stack.shutDown()
     await judge?.finish()
-    if ok < self.requests { throw ExitCode(1) }
+    if load.ok < self.requests { throw ExitCode(1) }
   }
 
   private func configuration(_ judge: PinJudge?) -> CurlConfiguration {
@@ -119,31 +133,37 @@ struct BenchCommand: AsyncParsableCommand {
 
   private func load(
     _ order: ArraySlice<Int>, _ stack: CurlNetworkStack, _ resources: [RawHTTPResource]
-  ) async -> (ok: Int, bytes: Int64) {
+  ) async -> Load {
     let workers = min(concurrency, order.count)
-    return await withTaskGroup(of: (Int, Int64).self, returning: (Int, Int64).self) { group in
+    return await withTaskGroup(of: Load.self, returning: Load.self) { group in
       for worker in 0..<workers {
         let start = order.startIndex + order.count * worker / workers
         let end = order.startIndex + order.count * (worker + 1) / workers
         group.addTask { await Self.fetch(order[start..<end], stack, resources) }
       }
-      var total: (Int, Int64) = (0, 0)
-      for await part in group { total = (total.0 + part.0, total.1 + part.1) }
+      var total = Load()
+      for await part in group {
+        total.ok += part.ok
+        total.bytes += part.bytes
+        total.times += part.times
+      }
       return total
     }
   }
 
   private static func fetch(
     _ order: ArraySlice<Int>, _ stack: CurlNetworkStack, _ resources: [RawHTTPResource]
-  ) async -> (Int, Int64) {
-    var ok = 0
-    var bytes: Int64 = 0
+  ) async -> Load {
+    var load = Load()
+    load.times.reserveCapacity(order.count)
     for place in order {
+      let start = ContinuousClock.now
       guard let value = try? await stack.fetch(resources[place]) else { continue }
-      ok += 1
-      bytes += Int64(value.value.count)
+      load.times.append(ContinuousClock.now - start)
+      load.ok += 1
+      load.bytes += Int64(value.value.count)
     }
-    return (ok, bytes)
+    return load
   }
 }
 

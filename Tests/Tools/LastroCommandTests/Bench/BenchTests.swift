@@ -13,18 +13,22 @@ struct BenchTests {
     let peer = try Peers.nginx
     let url = http2 ? "https://localhost:\(peer.ports.tls)/files/1k" : try nginx("/files/1k")
     let flags = http2 ? ["--http2", "--cacert", peer.certificates.authority] : []
-    let result = try await Lastro.run(["bench", url, "--requests", "300", "--concurrency", "20"] + flags)
+    let result = try await Lastro.run(["bench", url, "-n", "300", "-c", "20"] + flags)
     #expect(result.status == 0, "\(result.errors)")
     let json = try result.json()
     #expect(
       Set(json.keys) == [
         "client", "ok", "bytes", "wall", "user", "sys", "startup_cpu", "rss_kb", "opened", "origins", "reuse",
+        "latency",
       ])
     #expect(json["client"] as? String == "lastro")
     #expect(json["ok"] as? Int == 300)
     #expect(json["bytes"] as? Int == 300 * 1024)
     for key in ["wall", "user", "sys"] { #expect(json[key] is Double) }
     #expect(try #require(json["rss_kb"] as? Int) > 1000)
+    let latency = try #require(json["latency"] as? [String: Double])
+    let ranks = try ["p50", "p90", "p99", "max"].map { try #require(latency[$0]) }
+    #expect(ranks == ranks.sorted() && ranks[0] > 0)
   }
 
   @Test("bench reports how often requests to several origins reused a connection", arguments: [1, 3])

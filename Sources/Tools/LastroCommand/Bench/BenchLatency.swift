@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The times of successful requests, in seconds.
+struct BenchLatency: Encodable, Equatable {
+  var p50: Double
+  var p90: Double
+  var p99: Double
+  var max: Double
+
+  /// Returns the percentiles by the nearest rank; `nil` without times.
+  init?(_ times: [Duration]) {
+    let sorted = times.sorted()
+    guard let last = sorted.last else { return nil }
+    func rank(_ percent: Int) -> Double {
+      let place = (sorted.count * percent + 99) / 100
+      return Self.seconds(sorted[Swift.max(place, 1) - 1])
+    }
+    (p50, p90, p99, max) = (rank(50), rank(90), rank(99), Self.seconds(last))
+  }
+
+  private static func seconds(_ time: Duration) -> Double { (time / .microseconds(1)).rounded() / 1_000_000 }
+}
