@@ -169,8 +169,10 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroEveryday", "LastroGemini", "LastroHTTP", "LastroSQLiteCache", "LastroSupport",
-        "LastroTesting", "LastroTransports", "LastroTunnels", "LastroWebSocket", "LastroWire", httpTypes, logging,
+        "Lastro", "LastroCurl", "LastroEveryday", "LastroGemini", "LastroHTTP", "LastroObservability",
+        "LastroSQLiteCache",
+        "LastroSupport", "LastroTesting", "LastroTransports", "LastroTunnels", "LastroWebSocket", "LastroWire",
+        httpTypes, logging,
         integration("ArgumentParser", "swift-argument-parser"),
       ],
       path: "Sources/Tools/LastroCommand", swiftSettings: settings),

@@ -9,6 +9,21 @@ struct LastroCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lastro",
     abstract: "Fetches resources over HTTP, and speaks WebSocket, Gemini and plain streams, with Lastro.",
+    usage: """
+      lastro <subcommand>
+      lastro [get|post|put|patch|delete|head|options] <url> [options of fetch]
+      """,
+    discussion: """
+      A URL in place of a subcommand is fetched, as by 'lastro fetch'; so is one behind a method.
+
+      EXAMPLES:
+        lastro localhost:8080/health
+        lastro https://api.example.org/users/7 -H 'Accept: application/json'
+        lastro post https://api.example.org/users --json '{"name": "Ann"}'
+        lastro fetch -O https://example.org/a.zip -O https://example.org/b.zip -Z
+        lastro explain https://api.example.org/users --retry 3
+        lastro bench https://localhost:8443/ -n 1000 -c 20
+      """,
     version: LastroVersion.current,
     subcommands: [
       FetchCommand.self, EventsCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self,
@@ -24,19 +39,51 @@ struct LastroCommand: AsyncParsableCommand {
     let words = Array(CommandLine.arguments.dropFirst())
     SecretWords.hide()
     do {
-      var command = try parseAsRoot(CurlWords.expanded(words))
+      let parsed = try parse(words)
       do {
-        if var asynchronous = command as? any AsyncParsableCommand {
-          try await asynchronous.run()
-        } else {
-          try command.run()
+        switch parsed {
+        case .fetch(let line): try await line.run()
+        case .other(var command):
+          if var asynchronous = command as? any AsyncParsableCommand {
+            try await asynchronous.run()
+          } else {
+            try command.run()
+          }
         }
       } catch let error as ValidationError {
-        refuse(error, of: type(of: command))
+        refuse(error, of: parsed.type)
       }
     } catch {
       exit(withError: error)
     }
+  }
+
+  /// A command line: one or more requests of `fetch`, or another command.
+  enum Parsed {
+    case fetch(FetchLine)
+    case other(any ParsableCommand)
+
+    /// The type of the command.
+    var type: any ParsableCommand.Type {
+      switch self {
+      case .fetch: FetchCommand.self
+      case .other(let command): Swift.type(of: command)
+      }
+    }
+  }
+
+  /// Reads a command line.
+  ///
+  /// - Parameter words: the command line without the program's name.
+  static func parse(_ words: [String]) throws -> Parsed {
+    let words = CurlWords.expanded(try CommandWords.resolved(words))
+    guard words.first == "fetch" else { return .other(try parseAsRoot(words)) }
+    let requests = try Console.checked { try CurlWords.requests(Array(words.dropFirst())) }
+    let commands = try requests.map { try parseAsRoot(["fetch"] + $0) }
+    let fetches = commands.compactMap { $0 as? FetchCommand }
+    // Help is a command of its own.
+    guard fetches.count == commands.count else { return .other(commands[0]) }
+    return .fetch(FetchLine(fetches))
   }
 
   /// Reports an error in the same way as the parser. For an error that a command finds itself, the parser would show

@@ -4,6 +4,7 @@ import ArgumentParser
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import LastroEveryday
 import LastroSupport
 
 /// The output of `lastro fetch --report` and `lastro batch` for a request.
@@ -43,6 +44,12 @@ struct Report: Encodable, Sendable {
   var refusedCertificate: PeerCertificate?
   /// The facts for -w; not encoded.
   var facts: TransferFacts?
+  /// The length of the request's body, for -w; not encoded.
+  var uploadedBytes: Int64?
+  /// The name that the server offers for the body, for -J.
+  var offeredName: String? {
+    headers.last { $0[0].lowercased() == "content-disposition" }.flatMap { OfferedName.read($0[1]) }
+  }
   /// The bytes that a download received in all of its requests, for -w; not encoded.
   var downloadedBytes: Int64?
 

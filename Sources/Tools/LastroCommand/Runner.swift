@@ -16,6 +16,9 @@ struct Runner: Sendable {
   /// Whether bodies of responses outside 2xx are left out.
   var dropsErrorBodies = false
 
+  /// The maximum number of bytes of a body to take in a second; `nil` for no limit.
+  var bytesPerSecond: Int?
+
   /// - Parameters:
   ///   - heads: prints the head before each body.
   ///   - progress: called once per chunk with the bytes so far and the announced length.
@@ -28,6 +31,7 @@ struct Runner: Sendable {
     var pageOptions = PageOptions()
     do {
       let request = try specification.request()
+      report.uploadedBytes = request.body.length
       pageOptions.total = request.options.timeouts?.total
       resource = .raw(request, interceptors: interceptors + (try specification.interceptors()))
     } catch let error as TransportError {
@@ -61,6 +65,7 @@ struct Runner: Sendable {
     }
     do {
       try heads?.print(answer.response, in: sink)
+      sink.begin(answer.response.headerFields[.contentType])
       try await copy(answer, into: sink, progress)
     } catch let error as ResponseOutput.WriteFailure {
       answer.value.cancel()
@@ -100,6 +105,7 @@ struct Runner: Sendable {
       }
       guard let page else { break }
       try heads?.print(page.response, in: sink)
+      sink.begin(page.response.headerFields[.contentType])
       try sink.write(page.value)
       progress?(sink.count, nil)
       last = page.response
@@ -120,7 +126,10 @@ struct Runner: Sendable {
     if let response = error.response { report.add(response, facts: nil) }
     report.add(error.ledger)
     report.fail(error)
-    if let response = error.response { try heads?.print(response, in: sink) }
+    if let response = error.response {
+      try heads?.print(response, in: sink)
+      sink.begin(response.headerFields[.contentType])
+    }
     if let body = error.body, !dropsErrorBodies { try sink.write(body) }
     report.bodyBytes = sink.count
     report.bodySHA256 = error.response == nil ? nil : sink.hexDigest()
@@ -142,9 +151,15 @@ struct Runner: Sendable {
     _ progress: ((Int64, Int64?) -> Void)?
   ) async throws {
     let length = answer.response.headerFields[.contentLength].flatMap { Int64($0) }
+    let start = ContinuousClock.now
+    var taken: Int64 = 0
     for try await chunk in answer.value {
       try sink.write(chunk)
       progress?(sink.count, length)
+      guard let bytesPerSecond else { continue }
+      taken += Int64(chunk.count)
+      // While nothing is taken, back-pressure slows the server.
+      try await Task.sleep(until: start + .seconds(Double(taken) / Double(bytesPerSecond)), clock: .continuous)
     }
   }
 }

@@ -5,7 +5,9 @@ import Glibc
 /// Hides passwords and tokens of the command line, which all users of the machine could read in the process list.
 enum SecretWords {
   /// The options whose values are secrets, or may contain one.
-  private static let long: Set = ["user", "bearer", "oauth2-bearer", "cookie", "header", "proxy", "via", "input"]
+  private static let long: Set = [
+    "user", "bearer", "oauth2-bearer", "cookie", "header", "proxy", "proxy-user", "via", "input",
+  ]
 
   /// Overwrites the secrets in the memory from which the system reads the command line. Read the command line before.
   static func hide() {

@@ -2,11 +2,11 @@
 
 import ArgumentParser
 
-/// The flags of curl that request what Lastro always does, and the one that is refused.
+/// The flags of curl that request what Lastro always does, and `-k`.
 struct AcceptedFlags: ParsableArguments {
   static let help =
     "Accepted, as they are always so: -L, --compressed, --fail-with-body, --retry-connrefused, "
-    + "--remove-on-error, --tcp-nodelay, -N, -g, -q, -#."
+    + "--remove-on-error, --tcp-nodelay, --path-as-is, -N, -g, -q, -#."
 
   @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
   var location = false
@@ -20,6 +20,8 @@ struct AcceptedFlags: ParsableArguments {
   var removeOnError = false
   @Flag(name: .customLong("tcp-nodelay"), help: .hidden)
   var tcpNoDelay = false
+  @Flag(name: .customLong("path-as-is"), help: .hidden)
+  var pathAsIs = false
   @Flag(name: [.customShort("N"), .customLong("no-buffer")], help: .hidden)
   var noBuffer = false
   @Flag(name: [.customShort("g"), .customLong("globoff")], help: .hidden)
@@ -28,14 +30,8 @@ struct AcceptedFlags: ParsableArguments {
   var disable = false
   @Flag(name: [.customShort("#"), .customLong("progress-bar")], help: .hidden)
   var progressBar = false
-  @Flag(name: [.customShort("k"), .customLong("insecure")], help: .hidden)
+  @Flag(
+    name: [.customShort("k"), .customLong("insecure")],
+    help: "Accept any certificate of localhost, and of loopback, private and link-local addresses; of no other host.")
   var insecure = false
-
-  func validate() throws {
-    if insecure {
-      throw ValidationError(
-        "-k is refused, because any server could answer; write --cacert FILE with the root of the server's certificate, "
-          + "or its own certificate if it is self-signed.")
-    }
-  }
 }

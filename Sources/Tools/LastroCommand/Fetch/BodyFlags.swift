@@ -109,7 +109,7 @@ struct BodyFlags: ParsableArguments {
   }
 
   /// Percent-encodes the text after the first `=` or `@`; the name before it is sent unchanged.
-  private static func encoded(_ text: String) throws -> [UInt8] {
+  static func encoded(_ text: String) throws -> [UInt8] {
     guard let mark = text.firstIndex(of: "=") ?? text.firstIndex(of: "@") else {
       return Array(percentEncoded(text.utf8, space: "+").utf8)
     }
@@ -119,7 +119,7 @@ struct BodyFlags: ParsableArguments {
     return Array((name + percentEncoded(bytes, space: "+")).utf8)
   }
 
-  private static func percentEncoded(_ bytes: some Sequence<UInt8>, space: String) -> String {
+  static func percentEncoded(_ bytes: some Sequence<UInt8>, space: String) -> String {
     var result = ""
     for byte in bytes {
       let character = Character(UnicodeScalar(byte))
@@ -135,7 +135,8 @@ struct BodyFlags: ParsableArguments {
     return result
   }
 
-  private static func adding(_ query: String, to url: String) -> String {
+  /// Appends to the query of a URL.
+  static func adding(_ query: String, to url: String) -> String {
     let end = url.firstIndex(of: "#") ?? url.endIndex
     let mark = !url[..<end].contains("?") ? "?" : url[..<end].hasSuffix("?") ? "" : "&"
     return url[..<end] + mark + query + url[end...]

@@ -14,6 +14,12 @@ struct ConnectionFlags: ParsableArguments {
     name: [.customShort("x"), .customLong("proxy")],
     help: "Proxy URL (http, https, socks5, socks5h). '' for none. Default: from the environment.")
   var proxy: String?
+  @Option(help: "HOST:PORT of a SOCKS5 proxy; names are resolved here.")
+  var socks5: String?
+  @Option(name: .customLong("socks5-hostname"), help: "HOST:PORT of a SOCKS5 proxy, which resolves names.")
+  var socks5Hostname: String?
+  @Option(name: [.customShort("U"), .customLong("proxy-user")], help: "USER:PASSWORD for the proxy of these options.")
+  var proxyUser: String?
   @Option(help: "Hosts to reach without the proxy, with or without a port, separated by commas or blanks.")
   var noproxy: String?
   @Option(help: "Fixed name answer HOST:PORT:ADDRESS. Repeatable.")
@@ -32,6 +38,8 @@ struct ConnectionFlags: ParsableArguments {
   var tls12 = false
   @Flag(name: .customLong("tlsv1.3"), help: "TLS 1.3 or newer.")
   var tls13 = false
+  @Option(name: .customLong("tls-max"), help: "1.3 or default: no other limit is supported.")
+  var tlsMax: String?
   @Option(help: "Ciphers of TLS 1.2, by OpenSSL's names, separated by colons, best first.")
   var ciphers: String?
   @Option(name: .customLong("tls13-ciphers"), help: "Cipher suites of TLS 1.3, separated by colons, best first.")
@@ -46,13 +54,37 @@ struct ConnectionFlags: ParsableArguments {
   func validate() throws {
     if cacert != nil, capath != nil { throw ValidationError("--cacert and --capath exclude each other.") }
     if tls12, tls13 { throw ValidationError("--tlsv1.2 and --tlsv1.3 exclude each other.") }
+    if let tlsMax, !["1.3", "default"].contains(tlsMax) {
+      throw ValidationError(
+        "--tls-max \(tlsMax.onOneLine) is not supported; leave it out, or try 'openssl s_client' with one version.")
+    }
+    let proxies = [("-x", proxy), ("--socks5", socks5), ("--socks5-hostname", socks5Hostname)].filter { $0.1 != nil }
+    if proxies.count > 1 { throw ValidationError("\(proxies[0].0) and \(proxies[1].0) exclude each other.") }
+    if let proxyUser {
+      if proxies.isEmpty { throw ValidationError("-U needs -x, --socks5 or --socks5-hostname.") }
+      if !proxyUser.contains(":") { throw ValidationError("-U has no colon; write USER:PASSWORD.") }
+    }
     if ipv4, ipv6 { throw ValidationError("-4 and -6 exclude each other.") }
+  }
+
+  /// The URL of the proxy, with its user; `nil` if none is named.
+  private var proxyURL: String? {
+    let url = socks5.map { Self.naming("socks5", $0) } ?? socks5Hostname.map { Self.naming("socks5h", $0) } ?? proxy
+    guard let url, !url.isEmpty, let proxyUser, let colon = proxyUser.firstIndex(of: ":") else { return url }
+    let words = [proxyUser[..<colon], proxyUser[proxyUser.index(after: colon)...]]
+    let user = words.map { BodyFlags.percentEncoded($0.utf8, space: "%20") }.joined(separator: ":")
+    let whole = url.contains("://") ? url : "http://" + url
+    return whole.replacing("://", with: "://\(user)@", maxReplacements: 1)
+  }
+
+  private static func naming(_ scheme: String, _ proxy: String) -> String {
+    proxy.contains("://") ? proxy : "\(scheme)://\(proxy)"
   }
 
   func apply(to specification: inout RequestSpecification) {
     specification.cacert = cacert
     specification.capath = capath
-    specification.proxy = proxy
+    specification.proxy = proxyURL
     specification.noProxy = noproxy?.split(separator: ",").map(String.init) ?? []
     specification.resolve = resolve
     specification.unixSocket = unixSocket

@@ -18,6 +18,12 @@ enum Console {
     return error.isTimeout ? ExitStatus.of(.timeout) : ExitCode(1)
   }
 
+  /// Reports a file that cannot be written, and returns the exit status.
+  static func give(up error: OutputFile.Failure) -> ExitCode {
+    Self.error("lastro: \(error)")
+    return error.isTimeout ? ExitStatus.of(.timeout) : ExitCode(1)
+  }
+
   /// Prints a failure for people: the description of a refused server, or otherwise the message and the hint, and the
   /// reason why there was no further attempt.
   ///

@@ -22,7 +22,9 @@ protocol FetchingCommand: AsyncParsableCommand {
 
 extension FetchingCommand {
   var flags: FetchFlags {
-    FetchFlags(request: request, body: body, connection: connection, identity: identity, pins: pins, way: way)
+    FetchFlags(
+      request: request, body: body, connection: connection, identity: identity, pins: pins, way: way,
+      isInsecure: accepted.insecure)
   }
 }
 
@@ -34,10 +36,15 @@ struct FetchFlags {
   let identity: IdentityFlags
   let pins: PinFlags
   let way: ViaFlags
+  /// Whether certificates of near hosts are not checked (`-k`).
+  let isInsecure: Bool
 
   /// Refuses flags of different groups that exclude each other.
   func validate() throws {
     try way.validate(with: connection)
+    if isInsecure, !way.isEmpty {
+      throw ValidationError("-k and --via exclude each other: a chain leads to other networks; write --cacert FILE.")
+    }
     guard !request.connectTo.isEmpty else { return }
     if !way.isEmpty { throw ValidationError("--connect-to and --via exclude each other.") }
     if connection.unixSocket != nil {
@@ -48,8 +55,8 @@ struct FetchFlags {
   /// - Parameter isSilent: whether to write nothing to standard error.
   func specification(url: String, isSilent: Bool = false) throws -> RequestSpecification {
     var result = RequestSpecification(url: url)
-    if !url.contains("://") {
-      result.url = "https://" + url
+    if let whole = SchemelessURL.completed(url) {
+      result.url = whole
       let shown = Runner.withoutUserInformation(result.url)
       if !isSilent { Console.error("lastro: the URL has no scheme; fetching \(shown.onOneLine)") }
     }
@@ -58,7 +65,33 @@ struct FetchFlags {
     if request.head, !request.get, result.body != nil { throw ValidationError("-I and a body exclude each other.") }
     connection.apply(to: &result)
     identity.apply(to: &result)
+    try checkInsecurity(of: result)
     return result
+  }
+
+  /// Refuses `-k` for a host that is not near. With `--connect-to` or `--resolve` the dialer decides.
+  private func checkInsecurity(of specification: RequestSpecification) throws {
+    guard isInsecure, request.connectTo.isEmpty, connection.resolve.isEmpty,
+      specification.url.lowercased().hasPrefix("https://")
+    else { return }
+    let host = NearHost.host(of: specification.url)
+    guard NearHost.contains(host) else {
+      throw ValidationError(
+        "-k works for localhost and for private addresses alone, and not for \(host.onOneLine); write --cacert FILE "
+          + "with the root of its certificate, or with its own certificate.")
+    }
+  }
+
+  /// The hosts that `--resolve` maps to near addresses alone.
+  private var nearHosts: Set<String> {
+    var hosts: [String: Bool] = [:]
+    for text in connection.resolve {
+      let parts = text.split(separator: ":", maxSplits: 2).map(String.init)
+      guard parts.count == 3 else { continue }
+      let isNear = parts[2].split(separator: ",").allSatisfy { NearHost.contains(String($0)) }
+      hosts[parts[0].lowercased(), default: true] = isNear && hosts[parts[0].lowercased()] ?? true
+    }
+    return Set(hosts.filter(\.value).keys)
   }
 
   /// Returns the engine's options for a request.
@@ -74,7 +107,7 @@ struct FetchFlags {
   /// text for the keys of a cache.
   func wayOfTransport(for specification: RequestSpecification) -> String {
     var parts = pins.rules()
-    parts += way.via.map { "via \($0)" } + request.connectTo.map { "to \($0)" }
+    parts += way.via.map { "via \($0)" } + request.connectTo.map { "to \($0)" } + (isInsecure ? ["unchecked"] : [])
     // A proxy for plain http can read and change the traffic; proxies for https only tunnel it.
     if specification.proxy == nil, specification.url.lowercased().hasPrefix("http://") {
       for name in ["http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"] {
@@ -84,14 +117,18 @@ struct FetchFlags {
     return parts.map { $0 + "\n" }.joined()
   }
 
-  /// Returns the stack: over the engine, or over HTTP through the transports of --via or --connect-to.
+  /// Returns the stack: over the engine, or over HTTP through the transports of --via, --connect-to or -k.
   func stack(
     on engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()
   ) throws(ConfigurationError) -> TransportNetworkStack {
-    guard !request.connectTo.isEmpty else { return try way.stack(on: engine, configuration: configuration) }
+    guard !request.connectTo.isEmpty || isInsecure else {
+      return try way.stack(on: engine, configuration: configuration)
+    }
     var rules: [ConnectTo] = []
     for text in request.connectTo { rules.append(try ConnectTo(text)) }
-    let dialer = ElsewhereDialer(base: CurlDialer(transport: engine), rules: rules)
+    var base: any Dialer = CurlDialer(transport: engine)
+    if isInsecure { base = UncheckedDialer(base: base, mapped: nearHosts) }
+    let dialer = ElsewhereDialer(base: base, rules: rules)
     return TransportNetworkStack(
       transport: try DialerTransport(over: dialer, configuration: engine.exchange), configuration: configuration)
   }

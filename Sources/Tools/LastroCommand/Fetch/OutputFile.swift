@@ -26,7 +26,7 @@ final class OutputFile {
   }
 
   let descriptor: Int32
-  private let path: String
+  private var path: String
   /// The temporary name; `nil` if the file has none.
   private var temporary: String?
   private let isDirect: Bool
@@ -91,9 +91,18 @@ final class OutputFile {
   }
 
   /// Gives the file its name, replacing an existing file.
-  func commit() throws(Failure) {
+  ///
+  /// - Parameter offered: another name in the same folder, which no file may have.
+  func commit(named offered: String? = nil) throws(Failure) {
     defer { discard() }
     guard !isDirect else { return }
+    if let offered {
+      path = (path.lastIndex(of: "/").map { String(path[...$0]) } ?? "") + offered
+      guard access(path, F_OK) != 0 else {
+        errno = EEXIST
+        throw Failure(path)
+      }
+    }
     if temporary == nil {
       let other = Self.beside(path)
       guard linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, other, AT_SYMLINK_FOLLOW) == 0 else {

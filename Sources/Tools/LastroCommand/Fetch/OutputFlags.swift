@@ -2,17 +2,26 @@
 
 import ArgumentParser
 import FoundationEssentials
+import Glibc
 import Lastro
 
 /// The flags for the output, with curl's names and meanings.
 struct OutputFlags: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help:
-      "File for the body, instead of standard output. It is there when all of a 2xx answer is there, and not before.")
-  var file: String?
+    help: """
+      File for the body, instead of standard output. It is there when all of a 2xx answer is there, and not before. \
+      Repeatable, also with -O: one for each URL.
+      """)
+  var files: [String] = []
   @Flag(name: [.customShort("O"), .customLong("remote-name")], help: "The same, by the last part of the URL's path.")
-  var remoteName = false
+  var remoteNames: Int
+  @Flag(name: .customLong("remote-name-all"), help: "-O for every URL that has no -o.")
+  var allRemoteNames = false
+  @Flag(
+    name: [.customShort("J"), .customLong("remote-header-name")],
+    help: "With -O: the name that the server offers (Content-Disposition); a file that is there is kept.")
+  var offeredName = false
   @Option(name: .customLong("output-dir"), help: "Folder for -o and -O.")
   var folder: String?
   @Flag(name: .customLong("create-dirs"), help: "Make the folders of -o, -O and --output-dir that are not there.")
@@ -35,21 +44,70 @@ struct OutputFlags: ParsableArguments {
   var showError = false
   @Flag(name: .customLong("report"), help: "Print one JSON object that tells how it went, instead of the body.")
   var reports = false
+  @Option(
+    help: ArgumentHelp("File for an HTTP archive of all exchanges, without secrets and bodies.", valueName: "file"))
+  var har: String?
+  @Flag(
+    inversion: .prefixedNo,
+    help: "Indent JSON, or not. Default: on a terminal, where it is coloured too, unless NO_COLOR is set.")
+  var pretty: Bool?
   @Flag(help: "Ask for no content coding, and print the body as it comes: compressed where the server compresses it.")
   var raw = false
   @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
   var verbose = false
 
   func validate() throws {
-    if file != nil, remoteName { throw ValidationError("-o and -O exclude each other.") }
-    if folder != nil, file == nil, !remoteName { throw ValidationError("--output-dir needs -o FILE or -O.") }
+    if folder != nil, !hasFiles { throw ValidationError("--output-dir needs -o FILE or -O.") }
+    if offeredName, !hasRemoteNames { throw ValidationError("-J needs -O.") }
+  }
+
+  /// The value of `-o` that stands for `-O`, so that both keep their order. No argument can contain it.
+  static let remoteMark = "\u{0}"
+
+  /// The place for the body of a URL.
+  private enum Place {
+    case file(String)
+    case remoteName
+  }
+
+  private var places: [Place] {
+    (files + Array(repeating: Self.remoteMark, count: remoteNames))
+      .map { $0 == Self.remoteMark ? .remoteName : .file($0) }
+  }
+
+  private func place(of index: Int) -> Place? {
+    let places = places
+    return index < places.count ? places[index] : allRemoteNames ? .remoteName : nil
+  }
+
+  private var hasFiles: Bool { !places.isEmpty || allRemoteNames }
+  private var hasRemoteNames: Bool { files.contains(Self.remoteMark) || remoteNames > 0 || allRemoteNames }
+
+  /// The first option for a file, by its short name; `nil` if there is none.
+  var nameOfFile: String? { files.first.map { $0 == Self.remoteMark ? "-O" : "-o" } ?? (hasRemoteNames ? "-O" : nil) }
+
+  /// The number of files that `-o` and `-O` name.
+  var count: Int { files.count + remoteNames }
+
+  /// Whether the body of a URL has a file.
+  func hasFile(_ index: Int) -> Bool { place(of: index) != nil }
+
+  /// The way in which JSON is printed on standard output; `nil` as it comes.
+  var indentation: ResponseOutput.Indentation? {
+    let isTerminal = isatty(STDOUT_FILENO) == 1
+    guard pretty ?? (isTerminal && !raw) else { return nil }
+    let environment = ProcessInfo.processInfo.environment
+    let isPlain = environment["NO_COLOR"].map { !$0.isEmpty } ?? false || environment["TERM"] == "dumb"
+    return isTerminal && !isPlain ? .colored : .plain
   }
 
   var tellsFailures: Bool { !silent || showError }
 
   /// Returns the path of the file for the body; `nil` for standard output.
-  func path(for url: String) throws(ConfigurationError) -> String? {
-    guard let name = try name(for: url) else { return nil }
+  ///
+  /// - Parameter index: the place of the URL among those of the request.
+  func path(for url: String, index: Int) throws(ConfigurationError) -> String? {
+    guard let name = try name(for: url, index: index) else { return nil }
     let path = folder.map { "\($0)/\(name)" } ?? name
     if createsFolders, let end = path.lastIndex(of: "/"), end > path.startIndex {
       // If that fails, opening the file fails too, and reports the reason.
@@ -59,13 +117,19 @@ struct OutputFlags: ParsableArguments {
     return path
   }
 
-  private func name(for url: String) throws(ConfigurationError) -> String? {
-    guard remoteName else { return file == "-" ? nil : file }
+  private func name(for url: String, index: Int) throws(ConfigurationError) -> String? {
+    switch place(of: index) {
+    case nil: return nil
+    case .file(let file): return file == "-" ? nil : file
+    case .remoteName: break
+    }
     let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
     let path = rest.prefix { !"?#".contains($0) }.drop { $0 != "/" }
     // Not percent-decoded, so that an escaped slash is not a separator. Other invalid characters make the URL invalid.
     let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
     guard !name.isEmpty, name != ".", name != ".." else {
+      // The server may offer a name.
+      if offeredName { return "lastro_response" }
       throw ConfigurationError("-O: the URL's path does not end in a name", hint: "name the file by -o FILE")
     }
     return String(name)

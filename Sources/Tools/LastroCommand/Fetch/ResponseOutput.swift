@@ -12,6 +12,12 @@ final class ResponseOutput {
     var isTimeout = false
   }
 
+  /// The way in which JSON is indented.
+  enum Indentation {
+    case plain
+    case colored
+  }
+
   enum Target {
     case nowhere
     case memory
@@ -20,6 +26,12 @@ final class ResponseOutput {
 
   private(set) var count: Int64 = 0
   private(set) var kept = Data()
+  /// The way in which a JSON body is indented; `nil` to write it as it comes.
+  var indentsJSON: Indentation?
+  /// The JSON that is to be indented; `nil` if bodies are written as they come.
+  private var held: Data?
+  /// The maximum size of a body that is indented.
+  private static let maximumHeld = 4 << 20
   private let target: Target
   private let hasher = try? MessageHasher()
 
@@ -29,6 +41,19 @@ final class ResponseOutput {
     count += Int64(chunk.count)
     hasher?.update(chunk)
     if let last = chunk.last { endsLine = last == 0x0A }
+    if var body = held {
+      held = nil
+      body.append(chunk)
+      guard body.count > Self.maximumHeld else {
+        held = body
+        return
+      }
+      return try put(body)
+    }
+    try put(chunk)
+  }
+
+  private func put(_ chunk: Data) throws(WriteFailure) {
     switch target {
     case .nowhere: break
     case .memory: kept.append(chunk)
@@ -36,12 +61,32 @@ final class ResponseOutput {
     }
   }
 
+  /// Prepares for a body of a content type.
+  func begin(_ contentType: String?) {
+    guard indentsJSON != nil, held == nil, let contentType else { return }
+    let type = contentType.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
+    if type == "application/json" || type.hasSuffix("+json") { held = Data() }
+  }
+
+  /// Writes what is held back.
+  func finish() throws(WriteFailure) {
+    guard let body = held else { return }
+    held = nil
+    guard let text = PrettyJSON.text(of: Array(body), isColored: indentsJSON == .colored) else { return try put(body) }
+    endsLine = true
+    try put(Data(text))
+  }
+
   /// Whether the last byte ended a line, or nothing has been written.
   private(set) var endsLine = true
 
   /// Writes a head before a body. It is neither counted nor hashed.
   func writeHead(_ text: Data) throws(WriteFailure) {
-    if case .descriptor(let descriptor) = target { try Self.writeAll(text, to: descriptor) }
+    switch target {
+    case .nowhere: break
+    case .memory: kept.append(text)
+    case .descriptor(let descriptor): try Self.writeAll(text, to: descriptor)
+    }
   }
 
   func hexDigest() -> String? { try? hasher?.digest().hexadecimal }

@@ -4,10 +4,20 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import Lastro
+import LastroSupport
 
 /// Reads standard input or a file as a whole.
 enum StandardInput {
-  static func readToEnd() throws -> [UInt8] { try read(STDIN_FILENO, "standard input") }
+  /// The bytes of standard input, which several URLs may send.
+  private static let bytes = Lock<[UInt8]?>(nil)
+
+  static func readToEnd() throws -> [UInt8] {
+    try bytes.withLock { bytes in
+      let all = try bytes ?? read(STDIN_FILENO, "standard input")
+      bytes = all
+      return all
+    }
+  }
 
   /// - Throws: `TransportError` for a file that cannot be read.
   static func read(file path: String) throws -> [UInt8] {

@@ -13,8 +13,9 @@ struct WriteOut {
   /// - Parameters:
   ///   - url: the URL of the command line.
   ///   - path: the path of the file for the body.
+  ///   - number: the place of the URL among all.
   /// - Returns: the texts for standard output and for standard error.
-  func text(of report: Report, url: String, path: String?) -> (output: String, errors: String) {
+  func text(of report: Report, url: String, path: String?, number: Int = 0) -> (output: String, errors: String) {
     var written = (output: "", errors: "")
     var toErrors = false
     func put(_ text: String) { if toErrors { written.errors += text } else { written.output += text } }
@@ -39,7 +40,7 @@ struct WriteOut {
         case "stderr": toErrors = true
         case "onerror": if report.error == nil { return written }
         default:
-          if let value = name == "url" ? url : Self.value(of: name, report, path) {
+          if let value = Self.ofLine(name, url, number) ?? Self.value(of: name, report, path) {
             put(value)
           } else {
             written.errors += "lastro: -w: the variable '\(name.onOneLine)' is unknown" + "\n"
@@ -57,11 +58,19 @@ struct WriteOut {
     return String(rest[..<end].dropFirst(start.count))
   }
 
+  /// Returns a variable of the command line.
+  private static func ofLine(_ name: String, _ url: String, _ number: Int) -> String? {
+    switch name {
+    case "url": url
+    case "urlnum", "xfer_id": "\(number)"
+    default: nil
+    }
+  }
+
   private static func value(of name: String, _ report: Report, _ path: String?) -> String? {
     switch name {
     case "json": report.line
     case "header_json": headers(report)
-    case "urlnum": "0"
     case "filename_effective": path ?? ""
     case "http_code", "response_code": report.status.map { "\($0)" } ?? "000"
     case "content_type": field("content-type", report)
@@ -116,14 +125,26 @@ struct WriteOut {
     let total = facts.map { $0.timings.total / .seconds(1) } ?? 0
     switch name {
     case "size_download": return "\(received)"
+    case "size_upload": return "\(report.uploadedBytes ?? 0)"
+    case "speed_upload": return total > 0 ? "\(Int64(Double(report.uploadedBytes ?? 0) / total))" : "0"
+    case "size_header": return "\(sizeOfHead(report))"
     case "size_request": return "\(facts?.bytesSent ?? 0)"
     case "speed_download": return total > 0 ? "\(Int64(Double(received) / total))" : "0"
     case "remote_ip": return facts?.remoteAddress ?? ""
     case "remote_port": return facts?.remotePort.map { "\($0)" } ?? "0"
     case "local_port": return facts?.connectionID.map { "\($0)" } ?? "0"
-    case "ssl_verify_result": return "0"
+    case "conn_id": return facts?.connectionID.map { "\($0)" } ?? "-1"
+    case "ssl_verify_result", "proxy_ssl_verify_result": return "0"
+    case "http_connect": return "000"
     default: return nil
     }
+  }
+
+  /// Returns the size of the last head as HTTP/1.1 writes it.
+  private static func sizeOfHead(_ report: Report) -> Int {
+    guard let status = report.status else { return 0 }
+    let line = HTTPResponse(status: .init(code: status)).statusLine(report.httpVersion)
+    return report.headers.reduce(line.utf8.count + 4) { $0 + $1[0].utf8.count + $1[1].utf8.count + 4 }
   }
 
   /// Returns a time in seconds with six decimals.

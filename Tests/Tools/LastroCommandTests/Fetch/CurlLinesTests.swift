@@ -37,6 +37,13 @@ struct CurlLinesTests {
     "-XPOST -HX-A:b=c -da=1 URL/text", "-d @up.txt URL/text", "-d '' URL/text",
     "-d -5 URL/text", "--data-raw @up.txt URL/text", "-r 2-4 URL/range", "-D heads -o out URL/text", "-sSoout URL/text",
     "-H Content-Type: -d x URL/text", "-H 'X-A;' URL/text", "-X DELETE URL/text", "-sS http://127.0.0.1:1/",
+    "-o out URL/text -O URL/files/report.txt", "URL/text URL/gzip --compressed", "-OO URL/a/one URL/a/two",
+    "--remote-name-all URL/a/one URL/a/two", "-d x URL/text --next -X PUT URL/text",
+    "--url-query 'a=b c' URL/text?z=0",
+    "--fail-early -f URL/404 URL/text", "--path-as-is URL/a/../text", "--url URL/text",
+    "-n --netrc-file netrc URL/text",
+    "--limit-rate 1M URL/text", "-z 'Sat, 31 Jan 2026 10:00:00 GMT' URL/text", "-K config URL/text",
+    "-sOJ URL/named",
     "--oauth2-bearer token URL/text", "-s -N -g -# --fail-with-body URL/text",
   ]
 
@@ -103,6 +110,8 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
     let folder = directory.file("")
     try directory.write("one\ntwo & three\r\n", to: "up.txt")
     try directory.write("X-A: 1\n\nReferer: http://from.invalid/\nUser-Agent:\n", to: "fields.txt")
+    try directory.write("machine 127.0.0.1 login ann password word\n", to: "netrc")
+    try directory.write("# options\nheader = \"X-A: 1\"\ndata: a=1\nuser-agent agent\n", to: "config")
     let isCurl = program != Lastro.path
     // curl must not read the user's configuration file, nor print a progress meter.
     let first = isCurl ? ["-q", "-s"] : ["fetch"]
@@ -128,7 +137,9 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
   /// Returns the parts of a request that a line may affect. Fields that a client sends by default are left out, except
   /// the named ones.
   private func shown(_ request: LoopbackRequest) -> String {
-    var names = ["authorization", "content-type", "cookie", "range", "referer", "x-a"]
+    var names = [
+      "authorization", "content-type", "cookie", "range", "referer", "x-a", "if-modified-since",
+    ]
     if text.contains("-A ") { names.append("user-agent") }
     if ["--json", "--connect-to", "-H Accept"].contains(where: text.contains) { names += ["accept", "host"] }
     let fields = names.flatMap { name in request.head.values(name).map { "\(name): \($0)" } }
@@ -163,6 +174,8 @@ private final class CurlLineServer: Sendable {
     case "cookie": return LoopbackResponse.text("set\n").adding("Set-Cookie", "a=1; Path=/")
     case "range":
       return LoopbackResponse.text("234", status: 206).adding("Content-Range", "bytes 2-4/10")
+    case "named":
+      return LoopbackResponse.text("named\n").adding("Content-Disposition", "attachment; filename=\"offered.txt\"")
     case "report.txt": return LoopbackResponse.text("0123456789\n").adding("ETag", "\"1\"")
     default: return LoopbackResponse.text("hello\n").adding("X-A", "1")
     }

@@ -3,12 +3,12 @@
 import Lastro
 
 /// The file name that `Content-Disposition` offers (RFC 6266), made safe to use: it is never a path.
-enum OfferedName {
+package enum OfferedName {
   /// The maximum length of a name in bytes, which common file systems accept.
   static let maximumBytes = 255
 
   /// Returns the cleaned name; `nil` if there is none, or nothing is left of it.
-  static func read(_ field: String) -> String? {
+  package static func read(_ field: String) -> String? {
     let parameters = parameters(of: field)
     // The extended form takes precedence (RFC 6266 §4.3).
     let name = parameters["filename*"].flatMap(extended) ?? parameters["filename"]
