@@ -8,7 +8,7 @@ internal import Lastro
 /// some milliseconds.
 ///
 /// Assumptions that cannot be tested here are checked on each connection, which is refused if they fail
-/// (`Docs/Lastro.docc/Trust.md`).
+/// (`Docs/Lastro.docc/TrustModel.md`).
 struct TrustSelfCheck {
   /// The assumption that tests make fail; `nil` for none.
   var broken: TrustAssumption?
