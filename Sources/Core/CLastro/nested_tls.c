@@ -33,7 +33,7 @@ bool clastro_nested_context_set_ciphers(void *context, const char *legacy, const
 }
 
 bool clastro_nested_context_set_protocols(void *context, const uint8_t *protocols, size_t length) {
-  // Unlike the other functions here, this one returns 0 on success.
+  // SSL_CTX_set_alpn_protos returns 0 on success, unlike OpenSSL's other setters.
   bool good = length <= UINT_MAX && SSL_CTX_set_alpn_protos(context, protocols, (unsigned int)length) == 0;
   ERR_clear_error();
   return good;

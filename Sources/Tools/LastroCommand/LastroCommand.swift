@@ -86,8 +86,8 @@ struct LastroCommand: AsyncParsableCommand {
     return .fetch(FetchLine(fetches))
   }
 
-  /// Reports an error in the same way as the parser. For an error that a command finds itself, the parser would show
-  /// the usage of `lastro`.
+  /// Prints a command's own validation error in the format of the parser, with the usage of that command, and exits.
+  /// The parser would print the usage of `lastro` instead.
   private static func refuse(_ error: ValidationError, of command: any ParsableCommand.Type) -> Never {
     Console.error("Error: \(error.message)")
     Console.error("Usage: \(usageString(for: command))")

@@ -19,6 +19,8 @@ struct Runner: Sendable {
   /// The maximum number of bytes of a body to take in a second; `nil` for no limit.
   var bytesPerSecond: Int?
 
+  /// Sends the request and writes the response's body to an output.
+  ///
   /// - Parameters:
   ///   - heads: prints the head before each body.
   ///   - progress: called once per chunk with the bytes so far and the announced length.

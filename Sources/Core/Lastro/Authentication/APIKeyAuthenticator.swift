@@ -14,8 +14,8 @@ internal import HTTPTypes
 public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
   /// The place of the key in a request.
   public enum Placement: Sendable, Hashable {
-    /// The key is in a header field, after a prefix that is sent as written: `.header("Authorization", prefix: "Token
-    /// ")`.
+    /// The key is in a header field, after a prefix that is sent as written, including its space:
+    /// `.header("Authorization", prefix: "Token ")`.
     case header(_ name: String, prefix: String = "")
     /// The key is in a query item; its name and the key are percent-encoded (RFC 3986). An existing item of that name
     /// is replaced, and the other items keep their order and spelling. Servers log URLs, so prefer a header field.

@@ -19,7 +19,8 @@ enum RetryVeto {
     if let timeLeft = failed.timeLeft, timeLeft <= .zero { return .deadlinePassed }
     if error.needsRetriedFetch { return .retriedBefore }
     if failed.isBodyConsumed { return .bodyConsumed }
-    // After a redirect, the refusal is for a later request, and the server has acted on the first one.
+    // After a redirect, a status such as 429 refuses only the latest request; the server has already acted on the first
+    // one.
     let isRefusal = failed.hops == 0 && refusals.contains(error.statusCode?.code ?? 0)
     if let firstRequest = failed.firstRequest, failed.requestSent, !firstRequest.isIdempotent, !isRefusal {
       return .notIdempotent(firstRequest.head.method)

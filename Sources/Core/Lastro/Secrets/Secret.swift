@@ -26,8 +26,8 @@ public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {
   /// Whether the text is empty.
   public var isEmpty: Bool { text.isEmpty }
 
-  /// Returns whether both secrets have the same bytes. Strings with different bytes can be equal as well; if secrets
-  /// were compared like that, only one of the two would be masked.
+  /// Returns whether both secrets have the same bytes. `String` compares by canonical equivalence: a set of secrets
+  /// would then keep only one of two spellings, and the other would not be masked.
   public static func == (lhs: Self, rhs: Self) -> Bool { lhs.text.utf8.elementsEqual(rhs.text.utf8) }
 
   /// Hashes the bytes.

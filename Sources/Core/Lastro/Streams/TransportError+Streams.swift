@@ -40,9 +40,9 @@ extension TransportError {
 }
 
 extension Turns {
-  /// Starts a turn.
+  /// Marks a direction of the stream as in use.
   ///
-  /// - Throws: an error with stage `request` and code `operation_in_progress` if another task has the turn.
+  /// - Throws: an error with stage `request` and code `operation_in_progress` if another task uses that direction.
   package mutating func begin(_ turn: Turns) throws(TransportError) {
     guard insert(turn).inserted else { throw .streamBusy }
   }

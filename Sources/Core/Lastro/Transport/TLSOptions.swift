@@ -54,9 +54,9 @@ public struct TLSOptions: Sendable, Hashable {
   public enum ChainChecks: Sendable, Hashable {
     /// OpenSSL's default checks.
     case standard
-    /// In addition, the rules of RFC 5280 for the form of certificates (`X509_V_FLAG_X509_STRICT`): key identifiers,
-    /// critical basic constraints, key usages of authorities. Certificates of private authorities that were created
-    /// with few options often fail this check.
+    /// The checks of ``standard``, and the rules of RFC 5280 for the contents of certificates
+    /// (`X509_V_FLAG_X509_STRICT`): key identifiers, critical basic constraints, key usages of authorities.
+    /// Certificates of private authorities that were created with few options often fail them.
     case strict
   }
 

@@ -6,8 +6,8 @@ internal import LastroSupport
 /// Passes reports to a handler, one at a time, outside the thread that judges. Identical failures are reported once per
 /// interval.
 final class TrustReporter: Sendable {
-  /// The properties by which failures are identical. It has keys instead of certificates, so that the failure stays the
-  /// same when a certificate is renewed with the same key.
+  /// The properties that two failures share if they are the same failure. The chain is compared by its keys and not by
+  /// its certificates, so that a certificate renewed with the same key does not count as a new failure.
   private struct Identity: Hashable {
     var host: HostName
     var port: Int

@@ -34,8 +34,8 @@ extension Dialer {
 }
 
 extension EventLoop {
-  /// Returns the loop for HTTP over a dialer: the loop of the first layer that has one, from the top, or else one that
-  /// all other dialers share.
+  /// Returns the loop for HTTP over a dialer: the loop of the outermost layer that has one, or else the loop that all
+  /// dialers without one share.
   ///
   /// - Parameter time: the clock that measures limits. A test clock gets a loop of its own.
   static func forHTTP(over dialer: any Dialer, time: LoopTime) throws(ConfigurationError) -> EventLoop {

@@ -69,7 +69,7 @@ package protocol RouteState: AnyObject {
 
 /// The route of requests for one host.
 ///
-/// It is a class, because it is passed on with each request.
+/// It is a class, because every request carries its route, and a reference is cheap to copy.
 package final class Route {
   /// The key by which connections are shared: requests for other hosts that take the same route use them too.
   package let key: String

@@ -27,9 +27,10 @@ final class LoopTurner {
   /// Returns how long the driver may wait; `nil` if the loop has ended.
   func nextWait() -> LoopWait? { seat.turn { $0.nextWait() } ?? nil }
 
-  /// Performs a turn, and then runs the parts of tasks that are in the inbox.
+  /// Performs a turn, and then runs the queued parts of tasks (``LoopTask``).
   ///
-  /// - Parameter readyCount: the result of the reactor's wait, during which other threads may have used the core.
+  /// - Parameter readyCount: the number of events that the reactor's wait returned. Another thread may have taken the
+  ///   ``LoopSeat`` during that wait.
   func turn(_ readyCount: Int) {
     seat.turn { $0.turn(readyCount) }
     tasks.run(from: inbox)

@@ -2,7 +2,8 @@
 
 /// Splits bytes that arrive in pieces into lines.
 ///
-/// Rules for editing: no I/O; keeps one line of no more than the maximum and a CR, and the piece that was fed last.
+/// Rules for editing: no I/O; buffers at most one incomplete line (the maximum length and a CR) and the fed bytes that
+/// are not yet split.
 package struct LineCutter: Sendable {
   /// A line exceeds the maximum, which is the value.
   package struct LineTooLong: Error, Equatable {

@@ -53,7 +53,7 @@ package enum Punycode {
   /// - Returns: `nil` if the text is not Punycode, or if it encodes an invalid Unicode scalar.
   package static func decode(_ text: [UInt8]) -> [Unicode.Scalar]? {
     guard text.allSatisfy({ $0 < 0x80 }) else { return nil }
-    // A leading hyphen is neither a delimiter nor a digit.
+    // A hyphen at the start is not a delimiter. It is left among the digits, where it is invalid.
     let delimiter = text.lastIndex(of: hyphen) ?? 0
     var output = text[..<delimiter].map { Unicode.Scalar($0) }
     var digits = text[(delimiter > 0 ? delimiter + 1 : 0)...]

@@ -24,7 +24,7 @@ enum HARForm {
   }
 
   /// Returns the content of a part with a secret name; an empty range if the name is not secret. If the end of the
-  /// part's head is not found, it returns all the rest: the part may have been cut off, or written by other rules.
+  /// part's head is not found, returns all the rest: the part may be truncated or malformed.
   private static func value(
     after start: String.Index, of text: Substring, _ redaction: Redaction
   ) -> Range<String.Index> {

@@ -18,7 +18,8 @@ package struct OutlierPolicy: Sendable, Hashable {
 
   /// Creates a policy; the defaults are those of ``standard``.
   ///
-  /// - Throws: `ConfigurationError` for fewer than one failure, less than a second, and a share outside 0…1.
+  /// - Throws: `ConfigurationError` for fewer than one failure, less than a second, and a share that is not more than 0
+  ///   and at most 1.
   package init(
     consecutiveFailures: Int = 5, ejection: Duration = .seconds(30), maximumShare: Double = 0.5
   ) throws(ConfigurationError) {

@@ -96,8 +96,8 @@ struct PacingMachine: Sendable, ForgettableMachine {
     return sent
   }
 
-  /// Records that a request is not sent, which leaves the server's quota unchanged. Its time is returned too, unless a
-  /// later reservation follows it.
+  /// Records that a reserved request is not sent, so that it does not count against the server's quota. Its slot
+  /// becomes free again, unless another reservation was made or a response arrived since.
   mutating func giveBack(_ reservation: Reservation) {
     reserved -= 1
     guard reservation.number == newestReservation, let earlier = before.take() else { return }

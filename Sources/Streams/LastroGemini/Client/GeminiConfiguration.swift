@@ -50,8 +50,9 @@ public struct GeminiConfiguration: Sendable {
   /// The time limit for a whole request, including redirects and body; the time in callbacks does not count. Default
   /// `nil`: no limit.
   public var totalTimeout: Duration?
-  /// Whether a body that ends without close_notify counts as complete, because many servers omit it;
-  /// ``GeminiBody/isTruncated`` reports such an end. Default false: it is an error.
+  /// Whether a body that ends without close_notify is accepted. Many servers omit close_notify, but without it a
+  /// truncated body looks complete; ``GeminiBody/isTruncated`` reports such an end. Default false: such an end is an
+  /// error.
   public var toleratesTruncation = false
   /// The time source for limits and for the current date. Default: the continuous clock.
   public var time = TimeSource.continuous

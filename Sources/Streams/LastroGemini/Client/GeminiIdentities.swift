@@ -8,8 +8,8 @@ internal import LastroSupport
 ///
 /// A scope `/app` covers `/app`, `/app?x` and `/app/x`, but not `/apple`; `/` covers the whole host. Of several
 /// matching scopes, the longest applies. Paths are compared after percent-decoding. A path with an encoded `/` or `\`
-/// matches only the scope `/`, because servers may interpret it either way. It may be used from any thread; changes
-/// apply to later connections.
+/// matches only the scope `/`, because servers may interpret it either way. The collection may be used from any thread;
+/// changes apply to later connections.
 public final class GeminiIdentities: Sendable {
   private struct Scope: Hashable {
     var host: GeminiHost

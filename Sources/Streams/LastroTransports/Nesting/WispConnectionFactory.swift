@@ -52,8 +52,8 @@ public struct WispConnectionFactory: ConnectionFactory {
     try self.init(to: Self.server(serverAddress, cert, iatMode), connection: connection)
   }
 
-  /// Creates a factory over the connections of another factory, with any mode: the Boolean of the specification cannot
-  /// express mode 2.
+  /// Creates a factory over the connections of another factory, with any mode of the server: the Boolean `iatMode` of
+  /// the specification cannot express mode 2.
   ///
   /// - Parameters:
   ///   - server: the address, certificate and mode of the obfs4 server.
@@ -63,14 +63,14 @@ public struct WispConnectionFactory: ConnectionFactory {
     nested = try NestedConnectionFactory(to: .somewhere, over: factory) { WispDialer(server, over: $0) }
   }
 
-  /// Creates a factory over a single connection, with any mode.
+  /// Creates a factory over a single connection, with any mode of the server.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(to server: WispServer, connection: any Connection) throws(ConfigurationError) {
     nested = try NestedConnectionFactory(to: .somewhere, over: connection) { WispDialer(server, over: $0) }
   }
 
-  /// Creates a factory that reaches its server through a dialer, with any mode.
+  /// Creates a factory that reaches its server through a dialer, with any mode of the server.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(to server: WispServer, dialer: any Dialer) throws(ConfigurationError) {

@@ -34,7 +34,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
     var configuration = WebSocketSession.Configuration(
       .init(role: .client, maximumFrameBytes: size, maximumMessageBytes: size))
     configuration.maximumOutgoingFrameBytes = .max
-    // The connection limits the delivered content.
+    // The connection bounds the content that is delivered and unread, so the session does not.
     configuration.receiveBufferBytes = .max
     configuration.answersPings = options.autoReplyPing
     session = WebSocketSession(configuration, now: .zero)

@@ -69,7 +69,7 @@ public struct WispDialer: Dialer {
     _ = try NestedTarget(host: request.host, port: request.port)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout, now: time.now)
-    // Create it before the connection, so that its duration is not observable.
+    // Create the key pair before connecting, so that the server cannot measure how long its creation takes.
     let keyPair = try keyPair()
     let dialed = try server.request(for: request, within: try countdown.remaining())
     let stream: any ByteStream

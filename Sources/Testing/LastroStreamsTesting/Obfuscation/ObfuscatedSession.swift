@@ -142,7 +142,7 @@ extension ObfuscatedSession {
     while let data = try await stream.read() {
       guard try await perform(receive([UInt8](data)), on: stream) else { return }
     }
-    // A client that has closed reads nothing more.
+    // The protocols have no half-close: when the client's bytes end, the client has closed, so end our direction too.
     try await stream.finishWriting()
   }
 

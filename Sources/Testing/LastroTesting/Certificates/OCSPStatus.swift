@@ -21,11 +21,11 @@ package enum OCSPStatus: Sendable, Hashable, CaseIterable {
 }
 
 extension CertificateAuthority {
-  /// Creates an OCSP response for a certificate of this authority, to be stapled (``LoopbackTLS/ocspResponse``). The
-  /// certificate is not revoked.
+  /// Creates an OCSP response with the status "good" for a certificate of this authority, to be stapled
+  /// (``LoopbackTLS/ocspResponse``).
   ///
   /// - Parameters:
-  ///   - certificate: the certificate of the response.
+  ///   - certificate: the certificate whose status is reported.
   ///   - validity: `thisUpdate` and `nextUpdate`. Default: from an hour ago for a week. ``CertificateValidity/expired``
   ///     makes an outdated response.
   /// - Returns: the response in DER (RFC 6960 §4.2.1).

@@ -46,7 +46,7 @@ package final class LoopbackHTTP2Connection {
   /// Reads a frame of any type; returns `nil` if the connection ends before it.
   ///
   /// - Throws: ``LoopbackError/disconnected`` if the connection ends within it; ``LoopbackError/malformedRequest(_:)``
-  ///   if the frame is larger than announced.
+  ///   if the frame exceeds ``LoopbackHTTP2Settings/maximumFrameSize``.
   package func readFrame() throws(LoopbackError) -> LoopbackHTTP2Frame? {
     var header = connection.read(max: 9)
     if header.isEmpty { return nil }

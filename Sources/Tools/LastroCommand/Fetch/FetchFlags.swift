@@ -8,8 +8,8 @@ import LastroHTTP
 
 /// A command that makes a request from its flags.
 ///
-/// No group contains another: in a debug build, ArgumentParser checks a group again for each level above it, which
-/// doubles the time to start.
+/// Option groups are not nested: in a debug build, ArgumentParser validates a group again for each level of nesting,
+/// which would double the time to start.
 protocol FetchingCommand: AsyncParsableCommand {
   var request: RequestFlags { get }
   var body: BodyFlags { get }

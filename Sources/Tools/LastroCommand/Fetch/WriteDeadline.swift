@@ -54,7 +54,7 @@ enum WriteDeadline {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
         return descriptor
       }
-      // A FIFO has no reader yet.
+      // ENXIO: the path is a FIFO that has no reader yet. Try again until the deadline.
       guard errno == ENXIO else { return descriptor }
       guard secondsLeft ?? 0 > 0 else {
         errno = ETIMEDOUT

@@ -11,10 +11,11 @@ struct CommandSession {
   private let transport: CurlTransport
   private let judge: PinJudge?
 
-  /// - Throws: the exit status of stage `request` for invalid flags, after printing the error.
+  /// Creates the engine and the dialer that the flags describe.
   ///
   /// - Parameter presentsIdentity: whether the client certificate of the flags is presented to a server that requests
   ///   one.
+  /// - Throws: the exit status of stage `request` for invalid flags, after printing the error.
   init(_ flags: StreamFlags, presentsIdentity: Bool = true) throws {
     let judge = try Console.checked { try flags.pins.judge() }
     var configuration = CurlConfiguration()

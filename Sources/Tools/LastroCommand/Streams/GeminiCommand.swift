@@ -112,7 +112,7 @@ struct GeminiCommand: StreamingCommand {
   private func configuration(for url: GeminiURL) throws -> GeminiConfiguration {
     var configuration = GeminiConfiguration()
     var options = try flags.options()
-    // The certificate is presented to its own host and path only, even after redirects.
+    // Present the client certificate only to the URL's host and path, even after redirects.
     if let identity = options.tls.identity { configuration.identities.add(identity, for: url) }
     options.tls.identity = nil
     configuration.connection = options

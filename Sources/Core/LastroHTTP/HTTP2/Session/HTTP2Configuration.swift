@@ -17,8 +17,8 @@ package struct HTTP2Configuration: Sendable {
   package var connectionWindow = 16 << 20
   /// The bytes that all responses together may keep unread. Default 64 MiB.
   ///
-  /// Windows are planned so that this limit holds (``WindowPlan``). A server that ignores reduced windows could fill
-  /// the larger ones on every stream: beyond ``mostUnreadBytes`` the connection fails.
+  /// Windows are planned so that this limit holds (``WindowPlan``). When windows are reduced, a server may ignore the
+  /// reduction and fill the earlier, larger windows. The connection fails beyond ``mostUnreadBytes``.
   package var unreadBytes = 64 << 20
   /// The bytes of a request's body that are buffered while the server's window is full. Default 64 KiB.
   package var outboxBytes = 64 << 10

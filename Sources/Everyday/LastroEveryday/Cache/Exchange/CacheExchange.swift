@@ -221,7 +221,8 @@ extension CacheExchange {
         }
       }
     }
-    // Without a known rule, only requests with equal URLs wait for one another.
+    // Requests that wait for one another by a rule may have different URLs: they share a response only if it has that
+    // rule too. Without a rule, their URLs are equal.
     let isShareable = mayStore && (isByRule || keys.searchRule == nil) && mayServeOthers(head.entry)
     return Asked(response: noted(response, report), isShareable: isShareable)
   }

@@ -3,9 +3,9 @@
 import Lastro
 import LastroSupport
 
-/// The access of one fetch to the store. The fetch waits for one second in total, and at most half of the time left
-/// until its deadline, so that there is time to ask the server. After a wait in vain, the fetch proceeds without the
-/// store.
+/// The access of one fetch to the store. The fetch waits at most one second in total, and each time at most half of the
+/// time left until its deadline, so that there is time to ask the server. If the store does not respond in time, the
+/// fetch proceeds without it.
 struct StoreVisit: Sendable {
   private struct State {
     /// The remaining time for waiting; `nil` for no limit.

@@ -6,8 +6,8 @@ internal import LastroWire
 extension FailureCode {
   /// The response's content type is not that of an event stream. The stage is `response`.
   public static let unexpectedContentType = Self("unexpected_content_type")
-  /// An event, one of its lines, or its identifier exceeds a limit; also used for a JSON text of a stream, and for a
-  /// line of text. The stage is `limit`.
+  /// An event, one of its lines, or its identifier exceeds a limit. Streams of JSON texts and of lines of text use the
+  /// same code for an element over their limit. The stage is `limit`.
   public static let eventTooLarge = Self("event_too_large")
   /// An event of the stream reports an error of the API. The stage is `response`. Observers and ledgers get this code;
   /// the error that is thrown has the reason `http`.

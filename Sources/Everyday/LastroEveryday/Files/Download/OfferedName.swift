@@ -15,8 +15,8 @@ package enum OfferedName {
     return name.flatMap(cleaned)
   }
 
-  /// Returns the last component of a name that may be a path, without characters that a shell or a file system would
-  /// misread.
+  /// Returns the last component of a name that may be a path, without colons, control and format characters, and
+  /// without dots and spaces at either end. The name is cut to ``maximumBytes``. Returns `nil` if nothing is left.
   static func cleaned(_ name: String) -> String? {
     // Compare scalars: a joiner or a combining mark after a slash forms another `Character`, which does not equal a
     // slash.

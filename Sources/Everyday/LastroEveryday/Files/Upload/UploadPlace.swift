@@ -32,7 +32,7 @@ struct UploadPlace {
 
   /// Returns the resource for the next request.
   ///
-  /// - Parameter edit: turns the request into that of a step.
+  /// - Parameter edit: sets the method, fields and body of the next step, such as an append.
   mutating func asking<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>,
     _ edit: @escaping @Sendable (inout ResourceRequest) throws(TransportError) -> Void
