@@ -104,7 +104,7 @@ extension AttemptRun {
     let interceptors = plan.interceptors
     let context = context
     if plan.waitingHooks.contains(.scheduled) {
-      try await inTime("an interceptor that was told of the request", request) {
+      try await inTime("the scheduled hook of an interceptor", request) {
         for interceptor in interceptors.having(.scheduled) {
           await interceptor.interceptScheduled(request, context: context)
         }
@@ -197,7 +197,7 @@ extension AttemptRun {
     case .failure(.cancelled): throw failure(.cancelled(.cancelled(requestSent: requestSent)), request)
     case .failure(.limit):
       let error = TransportError.deadlinePassed(
-        limit?.code ?? .totalTimeout, of: limit?.whole, "while \(name) was waited for", requestSent: requestSent)
+        limit?.code ?? .totalTimeout, of: limit?.whole, "while waiting for \(name)", requestSent: requestSent)
       throw failure(.transport(error), request)
     }
   }

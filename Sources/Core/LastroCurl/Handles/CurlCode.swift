@@ -104,7 +104,7 @@ enum CurlCode {
     case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED:
       return (
         .tls, .handshakeFailed, "the TLS handshake with \(ends.server) failed",
-        "the server may not use TLS on this port, or support none of our versions and ciphers"
+        "the server may not use TLS on this port, or may support none of our versions and ciphers"
       )
     case CURLE_SSL_CACERT_BADFILE:
       return (.tls, .invalidTLSConfiguration, "the file of trusted roots cannot be used", "give a readable PEM file")

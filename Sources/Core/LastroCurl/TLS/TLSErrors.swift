@@ -32,7 +32,7 @@ extension TransportError {
       stage: stage, code: .handshakeFailed,
       message: reason.map { "the TLS handshake with \(server) failed: \($0)" }
         ?? "\(server) ended the connection in the TLS handshake",
-      hint: "the server may not use TLS on this port, or support none of our versions and ciphers")
+      hint: "the server may not use TLS on this port, or may support none of our versions and ciphers")
   }
 
   static func brokenTLS(_ server: String, _ reason: String) -> TransportError {

@@ -98,7 +98,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
     case .tls(let code):
       return TransportError(
         stage: .tls, code: .handshakeFailed, message: Self.failedTLS(code),
-        hint: "the server may not use TLS on this port, or support none of our versions and ciphers")
+        hint: "the server may not use TLS on this port, or may support none of our versions and ciphers")
     case .transport(let error): return error
     case .framer(let failure):
       return TransportError(
