@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `.ci/outside` appends this to the manifest of Playgrounds, to build Lastro once for all packages that use it. What
-// stands here also stands in the manifests of Tests/Consumer, Benchmarks and Adapters/OpenAPI, and in the first guide.
+// `.ci/outside` appends this to the manifest of Playgrounds, to build Lastro once for all packages that use it. The
+// same lines are in the manifests of Tests/Consumer, Benchmarks and Adapters/OpenAPI, and in the first guide.
 // Benchmarks of AsyncHTTPClient are left out, because its dependencies take longer to build than all the rest.
 
 let lastro: Target.Dependency = .product(name: "Lastro", package: "Lastro")

@@ -66,7 +66,7 @@ struct ConnectionFaultTests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  @Test("A reset within a body that is delimited by the end of the connection is not its end")
+  @Test("A reset truncates a body that only the end of the connection delimits")
   func resetOfCloseDelimitedBody() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in

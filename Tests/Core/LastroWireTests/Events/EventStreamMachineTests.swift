@@ -120,7 +120,7 @@ struct EventStreamMachineTests {
     #expect(pieces <= most)
   }
 
-  @Test("Comments may continue indefinitely and are not kept")
+  @Test("Any number of comments is accepted, and none is buffered")
   func comments() throws {
     var machine = EventStreamMachine(limits: Self.small)
     for _ in 0..<100_000 {

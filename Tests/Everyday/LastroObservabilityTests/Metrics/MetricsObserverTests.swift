@@ -185,7 +185,7 @@ struct MetricsObserverTests {
     #expect(metrics.meters.map(\.lastValue) == [0])
   }
 
-  @Test("A stream that its reader drops has its status and no error")
+  @Test("A stream that its reader drops is recorded with its status and without an error")
   func aDroppedStreamIsCancelled() async throws {
     let stack = stack(.stream(["abc", "de"]))
     _ = try await stack.stream(.test())

@@ -158,7 +158,7 @@ struct ConcurrencyLimitTests {
     .init(duration: .milliseconds(milliseconds), inUse: inUse, isDropped: isDropped, began: began)
   }
 
-  @Test("AIMD adds one if half is used, and removes a tenth after a drop or 5 s, within its range")
+  @Test("AIMD adds one if half the limit is used, removes a tenth after a drop or over 5 s, and stays in range")
   func aimd() {
     var limit = ConcurrencyLimit(.aimd(initial: 20, range: 10...21))
     limit.learn(Self.sample(10, inUse: 9), now: .zero)

@@ -162,7 +162,7 @@ struct HTTP2FieldsTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  /// Adds a field that exceeds the limit by itself.
+  /// Adds a single field that is larger than the limit.
   private static func addLarge(to fields: inout HTTP2Fields) throws {
     try [UInt8](repeating: 0x76, count: HTTP2Fields.maximumBytes).withUnsafeBufferPointer {
       try fields.add("x-large", $0)

@@ -68,7 +68,7 @@ struct NginxDownloadTests {
     await second.shutDown(cancelling: true)
   }
 
-  @Test("Two stacks do not write the same file at the same time")
+  @Test("A second download to the same file fails while the first is running")
   func inProgress() async throws {
     let folder = try TemporaryFolder()
     let stack = try Self.stack()
