@@ -79,7 +79,7 @@ struct InterruptibleTests {
     for await _ in ended {}
   }
 
-  @Test("When cancellation is ignored, a prompt operation is awaited, and a hanging one until the limit")
+  @Test("If cancellation is ignored, a prompt operation is awaited and a hanging one times out")
   func ignoring() async throws {
     let clock = SimulatedClock()
     let task = Task {

@@ -88,7 +88,7 @@ struct KnownHeadTests {
     }
   }
 
-  @Test("A line without bytes is refused, also where another is expected")
+  @Test("A line of zero bytes is refused at every position of a known head")
   func nothing() throws {
     let known = try #require(Self.known(Self.heads[0]))
     for count in 0..<known.lineCount {

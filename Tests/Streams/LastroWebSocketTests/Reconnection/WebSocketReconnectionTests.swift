@@ -54,7 +54,7 @@ struct WebSocketReconnectionTests {
     #expect(error?.word == "connectionLost")
   }
 
-  @Test("Losses are counted beyond those whose errors are kept: 1,500 retries end")
+  @Test("A limit of 1,500 retries holds, although only 1,000 errors are kept")
   func manyRetries() async throws {
     let clock = ManualClock(autoAdvance: true)
     let kept = Lock(0)

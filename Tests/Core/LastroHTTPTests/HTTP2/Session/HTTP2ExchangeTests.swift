@@ -35,7 +35,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.session.openStreams == 0 && lab.session.unreadBytes == 0)
   }
 
-  @Test("Identical heads are repeated exactly, and a cookie never leaks from another response")
+  @Test("A repeated head is delivered exactly, and no cookie leaks from an earlier response")
   func repeatedHeads() throws {
     let lab = try SessionLab.ready()
     for (index, cookie) in ["a", "b", nil, nil, "c"].enumerated() {
