@@ -182,7 +182,7 @@ struct UploadMachine {
   /// Continues from the server's offset, which may be less than was sent, or more than the server reported before.
   private mutating func take(_ offset: Int64, _ answer: UploadAnswer) -> [Action] {
     guard offset <= rules.length else {
-      return fail(.violation("the server has \(offset) bytes of \(rules.length)"))
+      return fail(.violation("the server reports \(offset) bytes of an upload of \(rules.length)"))
     }
     let wasAppending = phase == .appending
     self.offset = offset

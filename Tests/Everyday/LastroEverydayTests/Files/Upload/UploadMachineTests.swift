@@ -110,7 +110,7 @@ struct UploadMachineTests {
     machine = Self.machine(in: .probing)
     #expect(
       machine.handle(.answered(Self.answer(200, [.uploadOffset: "101"])))
-        == [.fail(.violation("the server has 101 bytes of 100"))])
+        == [.fail(.violation("the server reports 101 bytes of an upload of 100"))])
     machine = Self.machine(in: .probing)
     #expect(
       machine.handle(.answered(Self.answer(200, [.uploadOffset: "10", .uploadLength: "99"])))
