@@ -90,7 +90,7 @@ uintptr_t clastro_http2_slot(clastro_http2 *http2, int32_t stream) {
   void *data = nghttp2_session_get_stream_user_data(http2->session, stream);
   if (!data) return CLASTRO_HTTP2_NO_SLOT;
   http2->latest_stream = stream;
-  // The user data of a stream is its slot plus one, so that NULL is not slot 0.
+  // The user data of a stream is its slot plus one, so that slot 0 differs from NULL.
   return http2->latest_slot = (uintptr_t)data - 1;
 }
 

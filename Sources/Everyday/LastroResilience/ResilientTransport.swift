@@ -30,7 +30,7 @@ package struct ResilientTransport: Transport {
     self.time = time
   }
 
-  /// Waits until the request may be sent, sends it, and reports its outcome to the parts.
+  /// Waits until the request may be sent, sends it, and reports its outcome to the parts of ``Resilience``.
   ///
   /// - Throws: `TransportError`: the error of the base transport; stage `policy` if the request was refused; stage
   ///   `timeout` if its deadline passed while it waited. Nothing was sent in the latter two cases.

@@ -120,7 +120,7 @@ struct RequestSpecification: Sendable {
   }
 
   private func requestBody() throws -> RequestBody {
-    // As in curl, so that its command lines work unchanged; a Content-Type header field takes precedence.
+    // Use curl's default, so that its command lines work unchanged. A Content-Type header field takes precedence.
     let type = removedHeaders.contains("content-type") ? nil : "application/x-www-form-urlencoded"
     switch body {
     case nil: return .empty

@@ -5,8 +5,8 @@ public struct CallbackQueue: Sendable {
   /// Runs a closure exactly once, now or later.
   package let run: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-  /// Makes a queue that runs completions elsewhere, such as on a dispatch queue: `CallbackQueue { queue.async(execute:
-  /// $0) }`.
+  /// Makes a queue that runs completions elsewhere, such as on a dispatch queue:
+  /// `CallbackQueue { queue.async(execute: $0) }`.
   ///
   /// - Parameter run: a closure that must run its argument exactly once.
   public init(_ run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {

@@ -4,8 +4,8 @@
 // and may ignore cancellation. When its time is over, the call continues without it.
 
 extension AttemptRun {
-  /// The time that hooks get to handle a success or a failure if the deadline has passed, or a failure if the caller
-  /// has cancelled.
+  /// The minimum time that hooks get to handle a success or a failure, even past the deadline. If the caller has
+  /// cancelled, they get exactly this time to handle the failure.
   private static var grace: Duration { .seconds(1) }
 
   /// Returns the base request from a maker that may wait.

@@ -3,8 +3,8 @@
 import HTTPTypes
 
 extension HTTPRequest {
-  /// Returns the method and the URL, for errors: without user information, the query values that `redaction` does not
-  /// show, and its secrets. An item without `=` counts as a value.
+  /// Returns the method and the URL for errors. Masks user information, the query values that `redaction` does not
+  /// show, and the secrets of `redaction`. An item without `=` counts as a value.
   func summary(_ redaction: Redaction) -> String {
     // A request with user information is refused, but the error still describes it.
     var place = redaction.secretsMasked(in: authority ?? "")

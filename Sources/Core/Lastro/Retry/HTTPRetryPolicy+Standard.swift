@@ -8,8 +8,8 @@ extension Retry.Policy where Metadata == HTTPRetryMetadata {
   public static let standard = standard(
     retries: 2, baseDelay: .milliseconds(50), throttledBaseDelay: .seconds(1), cap: .seconds(20), random: .system)
 
-  /// Returns the standard policy with other numbers. The delay of retry number `n` is random, from zero up to `min(cap,
-  /// base · 2^(n - 1))`.
+  /// Returns the standard policy with other numbers. The delay of retry number `n` is random, from zero up to
+  /// `min(cap, base · 2^(n - 1))`.
   ///
   /// - Parameters:
   ///   - attempts: the maximum number of attempts, including the first. Default 3.

@@ -43,8 +43,8 @@ public struct PeerCertificate: Sendable, Hashable {
 
   /// Reads every `CERTIFICATE` block of a PEM text, in order. Lines may be indented.
   ///
-  /// - Throws: ``ConfigurationError`` if there is no certificate, one is broken or encrypted, or a line with `BEGIN
-  ///   CERTIFICATE` does not have the dashes that begin a block.
+  /// - Throws: ``ConfigurationError`` if there is no certificate, one is broken or encrypted, or a line with
+  ///   `BEGIN CERTIFICATE` does not have the dashes that begin a block.
   public static func certificates(pem: String) throws(ConfigurationError) -> [PeerCertificate] {
     var found: [[UInt8]] = []
     let text = pem.withoutIndentation

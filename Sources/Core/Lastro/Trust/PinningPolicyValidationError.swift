@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The reason why a ``PinningPolicy`` is invalid. Later versions may add reasons: a `switch` needs an `@unknown
-/// default`.
+/// The reason why a ``PinningPolicy`` is invalid. Later versions may add reasons: a `switch` needs an
+/// `@unknown default`.
 @nonexhaustive
 public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The name is empty, or is not a valid host name.

@@ -326,8 +326,8 @@ final class TrustTally: Sendable {
 }
 
 extension ServerTrustEvaluator {
-  /// The reason why a ``Configuration`` is invalid. Later versions may add reasons: a `switch` needs an `@unknown
-  /// default`.
+  /// The reason why a ``Configuration`` is invalid. Later versions may add reasons: a `switch` needs an
+  /// `@unknown default`.
   @nonexhaustive
   public enum ConfigurationValidationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The list of policies is empty.

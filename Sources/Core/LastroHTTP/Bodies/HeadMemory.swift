@@ -11,8 +11,8 @@ struct HeadMemory {
   private(set) var latest: KnownHead?
   /// The response that was made from the latest head.
   private var response: HTTPResponse?
-  /// The time for which the server keeps an idle HTTP/1.1 connection open, from the latest head: `Keep-Alive:
-  /// timeout=`.
+  /// The time for which the server keeps an idle HTTP/1.1 connection open, from `Keep-Alive: timeout=` of the latest
+  /// head.
   private(set) var keepAlive: Duration?
 
   init() {}

@@ -7,8 +7,8 @@
 /// one respect it follows browsers and not the text: the identifier of an earlier connection remains in force until an
 /// event has another one.
 ///
-/// Rules for editing: no I/O; an event is returned at the end of its empty line, without a look at what follows; keeps
-/// one line and one event, and of both no more than the limits.
+/// Rules for editing: no I/O; an event is returned as soon as its empty line has ended, without waiting for the bytes
+/// after it; at most one line and one event are buffered, each up to its limit.
 package struct EventStreamMachine: Sendable {
   package struct Limits: Sendable {
     package var lineBytes: Int

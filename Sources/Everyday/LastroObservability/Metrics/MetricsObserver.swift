@@ -41,9 +41,9 @@ internal import LastroSupport
 ///
 /// The four metrics of connections are recorded if the engine reports its connections, through `CurlConfiguration`:
 /// `engine.connectionObserver = { metrics.observe($0) }`. They have `server.address`, `server.port` and `url.scheme`;
-/// open connections also have `http.connection.state`. The gauge has no attributes. It is `1 − (opened − origins) /
-/// (requests − origins)` over the observer's lifetime, because the first connection to each origin cannot be avoided;
-/// it is updated when requests end. Origins beyond the first 16,384 are not counted.
+/// open connections also have `http.connection.state`. The gauge has no attributes. Over the observer's lifetime it is
+/// `1 − (opened − origins) / (requests − origins)`, because the first connection to each origin cannot be avoided. The
+/// gauge is updated when requests end. Origins beyond the first 16,384 are not counted.
 ///
 /// The two metrics of calls, which no convention defines, have `http.request.method`, `server.address`, `server.port`,
 /// `url.scheme`, `lastro.operation` and `error.type`. The first four are missing if not even a base request could be

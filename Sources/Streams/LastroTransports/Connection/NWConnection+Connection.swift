@@ -19,7 +19,7 @@ internal import Lastro
         let own: (@Sendable (NWConnection.State) -> Void)? = newValue.map { handler in
           { @Sendable state in handler(ConnectionState(state)) }
         }
-        // The framework's property of this name, which this one hides.
+        // Set the framework's property, which this property of the same name hides.
         self.Network::stateUpdateHandler = own
       }
     }

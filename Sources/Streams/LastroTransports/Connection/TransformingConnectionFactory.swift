@@ -41,8 +41,8 @@ public struct TransformingConnectionFactory: ConnectionFactory {
     makeTransform = transform
   }
 
-  /// Creates a factory over the connections of another factory. Each of its connections uses one of the other's, which
-  /// gets the parameters unchanged.
+  /// Creates a factory over the connections of another factory. Each connection runs over a connection of
+  /// that factory, which gets the parameters unchanged.
   public init(over factory: any ConnectionFactory, transform: @escaping @Sendable () -> any StreamTransform) {
     base = .factory(factory)
     endpoint = .somewhere

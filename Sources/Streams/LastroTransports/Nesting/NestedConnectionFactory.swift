@@ -77,8 +77,8 @@ package struct NestedConnectionFactory: ConnectionFactory {
     }
   }
 
-  /// Returns a closure that puts the dialer of a proxy at a `serverAddress` over another dialer; `dial` creates that
-  /// dialer.
+  /// Returns a closure that puts a tunnel through the proxy at a `serverAddress` over another dialer. `dial` creates the
+  /// tunnel from the proxy and that other dialer.
   package static func through(
     _ address: ConnectionEndpoint, _ credentials: ProxyServer.Credentials?,
     by dial: @escaping @Sendable (ProxyServer, any Dialer) throws(ConfigurationError) -> any Dialer

@@ -79,8 +79,8 @@ public struct WispConnectionFactory: ConnectionFactory {
     try self.init(to: server, factory: DialerConnectionFactory(to: address, dialer: dialer))
   }
 
-  /// Creates a connection through the obfs4 server; returns `nil` for UDP, and over a single connection for parameters
-  /// with TLS.
+  /// Creates a connection through the obfs4 server. Returns `nil` for UDP. A factory over a single connection also
+  /// returns `nil` for parameters with TLS.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     nested.connect(using: parameters)
   }

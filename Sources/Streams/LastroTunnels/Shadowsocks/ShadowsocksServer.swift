@@ -51,7 +51,7 @@ public struct ShadowsocksServer: Sendable, Hashable {
   ///   - method: the encryption method of the server.
   ///   - password: at least one byte of UTF-8.
   /// - Throws: `ConfigurationError` for an invalid host or port, for an empty password, and if libcrypto does not allow
-  ///   MD5, which Shadowsocks needs to derive its keys, as under FIPS. It contains no part of the password.
+  ///   MD5, which Shadowsocks needs to derive its keys, as under FIPS. The error contains no part of the password.
   public init(host: String, port: Int, method: Method, password: Secret) throws(ConfigurationError) {
     guard !password.isEmpty else {
       throw ConfigurationError("the Shadowsocks server has no password", hint: "give the password of the server")

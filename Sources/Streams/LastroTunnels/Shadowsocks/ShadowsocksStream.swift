@@ -93,6 +93,8 @@ final class ShadowsocksStream: LoopStream {
   private let reading: Lock<Reading>
   private let writing: Writing
 
+  /// Creates a stream to a target through a Shadowsocks server.
+  ///
   /// - Parameters:
   ///   - address: the target's address in its wire format.
   ///   - below: the stream below, which only this stream may read and write from now on.

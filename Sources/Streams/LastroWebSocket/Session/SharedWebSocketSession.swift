@@ -45,7 +45,7 @@ final class SharedWebSocketSession: Sendable {
       state.tasks.append(task)
       return state.session.phase == .done
     }
-    // The call that closed the stream did not know this task.
+    // The stream was closed before the task was registered, so nothing else cancels the task.
     if isLate { task.cancel() }
   }
 

@@ -24,7 +24,7 @@ public final class EventRecorder<Event: Sendable>: Sendable {
 
   /// Appends an event. It may be called from any thread.
   ///
-  /// - Returns: The index of the event in ``events``: 0 for the first.
+  /// - Returns: the index of the event in ``events``: 0 for the first.
   @discardableResult
   public func record(_ event: Event) -> Int {
     state.change { events in

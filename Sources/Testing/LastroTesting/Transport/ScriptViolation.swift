@@ -6,8 +6,8 @@ public struct ScriptViolation: Error, Sendable, Hashable, CustomStringConvertibl
   package var unusedSteps: [String]
   /// The requests beyond the script, such as `GET https://api.example/users`; secrets in URLs are masked.
   package var unexpectedRequests: [String]
-  /// The requests that did not match their step, such as `step 1 expected POST /payments, but GET
-  /// https://api.example/users came`.
+  /// The requests that did not match their step, such as
+  /// `step 1 expected POST /payments, but GET https://api.example/users came`.
   public var mismatches: [String]
 
   /// All differences, one per line.

@@ -37,8 +37,8 @@ struct BenchTargets {
     self.origins = Set(Set(order).map { origins[$0] }).count
   }
 
-  /// Returns the share of requests that reused a connection, of those that could, from 0 to 1: `1 − (opened − origins)
-  /// / (requests − origins)`; `nil` if no request could.
+  /// Returns the share of requests that reused a connection, of those that could, from 0 to 1:
+  /// `1 − (opened − origins) / (requests − origins)`; `nil` if no request could.
   static func reuse(opened: Int, origins: Int, requests: Int) -> Double? {
     guard requests > origins else { return nil }
     return max(0, 1 - Double(opened - origins) / Double(requests - origins))

@@ -21,7 +21,7 @@ enum StandardInput {
 
   /// - Throws: `TransportError` for a file that cannot be read.
   static func read(file path: String) throws -> [UInt8] {
-    // This reports a problem with the file in the same way as for a file that is sent.
+    // Create a body only to check the file: it throws the same errors as for a file that is sent.
     _ = try RequestBody.file(path: path)
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     defer { close(descriptor) }

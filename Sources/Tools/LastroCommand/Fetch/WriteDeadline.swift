@@ -4,9 +4,9 @@ import FoundationEssentials
 import Glibc
 import LastroSupport
 
-/// The deadline for writing output, which depends on its reader: the limit of `-m`.
+/// The deadline for writing output: the limit of `-m`.
 ///
-/// Without it, a pipe that is not read, or a FIFO that is not opened, would block the program forever.
+/// Without a deadline, a pipe that is not read, or a FIFO that is not opened, would block the program forever.
 enum WriteDeadline {
   private struct Limit {
     var seconds: Double

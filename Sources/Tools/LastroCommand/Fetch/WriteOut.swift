@@ -10,6 +10,8 @@ struct WriteOut {
 
   init(_ format: String) { self.format = format }
 
+  /// Returns the format with its variables replaced.
+  ///
   /// - Parameters:
   ///   - url: the URL of the command line.
   ///   - path: the path of the file for the body.

@@ -12,6 +12,8 @@ struct PinProposal {
   /// The advice for completing the policy, in one line.
   let advice: String
 
+  /// Creates a proposal. Returns `nil` if no key is usable.
+  ///
   /// - Parameters:
   ///   - keys: the keys found; unusable ones are skipped.
   ///   - host: the host; `nil` for files.

@@ -201,8 +201,9 @@ struct CookieShelf {
     known[pair.id]?.cookie.expiry == pair.rank
   }
 
-  /// Removes the expired cookies of a domain over its limit, or else its least recently used cookie, preferring one
-  /// that is not secure. Then does the same for the whole shelf (§5.7, end).
+  /// Removes the expired cookies of a domain that is over its limit. If there are none, removes its least recently used
+  /// cookie that is not secure, or else its least recently used cookie. Then does the same for the whole shelf, but
+  /// without regard to secure cookies (§5.7, end).
   private mutating func evict(in site: String, now: Date) {
     if let count = sites[site]?.count, count > rules.maximumCookiesPerDomain, !removeExpired(in: site, now) {
       let oldest =

@@ -87,7 +87,7 @@ extension EventReader {
   private mutating func connect() async throws(HTTPFetchError<APIError>) -> Bool {
     do throws(TransportError) { try options.check() } catch { throw HTTPFetchError(.noRequest(error)) }
     start = start ?? time.now()
-    // The wait before may have taken longer than intended.
+    // The wait before this connection may have taken longer than intended.
     if let left = timeLeft, left <= .zero { throw outOfTime }
     lease.board.change { $0.post(.connecting) }
     let id = lastEventID

@@ -21,7 +21,7 @@ package struct Obfs4ClientHandshake: Sendable {
   /// Creates the client's half of a handshake.
   ///
   /// - Parameters:
-  ///   - keyPair: A key pair that was made for this attempt.
+  ///   - keyPair: a key pair that was made for this attempt.
   ///   - hour: Unix seconds divided by 3600, taken after the connection was made.
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init(

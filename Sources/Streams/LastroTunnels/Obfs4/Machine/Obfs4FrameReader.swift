@@ -40,7 +40,7 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
   ///
   /// - Parameters:
   ///   - keys: 72 bytes: key, nonce prefix, seed of masks.
-  ///   - lengthOfNonsense: The number of bytes to wait for after an invalid length. It is drawn beforehand, so that the
+  ///   - lengthOfNonsense: the number of bytes to wait for after an invalid length. It is drawn beforehand, so that the
   ///     time at which we close the connection reveals nothing.
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init(keys: ArraySlice<UInt8>, lengthOfNonsense: Int, counter: UInt64 = 1) throws(Obfs4Failure) {

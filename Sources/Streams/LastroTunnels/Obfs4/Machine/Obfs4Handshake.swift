@@ -40,8 +40,8 @@ package struct Obfs4Agreement: Sendable {
   /// Derives the keys and the proof.
   ///
   /// - Parameters:
-  ///   - ephemeral: The X25519 secret of both ephemeral keys.
-  ///   - fixed: The X25519 secret of the client's ephemeral key and the bridge's key.
+  ///   - ephemeral: the X25519 secret of both ephemeral keys.
+  ///   - fixed: the X25519 secret of the client's ephemeral key and the bridge's key.
   package init(
     ephemeral: [UInt8], fixed: [UInt8], client: [UInt8], server: [UInt8], identity: Obfs4Identity
   ) throws(Obfs4Failure) {

@@ -44,8 +44,8 @@ package struct Obfs4ServerHandshake: Sendable {
   /// Creates the server's half of a handshake.
   ///
   /// - Parameters:
-  ///   - hour: The hour of the server's clock.
-  ///   - paddingLength: The length of the response's padding. Default nil: drawn from 0…8051. A client accepts up to
+  ///   - hour: the hour of the server's clock.
+  ///   - paddingLength: the length of the response's padding. Default nil: drawn from 0…8051. A client accepts up to
   ///     8096.
   package init(
     as identity: Obfs4ServerIdentity, keyPair: Obfs4KeyPair, hour: Int, paddingLength: Int? = nil,

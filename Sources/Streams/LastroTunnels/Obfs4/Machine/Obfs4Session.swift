@@ -13,7 +13,7 @@ package struct Obfs4Session: ~Copyable, Sendable {
   /// Creates a session.
   ///
   /// - Parameters:
-  ///   - keys: The 144 bytes of the handshake: the client's direction, then the server's.
+  ///   - keys: the 144 bytes of the handshake: the client's direction, then the server's.
   ///   - lengthOfNonsense: See ``Obfs4FrameReader/init(keys:lengthOfNonsense:counter:)``.
   init(keys: [UInt8], isClient: Bool, lengthOfNonsense: Int, leftover: [UInt8]) throws(Obfs4Failure) {
     let ofClient = keys.prefix(Obfs4Handshake.directionKeys)

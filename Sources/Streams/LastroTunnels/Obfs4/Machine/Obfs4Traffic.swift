@@ -38,7 +38,7 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
   ///
   /// - Parameters:
   ///   - seed: 24 bytes. A client uses its own seed until the server's arrives; a server uses the seed that it sends.
-  ///   - random: The source of all draws.
+  ///   - random: the source of all draws.
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init(
     _ writer: consuming Obfs4FrameWriter, mode: Obfs4TimingMode, seed: [UInt8], random: any Obfs4Random
@@ -87,8 +87,8 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
   /// Returns the padding length of each frame that is needed to make a burst end at its target length.
   ///
   /// - Parameters:
-  ///   - tail: The burst's length modulo the longest frame.
-  ///   - target: The tail's desired length.
+  ///   - tail: the burst's length modulo the longest frame.
+  ///   - target: the tail's desired length.
   package static func padding(tail: Int, target: Int) -> [Int] {
     let missing = target >= tail ? target - tail : Obfs4Frame.maximumLength - tail + target
     if missing == 0 { return [] }
