@@ -160,7 +160,7 @@ struct ResponseReaderTests {
     #expect(reader.searchedBytes == bytes.count)
   }
 
-  @Test("A line without an end is refused at the limit and searched once", arguments: [1, 4096])
+  @Test("A line without an end is refused at the limit, and no byte of it is searched twice", arguments: [1, 4096])
   func endlessLine(piece: Int) {
     var reader = ResponseReader(limits: ExchangeLimits(headBytes: 65_536))
     var kind: HeadViolation.Kind?

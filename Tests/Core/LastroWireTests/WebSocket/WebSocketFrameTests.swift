@@ -188,7 +188,7 @@ struct WebSocketFrameTests {
     #expect(fed.events == expected)
   }
 
-  @Test("Random bytes are refused or wait for more", arguments: 0..<200)
+  @Test("Random bytes have the same result whole and one byte at a time", arguments: 0..<200)
   func garbage(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed) &+ 1_000_000)
     var deflate: WebSocketDeflate?
