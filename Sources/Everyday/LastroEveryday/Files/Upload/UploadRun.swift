@@ -161,7 +161,7 @@ extension UploadRun {
   }
 
   private mutating func wait(_ fruitless: Int) async throws(Failure) -> UploadMachine.Event {
-    let failure = failure ?? ended(by: .uploadMismatch("the server keeps nothing of what it is sent"))
+    let failure = failure ?? ended(by: .uploadMismatch("the server stores none of the bytes that it is sent"))
     switch await losses.wait(after: failure.erased, fruitless: fruitless, response: response) {
     case .waited: return .waited
     case .refused: throw failure
