@@ -22,7 +22,7 @@ typedef struct {
   int socket;
   SSL *ssl;
   bool is_counted;
-  // The number of bytes of the blank line that ends a request's head that have matched so far.
+  // The number of bytes matched so far of the blank line that ends a request's head.
   int matched;
 } peer;
 

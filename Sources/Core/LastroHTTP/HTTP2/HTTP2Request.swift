@@ -9,6 +9,8 @@ package struct HTTP2Request {
   package let fields: HTTP2Fields
   package let body: HTTP2RequestBody
 
+  /// Converts a request into the fields and the body of an HTTP/2 stream.
+  ///
   /// - Parameters:
   ///   - request: the request to convert.
   ///   - userAgent: the value of `User-Agent` for a request that has none; `nil` to send none.

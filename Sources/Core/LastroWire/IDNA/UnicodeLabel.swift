@@ -40,7 +40,7 @@ enum UnicodeLabel {
 
   private static func checkScalars(_ label: [Unicode.Scalar]) throws(HostProblem) {
     for scalar in label where !isAllowed(scalar) { throw refused(scalar) }
-    // RFC 5891 §4.2.3.2.
+    // A label must not begin with a combining mark (RFC 5891 §4.2.3.2).
     if let first = label.first, isCombiningMark(first) {
       throw HostProblem("a label of the host begins with a combining mark", hint: "put a letter before it")
     }

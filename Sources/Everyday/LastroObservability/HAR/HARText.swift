@@ -44,8 +44,10 @@ enum HARQuery {
 
 /// The cookies of archives.
 enum HARCookies {
-  /// - Parameter redaction: masks all values, and secrets in other texts, because a server chooses the names of its
-  ///   cookies freely; `nil`: nothing is masked.
+  /// Returns the cookies that a request sent.
+  ///
+  /// - Parameter redaction: the redaction of the archive. Every cookie's value is masked, whatever its name, because a
+  ///   server may choose any name. In other texts, secrets are masked. `nil` masks nothing.
   static func sent(in fields: HTTPFields, _ redaction: Redaction?) -> [HAR.Cookie] {
     fields[values: .cookie].flatMap { masked($0, redaction).split(separator: ";") }.map { pair in
       let (name, value) = split(pair)

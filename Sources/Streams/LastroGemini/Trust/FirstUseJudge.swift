@@ -62,7 +62,7 @@ final class FirstUseJudge: ServerTrustJudge {
     guard let known else { return .accepted(presented, .firstUse) }
     if known.pin == leaf.pin { return .accepted(presented, .knownHost) }
     let isExpired = rules.acceptsNewKeyAfterExpiry && known.expires < date
-    // A decision about one key does not apply to a third.
+    // A decision about a changed key applies to that key only: the server may present yet another one by now.
     if accepting.map({ $0 == leaf.pin }) ?? isExpired { return .accepted(presented, .changedHost) }
     return .changed(GeminiCertificateChange(host: host, known: known, presented: presented, certificate: leaf))
   }

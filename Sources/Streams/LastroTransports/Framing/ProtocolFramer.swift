@@ -341,8 +341,8 @@ extension ProtocolFramer.Instance {
 
   /// Ends the connection.
   ///
-  /// - Parameter error: the reason for the failure; `nil` for a clean end, and when a framer has finished that
-  ///   announced in ``ProtocolFramerImplementation/stop(framer:)`` that it needs time.
+  /// - Parameter error: the reason for the failure; `nil` for a clean end. A framer that asked for time in
+  ///   ``ProtocolFramerImplementation/stop(framer:)`` also passes `nil` when it has finished.
   public func markFailed(error: ConnectionError?) {
     guard let error else {
       isFinished = true
