@@ -17,12 +17,16 @@ struct Guide: Sendable {
     ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
   }
 
-  /// The names of all guides, except the page of each catalog that is named after its module.
+  /// The names of all guides with samples, except the page of each catalog that is named after its module.
   static var names: [String] {
     catalogs.flatMap { catalog in
       files(in: catalog).filter { $0.hasSuffix(".md") }.map { String($0.dropLast(3)) }
-        .filter { $0 != catalog.deletingPathExtension().lastPathComponent }
+        .filter { $0 != catalog.deletingPathExtension().lastPathComponent && Guide(name: $0).hasSamples }
     }
+  }
+
+  private var hasSamples: Bool {
+    (try? String(contentsOf: url, encoding: .utf8))?.contains("<!-- sample: ") ?? false
   }
 
   private var url: URL {
