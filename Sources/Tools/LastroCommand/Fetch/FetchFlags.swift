@@ -45,6 +45,10 @@ struct FetchFlags {
     if isInsecure, !way.isEmpty {
       throw ValidationError("-k and --via exclude each other: a chain leads to other networks; write --cacert FILE.")
     }
+    if isInsecure, pins.judges {
+      throw ValidationError(
+        "-k and pins exclude each other: a pinned key needs its verified chain; write --cacert FILE.")
+    }
     guard !request.connectTo.isEmpty else { return }
     if !way.isEmpty { throw ValidationError("--connect-to and --via exclude each other.") }
     if connection.unixSocket != nil {

@@ -18,6 +18,9 @@ struct PinFlags: ParsableArguments {
   @Flag(name: .customLong("report-only"), help: "Tell on standard error what pins would refuse, and go on.")
   var reportOnly = false
 
+  /// Whether there are pins, enforced or only reported.
+  var judges: Bool { !pin.isEmpty || pinPolicy != nil }
+
   func validate() throws {
     guard pin.isEmpty || pinPolicy == nil else {
       throw ValidationError("--pin and --pin-policy exclude each other: add the key to the file.")
@@ -25,7 +28,7 @@ struct PinFlags: ParsableArguments {
     if pinSubdomains, pin.isEmpty {
       throw ValidationError("--pin-subdomains applies to --pin HOST=sha256/… only; in a file write includeSubdomains.")
     }
-    if reportOnly, pin.isEmpty, pinPolicy == nil {
+    if reportOnly, !judges {
       throw ValidationError("--report-only needs pins: give --pin HOST=sha256/… or --pin-policy FILE.")
     }
     _ = try policies()

@@ -135,6 +135,9 @@ struct FetchSpecificationTests {
     ("http://a.test --parallel-max 0", "give 1 or more"),
     ("http://a.test http://b.test -C - -o a", "-C needs -o FILE or -O"),
     ("http://a.test -O -J -C -", "exclude each other"),
+    ("https://localhost -k --via socks5h://h:1", "-k and --via exclude each other"),
+    ("https://localhost -k --pin localhost=\(PinnedServers.absent)", "-k and pins exclude each other"),
+    ("https://localhost -k --pin-policy p.json --report-only", "-k and pins exclude each other"),
   ]
 
   @Test(
