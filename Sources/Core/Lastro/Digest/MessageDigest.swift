@@ -34,9 +34,10 @@ public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {
   /// The same text as ``hexadecimal``.
   public var description: String { hexadecimal }
 
-  /// Returns whether all bytes are equal. The comparison takes the same time wherever the first difference is.
+  /// Returns whether all bytes are equal, with OpenSSL's `CRYPTO_memcmp`, which takes the same time wherever the first
+  /// difference is.
   public static func == (lhs: Self, rhs: Self) -> Bool {
-    lhs.bytes.count == rhs.bytes.count && zip(lhs.bytes, rhs.bytes).reduce(0) { $0 | $1.0 ^ $1.1 } == 0
+    lhs.bytes.count == rhs.bytes.count && clastro_equal(lhs.bytes, rhs.bytes, lhs.bytes.count)
   }
 }
 

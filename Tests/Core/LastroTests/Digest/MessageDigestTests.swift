@@ -31,6 +31,22 @@ struct MessageDigestTests {
     #expect(try hasher.digest().hexadecimal == expected)
   }
 
+  @Test("Digests that differ in any single bit are different", arguments: [0, 1, 16, 20, 32, 64])
+  func bits(count: Int) {
+    let random = RandomSource.seeded(UInt64(count))
+    let bytes = (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+    let digest = MessageDigest(bytes)
+    #expect(digest == MessageDigest(bytes))
+    for index in bytes.indices {
+      for bit in 0..<8 {
+        var other = bytes
+        other[index] ^= 1 << bit
+        #expect(digest != MessageDigest(other), "bit \(bit) of byte \(index)")
+      }
+    }
+    #expect(digest != MessageDigest(bytes + [0]))
+  }
+
   @Test("A million letters in pieces of any size have the known digest, and an intermediate digest changes nothing")
   func million() throws {
     let hasher = try MessageHasher()
