@@ -6,8 +6,9 @@ import LastroSupport
 /// Checks the process limits that Swift's runtime depends on. Without enough file descriptors libdispatch ends the
 /// process, and without threads it waits forever, both without an explanation.
 enum ProcessLimits {
-  /// libdispatch opens an epoll instance, an eventfd, and a timer for each of three clocks.
-  private static let descriptors = 5
+  /// libdispatch opens an epoll instance, an eventfd, and a timer for each of three clocks when it first needs them. By
+  /// then the event loop, libcurl, a look-up of a name, a connection and a file may have taken theirs.
+  private static let descriptors = 16
   /// The threads are a worker of libdispatch, the event loop, and two for blocking calls, such as on files.
   private static let threads = 4
 

@@ -38,17 +38,15 @@ struct FetchLimitTests {
     #expect(result.status == 0 && result.output == Data(Self.body))
   }
 
-  @Test("Too few file descriptors end the program with a message, and never with a signal")
-  func descriptors() async throws {
+  @Test("Too few file descriptors end the program with a message, and never with a signal", arguments: 4...24)
+  func descriptors(limit: Int) async throws {
     let server = try LoopbackServer.http { _ in .text("answer") }
-    for limit in 4...16 {
-      let result = try await Lastro.run(
-        [
-          "-c", "ulimit -n \(limit); exec \"$0\" \"$@\"", Lastro.path, "fetch", "-m", "20", server.baseURL,
-        ], program: "/bin/sh")
-      #expect([0, 1, 3, 6, 7].contains(result.status), "\(limit): \(result.status) \(result.errors)")
-      #expect(result.status == 0 || result.errors.hasPrefix("lastro: "), "\(limit): \(result.errors)")
-    }
+    let result = try await Lastro.run(
+      [
+        "-c", "ulimit -n \(limit); exec \"$0\" \"$@\"", Lastro.path, "fetch", "-m", "120", server.baseURL,
+      ], program: "/bin/sh")
+    #expect([0, 1, 3, 6, 7].contains(result.status), "\(result.status) \(result.errors)")
+    #expect(result.status == 0 || result.errors.hasPrefix("lastro: "), "\(result.errors)")
   }
 
   @Test("Too few threads end the program with a message", arguments: 1...4)
