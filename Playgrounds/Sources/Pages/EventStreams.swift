@@ -80,20 +80,39 @@ private func talk(stack: any HTTPNetworkStack, url: String) async throws {
   // end
 }
 
-private func gateway(
-  stack: any HTTPNetworkStack, prompt: String, url: String
-) async -> (HTTPResponse.Status, String) {
-  // sample: gateway
-  var status = HTTPResponse.Status.ok
+/// What a gateway's client receives, in place of the response of a server framework.
+private struct Reply: Equatable {
+  var status: HTTPResponse.Status?
+  var retryAfter: String?
   var body = ""
+
+  mutating func send(_ status: HTTPResponse.Status, retryAfter: String? = nil) {
+    (self.status, self.retryAfter) = (status, retryAfter)
+  }
+
+  mutating func write(_ text: String) { body += text }
+}
+
+private func gateway(stack: any HTTPNetworkStack, prompt: String, url: String) async -> Reply {
+  var reply = Reply()
+  // sample: gateway
+  let events: OpenEvents<ModelError>
   do {
-    let events = try await stack.events(.completion(of: prompt, at: url)).opened(until: "[DONE]")
-    for try await event in events { body += event.wireText }
+    events = try await stack.events(.completion(of: prompt, at: url)).opened(until: "[DONE]")
   } catch {
-    status = error.statusCode == .tooManyRequests ? .tooManyRequests : .badGateway
+    let isBusy = error.statusCode == .tooManyRequests
+    reply.send(isBusy ? .tooManyRequests : .badGateway, retryAfter: error.response?.headerFields[.retryAfter])
+    return reply
+  }
+  reply.send(.ok)
+  do {
+    for try await event in events { reply.write(event.wireText) }
+  } catch {
+    // The status has left: an event tells the client, which gets no end mark.
+    reply.write("event: error\ndata: \(error.code)\n\n")
   }
   // end
-  return (status, body)
+  return reply
 }
 
 private struct Part: Decodable {
@@ -164,14 +183,20 @@ extension Page {
     let passed = ScriptedTransport([
       .respond(
         status: .ok, headers: [.contentType: "text/event-stream"], body: "event: a\ndata: b\n\ndata: [DONE]\n\n"),
-      .respond(status: .tooManyRequests),
+      .respond(status: .tooManyRequests, headers: [.retryAfter: "7"]),
+      .respond(status: .ok, headers: [.contentType: "text/event-stream"], body: "data: b\n\n"),
     ])
     let upstream = TransportNetworkStack(transport: passed)
-    let relayed = await gateway(stack: upstream, prompt: "Why?", url: "https://model.example/")
+    var replies: [Reply] = []
+    for _ in 0..<3 { replies.append(await gateway(stack: upstream, prompt: "Why?", url: "https://model.example/")) }
     stage.check(
-      "a gateway passes events on", relayed == (.ok, "event: a\ndata: b\n\ndata: [DONE]\n\n"))
-    let refused = await gateway(stack: upstream, prompt: "Why?", url: "https://model.example/")
-    stage.check("and a refusal as its own status", refused == (.tooManyRequests, ""))
+      "a gateway passes events on, with the end mark",
+      replies[0] == Reply(status: .ok, body: "event: a\ndata: b\n\ndata: [DONE]\n\n"))
+    stage.check(
+      "and a refusal as its own status", replies[1] == Reply(status: .tooManyRequests, retryAfter: "7"))
+    stage.check(
+      "and a failure midway as an event",
+      replies[2] == Reply(status: .ok, body: "data: b\n\nevent: error\ndata: truncated_stream\n\n"))
     try await stage.prints("lines") { try await lines(stack: stack, url: service.parts.baseURL) }
     try await stage.prints("text") { try await log(stack: stack, url: service.parts.baseURL) }
     let orders = try goOn(stack: stack, url: service.orders.baseURL, saved: "2")
