@@ -53,7 +53,7 @@ enum ConnectionRecipes {
       try await throughProxy(engine, configuration, "http://127.0.0.1:\(proxy.port)")
     }
     recipes.stage.check(
-      "the proxy was asked for the host", proxy.requests.map(\.target) == ["\(RecipeStage.host):\(web.port)"])
+      "the proxy was asked for the host", Set(proxy.requests.map(\.target)) == ["\(RecipeStage.host):\(web.port)"])
   }
 
   private static func pin(
