@@ -80,7 +80,7 @@ private func talk(stack: any HTTPNetworkStack, url: String) async throws {
   // end
 }
 
-/// What a gateway's client receives, in place of the response of a server framework.
+/// A gateway's response to its client, which a server framework would send.
 private struct Reply: Equatable {
   var status: HTTPResponse.Status?
   var retryAfter: String?

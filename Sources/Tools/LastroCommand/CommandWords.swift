@@ -4,7 +4,7 @@ import ArgumentParser
 
 /// Reads the start of a command line: a command, or a method or a URL, which mean `fetch`.
 enum CommandWords {
-  /// The methods that stand in place of a command, with their options of `fetch`.
+  /// The methods that may replace a command, with their options of `fetch`.
   private static let methods: [String: [String]] = [
     "get": ["-X", "GET"], "post": ["-X", "POST"], "put": ["-X", "PUT"], "patch": ["-X", "PATCH"],
     "delete": ["-X", "DELETE"], "options": ["-X", "OPTIONS"], "head": ["-I"],

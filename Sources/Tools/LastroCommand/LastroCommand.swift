@@ -14,7 +14,7 @@ struct LastroCommand: AsyncParsableCommand {
       lastro [get|post|put|patch|delete|head|options] <url> [options of fetch]
       """,
     discussion: """
-      A URL in place of a subcommand is fetched, as by 'lastro fetch'; so is one behind a method.
+      'lastro URL' and 'lastro METHOD URL' are short for 'lastro fetch'.
 
       EXAMPLES:
         lastro localhost:8080/health

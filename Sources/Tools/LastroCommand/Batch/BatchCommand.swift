@@ -9,18 +9,20 @@ import LastroSupport
 struct BatchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "batch",
-    abstract: "Reads one JSON request a line on standard input, writes one JSON result a line as each finishes.",
+    abstract:
+      "Reads one JSON request per line from standard input, and writes one JSON result per line as each finishes.",
     discussion: """
       Keys: id, url, method, headers ([[name, value], …]), body or body_base64, include_body, and the flags of \
-      'lastro fetch' with underscores (max_body, attempt_timeout, cacert, proxy, retries, http_version, tls_version, …), but for pins, \
-      which hold for all lines. \
-      Exit status 0 when the input was read to its end, whatever the results say.
+      'lastro fetch' with underscores (max_body, attempt_timeout, cacert, proxy, retries, http_version, tls_version, …). \
+      Pins are flags of this command and apply to all lines.
+
+      EXIT STATUS: 0 when the input was read to its end, whatever the results are.
       """)
 
   /// The default limit for bodies: a batch keeps results in memory until they are written.
   private static let defaultMaximumBody = RequestOptions.defaultMaximumBodyBytes
 
-  @Option(help: "Requests in flight at most.")
+  @Option(help: "Maximum number of requests in flight.")
   var concurrency = 16
   @OptionGroup var pins: PinFlags
 

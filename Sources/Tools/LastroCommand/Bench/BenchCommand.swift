@@ -10,15 +10,15 @@ import Logging
 
 struct BenchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "bench", abstract: "Fetches URLs many times and prints what it cost, as one JSON object.",
+    commandName: "bench", abstract: "Fetches URLs many times, and prints the cost as one JSON object.",
     discussion: """
-      wall, user and sys are seconds of the requests alone: a first one, which is not counted, pays for the start of the \
-      program, the engine and its trusted roots. What that took is startup_cpu. rss_kb is of the whole process. \
-      latency has the median and other percentiles of the successful requests, in seconds.
+      wall, user and sys are the seconds of the counted requests. The first request is not counted: it includes the start \
+      of the program, of the engine and of its trusted roots, which startup_cpu reports. rss_kb is the memory of the \
+      whole process. latency has the median and other percentiles of the successful requests, in seconds.
 
-      opened counts connections, origins the different schemes, hosts and ports that were asked, each with the first \
-      request. reuse is 1 - (opened - origins) / (requests - origins): of the requests that could have found a \
-      connection, the share that did.
+      opened counts connections. origins counts the schemes, hosts and ports that were requested. reuse is \
+      1 - (opened - origins) / (requests - origins): the share of the requests that found a connection, among those \
+      that could have found one.
 
       EXAMPLE:
         lastro bench http://localhost:8080/ -n 1000 -c 20
@@ -52,9 +52,9 @@ struct BenchCommand: AsyncParsableCommand {
 
   @Argument(help: "URL. With several, each request goes to one of them, drawn at random.")
   var urls: [String]
-  @Option(name: [.customShort("n"), .customLong("requests")], help: "How many requests.")
+  @Option(name: [.customShort("n"), .customLong("requests")], help: "Number of requests.")
   var requests = 10_000
-  @Option(name: [.customShort("c"), .customLong("concurrency")], help: "How many at a time.")
+  @Option(name: [.customShort("c"), .customLong("concurrency")], help: "Number of requests at the same time.")
   var concurrency = 64
   @Flag(help: "HTTP/2 (default HTTP/1.1).")
   var http2 = false
@@ -62,7 +62,7 @@ struct BenchCommand: AsyncParsableCommand {
   var cacert: String?
   @Option(help: "Event-loop threads.")
   var loops = 1
-  @Option(help: "The number of idle connections that are kept.")
+  @Option(help: "Number of idle connections to keep.")
   var idleConnections: Int?
   @Option(help: "Zipf's exponent for drawing URLs: the first ones are drawn most. With 0 all are drawn alike.")
   var zipf = 0.0

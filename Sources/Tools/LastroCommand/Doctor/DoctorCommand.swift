@@ -8,7 +8,8 @@ import LastroCurl
 
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "doctor", abstract: "Says what this machine's libcurl can do, what is missing, and what that means.",
+    commandName: "doctor",
+    abstract: "Reports which features this machine's libcurl has, which are missing, and what that means.",
     discussion: "Exit status 0 when everything needed is there, 1 otherwise.")
 
   func run() throws {

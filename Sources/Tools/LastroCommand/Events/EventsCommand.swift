@@ -8,11 +8,11 @@ import LastroEveryday
 struct EventsCommand: FetchingCommand {
   static let configuration = CommandConfiguration(
     commandName: "events",
-    abstract: "Prints the server-sent events of a URL, a JSON object each.",
+    abstract: "Prints the server-sent events of a URL, one JSON object per line.",
     discussion: """
-      Takes the flags of fetch; --retries and --backoff are for each connection, --timeout is for all of them. The objects \
-      have the keys data, event and id. A GET goes on over lost connections until the server answers 204, with waits that \
-      the server may set; another method is sent once.
+      Takes the flags of fetch; --retries and --backoff apply to each connection, --timeout to all of them together. The \
+      objects have the keys data, event and id. A GET connects again after a lost connection until the server responds \
+      with 204; the server may set the wait. A request with another method is sent once.
 
       EXIT STATUS: 0 when the events ended, else as of fetch.
       """)
@@ -25,13 +25,15 @@ struct EventsCommand: FetchingCommand {
   @OptionGroup var identity: IdentityFlags
   @OptionGroup var pins: PinFlags
   @OptionGroup var way: ViaFlags
-  @Option(name: .customLong("last-event-id"), help: "Identifier of the event to go on after.")
+  @Option(name: .customLong("last-event-id"), help: "Identifier of the event to resume after.")
   var lastEventID = ""
-  @Flag(name: .customLong("no-reconnect"), help: "End when the connection does.")
+  @Flag(name: .customLong("no-reconnect"), help: "End when the connection ends.")
   var noReconnect = false
-  @Flag(name: .customLong("reconnect"), help: "Go on over lost connections whatever the method: a POST is sent again.")
+  @Flag(
+    name: .customLong("reconnect"), help: "Reconnect after a lost connection whatever the method: a POST is sent again."
+  )
   var reconnect = false
-  @Option(help: "End after so many events.")
+  @Option(help: "Number of events to end after.")
   var count: Int?
   @OptionGroup var accepted: AcceptedFlags
 

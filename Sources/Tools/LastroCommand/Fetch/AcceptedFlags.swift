@@ -5,7 +5,7 @@ import ArgumentParser
 /// The flags of curl that request what Lastro always does, and `-k`.
 struct AcceptedFlags: ParsableArguments {
   static let help =
-    "Accepted, as they are always so: -L, --compressed, --fail-with-body, --retry-connrefused, "
+    "Accepted without effect, because Lastro always does this: -L, --compressed, --fail-with-body, --retry-connrefused, "
     + "--remove-on-error, --tcp-nodelay, --path-as-is, -N, -g, -q, -#."
 
   @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)

@@ -15,7 +15,8 @@ struct BodyFlags: ParsableArguments {
   @Option(name: .customLong("data-raw"), help: "The same; @ has no meaning.")
   var dataRaw: [String] = []
   @Option(
-    name: .customLong("data-urlencode"), help: "The same, encoded: TEXT, NAME=TEXT, @FILE or NAME@FILE. Behind all -d.")
+    name: .customLong("data-urlencode"),
+    help: "The same, encoded: TEXT, NAME=TEXT, @FILE or NAME@FILE. Added after all -d.")
   var dataURLEncode: [String] = []
   @Option(help: "JSON body, or @FILE: a POST with Content-Type and Accept application/json. Repeated, joined.")
   var json: [String] = []
@@ -27,7 +28,9 @@ struct BodyFlags: ParsableArguments {
       ';filename=NAME'. - for standard input. Repeatable.
       """)
   var form: [String] = []
-  @Option(name: .customLong("form-string"), help: "Part of a form: NAME=TEXT, whatever the text has. Repeatable.")
+  @Option(
+    name: .customLong("form-string"),
+    help: "Part of a form: NAME=TEXT, without a meaning for any character of the text. Repeatable.")
   var formStrings: [String] = []
 
   @Option(

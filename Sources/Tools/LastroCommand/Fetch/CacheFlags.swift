@@ -11,9 +11,9 @@ struct CacheFlags: ParsableArguments {
     name: .customLong("cache"),
     help: ArgumentHelp(
       """
-      Folder in which responses are stored, and looked up, by the rules of HTTP (RFC 9111). It is made where it is \
-      not there. A response to a request with credentials, or one that sets a cookie, is not stored, unless it is public. A \
-      response is found again with the same proxy, roots, pins and route only.
+      Folder to store responses in, and to look them up in, by the rules of HTTP (RFC 9111). A missing folder is \
+      created. A response to a request with credentials, or one that sets a cookie, is not stored, unless it is public. A \
+      response is found again only with the same proxy, roots, pins and route.
       """, valueName: "dir"))
   var directory: String?
 

@@ -10,15 +10,17 @@ import LastroWire
 struct ConditionFlags: ParsableArguments {
   @Option(
     name: [.customShort("z"), .customLong("time-cond")],
-    help: "Fetch only what is newer than a date, or than a file; with - in front, only what is not newer.")
+    help: "Fetch only if newer than a date or than a file; with - in front, only if not newer.")
   var timeCondition: String?
-  @Flag(name: [.customShort("R"), .customLong("remote-time")], help: "Give the file of -o or -O the server's date.")
+  @Flag(
+    name: [.customShort("R"), .customLong("remote-time")],
+    help: "Set the date of the file of -o or -O to the server's date.")
   var remoteTime = false
-  @Option(name: .customLong("etag-save"), help: "File that the ETag of the answer is written to.")
+  @Option(name: .customLong("etag-save"), help: "File to write the response's ETag to.")
   var etagSave: String?
   @Option(
     name: .customLong("etag-compare"),
-    help: "File with the ETag of an earlier answer: fetch only what has another one. It need not be there.")
+    help: "File with the ETag of an earlier response: fetch only if it has changed. The file may be missing.")
   var etagCompare: String?
 
   /// The flags that are set, by name.
@@ -63,13 +65,14 @@ struct ConditionFlags: ParsableArguments {
 
   /// Writes the tag of a successful answer, and sets the date of its file.
   ///
-  /// - Throws: `OutputFile.Failure` if the file for the tag cannot be written.
-  func keep(_ report: Report, path: String?) throws(OutputFile.Failure) {
+  /// - Throws: `OutputFile.Failure` or `ResponseOutput.WriteFailure` if the file for the tag cannot be written. An
+  ///   existing file is then kept.
+  func keep(_ report: Report, path: String?) throws {
     func field(_ name: String) -> String? { report.headers.last { $0[0].lowercased() == name }?[1] }
     guard report.error == nil else { return }
     if let etagSave, let tag = field("etag") {
       let file = try OutputFile(etagSave)
-      try? ResponseOutput.writeAll(Data((tag + "\n").utf8), to: file.descriptor)
+      try ResponseOutput.writeAll(Data((tag + "\n").utf8), to: file.descriptor)
       try file.commit()
     }
     guard remoteTime, let path, report.status != 304,

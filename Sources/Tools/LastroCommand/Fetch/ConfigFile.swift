@@ -39,16 +39,7 @@ enum ConfigFile {
   }
 
   private static func value(_ text: Substring) -> String {
-    guard text.first == "\"" else { return String(text.prefix { !$0.isWhitespace }) }
-    var rest = text.dropFirst()
-    var result = ""
-    while let character = rest.popFirst(), character != "\"" {
-      guard character == "\\", let next = rest.popFirst() else {
-        result.append(character)
-        continue
-      }
-      result.append(["n": "\n", "r": "\r", "t": "\t", "v": "\u{B}"][next] ?? next)
-    }
-    return result
+    var rest = text
+    return rest.first == "\"" ? rest.removeQuotedWord() : String(text.prefix { !$0.isWhitespace })
   }
 }

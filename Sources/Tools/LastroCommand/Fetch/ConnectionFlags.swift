@@ -29,9 +29,9 @@ struct ConnectionFlags: ParsableArguments {
   @Option(name: .customLong("connect-timeout"), help: "Seconds until connected. Default 10.")
   var connectTimeout: Double?
 
-  @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Connect to IPv4 addresses of names alone.")
+  @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Connect only to IPv4 addresses of names.")
   var ipv4 = false
-  @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "Connect to IPv6 addresses of names alone.")
+  @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "Connect only to IPv6 addresses of names.")
   var ipv6 = false
 
   @Flag(name: .customLong("tlsv1.2"), help: "TLS 1.2 or newer: the default.")
@@ -44,11 +44,11 @@ struct ConnectionFlags: ParsableArguments {
   var ciphers: String?
   @Option(name: .customLong("tls13-ciphers"), help: "Cipher suites of TLS 1.3, separated by colons, best first.")
   var tls13Ciphers: String?
-  @Flag(name: .customLong("cert-status"), help: "Demand a stapled OCSP response that is good.")
+  @Flag(name: .customLong("cert-status"), help: "Require a good stapled OCSP response.")
   var certStatus = false
   @Option(
     name: .customLong("key-log"),
-    help: "File for the connections' secrets, to decrypt captured traffic with. SSLKEYLOGFILE is not heard.")
+    help: "File for the connections' secrets, to decrypt captured traffic with. SSLKEYLOGFILE has no effect.")
   var keyLog: String?
 
   func validate() throws {

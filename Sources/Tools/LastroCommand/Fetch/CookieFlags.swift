@@ -10,12 +10,12 @@ struct CookieFlags: ParsableArguments {
   @Option(
     name: [.customShort("b"), .customLong("cookie")],
     help: """
-      Cookies as 'name=value; name=value', or a file of them in Netscape's format, which need not be there. Repeatable.
+      Cookies as 'name=value; name=value', or a file of them in Netscape's format, which may be missing. Repeatable.
       """)
   var cookies: [String] = []
   @Option(
     name: [.customShort("c"), .customLong("cookie-jar")],
-    help: "File that all cookies are written to at the end, in Netscape's format; - for standard output.")
+    help: "File to write all cookies to at the end, in Netscape's format; - for standard output.")
   var jarFile: String?
 
   /// The cookies of one fetch.

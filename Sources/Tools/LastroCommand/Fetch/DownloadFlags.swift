@@ -8,20 +8,20 @@ import LastroEveryday
 struct DownloadFlags: ParsableArguments {
   @Option(
     help: """
-      File for the body, which has its name when all is there; one that is there is replaced. What comes stands in \
-      FILE.part until then. A connection that is lost is gone on with.
+      File for the body. It gets this name once it is complete, and replaces an existing file; until then the bytes \
+      are in FILE.part. The download resumes after a lost connection.
       """)
   var download: String?
   @Option(
     name: [.customShort("C"), .customLong("continue-at")],
     help: """
-      '-': go on where an earlier run was cut, if the server has the same file still. With -o, -O or --download: what \
-      came stands in FILE.part.
+      '-': resume where an earlier run ended, if the server still has the same file. With -o, -O or --download; the \
+      bytes so far are in FILE.part.
       """)
   var continueAt: String?
   @Option(name: .customLong("expect-sha256"), help: "With --download: the file's SHA-256, in hexadecimal.")
   var expectSHA256: String?
-  @Option(help: "With --download and '-C -': parts at the same time, 1 to 4. Default 1.")
+  @Option(help: "With --download and '-C -': number of parts to download at the same time, 1 to 4. Default 1.")
   var segments: Int?
 
   func validate() throws {

@@ -8,8 +8,9 @@ import LastroEveryday
 
 struct ExplainCommand: FetchingCommand {
   static let configuration = CommandConfiguration(
-    commandName: "explain", abstract: "Tells what fetching a URL would do, without a network.",
-    discussion: "Takes the flags of fetch: limits, proxy, trust, and what would be retried after which failure.")
+    commandName: "explain", abstract: "Describes what fetching a URL would do, without using the network.",
+    discussion:
+      "Takes the flags of fetch. Prints the limits, the proxy, the trust rules, and which failures would be retried.")
 
   @Argument(help: "URL, http or https.")
   var url: String

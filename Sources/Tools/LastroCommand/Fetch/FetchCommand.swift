@@ -9,8 +9,8 @@ struct FetchCommand: FetchingCommand {
     commandName: "fetch", abstract: "Fetches URLs.",
     discussion: """
       Takes curl's options. A URL without a scheme is http for localhost and for loopback, private and link-local \
-      addresses, else https; ':8080' is a port of localhost. Redirects are followed, and an answer outside 2xx is a \
-      failure, whose body is printed. Trailer fields behind a body are read, and not shown.
+      addresses, else https; ':8080' is a port of localhost. Redirects are followed. A response outside 2xx is a \
+      failure; its body is printed. Trailer fields are read, and not printed.
 
       EXAMPLES:
         lastro fetch localhost:8080/health
@@ -24,7 +24,7 @@ struct FetchCommand: FetchingCommand {
 
       \(AcceptedFlags.help)
 
-      \(ExitStatus.help) With several URLs it is that of the first one that failed.
+      \(ExitStatus.help) With several URLs it is that of the first URL that failed.
       """)
 
   @Argument(help: ArgumentHelp("URLs, http or https.", valueName: "url"))

@@ -10,7 +10,7 @@ struct OutputFlags: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: """
-      File for the body, instead of standard output. It is there when all of a 2xx answer is there, and not before. \
+      File for the body, instead of standard output. It is written once a 2xx response is complete, and not before. \
       Repeatable, also with -O: one for each URL.
       """)
   var files: [String] = []
@@ -20,13 +20,13 @@ struct OutputFlags: ParsableArguments {
   var allRemoteNames = false
   @Flag(
     name: [.customShort("J"), .customLong("remote-header-name")],
-    help: "With -O: the name that the server offers (Content-Disposition); a file that is there is kept.")
+    help: "With -O: use the name that the server offers (Content-Disposition). An existing file is kept.")
   var offeredName = false
   @Option(name: .customLong("output-dir"), help: "Folder for -o and -O.")
   var folder: String?
-  @Flag(name: .customLong("create-dirs"), help: "Make the folders of -o, -O and --output-dir that are not there.")
+  @Flag(name: .customLong("create-dirs"), help: "Create missing folders of -o, -O and --output-dir.")
   var createsFolders = false
-  @Flag(name: [.customShort("i"), .customLong("include")], help: "Print heads in front of the body.")
+  @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the heads before the body.")
   var include = false
   @Option(name: [.customShort("D"), .customLong("dump-header")], help: "File for the heads, - for standard output.")
   var dumpHeader: String?
@@ -34,26 +34,26 @@ struct OutputFlags: ParsableArguments {
     name: [.customShort("w"), .customLong("write-out")],
     help: "Text to print at the end, with curl's variables, such as '%{http_code}'; @FILE for a file's.")
   var writeOut: String?
-  @Flag(name: [.customShort("f"), .customLong("fail")], help: "Print no body of an answer outside 2xx.")
+  @Flag(name: [.customShort("f"), .customLong("fail")], help: "Print no body of a response outside 2xx.")
   var fail = false
-  @Flag(name: [.customShort("s"), .customLong("silent")], help: "No progress, and no word of failures without -S.")
+  @Flag(name: [.customShort("s"), .customLong("silent")], help: "Print neither progress nor, without -S, errors.")
   var silent = false
-  @Flag(name: .customLong("no-progress-meter"), help: "No progress.")
+  @Flag(name: .customLong("no-progress-meter"), help: "Print no progress.")
   var hidesProgress = false
-  @Flag(name: [.customShort("S"), .customLong("show-error")], help: "Tell of failures despite -s.")
+  @Flag(name: [.customShort("S"), .customLong("show-error")], help: "Print errors despite -s.")
   var showError = false
-  @Flag(name: .customLong("report"), help: "Print one JSON object that tells how it went, instead of the body.")
+  @Flag(name: .customLong("report"), help: "Print a report as one JSON object instead of the body.")
   var reports = false
   @Option(
     help: ArgumentHelp("File for an HTTP archive of all exchanges, without secrets and bodies.", valueName: "file"))
   var har: String?
   @Flag(
     inversion: .prefixedNo,
-    help: "Indent JSON, or not. Default: on a terminal, where it is coloured too, unless NO_COLOR is set.")
+    help: "Indent JSON, or not. Default: only on a terminal, where it is also coloured unless NO_COLOR is set.")
   var pretty: Bool?
-  @Flag(help: "Ask for no content coding, and print the body as it comes: compressed where the server compresses it.")
+  @Flag(help: "Request no content coding, and print the body as it arrives, even if the server compressed it.")
   var raw = false
-  @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
+  @Flag(name: .shortAndLong, help: "Print on standard error what is sent and received, without secrets.")
   var verbose = false
 
   func validate() throws {
@@ -61,7 +61,7 @@ struct OutputFlags: ParsableArguments {
     if offeredName, !hasRemoteNames { throw ValidationError("-J needs -O.") }
   }
 
-  /// The value of `-o` that stands for `-O`, so that both keep their order. No argument can contain it.
+  /// The value among those of `-o` that means `-O`, so that both keep their order. No argument can contain it.
   static let remoteMark = "\u{0}"
 
   /// The place for the body of a URL.

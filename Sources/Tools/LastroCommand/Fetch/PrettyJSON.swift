@@ -90,9 +90,10 @@ struct PrettyJSON {
   private mutating func string(_ color: Color) -> Bool {
     var end = position + 1
     while end < bytes.count, bytes[end] != UInt8(ascii: "\"") {
-      // A control character is not allowed, and could change the terminal.
-      guard bytes[end] >= 0x20 else { return false }
-      end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1
+      if bytes[end] == UInt8(ascii: "\\") { end += 1 }
+      // A control character is not allowed, not even after a backslash, and could change the terminal.
+      guard end < bytes.count, bytes[end] >= 0x20 else { return false }
+      end += 1
     }
     guard end < bytes.count else { return false }
     put(bytes[position...end], color)

@@ -7,7 +7,7 @@ import FoundationEssentials
 struct RequestFlags: ParsableArguments {
   @Option(name: [.customShort("X"), .customLong("request")], help: "Method. Default GET, or POST with a body.")
   var method: String?
-  @Flag(name: [.customShort("I"), .customLong("head")], help: "HEAD: print heads alone.")
+  @Flag(name: [.customShort("I"), .customLong("head")], help: "Send HEAD, and print only the heads.")
   var head = false
   @Flag(name: [.customShort("G"), .customLong("get")], help: "Put the data of -d into the URL's query.")
   var get = false
@@ -23,7 +23,7 @@ struct RequestFlags: ParsableArguments {
   var userAgent: String?
   @Option(name: [.customShort("e"), .customLong("referer")], help: "Referer.")
   var referer: String?
-  @Option(name: [.customShort("r"), .customLong("range")], help: "Bytes to ask for: 0-99, 100-, -100.")
+  @Option(name: [.customShort("r"), .customLong("range")], help: "Bytes to request: 0-99, 100- or -100.")
   var range: String?
 
   @Option(
@@ -40,16 +40,16 @@ struct RequestFlags: ParsableArguments {
 
   @Option(
     name: [.customLong("max-redirects"), .customLong("max-redirs")],
-    help: "Most redirects to follow; with 0 a 3xx answer is a failure (exit status 22). Default 20.")
+    help: "Maximum number of redirects to follow; with 0 a 3xx response is a failure (exit status 22). Default 20.")
   var maxRedirects: Int?
   @Option(
     name: [.customLong("max-body"), .customLong("max-filesize")],
-    help: "Most bytes of the decoded body. Default: no limit; batch 10 MiB.")
+    help: "Maximum number of bytes of the decoded body. Default: no limit; batch 10 MiB.")
   var maxBody: Int?
 
   @Option(name: .customLong("attempt-timeout"), help: "Seconds for one attempt.")
   var attemptTimeout: Double?
-  @Option(name: .customLong("idle-timeout"), help: "Seconds without a byte moving. Default 60.")
+  @Option(name: .customLong("idle-timeout"), help: "Seconds without a byte in either direction. Default 60.")
   var idleTimeout: Double?
   @Option(
     name: [.customShort("m"), .customLong("max-time"), .customLong("timeout")],
@@ -58,7 +58,7 @@ struct RequestFlags: ParsableArguments {
 
   @Option(
     name: [.customLong("retry"), .customLong("retries")],
-    help: "Most retries of what is eligible: see --retry-all. Default 0.")
+    help: "Maximum number of retries of eligible failures: see --retry-all. Default 0.")
   var retries: Int?
   @Option(help: "Wait before retries: constant:S or exponential:S. Default exponential:1.")
   var backoff: String?
@@ -68,10 +68,12 @@ struct RequestFlags: ParsableArguments {
   var retryDelay: Double?
   @Flag(
     name: [.customLong("retry-all"), .customLong("retry-all-errors")],
-    help: "Retry any failure with any method, also where the server may act twice.")
+    help: "Retry any failure with any method, even if the server may act twice.")
   var retryAll = false
 
-  @Option(name: [.customLong("bearer"), .customLong("oauth2-bearer")], help: "Sends 'Authorization: Bearer TOKEN'.")
+  @Option(
+    name: [.customLong("bearer"), .customLong("oauth2-bearer")], help: "Token to send as 'Authorization: Bearer TOKEN'."
+  )
   var bearer: String?
   @Option(
     name: [.customShort("u"), .customLong("user")], help: "USER:PASSWORD, sent by Basic unless --digest says otherwise."
@@ -79,7 +81,7 @@ struct RequestFlags: ParsableArguments {
   var user: String?
   @Flag(help: "Basic: the default.")
   var basic = false
-  @Flag(help: "Answers a Digest challenge of the URL's host and port with -u.")
+  @Flag(help: "Answer a Digest challenge of the URL's host and port with -u.")
   var digest = false
 
   func validate() throws {

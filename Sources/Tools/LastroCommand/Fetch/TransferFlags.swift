@@ -5,19 +5,19 @@ import Lastro
 
 /// The flags for a command line with several URLs, and for the speed of a transfer.
 struct TransferFlags: ParsableArguments {
-  @Flag(name: [.customShort(":"), .customLong("next")], help: "Begin another request, with options of its own.")
+  @Flag(name: [.customShort(":"), .customLong("next")], help: "Begin another request with its own options.")
   var next = false
   @Flag(
     name: [.customShort("Z"), .customLong("parallel")],
     help: "Fetch all URLs at the same time. Bodies for standard output are kept in memory, and printed whole.")
   var parallel = false
-  @Option(name: .customLong("parallel-max"), help: "With -Z: most transfers at the same time. Default 50.")
+  @Option(name: .customLong("parallel-max"), help: "With -Z: maximum number of transfers at the same time. Default 50.")
   var parallelMax: Int?
-  @Flag(name: .customLong("fail-early"), help: "End after the first URL that fails.")
+  @Flag(name: .customLong("fail-early"), help: "End at the first URL that fails.")
   var failEarly = false
   @Option(
     name: .customLong("limit-rate"),
-    help: "Most bytes of a body to take in a second, with K, M or G behind the number for 1024 and its powers.")
+    help: "Maximum number of bytes of a response's body per second; K, M and G after it mean powers of 1024.")
   var limitRate: String?
 
   func validate() throws {

@@ -11,7 +11,7 @@ struct ViaFlags: ParsableArguments {
   @Option(
     help: """
       Transport to go through: socks5://…, http://…, https://…, meek:…, obfs4:HOST:PORT?cert=… (or a bridge line in \
-      quotes) or ss://…. Repeatable; the first is the nearest. --proxy is asked on the way to the first one.
+      quotes) or ss://…. Repeatable; the first is the nearest. The connection to the first goes through --proxy.
       """)
   var via: [String] = []
 

@@ -10,12 +10,12 @@ struct PinFlags: ParsableArguments {
   @Option(
     help: "Key that a host must present, as HOST=sha256/…. Repeatable, also for one host; other hosts are not pinned.")
   var pin: [String] = []
-  @Flag(name: .customLong("pin-subdomains"), help: "--pin holds for the hosts below as well.")
+  @Flag(name: .customLong("pin-subdomains"), help: "Apply --pin to subdomains, too.")
   var pinSubdomains = false
   @Option(
     name: .customLong("pin-policy"), help: "JSON file of pinning policies, which also decides about hosts without one.")
   var pinPolicy: String?
-  @Flag(name: .customLong("report-only"), help: "Tell on standard error what pins would refuse, and go on.")
+  @Flag(name: .customLong("report-only"), help: "Report on standard error what pins would refuse, and continue.")
   var reportOnly = false
 
   /// Whether there are pins, enforced or only reported.

@@ -15,15 +15,15 @@ struct PinsCommand: AsyncParsableCommand {
       lastro pins --check POLICY.json [HOST[:PORT] …]
       """,
     discussion: """
-      EXIT STATUS: as of fetch; 60 when --check finds what cuts a host off (an error; warnings and notes are 0), \
-      3 for a file that cannot be used.
+      EXIT STATUS: as of fetch; 60 when --check finds an error, which would make a host unreachable (with warnings and notes \
+      alone it is 0), 3 for a file that cannot be used.
       """)
 
-  @Argument(help: "HOST or HOST:PORT, default port 443. It is connected to, and sent no request.")
+  @Argument(help: "HOST or HOST:PORT, default port 443. The program connects to it, and sends no request.")
   var hosts: [String] = []
   @Option(help: "PEM file of certificates, requests or public keys, or a certificate in DER. Repeatable.")
   var cert: [String] = []
-  @Option(help: "JSON file of pinning policies to check, against the chains of the hosts given.")
+  @Option(help: "JSON file of pinning policies to check against the chains of the given hosts.")
   var check: String?
   @Flag(help: "Print one JSON object instead of text.")
   var json = false

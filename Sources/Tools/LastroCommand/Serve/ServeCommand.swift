@@ -10,17 +10,17 @@ import LastroTesting
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
-    abstract: "Serves a demo API over HTTPS on this machine, for the guides and for trying things.",
+    abstract: "Serves a demo API over HTTPS on this machine, for the guides and for experiments.",
     discussion: """
-      It listens on a port of 127.0.0.1 until SIGINT or SIGTERM, and prints a line that tells programs of it. Its \
-      certificate is made anew each time.
+      It listens on a port of 127.0.0.1 until SIGINT or SIGTERM, and prints one line with its address for other \
+      programs. Each run has a new certificate.
 
-      EXIT STATUS: 0 when it was ended by a signal, 1 where it cannot listen or write.
+      EXIT STATUS: 0 when a signal ended it, 1 when it cannot listen or write.
       """)
 
   @Option(name: .shortAndLong, help: "Port. Default: a free one.")
   var port: UInt16 = 0
-  @Option(help: "File for the PEM text of its root. Default: one of the temporary folder, removed at the end.")
+  @Option(help: "File for the PEM text of its root. Default: a temporary file, which is removed at the end.")
   var cacert: String?
 
   func run() async throws {

@@ -12,22 +12,23 @@ struct ConnectCommand: StreamingCommand {
     commandName: "connect",
     abstract: "Joins standard input and output to a stream.",
     discussion: """
-      The end of standard input ends our direction (FIN, or close_notify); what the server still sends is printed until it ends \
-      its own. Through meek, obfs4 and Shadowsocks no such end passes: the program ends when nothing has come for --linger seconds \
-      after the end of input. With --udp every piece read is a datagram, and the program ends a while after the last answer.
+      The end of standard input ends the client's direction (FIN, or close_notify); the bytes that the server still sends \
+      are printed until it ends its own. Meek, obfs4 and Shadowsocks do not transmit such an end: the program ends when \
+      no byte has arrived for --linger seconds after the end of input. With --udp every piece that is read is sent as a \
+      datagram, and the program ends --udp-wait seconds after the last reply.
 
       EXIT STATUS: 0 when the server ended the stream cleanly, else as of fetch: 56 for a stream that was cut.
       """)
 
   @Argument(help: "HOST:PORT; an IPv6 address in brackets.")
   var server: String
-  @Flag(help: "TLS, with the server's certificate checked.")
+  @Flag(help: "Use TLS, and check the server's certificate.")
   var tls = false
-  @Flag(help: "Datagrams instead of a stream.")
+  @Flag(help: "Use datagrams instead of a stream.")
   var udp = false
   @Option(name: .customLong("server-name"), help: "Name to send (SNI) and check the certificate for. Default: HOST.")
   var serverName: String?
-  @Option(name: .customLong("udp-wait"), help: "Seconds without an answer after which --udp ends. Default 1.")
+  @Option(name: .customLong("udp-wait"), help: "Seconds without a reply after which --udp ends. Default 1.")
   var udpWait: Double = 1
   @Option(
     help: """

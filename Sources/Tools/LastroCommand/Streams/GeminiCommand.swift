@@ -12,33 +12,35 @@ struct GeminiCommand: StreamingCommand {
     commandName: "gemini",
     abstract: "Fetches one Gemini URL.",
     discussion: """
-      The body of a 2x response goes to standard output. Servers are trusted on first use; with --known-hosts their keys are \
-      remembered, and without it for this request only. --cacert or --capath asks for a chain to a trusted root instead.
+      The body of a 2x response goes to standard output. Servers are trusted on first use: with --known-hosts their keys are \
+      stored, without it they are kept for this request only. --cacert and --capath require a chain to a trusted root instead.
 
-      Many capsules show certificates that have expired, or name another host: --expired and --any-name take those. What \
-      --known-hosts remembers is asked for all the same, and with --expired a new key is refused even when the old \
+      Many capsules present certificates that have expired or name another host: --expired and --any-name accept them. The \
+      key that --known-hosts stored is required nevertheless, and with --expired a new key is refused even if the old \
       certificate has expired.
 
-      EXIT STATUS: 0 for a 2x answer, else as of fetch: 22 for another status, 60 for a host whose key has changed.
+      EXIT STATUS: 0 for a 2x response, else as of fetch: 22 for another status, 60 for a host whose key has changed.
       """)
 
   @Argument(help: "URL; gemini:// may be left out.")
   var url: String
-  @Flag(name: .customLong("report"), help: "Print one JSON object that tells how it went, instead of the body.")
+  @Flag(name: .customLong("report"), help: "Print a report as one JSON object instead of the body.")
   var reports = false
-  @Option(help: "Text to answer a prompt (status 10 or 11) with.")
+  @Option(help: "Text that answers a prompt (status 10 or 11).")
   var input: String?
-  @Option(name: .customLong("known-hosts"), help: "File in which the keys of hosts are remembered.")
+  @Option(name: .customLong("known-hosts"), help: "File of known hosts and their keys.")
   var knownHosts: String?
-  @Flag(help: "Take certificates that are not valid at the time.")
+  @Flag(help: "Accept certificates that have expired or are not yet valid.")
   var expired = false
-  @Flag(name: .customLong("any-name"), help: "Take certificates for another host.")
+  @Flag(name: .customLong("any-name"), help: "Accept certificates for another host.")
   var anyName = false
-  @Option(name: .customLong("max-redirects"), help: "Most redirects to follow; 0 hands the 3x answer over. Default 5.")
+  @Option(
+    name: .customLong("max-redirects"),
+    help: "Maximum number of redirects to follow; with 0 a 3x response is printed. Default 5.")
   var maxRedirects = 5
   @Flag(name: .customLong("yes-cross-host"), help: "Follow redirects to other hosts, too.")
   var yesCrossHost = false
-  @Option(name: .customLong("max-body"), help: "Most bytes of the body. Default: no limit.")
+  @Option(name: .customLong("max-body"), help: "Maximum number of bytes of the body. Default: no limit.")
   var maxBody: Int?
   @Option(name: .customLong("timeout"), help: "Seconds for everything.")
   var timeout: Double?

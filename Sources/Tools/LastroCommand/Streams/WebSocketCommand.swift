@@ -11,13 +11,14 @@ import Synchronization
 struct WebSocketCommand: StreamingCommand {
   static let configuration = CommandConfiguration(
     commandName: "ws",
-    abstract: "Speaks WebSocket: lines of standard input are messages, messages go to standard output.",
+    abstract: "Speaks WebSocket: sends lines of standard input as messages, and prints received messages.",
     discussion: """
-      After the end of standard input the socket is closed with code 1000, once the server has been quiet for --wait seconds: many \
-      servers drop answers that they have not sent when a Close frame comes. What comes until it closes too is still printed.
+      After the end of standard input, the socket is closed with code 1000 once the server has sent nothing for --wait \
+      seconds: many servers discard unsent messages when a Close frame arrives. Messages that arrive before the server \
+      closes are printed.
 
-      EXIT STATUS: 0 when both sides closed the socket, else as of fetch: 22 for a handshake that was refused, 56 for a \
-      connection that was cut or a server that broke the protocol.
+      EXIT STATUS: 0 when both sides closed the socket, else as of fetch: 22 for a refused handshake, 56 for a lost \
+      connection or a server that violated the protocol.
       """)
 
   @Argument(help: "URL, ws or wss.")
@@ -31,7 +32,8 @@ struct WebSocketCommand: StreamingCommand {
   @Flag(help: "Offer compression (permessage-deflate).")
   var deflate = false
   @Option(
-    name: .customLong("deflate-minimum"), help: "Fewest bytes of a message that --deflate compresses. Default 1024.")
+    name: .customLong("deflate-minimum"),
+    help: "Minimum number of bytes of a message that --deflate compresses. Default 1024.")
   var deflateMinimum: Int?
   @Option(help: "Seconds between pings; 0 for none. Default 25.")
   var ping: Double = 25
@@ -41,7 +43,7 @@ struct WebSocketCommand: StreamingCommand {
   var wait: Double = 0.5
   @Flag(help: "Send lines as binary messages.")
   var binary = false
-  @Option(name: .customLong("max-message"), help: "Most bytes of a message that comes in. Default 64 MiB.")
+  @Option(name: .customLong("max-message"), help: "Maximum number of bytes of a received message. Default 64 MiB.")
   var maxMessage = 64 << 20
   @OptionGroup var connection: ConnectionFlags
   @OptionGroup var pins: PinFlags

@@ -111,7 +111,7 @@ struct FetchSpecificationTests {
     #expect(
       shown(#"{"a":1}"#, true) == "{\n  \u{1B}[34;1m\"a\"\u{1B}[0m: \u{1B}[36m1\u{1B}[0m\n}\n")
     for broken in [
-      "", "{", "{\"a\"}", "[1,]", "nope", "\"a\u{1B}[0m\"", "[1", "{\"a\":1]",
+      "", "{", "{\"a\"}", "[1,]", "nope", "\"a\u{1B}[0m\"", "\"a\\\u{1B}[0m\"", "\"\\", "[1", "{\"a\":1]",
       String(repeating: "[", count: 9_999),
     ] {
       #expect(shown(broken) == nil, "\(broken.prefix(20))")
