@@ -37,7 +37,9 @@ struct EarlyEndTests {
     let request = TransferRequest.to("/", .post, authority: authority, body: .stream(source))
     async let second = transport.execute(request)
     more.yield(Data(count: 100_000))
-    far.close()
+    // Closing would complete the write, as a kernel's buffer does: the next bytes would count as sent, if they came
+    // before the end was read.
+    far.truncate()
     more.finish()
     #expect(try await second.body.bytes == Data("100000".utf8))
     #expect(try await first.value.code == .connectionLost)
