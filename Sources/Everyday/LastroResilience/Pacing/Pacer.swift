@@ -114,7 +114,7 @@ public final class Pacer: Sendable {
   /// Marks the request of a slot as sent; returns the slot with its sequence number.
   func sent(_ slot: Slot) -> Slot {
     var slot = slot
-    slot.number = machines.withLock { $0[slot.place].send() }
+    slot.number = machines.withLock { $0[slot.place].send(slot.reservation) }
     return slot
   }
 

@@ -54,7 +54,7 @@ struct PacingMachine: Sendable, ForgettableMachine {
   /// The number of requests that may still be dropped before sending.
   private var reserved = 0
   private var sent: UInt64 = 0
-  /// The number of requests in the current second and in the one before.
+  /// The newest second in which a request was sent, and the number of requests in it and in the one before.
   private var second: Int64 = 0
   private var counts = (now: 0, before: 0)
   private var lastUse = Duration.zero
@@ -83,16 +83,16 @@ struct PacingMachine: Sendable, ForgettableMachine {
         slot = places.ramp?.reserve(slot) ?? slot
       }
     }
-    count(slot)
     return Reservation(slot: slot, number: newestReservation)
   }
 
   /// Records that a reserved request is sent.
   ///
   /// - Returns: its sequence number among the sent requests.
-  mutating func send() -> UInt64 {
+  mutating func send(_ reservation: Reservation) -> UInt64 {
     reserved -= 1
     sent += 1
+    count(reservation.slot)
     return sent
   }
 
@@ -122,11 +122,17 @@ struct PacingMachine: Sendable, ForgettableMachine {
   /// Returns the number of requests sent since the server reported the quota, plus the reserved ones.
   private func used(of quota: Quota) -> Int { Int(clamping: sent - min(quota.number, sent)) + reserved }
 
+  /// Counts a request that is sent. Two that wait until moments close together may be sent in either order.
   private mutating func count(_ slot: Duration) {
     let now = slot.components.seconds
-    if now != second { counts = (0, now == second + 1 ? counts.now : 0) }
-    second = now
-    counts.now += 1
+    switch now - second {
+    case ..<(-1): break
+    case -1: counts.before += 1
+    case 0: counts.now += 1
+    case 1: counts = (1, counts.now)
+    default: counts = (1, 0)
+    }
+    second = max(second, now)
   }
 
   /// Learns from a response.

@@ -62,7 +62,7 @@ struct PacingMachineTests {
     let first = machine.reserve(now: .zero, unit: 0)
     let others = (0..<20).map { _ in machine.reserve(now: .zero, unit: 0) }
     #expect(machine.status(now: .zero)?.left == 0)
-    let number = machine.send()
+    let number = machine.send(first)
     for place in others.dropLast() { machine.giveBack(place) }
     #expect(machine.status(now: .zero)?.left == 8)
     machine.learn(number: number, quota: quota, retryAfter: nil, now: .zero)
@@ -96,6 +96,26 @@ struct PacingMachineTests {
     #expect(Self.slots(&machine, 2, now: .seconds(60)) == ["60 s", "60 s"])
   }
 
+  @Test("After Retry-After the rate follows from the requests that were sent, not from those that were returned")
+  func returned() {
+    var machine = PacingMachine()
+    for place in (0..<100).map({ _ in machine.reserve(now: .zero, unit: 0) }) { machine.giveBack(place) }
+    var last: UInt64 = 0
+    for _ in 0..<8 { last = machine.sent(now: .zero) }
+    machine.learn(number: last, quota: nil, retryAfter: .seconds(10), now: .zero)
+    #expect(Self.slots(&machine, 3, now: .seconds(1)) == ["10 s", "10.25 s", "10.5 s"])
+  }
+
+  @Test("A request that is sent after one of the next second counts in its own second")
+  func outOfOrder() {
+    var machine = PacingMachine()
+    let early = (0..<8).map { _ in machine.reserve(now: .milliseconds(900), unit: 0) }
+    var last = machine.sent(now: .seconds(1))
+    for place in early { last = machine.send(place) }
+    machine.learn(number: last, quota: nil, retryAfter: .seconds(10), now: .seconds(1))
+    #expect(Self.slots(&machine, 2, now: .seconds(2)) == ["11 s", "11.25 s"])
+  }
+
   @Test("A server's limits apply for an hour at most")
   func hour() {
     var machine = PacingMachine()
@@ -121,8 +141,7 @@ extension PacingMachine {
   ///
   /// - Returns: the number of the request.
   mutating func sent(now: Duration) -> UInt64 {
-    _ = reserve(now: now, unit: 0)
-    return send()
+    send(reserve(now: now, unit: 0))
   }
 }
 

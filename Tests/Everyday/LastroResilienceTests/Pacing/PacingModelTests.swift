@@ -67,7 +67,7 @@ struct PacingModelTests {
       for _ in 0..<40 {
         now += random.roll(700)
         let place = machine.reserve(now: .milliseconds(now), unit: 0)
-        let number = machine.send()
+        let number = machine.send(place)
         let slot = Self.milliseconds(place.slot)
         guard slot >= max(now, blockedUntil) else {
           throw Histories.Difference(seed: seed, what: "\(slot) before \(blockedUntil)")
