@@ -180,7 +180,6 @@ struct SecretFetch {
     Self.walk(value, depth: 0, &walked)
     var texts = ["print": "\(value)", "reflecting": String(reflecting: value), "dump": dumped]
     texts["mirror"] = walked.joined(separator: "\n")
-    texts["debugDescription"] = (value as? any CustomDebugStringConvertible)?.debugDescription
     texts["JSON"] = (value as? any Encodable).flatMap { try? String(decoding: JSONEncoder().encode($0), as: UTF8.self) }
     outputs.withLock { outputs in
       for (way, text) in texts { outputs.append(Output(place: "\(place), \(way)", text: text)) }

@@ -116,7 +116,7 @@ public struct AttemptLedger: Sendable {
   package var url: String? { account.url }
 }
 
-extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension AttemptLedger: CustomStringConvertible, CustomReflectable {
   /// A multi-line text: the call first, then a line for each attempt, then the reason why there was no further attempt.
   public var description: String {
     var lines = ["call \(callID): \(request ?? "no request")" + (operation.map { " [\($0)]" } ?? "")]
@@ -133,9 +133,6 @@ extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, 
     if let retryEnd { lines.append("  \(retryEnd.clause(attempts: attempts.count, by: redaction))") }
     return lines.joined(separator: "\n")
   }
-
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
 
   /// The identifier of the call, and the masked request and attempts.
   public var customMirror: Mirror {

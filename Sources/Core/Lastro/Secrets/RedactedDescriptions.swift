@@ -4,7 +4,7 @@ import HTTPTypes
 
 // People print, interpolate and `dump` these types. Their descriptions and mirrors leave out secrets.
 
-extension ProxyOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension ProxyOptions: CustomStringConvertible, CustomReflectable {
   /// The name of the case. A URL is shown without user and password.
   public var description: String {
     switch self {
@@ -14,9 +14,6 @@ extension ProxyOptions: CustomStringConvertible, CustomDebugStringConvertible, C
     case .url(let url, let bypass): "url(\(Self.masked(url)), bypass: \(bypass))"
     }
   }
-
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
 
   /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
@@ -29,7 +26,7 @@ extension ProxyOptions: CustomStringConvertible, CustomDebugStringConvertible, C
   }
 }
 
-extension TLSOptions.PEM: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TLSOptions.PEM: CustomStringConvertible, CustomReflectable {
   /// The path or the number of bytes.
   public var description: String {
     switch self {
@@ -38,14 +35,11 @@ extension TLSOptions.PEM: CustomStringConvertible, CustomDebugStringConvertible,
     }
   }
 
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
-
   /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-extension TLSOptions.Roots: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TLSOptions.Roots: CustomStringConvertible, CustomReflectable {
   /// The name of the case. PEM text is shown as its number of bytes.
   public var description: String {
     switch self {
@@ -56,36 +50,27 @@ extension TLSOptions.Roots: CustomStringConvertible, CustomDebugStringConvertibl
     }
   }
 
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
-
   /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-extension TLSOptions.Identity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TLSOptions.Identity: CustomStringConvertible, CustomReflectable {
   /// The sources of the certificate and the key, and whether there is a password.
   public var description: String {
     "certificate: \(certificate)" + (key.map { ", key: \($0)" } ?? "")
       + (keyPassword == nil ? "" : ", keyPassword: \(Redaction.mask)")
   }
 
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
-
   /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-extension RawHeaders: CustomDebugStringConvertible, CustomReflectable {
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
-
+extension RawHeaders: CustomReflectable {
   /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-extension RequestBody: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension RequestBody: CustomStringConvertible, CustomReflectable {
   /// The kind and the length of the body, without its contents.
   public var description: String {
     switch source {
@@ -97,32 +82,23 @@ extension RequestBody: CustomStringConvertible, CustomDebugStringConvertible, Cu
     }
   }
 
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
-
   /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-extension ResourceRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension ResourceRequest: CustomStringConvertible, CustomReflectable {
   /// The method, the URL without the values of its query and the request's secrets, the names of the header fields, and
   /// the length of the body.
   public var description: String { head.redactedDescription(body: body, Redaction.standard.adding(self)) }
-
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
 
   /// The options, and the request as in ``description``.
   public var customMirror: Mirror { Mirror(self, children: ["request": description, "options": options]) }
 }
 
-extension TransferRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TransferRequest: CustomStringConvertible, CustomReflectable {
   /// The method, the URL without the values of its query and the request's secrets, the names of the header fields, and
   /// the length of the body.
   public var description: String { head.redactedDescription(body: body, Redaction.standard.adding(secrets)) }
-
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
 
   /// The limits and the connection, and the request as in ``description``.
   public var customMirror: Mirror {
@@ -145,14 +121,11 @@ extension HTTPRequest {
 // Responses and failures are printed, interpolated and passed to `dump`. They may contain secrets, because a server may
 // repeat the request.
 
-extension ResourceResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension ResourceResponse: CustomStringConvertible, CustomReflectable {
   /// The status, the URL and the header fields, masked.
   public var description: String {
     "\(status.code) from \(redaction.url(url)), fields: \(redaction.values(of: headerFields))"
   }
-
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
 
   /// The response as its description, with the attempts and the facts. URLs are masked.
   public var customMirror: Mirror {
@@ -185,10 +158,7 @@ extension Attempt: CustomDebugStringConvertible, CustomReflectable {
   }
 }
 
-extension TransportError: CustomDebugStringConvertible, CustomReflectable {
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
-
+extension TransportError: CustomReflectable {
   /// The description, the engine code, whether the request was sent, the facts, and the status of ``head`` without its
   /// header fields.
   public var customMirror: Mirror {
@@ -201,35 +171,26 @@ extension TransportError: CustomDebugStringConvertible, CustomReflectable {
   }
 }
 
-extension DecodeFailure: CustomDebugStringConvertible, CustomReflectable {
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
-
+extension DecodeFailure: CustomReflectable {
   /// The description and the snippet. It leaves out the decoder's error, which may quote the payload.
   public var customMirror: Mirror {
     Mirror(self, children: ["failure": description, "snippet": snippet?.text ?? "none"])
   }
 }
 
-extension TransferResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension TransferResponse: CustomStringConvertible, CustomReflectable {
   /// The status, the names of the header fields, and the kind of body.
   public var description: String {
     "\(head.status.code), fields: [\(head.headerFields.map(\.name.rawName).joined(separator: ", "))], \(body)"
   }
 
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
-
   /// The facts, and the response as in ``description``.
   public var customMirror: Mirror { Mirror(self, children: ["response": description, "facts": facts]) }
 }
 
-extension ResponseBody: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension ResponseBody: CustomStringConvertible, CustomReflectable {
   /// The kind and the length of the body, without its contents.
   public var description: String { bytes.map { "<\($0.count) bytes>" } ?? "<a stream>" }
-
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
 
   /// A mirror without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }

@@ -93,12 +93,10 @@ public struct WispServer: Sendable, Hashable {
   }
 }
 
-extension WispServer: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension WispServer: CustomStringConvertible, CustomReflectable {
   /// The server in the form `obfs4:*** iat-mode=0`, without address and certificate, which would reveal a hidden
   /// server.
   public var description: String { "obfs4:\(Redaction.mask) iat-mode=\(mode.rawValue)" }
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
   /// A mirror with only the mode.
   public var customMirror: Mirror { Mirror(self, children: ["mode": mode]) }
 }

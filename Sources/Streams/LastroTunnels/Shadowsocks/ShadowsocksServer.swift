@@ -72,11 +72,9 @@ public struct ShadowsocksServer: Sendable, Hashable {
   }
 }
 
-extension ShadowsocksServer: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension ShadowsocksServer: CustomStringConvertible, CustomReflectable {
   /// The server in the form `ss://aes-256-gcm@192.0.2.1:8388`, without the password.
   public var description: String { "ss://\(method.rawValue)@\(proxy)" }
-  /// The same text as ``description``.
-  public var debugDescription: String { description }
   /// A mirror with address and method, without the password.
   public var customMirror: Mirror { Mirror(self, children: ["address": "\(proxy)", "method": method.rawValue]) }
 }
