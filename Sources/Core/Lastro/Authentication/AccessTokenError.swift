@@ -4,7 +4,8 @@
 package enum AccessTokenError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The source did not return a token within the timeout.
   case refreshTimedOut(Duration)
-  /// The maximum number of refreshes within the window was reached: servers refuse even new tokens.
+  /// The maximum number of refreshes within the window was reached: servers refuse even new tokens, or they expire as
+  /// soon as they are issued.
   case excessiveRefresh(BearerAuthenticator.RefreshWindow)
 
   /// A line with the reason and a suggestion.
@@ -13,8 +14,8 @@ package enum AccessTokenError: Error, Sendable, Hashable, CustomStringConvertibl
     case .refreshTimedOut(let timeout):
       "the token source gave no token within \(timeout.brief) (look at the source, or raise refreshTimeout)"
     case .excessiveRefresh(let window):
-      "the server refused \(window.count) new token\(window.count == 1 ? "" : "s") within \(window.duration.brief) "
-        + "(check clock, audience, scope)"
+      "\(window.count) refresh\(window.count == 1 ? "" : "es") within \(window.duration.brief) gave no token that is "
+        + "accepted and lasts (check clock, lifetime, audience, scope)"
     }
   }
 }

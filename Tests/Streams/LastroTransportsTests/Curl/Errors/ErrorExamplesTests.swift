@@ -111,7 +111,7 @@ struct ErrorExamplesTests {
       the access token has a character that is not visible ASCII (give the token alone, without "Bearer", blanks or a line end)
       the client's secrets would go to http://id.example without encryption (use https, or set allowsInsecureTokenURL: true to send them anyway)
       http/token_refused: the access token is missing, as the token endpoint refused with 400 invalid_client: no (check the client's id and secret, and how the endpoint expects them: OAuth2Client.Authentication)
-      limit/token_unavailable: the access token is missing, as the server refused 5 new tokens within 30 s (check clock, audience, scope)
+      limit/token_unavailable: the access token is missing, as 5 refreshes within 30 s gave no token that is accepted and lasts (check clock, lifetime, audience, scope)
       """,
       of: [
         { try BasicAuthenticator(user: "u", password: "p", origins: insecure) },
