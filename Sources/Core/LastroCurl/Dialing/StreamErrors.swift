@@ -14,6 +14,33 @@ extension TransportError {
     .connectTimedOut(dial.name, within: dial.request.connectTimeout)
   }
 
+  static func missingName(_ name: String) -> TransportError {
+    TransportError(
+      stage: .resolve, code: .hostNotFound, message: "the name \(name) has no address",
+      hint: "check the name, and what ConnectionOptions.resolver returns for it")
+  }
+
+  static func foreignNameError(_ error: any Error) -> TransportError {
+    TransportError(
+      stage: .resolve, code: .hostNotFound, message: "the resolver failed: \(error)",
+      hint: "let it throw a TransportError")
+  }
+
+  /// Returns the same error for several addresses.
+  func ofAddresses(_ account: String, of name: String) -> TransportError {
+    var error = TransportError(
+      stage: stage, code: code, message: "\(name) was reached at none of its addresses: \(account)", hint: hint,
+      engineCode: engineCode)
+    error.systemCode = systemCode
+    return error
+  }
+
+  /// The same error, for a limit that expired before there was an address.
+  var stillResolving: TransportError {
+    TransportError(
+      stage: stage, code: code, message: message + ", while the resolver looked the name up", hint: hint)
+  }
+
   static func refusedStream(_ code: CURLMcode) -> TransportError {
     TransportError(
       stage: .request, code: .engineFailure, message: "libcurl refused the stream: \(code.text)",

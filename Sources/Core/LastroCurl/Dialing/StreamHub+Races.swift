@@ -17,7 +17,7 @@ extension StreamHub {
     guard let source = profile.options.reach.names else { return }
     let race = DialRace(dial, asking: source, rules: profile.applier.egressRules, hub: self)
     races[dial.id] = race
-    deadlines.add(dial.expiresAt, dial.id)
+    race.addDeadline()
     race.start()
   }
 

@@ -212,7 +212,7 @@ final class StreamHub: LoopGuest {
     for read in fileReads.values {
       for waiter in read.waiters { deadlines.add(waiter.until, read.id) }
     }
-    for race in races.values { race.addDeadlines() }
+    for race in races.values { race.addDeadline() }
   }
 
   // MARK: Dialing
