@@ -192,14 +192,15 @@ extension PinningPolicy {
   ///     Rejected for IP addresses, and for names below which anyone may register a name, according to the machine's
   ///     public suffix list. Without such a list, names of one label are rejected.
   ///   - expiration: the last moment of the policy, and its effect afterwards. Default ``Expiration/never``.
-  ///   - pins: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
+  ///   - pins: the pins: as text, which is `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``), or
+  ///     as ``SPKIHash``.
   ///   - enforceBackupPin: whether two different pins are required, as in RFC 7469 §2.5: with a single pin, the loss of
   ///     its key makes the host unreachable. Default `true`.
   ///   - mode: the handling of a server that presents none of the keys. Default ``Mode/enforce``.
   /// - Throws: ``PinningPolicyValidationError``. The host is checked first, then the pins.
   public init(
-    _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: some Sequence<String>,
-    enforceBackupPin: Bool = true, mode: Mode = .enforce
+    _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never,
+    pins: some Sequence<some LosslessStringConvertible>, enforceBackupPin: Bool = true, mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
     let name: HostName
     if let address = try? Self.address(host) {
@@ -208,7 +209,8 @@ extension PinningPolicy {
     } else {
       name = try Self.domain(host, includeSubdomains: includeSubdomains)
     }
-    try self.init(name, includeSubdomains, expiration, try Self.read(Set(pins)), enforceBackupPin, mode)
+    let texts = Set(pins.map(\.description))
+    try self.init(name, includeSubdomains, expiration, try Self.read(texts), enforceBackupPin, mode)
   }
 
   /// Creates a policy for a host name.
@@ -234,31 +236,6 @@ extension PinningPolicy {
   ) throws(PinningPolicyValidationError) {
     let host = try Self.domain(domainName, includeSubdomains: includeSubdomains, publicSuffixes)
     try self.init(host, includeSubdomains, expiration, try Self.read(pinnedHashes), enforceBackupPin, mode)
-  }
-
-  /// Creates a policy for a host name from pins that were already parsed, such as those of a PEM file.
-  ///
-  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
-  ///
-  /// - Throws: ``PinningPolicyValidationError``. The domain is checked first, then the pins.
-  package init(
-    domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: Set<SPKIHash>,
-    enforceBackupPin: Bool = true, mode: Mode = .enforce
-  ) throws(PinningPolicyValidationError) {
-    let host = try Self.domain(domainName, includeSubdomains: includeSubdomains)
-    try self.init(host, includeSubdomains, expiration, pins, enforceBackupPin, mode)
-  }
-
-  /// Creates a policy for an IP address from pins that were already parsed.
-  ///
-  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
-  ///
-  /// - Throws: ``PinningPolicyValidationError``. The address is checked first, then the pins.
-  package init(
-    ipAddress: String, expiration: Expiration = .never, pins: Set<SPKIHash>, enforceBackupPin: Bool = true,
-    mode: Mode = .enforce
-  ) throws(PinningPolicyValidationError) {
-    try self.init(try Self.address(ipAddress), false, expiration, pins, enforceBackupPin, mode)
   }
 
   /// Creates a policy for an IP address. A policy for a name never matches an IP address (RFC 7469 §2.1).

@@ -121,19 +121,15 @@ struct PinningPolicyTests {
     let pins = Set(Self.pins.compactMap { SPKIHash($0) })
     let one = Set(pins.prefix(1))
     #expect(
-      try PinningPolicy(
-        domainName: "a.example", includeSubdomains: true, expiration: .refuse(after: .manual(0.5)), pins: pins)
+      try PinningPolicy("a.example", includeSubdomains: true, expiration: .refuse(after: .manual(0.5)), pins: pins)
         == PinningPolicy(
-          domainName: "a.example", includeSubdomains: true, expiration: .refuse(after: .manual()),
-          pinnedHashes: Self.pins))
-    #expect(
-      try PinningPolicy(ipAddress: "::1", pins: pins, mode: .reportOnly)
-        == PinningPolicy(ipAddress: "::1", pinnedHashes: Self.pins, mode: .reportOnly))
-    #expect(try Self.problem { try PinningPolicy(domainName: "a.example", pins: one) } == .missingBackupPin)
-    #expect(try Self.problem { try PinningPolicy(ipAddress: "::1", pins: one) } == .missingBackupPin)
+          "a.example", includeSubdomains: true, expiration: .refuse(after: .manual()), pins: Self.pins))
+    #expect(try PinningPolicy("::1", pins: pins) == PinningPolicy("::1", pins: Self.pins))
+    #expect(try Self.problem { try PinningPolicy("a.example", pins: one) } == .missingBackupPin)
+    #expect(try Self.problem { try PinningPolicy("::1", pins: one) } == .missingBackupPin)
     let none: Set<SPKIHash> = []
-    #expect(try Self.problem { try PinningPolicy(domainName: "a.example", pins: none) } == .emptyPins)
-    #expect(try PinningPolicy(domainName: "a.example", pins: one, enforceBackupPin: false).pins == one)
+    #expect(try Self.problem { try PinningPolicy("a.example", pins: none) } == .emptyPins)
+    #expect(try PinningPolicy("a.example", pins: one, enforceBackupPin: false).pins == one)
   }
 
   @Test("IP addresses have their own policies")
