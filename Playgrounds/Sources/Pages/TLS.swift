@@ -70,7 +70,7 @@ private func failuresToldApart(_ stage: Stage) async throws {
   stage.check("a common name alone", await words(try unnamed.stack()) == "tls/host_mismatch")
   let alone = try Site(stage) { $0.identity = try $1.issue(hosts: [Site.name]).withoutIntermediates }
   stage.check("a missing intermediate", await words(try alone.stack()) == "tls/untrusted_certificate")
-  let old = try Site(stage) { tls, _ in tls.maximumVersion = .tls12 }
+  let old = try Site(stage) { tls, _ in tls.maximumVersion = .v1_2 }
   let modern = try old.stack { $0.minimumVersion = .v1_3 }
   stage.check("no version in common", await words(modern) == "tls/handshake_failed")
   let misspelt = try site.stack { $0.cipherSuites = ["TLS_AES_512"] }
@@ -83,7 +83,7 @@ private func clientCertificates(_ stage: Stage) async throws {
   let site = try Site(stage) { tls, issuer in
     tls.clientAuthoritiesPEM = issuer.rootPEM
     // With TLS 1.3 the rejection arrives after the handshake, and may appear as a lost connection.
-    tls.maximumVersion = .tls12
+    tls.maximumVersion = .v1_2
   }
   let client = try site.issuer.issue(hosts: [], commonName: "client")
   let identity = TLSOptions.Identity(

@@ -33,9 +33,9 @@ struct cloopback_tls_context {
 
 static int protocol_version(int version) {
   switch (version) {
-    case 10: return TLS1_VERSION;
-    case 11: return TLS1_1_VERSION;
-    case 12: return TLS1_2_VERSION;
+    case 0: return TLS1_VERSION;
+    case 1: return TLS1_1_VERSION;
+    case 2: return TLS1_2_VERSION;
     default: return TLS1_3_VERSION;
   }
 }

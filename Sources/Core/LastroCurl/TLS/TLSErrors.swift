@@ -16,7 +16,7 @@ extension TransportError {
 
   static let refusedVersion = invalidTLSOptions(
     "OpenSSL does not accept the minimum TLS version",
-    hint: "give .tls12 or .tls13; openssl.cnf may allow fewer")
+    hint: "give .v1_2 or .v1_3; openssl.cnf may allow fewer")
   static let refusedCiphers = invalidTLSOptions(
     "OpenSSL does not accept the list of ciphers", hint: "`openssl ciphers` lists those it has")
   static let refusedProtocols = refused(

@@ -103,7 +103,7 @@ typedef struct {
   const char *key_pem;
   /// The authorities for client certificates. If set, a client certificate that leads to one of them is required.
   const char *_Nullable client_authorities_pem;
-  /// The TLS versions: 10, 11, 12 and 13 for TLS 1.0 to 1.3.
+  /// The TLS versions: 0, 1, 2 and 3 for TLS 1.0 to 1.3.
   int minimum_version;
   int maximum_version;
   /// The ALPN protocols, in the wire form of RFC 7301 §3.1 and in order of preference; empty for no ALPN.

@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Lastro
+
 /// The TLS options of a loopback server, including failures.
 public struct LoopbackTLS: Sendable {
-  /// A protocol version.
-  public enum Version: Int, Sendable, Hashable, Comparable {
-    /// TLS 1.0.
-    case tls10 = 10
-    /// TLS 1.1.
-    case tls11 = 11
-    /// TLS 1.2.
-    case tls12 = 12
-    /// TLS 1.3.
-    case tls13 = 13
-
-    /// Compares versions by age.
-    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-  }
-
   /// A failure of the handshake, after which the handler does not run.
   public enum HandshakeFault: Sendable, Hashable {
     /// Reads and sends nothing until the client gives up or the server stops.
@@ -38,9 +25,9 @@ public struct LoopbackTLS: Sendable {
   /// none.
   public var ocspResponse: [UInt8]?
   /// The oldest version. Default TLS 1.2.
-  public var minimumVersion = Version.tls12
+  public var minimumVersion = TLSOptions.Version.v1_2
   /// The newest version. Default TLS 1.3.
-  public var maximumVersion = Version.tls13
+  public var maximumVersion = TLSOptions.Version.v1_3
   /// The protocols to select from (RFC 7301), in order of preference. Default: none, and no protocol is negotiated.
   public var applicationProtocols: [String] = []
   /// The PEM text of authorities; if set, a client certificate issued by one of them is required.

@@ -41,7 +41,7 @@ struct EchoTests {
     let plainServer = try lab.server(handler: { try $0.echo() })
     let plain = try await lab.dial(plainServer)
     #expect(plain.facts.tls == nil && plain.facts.trust == .plain && plain.facts.remoteAddress == "127.0.0.1")
-    for (newest, version) in [(LoopbackTLS.Version.tls13, "TLSv1.3"), (.tls12, "TLSv1.2")] {
+    for (newest, version) in [(TLSOptions.Version.v1_3, "TLSv1.3"), (.v1_2, "TLSv1.2")] {
       let server = try lab.server(tls: true, { $0.maximumVersion = newest }, handler: { try $0.echo() })
       let stream = try await lab.dial(server)
       #expect(stream.facts.remotePort == server.port && (stream.facts.localPort ?? 0) > 0)

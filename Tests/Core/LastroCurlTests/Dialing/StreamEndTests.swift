@@ -14,9 +14,9 @@ struct StreamEndTests {
   @Test(
     "TLS that ends with close_notify ends cleanly; without it the stream is truncated after the data",
     arguments: [
-      LoopbackTLS.Version.tls12, .tls13,
+      TLSOptions.Version.v1_2, .v1_3,
     ])
-  func truncation(newest: LoopbackTLS.Version) async throws {
+  func truncation(newest: TLSOptions.Version) async throws {
     let lab = try TrustingEngine()
     for isClean in [true, false] {
       let server = try lab.server(tls: true, { $0.maximumVersion = newest }) { connection in

@@ -202,8 +202,8 @@ struct StreamTrustTests {
     }
   }
 
-  @Test("A client certificate is presented", arguments: [LoopbackTLS.Version.tls12, .tls13])
-  func clientCertificate(newest: LoopbackTLS.Version) async throws {
+  @Test("A client certificate is presented", arguments: [TLSOptions.Version.v1_2, .v1_3])
+  func clientCertificate(newest: TLSOptions.Version) async throws {
     let lab = try TrustingEngine()
     let root = lab.authority.rootPEM
     let names = Lock([String?]())

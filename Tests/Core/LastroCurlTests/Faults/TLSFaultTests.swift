@@ -42,8 +42,8 @@ struct TLSFaultTests {
     #expect(outcome == .answered(200, "fine"))
   }
 
-  @Test("TLS connections are reused", arguments: [LoopbackTLS.Version.tls12, .tls13])
-  func reuse(_ version: LoopbackTLS.Version) async throws {
+  @Test("TLS connections are reused", arguments: [TLSOptions.Version.v1_2, .v1_3])
+  func reuse(_ version: TLSOptions.Version) async throws {
     let server = try server({ $0.maximumVersion = version })
     for _ in 0..<5 {
       let outcome = await outcome(server)
@@ -58,7 +58,7 @@ struct TLSFaultTests {
     "A body delimited by the end of the connection is complete only with close_notify", arguments: End.allCases,
     [false, true])
   func closeDelimited(_ end: End, isTLS12: Bool) async throws {
-    let server = try server({ if isTLS12 { $0.maximumVersion = .tls12 } }) { connection in
+    let server = try server({ if isTLS12 { $0.maximumVersion = .v1_2 } }) { connection in
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbody")
       switch end {
@@ -132,10 +132,10 @@ struct TLSFaultTests {
     #expect(server.requests.isEmpty)
   }
 
-  @Test("TLS versions below 1.2 fail the handshake", arguments: [LoopbackTLS.Version.tls10, .tls11])
-  func oldVersion(_ version: LoopbackTLS.Version) async throws {
+  @Test("TLS versions below 1.2 fail the handshake", arguments: [TLSOptions.Version.v1_0, .v1_1])
+  func oldVersion(_ version: TLSOptions.Version) async throws {
     let server = try server({
-      $0.minimumVersion = .tls10
+      $0.minimumVersion = .v1_0
       $0.maximumVersion = version
     })
     let outcome = await outcome(server)
@@ -163,8 +163,8 @@ struct TLSFaultTests {
 
   @Test(
     "A missing client certificate that the server requires fails the request",
-    arguments: [LoopbackTLS.Version.tls12, .tls13])
-  func missingClientCertificate(_ version: LoopbackTLS.Version) async throws {
+    arguments: [TLSOptions.Version.v1_2, .v1_3])
+  func missingClientCertificate(_ version: TLSOptions.Version) async throws {
     let server = try server({
       $0.clientAuthoritiesPEM = authority.rootPEM
       $0.maximumVersion = version
@@ -172,9 +172,9 @@ struct TLSFaultTests {
     let error = try await engine.failure(server) { $0.trust(authority) }
     // In TLS 1.3 the client completes the handshake before the server has judged the client's certificate (RFC 8446
     // §2). The refusal may arrive after the request was sent.
-    #expect(error.stage == .tls || (version == .tls13 && error.requestSent), "\(error)")
+    #expect(error.stage == .tls || (version == .v1_3 && error.requestSent), "\(error)")
     if error.stage == .tls {
-      let alert = version == .tls13 ? "certificate required" : "handshake failure"
+      let alert = version == .v1_3 ? "certificate required" : "handshake failure"
       #expect(error.words == "tls/client_certificate_required" && error.message.contains(alert), "\(error)")
       #expect(error.hint?.contains("TLSOptions.identity") == true)
     }

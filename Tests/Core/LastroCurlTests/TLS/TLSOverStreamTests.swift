@@ -16,8 +16,8 @@ struct TLSOverStreamTests {
 
   init() throws { lab = try TestAuthority() }
 
-  @Test("The handshake negotiates TLS and reports its parameters", arguments: [LoopbackTLS.Version.tls12, .tls13])
-  func facts(version: LoopbackTLS.Version) async throws {
+  @Test("The handshake negotiates TLS and reports its parameters", arguments: [TLSOptions.Version.v1_2, .v1_3])
+  func facts(version: TLSOptions.Version) async throws {
     let names = Lock([String?]())
     var tls = try lab.tls()
     (tls.minimumVersion, tls.maximumVersion, tls.applicationProtocols) = (version, version, ["b", "a"])
@@ -29,8 +29,8 @@ struct TLSOverStreamTests {
     let stream = try await lab.dialer().dial(request)
     try await stream.expectEcho()
     let facts = try #require(stream.facts.tls)
-    #expect(facts.version == (version == .tls12 ? "TLSv1.2" : "TLSv1.3"))
-    #expect(facts.cipher?.hasPrefix(version == .tls12 ? "ECDHE" : "TLS_") == true)
+    #expect(facts.version == (version == .v1_2 ? "TLSv1.2" : "TLSv1.3"))
+    #expect(facts.cipher?.hasPrefix(version == .v1_2 ? "ECDHE" : "TLS_") == true)
     #expect(facts.applicationProtocol == "b")
     #expect(try facts.presentedChain.first?.pin.description == TestAuthority.pin(tls.identity))
     #expect(stream.facts.trust == .validated)

@@ -161,7 +161,7 @@ struct TLSOverStreamTrustTests {
 
   @Test("TLS versions and ciphers are enforced")
   func versions() async throws {
-    let old = try lab.echo { $0.maximumVersion = .tls12 }
+    let old = try lab.echo { $0.maximumVersion = .v1_2 }
     let error = try await refusal(old, lab.dialer { $0.minimumVersion = .v1_3 }, old.request())
     #expect(error.code == .handshakeFailed)
     #expect(error.stage == .tls)

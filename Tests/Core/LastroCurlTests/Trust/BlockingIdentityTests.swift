@@ -29,7 +29,7 @@ struct BlockingIdentityTests {
   private func server() throws -> LoopbackServer {
     var tls = LoopbackTLS(try lab.identity("localhost"))
     tls.clientAuthoritiesPEM = lab.authority.rootPEM
-    tls.maximumVersion = .tls12
+    tls.maximumVersion = .v1_2
     return try LoopbackServer(tls: tls) { connection in
       let name = connection.clientName ?? "nobody"
       try connection.serveHTTP { _ in .text(name) }

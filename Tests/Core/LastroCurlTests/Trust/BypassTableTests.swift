@@ -29,7 +29,7 @@ struct BypassTableTests {
   private func attempt(_ bypass: Bypass, over path: TrustPath) async throws {
     switch bypass {
     case .manInTheMiddle:
-      for version in [LoopbackTLS.Version.tls12, .tls13] { try await manInTheMiddle(path, version) }
+      for version in [TLSOptions.Version.v1_2, .v1_3] { try await manInTheMiddle(path, version) }
     case .requestWithoutJudge: try await ownOptions(path, nil)
     case .requestWithMildJudge: try await ownOptions(path, ScriptedJudge { _, _ in .accepted(.validated) })
     case .plaintext: try await plaintext(path)
@@ -38,7 +38,7 @@ struct BypassTableTests {
     case .rulesWithoutEnd: try await rulesWithoutEnd(path)
     case .connectionFromBefore: try await connectionFromBefore(path)
     case .ticketFromBefore:
-      for version in [LoopbackTLS.Version.tls12, .tls13] { try await ticketFromBefore(path, version) }
+      for version in [TLSOptions.Version.v1_2, .v1_3] { try await ticketFromBefore(path, version) }
     case .certificateSwapped: try await certificateSwapped(path)
     case .redirect: try await BypassTests().redirect()
     case .silentResend: try await BypassTests().resend()
@@ -69,7 +69,7 @@ struct BypassTableTests {
 
   // MARK: The attempts
 
-  private func manInTheMiddle(_ path: TrustPath, _ version: LoopbackTLS.Version) async throws {
+  private func manInTheMiddle(_ path: TrustPath, _ version: TLSOptions.Version) async throws {
     var tls = LoopbackTLS(try lab.identity("localhost"))
     tls.maximumVersion = version
     let (server, _) = try server(tls)
@@ -137,7 +137,7 @@ struct BypassTableTests {
     #expect(server.requests.count == 2 && server.establishedConnections >= 2)
   }
 
-  private func ticketFromBefore(_ path: TrustPath, _ version: LoopbackTLS.Version) async throws {
+  private func ticketFromBefore(_ path: TrustPath, _ version: TLSOptions.Version) async throws {
     var tls = LoopbackTLS(try lab.identity("localhost"))
     tls.maximumVersion = version
     let (server, _) = try server(tls, closes: true)

@@ -16,7 +16,7 @@ struct BypassTests {
 
   init() throws { lab = try TestAuthority() }
 
-  private func tls(_ protocols: [String] = [], _ version: LoopbackTLS.Version = .tls13) throws -> LoopbackTLS {
+  private func tls(_ protocols: [String] = [], _ version: TLSOptions.Version = .v1_3) throws -> LoopbackTLS {
     var tls = LoopbackTLS(try lab.identity("localhost"))
     tls.applicationProtocols = protocols
     tls.maximumVersion = version
@@ -25,8 +25,8 @@ struct BypassTests {
 
   @Test(
     "A man in the middle with a valid chain of another key is sent nothing",
-    arguments: [LoopbackTLS.Version.tls12, .tls13])
-  func manInTheMiddle(_ version: LoopbackTLS.Version) async throws {
+    arguments: [TLSOptions.Version.v1_2, .v1_3])
+  func manInTheMiddle(_ version: TLSOptions.Version) async throws {
     let server = try LoopbackServer.http(tls: tls([], version)) { _ in .text("stolen") }
     let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.absentPin))
     let stack = try lab.stack(evaluator)
@@ -209,8 +209,8 @@ struct BypassTests {
     await ended
   }
 
-  @Test("A session ticket from before the policy is not resumed", arguments: [LoopbackTLS.Version.tls12, .tls13])
-  func ticketFromBefore(_ version: LoopbackTLS.Version) async throws {
+  @Test("A session ticket from before the policy is not resumed", arguments: [TLSOptions.Version.v1_2, .v1_3])
+  func ticketFromBefore(_ version: TLSOptions.Version) async throws {
     let server = try LoopbackServer.http(tls: tls([], version)) { _ in
       LoopbackResponse.text("answer").adding("Connection", "close")
     }
@@ -223,8 +223,8 @@ struct BypassTests {
     #expect(server.requests.count == 2 && server.resumedHandshakes == 0)
   }
 
-  @Test("Sessions are resumed without a judge, and never with one", arguments: [LoopbackTLS.Version.tls12, .tls13])
-  func resumption(_ version: LoopbackTLS.Version) async throws {
+  @Test("Sessions are resumed without a judge, and never with one", arguments: [TLSOptions.Version.v1_2, .v1_3])
+  func resumption(_ version: TLSOptions.Version) async throws {
     let tls = try tls([], version)
     let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
     for judge in [nil, evaluator] {

@@ -19,13 +19,13 @@ struct RenewedIdentityTests {
 
   struct Case: Sendable, CustomTestStringConvertible {
     var way: Way
-    var version: LoopbackTLS.Version
+    var version: TLSOptions.Version
     /// Whether the server keeps connections open.
     var keeps: Bool
     var testDescription: String { "\(way), \(version), \(keeps ? "pooled" : "fresh") connections" }
 
     static let all: [Self] = Way.allCases.flatMap { way in
-      [LoopbackTLS.Version.tls12, .tls13].flatMap { version in
+      [TLSOptions.Version.v1_2, .v1_3].flatMap { version in
         [false, true].map { Self(way: way, version: version, keeps: $0) }
       }
     }
@@ -40,7 +40,7 @@ struct RenewedIdentityTests {
   }
 
   /// Returns a server that answers with the name in the client's certificate.
-  private func server(_ version: LoopbackTLS.Version = .tls13, keeps: Bool = true) throws -> LoopbackServer {
+  private func server(_ version: TLSOptions.Version = .v1_3, keeps: Bool = true) throws -> LoopbackServer {
     var tls = try lab.tls()
     tls.clientAuthoritiesPEM = lab.authority.rootPEM
     (tls.minimumVersion, tls.maximumVersion) = (version, version)

@@ -89,7 +89,7 @@ struct TLSOptionsTests {
     let server = try server {
       $0.clientAuthoritiesPEM = lab.authority.rootPEM
       // In TLS 1.3 the refusal arrives after the handshake, and the connection may have been reset by then.
-      $0.maximumVersion = .tls12
+      $0.maximumVersion = .v1_2
     }
     let directory = try PeerDirectory()
     let inMemory = TLSOptions.Identity(
@@ -119,7 +119,7 @@ struct TLSOptionsTests {
 
   @Test("The configured ciphers are offered; unknown names are refused")
   func ciphers() async throws {
-    let old = try server { $0.maximumVersion = .tls12 }
+    let old = try server { $0.maximumVersion = .v1_2 }
     let stack = try lab.stack(nil) { $0.connection.tls.legacyCiphers = ["ECDHE-ECDSA-AES256-GCM-SHA384"] }
     #expect(try await stack.send(.get, old.baseURL).text == "answer")
     // The suite requires an RSA key.

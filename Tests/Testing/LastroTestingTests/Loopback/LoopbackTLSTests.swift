@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
 import LastroTesting
 import TestSupport
 import Testing
@@ -35,9 +36,9 @@ struct LoopbackTLSTests {
   @Test(
     "The versions can be limited",
     arguments: [
-      (LoopbackTLS.Version.tls10, "TLSv1"), (.tls11, "TLSv1.1"), (.tls12, "TLSv1.2"), (.tls13, "TLSv1.3"),
+      (TLSOptions.Version.v1_0, "TLSv1"), (.v1_1, "TLSv1.1"), (.v1_2, "TLSv1.2"), (.v1_3, "TLSv1.3"),
     ])
-  func versions(_ version: LoopbackTLS.Version, _ name: String) throws {
+  func versions(_ version: TLSOptions.Version, _ name: String) throws {
     var tls = LoopbackTLS(identity)
     tls.minimumVersion = version
     tls.maximumVersion = version

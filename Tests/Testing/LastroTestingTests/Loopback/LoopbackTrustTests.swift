@@ -51,8 +51,8 @@ struct LoopbackTrustTests {
     #expect(throws: LoopbackError.self) { try plain.replaceTLS(LoopbackTLS(renewed)) }
   }
 
-  @Test("Full and resumed handshakes are counted", arguments: [LoopbackTLS.Version.tls12, .tls13], [true, false])
-  func resumption(_ version: LoopbackTLS.Version, allows: Bool) throws {
+  @Test("Full and resumed handshakes are counted", arguments: [TLSOptions.Version.v1_2, .v1_3], [true, false])
+  func resumption(_ version: TLSOptions.Version, allows: Bool) throws {
     var tls = LoopbackTLS(identity)
     tls.maximumVersion = version
     tls.allowsResumption = allows
@@ -69,9 +69,9 @@ struct LoopbackTrustTests {
   }
 
   @Test(
-    "Whether a session outlives the certificate is configurable", arguments: [LoopbackTLS.Version.tls12, .tls13],
+    "Whether a session outlives the certificate is configurable", arguments: [TLSOptions.Version.v1_2, .v1_3],
     [true, false])
-  func keptSessions(_ version: LoopbackTLS.Version, keeps: Bool) throws {
+  func keptSessions(_ version: TLSOptions.Version, keeps: Bool) throws {
     var tls = LoopbackTLS(identity)
     tls.maximumVersion = version
     let server = try server(tls)
@@ -122,8 +122,8 @@ struct LoopbackTrustTests {
     #expect(throws: LoopbackError.self) { try LoopbackClient(to: server.endpoint, trusting: root.rootPEM) }
   }
 
-  @Test("A response is stapled for clients that request it", arguments: [LoopbackTLS.Version.tls12, .tls13])
-  func staple(_ version: LoopbackTLS.Version) throws {
+  @Test("A response is stapled for clients that request it", arguments: [TLSOptions.Version.v1_2, .v1_3])
+  func staple(_ version: TLSOptions.Version) throws {
     var tls = LoopbackTLS(identity)
     tls.maximumVersion = version
     tls.ocspResponse = try root.ocspResponse(for: identity)

@@ -30,7 +30,7 @@ struct TLSFlagTests {
 
   @Test("--tlsv1.3 refuses an older server, and --tlsv1.2 is the default")
   func versions() async throws {
-    let old = try lab.server(leaf) { $0.maximumVersion = .tls12 }
+    let old = try lab.server(leaf) { $0.maximumVersion = .v1_2 }
     for (flags, status) in [([], 0), (["--tlsv1.2"], 0), (["--tlsv1.3"], 35), (["--tlsv1.2", "--tlsv1.3"], 64)] {
       let result = try await Lastro.run(["fetch"] + lab.trust + flags + [old.baseURL])
       #expect(result.status == Int32(status), "\(flags) \(result.errors)")
@@ -44,7 +44,7 @@ struct TLSFlagTests {
 
   @Test("--ciphers and --tls13-ciphers are offered, and an unknown name is refused")
   func ciphers() async throws {
-    let old = try lab.server(leaf) { $0.maximumVersion = .tls12 }
+    let old = try lab.server(leaf) { $0.maximumVersion = .v1_2 }
     let new = try lab.server(leaf)
     let cases: [(LoopbackServer, [String], Int32)] = [
       (old, ["--ciphers", "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384"], 0),

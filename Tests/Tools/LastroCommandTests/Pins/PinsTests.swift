@@ -250,7 +250,7 @@ struct PinsTests {
   func clientCertificate() async throws {
     let server = try lab.server(try lab.leaf("localhost")) {
       $0.clientAuthoritiesPEM = lab.root.rootPEM
-      $0.maximumVersion = .tls12
+      $0.maximumVersion = .v1_2
     }
     let client = try lab.root.issue(hosts: [], commonName: "client")
     let certificate = try lab.directory.write(client.chainPEM, to: "client.pem")
