@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The settings that an HTTP/2 loopback server announces (RFC 9113 §6.5.2), and its behavior.
-public struct LoopbackHTTP2Settings: Sendable, Hashable {
+package struct LoopbackHTTP2Settings: Sendable, Hashable {
   /// SETTINGS_MAX_CONCURRENT_STREAMS. Default `nil`: not announced, no limit. Streams beyond the limit are refused
   /// (REFUSED_STREAM).
-  public var maximumConcurrentStreams: UInt32?
+  package var maximumConcurrentStreams: UInt32?
   /// SETTINGS_INITIAL_WINDOW_SIZE: the number of bytes of a request body that may arrive before the server enlarges the
   /// window. Default 65,535. The connection's window is always 65,535.
-  public var initialWindow: UInt32 = 65_535
+  package var initialWindow: UInt32 = 65_535
   /// SETTINGS_MAX_FRAME_SIZE in bytes. Default 16,384.
-  public var maximumFrameSize: UInt32 = 16_384
+  package var maximumFrameSize: UInt32 = 16_384
   /// Other settings by number, in order, including invalid ones. Default: none.
   package var others: [Setting] = []
   /// Whether WINDOW_UPDATE is sent for the bytes read of a request body. Default true; otherwise an upload larger than
@@ -34,7 +34,7 @@ public struct LoopbackHTTP2Settings: Sendable, Hashable {
   }
 
   /// Creates the default settings.
-  public init() {}
+  package init() {}
 
   var announced: [Setting] {
     var all: [Setting] = []

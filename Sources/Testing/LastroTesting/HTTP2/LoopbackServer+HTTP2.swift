@@ -14,12 +14,20 @@ extension LoopbackServer {
   ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
   ///   - tls: the TLS options. Default: plaintext. If they contain no protocols, the server offers `h2`. A client that
   ///     negotiates `http/1.1`, if that is among them, is served over HTTP/1.1.
-  ///   - settings: the settings that the server announces.
   ///   - respond: returns the response to a request. It runs on the connection's thread: while it blocks, all streams
   ///     of that connection wait. If it throws, the response is 500.
   /// - Throws: ``LoopbackError``.
   public static func http2(
-    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, settings: LoopbackHTTP2Settings = .init(),
+    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil,
+    respond: @escaping @Sendable (LoopbackRequest) throws -> LoopbackResponse
+  ) throws(LoopbackError) -> LoopbackServer {
+    try http2(endpoint, tls: tls, settings: LoopbackHTTP2Settings(), respond: respond)
+  }
+
+  /// Starts an HTTP/2 server that announces settings. They have no default, so that a call without them means the
+  /// public function.
+  package static func http2(
+    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, settings: LoopbackHTTP2Settings,
     respond: @escaping @Sendable (LoopbackRequest) throws -> LoopbackResponse
   ) throws(LoopbackError) -> LoopbackServer {
     try LoopbackServer(endpoint, tls: tls.map(offeringHTTP2)) { connection in
