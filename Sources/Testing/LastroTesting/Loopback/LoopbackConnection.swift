@@ -224,7 +224,7 @@ public final class LoopbackConnection {
 
   /// Waits until a gate is opened. Returns false when the server is stopped or the peer goes away first.
   @discardableResult
-  public func wait(for gate: LoopbackGate) -> Bool {
+  package func wait(for gate: LoopbackGate) -> Bool {
     let ready = cloopback_wait(core.stopSignal, gate.readEnd, descriptor, -1)
     return ready & Int32(CLOOPBACK_WAIT_SECOND) != 0 && ready & Int32(CLOOPBACK_WAIT_FIRST) == 0
   }

@@ -25,15 +25,29 @@ public final class LoopbackDatagramServer: Sendable {
   }
 
   /// The reaction to a datagram.
-  public enum Reaction: Sendable {
-    /// Sends a response.
-    case answer([UInt8])
-    /// Drops the datagram without a response.
-    case drop
-    /// Sends the response twice, as a network may do.
-    case duplicate([UInt8])
-    /// Sends the response when the gate is opened. Later datagrams wait behind this one.
-    case delay([UInt8], until: LoopbackGate)
+  public struct Reaction: Sendable {
+    enum Kind: Sendable {
+      case answer([UInt8])
+      case drop
+      case duplicate([UInt8])
+      case delay([UInt8], until: LoopbackGate)
+    }
+
+    let kind: Kind
+
+    /// Returns a reaction that sends a response.
+    public static func answer(_ bytes: [UInt8]) -> Self { Self(kind: .answer(bytes)) }
+
+    /// The reaction that drops the datagram without a response.
+    public static let drop = Self(kind: .drop)
+
+    /// Returns a reaction that sends a response twice, as a network may do.
+    public static func duplicate(_ bytes: [UInt8]) -> Self { Self(kind: .duplicate(bytes)) }
+
+    /// Returns a reaction that sends a response when the gate is opened. Later datagrams wait behind this one.
+    package static func delay(_ bytes: [UInt8], until gate: LoopbackGate) -> Self {
+      Self(kind: .delay(bytes, until: gate))
+    }
   }
 
   /// A closure that decides about each datagram, on the server's thread.
@@ -161,7 +175,7 @@ private final class DatagramCore: Sendable {
   }
 
   private func react(_ reaction: LoopbackDatagramServer.Reaction, to port: UInt16) {
-    switch reaction {
+    switch reaction.kind {
     case .drop: break
     case .answer(let bytes): send(bytes, to: port)
     case .duplicate(let bytes):
