@@ -33,12 +33,22 @@ public final class LoopbackMeekServer: Sendable {
   /// - Parameters:
   ///   - tls: the TLS options. Default: plaintext.
   ///   - target: the target of the sessions. Default: an echo.
-  ///   - fault: called for each request with its number in its session, from 1. A returned response replaces the
-  ///     server's own, and the session does not see the request. Default: none.
   /// - Throws: `LoopbackError`.
-  public init(
+  public convenience init(tls: LoopbackTLS? = nil, target: Target = .echo) throws(LoopbackError) {
+    try self.init(tls: tls, target: target) { _, _ in nil }
+  }
+
+  /// Starts a server that may violate the protocol.
+  ///
+  /// - Parameters:
+  ///   - tls: the TLS options. Default: plaintext.
+  ///   - target: the target of the sessions. Default: an echo.
+  ///   - fault: called for each request with its number in its session, from 1. A returned response replaces the
+  ///     server's own, and the session does not see the request.
+  /// - Throws: `LoopbackError`.
+  package init(
     tls: LoopbackTLS? = nil, target: Target = .echo,
-    fault: @escaping @Sendable (Int, LoopbackRequest) -> LoopbackResponse? = { _, _ in nil }
+    fault: @escaping @Sendable (Int, LoopbackRequest) -> LoopbackResponse?
   ) throws(LoopbackError) {
     let sessions = Lock([String: MeekPeerSession]())
     self.sessions = sessions
