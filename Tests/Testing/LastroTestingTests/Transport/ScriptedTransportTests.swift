@@ -267,7 +267,7 @@ struct ScriptedTransportTests {
     let transport = ScriptedTransport([
       .expect(method: .post, path: "/payments", then: .respond(status: 201)),
       .expect(path: "/a?x=1", then: .respond(status: 200)),
-      .expecting(RequestExpectation("a limit of 7") { $0.delivery.isCollected(7) }, then: .respond(status: 200)),
+      .expecting("a limit of 7", check: { $0.delivery.isCollected(7) }, then: .respond(status: 200)),
     ])
     let error = await send(transport, "/users")
     #expect(error?.stage == .request)
