@@ -57,7 +57,7 @@ public final class LoopbackShadowsocksServer: Sendable {
   public var uri: String { uri(host: "127.0.0.1", port: port) }
 
   /// Returns the URI for another address, such as that of streams in memory.
-  public func uri(host: String, port: Int) -> String {
+  package func uri(host: String, port: Int) -> String {
     let user = Data("\(house.behavior.method.rawValue):\(house.behavior.password)".utf8).base64EncodedString()
     return "ss://\(user.replacing("+", with: "-").replacing("/", with: "_").prefix { $0 != "=" })@\(host):\(port)"
   }

@@ -9,7 +9,7 @@ public import Lastro
 /// | `GET /users/{login}` | a user; 404 |
 /// | `GET /users/{login}/repos?page=&per_page=` | a page of repositories, with `Link`; 404; 422 |
 /// | `GET /repos/{owner}/{name}` | a repository; 404 |
-/// | `GET /repos/{owner}/{name}/archive?bytes=N` | N bytes that count from 0 to 255 repeatedly; 404, 422 |
+/// | `GET /repos/{owner}/{name}/archive?bytes=N` | N bytes, up to 64 MiB, that repeat 0 to 255; 404, 422 |
 /// | `POST /repos/{owner}/{name}/issues` | 201 with the issue; 400, 404, 422 |
 /// | `PATCH /repos/{owner}/{name}/issues/{number}` | 204; 404 |
 /// | `GET /flaky/{key}?failures=N` | 503 the first N times for that key, then 200 |
@@ -31,7 +31,7 @@ public import Lastro
 /// Errors are `{"message":…, "documentation_url":…, "errors":[{"field":…, "code":…}]}`.
 public final class DemoAPI: Sendable {
   /// The maximum size of an archive: 64 MiB.
-  public static let largestArchive = 64 << 20
+  static let largestArchive = 64 << 20
 
   /// The token that `/private` of ``baseURL`` requires.
   public let token: String

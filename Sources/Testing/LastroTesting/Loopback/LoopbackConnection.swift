@@ -244,7 +244,7 @@ public final class LoopbackConnection {
     return String(cString: name)
   }
   /// The negotiated protocol (RFC 7301).
-  public var applicationProtocol: String? {
+  package var applicationProtocol: String? {
     var bytes: UnsafePointer<UInt8>?
     guard let tls, case let count = cloopback_tls_alpn(tls, &bytes), count > 0, let bytes else { return nil }
     return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
