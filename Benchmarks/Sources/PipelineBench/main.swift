@@ -78,11 +78,11 @@ enum Parts: String, CaseIterable {
       switch self {
       case .off: nil
       case .empty: Resilience()
-      case .breaker: Resilience(breaker: CircuitBreaker())
+      case .breaker: Resilience(breaker: try CircuitBreaker())
       case .pacer: Resilience(pacer: Pacer())
       case .limiter: Resilience(limiter: try ConcurrencyLimiter())
       case .standard: .standard()
-      case .all: Resilience(pacer: Pacer(), limiter: try ConcurrencyLimiter(), breaker: CircuitBreaker())
+      case .all: Resilience(pacer: Pacer(), limiter: try ConcurrencyLimiter(), breaker: try CircuitBreaker())
       }
     }
   }

@@ -28,7 +28,7 @@ private func use(_ nightly: Pacer) -> RequestOptions {
 private func told() async throws {
   var configuration = StackConfiguration(interceptors: [.retry])
   configuration.timeSource = ManualClock(autoAdvance: true).timeSource
-  configuration.resilience = Resilience(breaker: CircuitBreaker(policy: try CircuitBreakerPolicy(minimumCalls: 2)))
+  configuration.resilience = Resilience(breaker: try CircuitBreaker(minimumCalls: 2))
   let transport = ScriptedTransport(repeatingLast: .respond(status: 503))
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
   // sample: told
@@ -47,9 +47,9 @@ private func breaker() async throws {
     throw TransportError(stage: .connect, code: .connectFailed, message: "the server is down")
   }
   // sample: breaker
-  let policy = try CircuitBreakerPolicy(minimumCalls: 4, failureRatio: 0.5)
+  let breaker = try CircuitBreaker(minimumCalls: 4, failureRatio: 0.5)
   var configuration = StackConfiguration()
-  configuration.resilience = Resilience(breaker: CircuitBreaker(policy: policy))
+  configuration.resilience = Resilience(breaker: breaker)
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
   for _ in 0..<6 {
     do {
@@ -66,7 +66,7 @@ private func limits() throws -> StackConfiguration {
   var configuration = StackConfiguration()
   // sample: limits
   let limiter = try ConcurrencyLimiter(.aimd(initial: 20, range: 1...200))
-  let pacer = Pacer(PacingPolicy(pace: try .init(perSecond: 50, burst: 10)))
+  let pacer = Pacer(pace: try .init(perSecond: 50, burst: 10))
   configuration.resilience = Resilience(pacer: pacer, limiter: limiter)
   // end
   return configuration
@@ -75,9 +75,9 @@ private func limits() throws -> StackConfiguration {
 private func hedging() async throws {
   let transport = ScriptedTransport([.hang, .respond(status: 200)])
   // sample: hedging
+  let hedger = try Hedger(delay: .percentile(0.95, fallback: .milliseconds(50)))
   var configuration = StackConfiguration()
-  configuration.resilience = Resilience(
-    hedger: Hedger(try HedgingPolicy(delay: .percentile(0.95, fallback: .milliseconds(50)))))
+  configuration.resilience = Resilience(hedger: hedger)
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
   let answer = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example.org/")))
   print("\(transport.requests.count) were sent, the hedge \(answer.response.facts.notes.map(\.detail))")

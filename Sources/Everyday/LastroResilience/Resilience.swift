@@ -51,7 +51,9 @@ public struct Resilience: Sendable {
 
   /// Returns a breaker, and a pacer that follows the `Retry-After` and `RateLimit` fields of servers. It has no limiter
   /// and no hedger, because their settings depend on the service.
-  public static func standard() -> Resilience { Resilience(pacer: Pacer(), breaker: CircuitBreaker()) }
+  public static func standard() -> Resilience {
+    Resilience(pacer: Pacer(), breaker: CircuitBreaker(policy: .standard))
+  }
 }
 
 extension StackConfiguration {

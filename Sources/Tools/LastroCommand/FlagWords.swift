@@ -13,7 +13,7 @@ enum FlagWords {
   static let table: [Pair] = times + limits + connections + requests + streams + files
 
   private static let times: [Pair] = [
-    ("Timeouts.total or PacingPolicy.maximumWait", "-m"),
+    ("Timeouts.total or the Pacer's maximumWait", "-m"),
     ("Timeouts.total", "-m"), ("PageOptions.total", "-m"), ("OperationOptions.total", "-m"),
     ("GeminiConfiguration.totalTimeout", "--timeout"), ("GeminiConfiguration.headerTimeout", "--timeout"),
     ("GeminiConfiguration.idleTimeout", "--idle-timeout"), ("raise refreshTimeout", "raise -m"),

@@ -11,7 +11,7 @@ import Testing
 @Suite("A request's own resilience", .timeLimit(.minutes(5)))
 struct ResilienceUseTests {
   private func breaker() throws -> CircuitBreaker {
-    CircuitBreaker(policy: try CircuitBreakerPolicy(window: .calls(2), minimumCalls: 2))
+    try CircuitBreaker(window: .calls(2), minimumCalls: 2)
   }
 
   @Test("A request's own circuit breaker applies in a stack without resilience, for fetches and streams")

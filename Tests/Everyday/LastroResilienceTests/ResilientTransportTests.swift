@@ -98,7 +98,7 @@ struct ResilientTransportTests {
     }
     let resilience = Resilience(
       pacer: Pacer(key: .origin, time: clock.timeSource, random: .seeded(1)),
-      breaker: CircuitBreaker(time: clock.timeSource, random: .seeded(1)))
+      breaker: try CircuitBreaker(time: clock.timeSource, random: .seeded(1)))
     let transport = ResilientTransport(over: scripted, resilience, time: clock.timeSource)
     #expect(await Self.end(transport) == "200")
     for _ in 0..<19 { #expect(await Self.end(transport) == "500") }

@@ -84,8 +84,8 @@ enum ServiceRecipes {
   private static func breaker(_ engine: CurlConfiguration, _ configuration: StackConfiguration) async throws {
     var configuration = configuration
     // sample: breaker
-    let policy = try CircuitBreakerPolicy(minimumCalls: 4, failureRatio: 0.5)
-    configuration.resilience = Resilience(breaker: CircuitBreaker(policy: policy))
+    let breaker = try CircuitBreaker(minimumCalls: 4, failureRatio: 0.5)
+    configuration.resilience = Resilience(breaker: breaker)
     let api = try CurlNetworkStack(engine, configuration: configuration)
     for _ in 1...5 {
       do { _ = try await api.fetch(.text("/down")) } catch { print(error.code) }
@@ -106,8 +106,8 @@ enum ServiceRecipes {
   private static func hedge(_ engine: CurlConfiguration, _ configuration: StackConfiguration) async throws {
     var configuration = configuration
     // sample: hedge
-    let policy = try HedgingPolicy(delay: .percentile(0.95, fallback: .milliseconds(50)))
-    configuration.resilience = Resilience(hedger: Hedger(policy))
+    let hedger = try Hedger(delay: .percentile(0.95, fallback: .milliseconds(50)))
+    configuration.resilience = Resilience(hedger: hedger)
     let api = try CurlNetworkStack(engine, configuration: configuration)
     print(try await api.fetch(.text("/uneven")).value)
     // end

@@ -59,8 +59,8 @@ struct ShopStacks: Sendable {
   }
 
   private static func resilience(failures: Int, _ settings: ShopSettings) throws -> Resilience {
-    let policy = try CircuitBreakerPolicy(minimumCalls: failures, consecutiveFailures: failures)
-    return Resilience(breaker: CircuitBreaker(policy: policy, time: settings.time))
+    Resilience(
+      breaker: try CircuitBreaker(minimumCalls: failures, consecutiveFailures: failures, time: settings.time))
   }
 
   private static func authenticator(

@@ -9,10 +9,19 @@ internal import LastroSupport
 /// be used from any thread and never blocks.
 ///
 /// ```swift
-/// let breaker = CircuitBreaker(policy: try CircuitBreakerPolicy(failureRatio: 0.25))
-/// let stack = TransportNetworkStack(transport: ResilientTransport(over: engine, Resilience(breaker: breaker)))
+/// let breaker = try CircuitBreaker(failureRatio: 0.25, breakDuration: .seconds(10))
+/// var configuration = StackConfiguration()
+/// configuration.resilience = Resilience(breaker: breaker)
 /// ```
 public final class CircuitBreaker: Sendable {
+  /// The set of attempts that a circuit counts.
+  public enum Window: Sendable, Hashable {
+    /// The attempts of the last given duration, in ten buckets.
+    case time(Duration)
+    /// The last given number of attempts.
+    case calls(Int)
+  }
+
   /// The rules by which circuits open and close.
   package let policy: CircuitBreakerPolicy
   let keyRule: ResilienceKeyRule
@@ -22,13 +31,54 @@ public final class CircuitBreaker: Sendable {
 
   /// Creates a breaker with all circuits closed.
   ///
+  /// By default, a circuit opens once half of at least 20 attempts in 30 s have failed, or the last 20. It stays open
+  /// for 5 s to 60 s, followed by 3 probes.
+  ///
   /// - Parameters:
-  ///   - policy: the rules by which circuits open and close. Default ``CircuitBreakerPolicy/standard``.
+  ///   - window: the set of attempts that is counted: a duration of 1 s or more, or 2 to 100,000 calls. It should span
+  ///     at least twice the longest attempt. Default: the attempts of the last 30 s.
+  ///   - minimumCalls: the number of attempts in the window below which the circuit stays closed: 2 or more, and at
+  ///     most the size of a window of calls. Default 20.
+  ///   - failureRatio: the share of failures that opens the circuit: above 0, and at most 1. Default 0.5.
+  ///   - consecutiveFailures: the number of consecutive failures, spread over at least one second, that opens the
+  ///     circuit regardless of the share of failures: 2 or more. It shortens detection after a healthy period, when
+  ///     half of the window would take long to fail. It applies from `minimumCalls` attempts on. `nil`: only the share
+  ///     counts. Default 20.
+  ///   - slowCallDuration: the duration above which an attempt counts as slow. Default `nil`: no attempt counts as
+  ///     slow.
+  ///   - slowCallRatio: the share of slow attempts that opens the circuit: above 0, and at most 1. Default 1.
+  ///   - breakDuration: the length of a break, with random jitter of ±10 %: 500 ms or more. If probes fail, the break
+  ///     grows to one twentieth of the time since the circuit first opened, once that is longer. A server that recovers
+  ///     is thus not avoided for much longer than its outage lasted. Default 5 s.
+  ///   - maximumBreakDuration: the longest break, unless the server sends a longer `Retry-After`: `breakDuration` or
+  ///     more. Default 60 s.
+  ///   - probes: the number of probes that are admitted after a break; all of them must succeed: 1 or more. Default 3.
   ///   - key: the rule that decides which requests share a circuit. Default: requests to the same origin.
   ///   - time: the time source. Default: the system's.
   ///   - random: a source of jitter, so that circuits half-open at different moments. Default: the system's.
-  public init(
-    policy: CircuitBreakerPolicy = .standard, key: ResilienceKeyRule = .origin, time: TimeSource = .continuous,
+  /// - Throws: `ConfigurationError` that names the invalid value.
+  public convenience init(
+    window: Window = .time(.seconds(30)), minimumCalls: Int = 20, failureRatio: Double = 0.5,
+    consecutiveFailures: Int? = 20, slowCallDuration: Duration? = nil, slowCallRatio: Double = 1,
+    breakDuration: Duration = .seconds(5), maximumBreakDuration: Duration = .seconds(60), probes: Int = 3,
+    key: ResilienceKeyRule = .origin, time: TimeSource = .continuous, random: RandomSource = .system
+  ) throws(ConfigurationError) {
+    let policy = try CircuitBreakerPolicy(
+      window: window, minimumCalls: minimumCalls, failureRatio: failureRatio, consecutiveFailures: consecutiveFailures,
+      slowCallDuration: slowCallDuration, slowCallRatio: slowCallRatio, breakDuration: breakDuration,
+      maximumBreakDuration: maximumBreakDuration, probes: probes)
+    self.init(policy: policy, key: key, time: time, random: random)
+  }
+
+  /// Creates a breaker with all circuits closed.
+  ///
+  /// - Parameters:
+  ///   - policy: the rules by which circuits open and close.
+  ///   - key: the rule that decides which requests share a circuit. Default: requests to the same origin.
+  ///   - time: the time source. Default: the system's.
+  ///   - random: a source of jitter, so that circuits half-open at different moments. Default: the system's.
+  package init(
+    policy: CircuitBreakerPolicy, key: ResilienceKeyRule = .origin, time: TimeSource = .continuous,
     random: RandomSource = .system
   ) {
     self.policy = policy

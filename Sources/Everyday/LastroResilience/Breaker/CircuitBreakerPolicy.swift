@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// The rules for opening a circuit, keeping it open and closing it again.
-///
-/// ```swift
-/// let policy = try CircuitBreakerPolicy(failureRatio: 0.25, breakDuration: .seconds(10))
-/// ```
-public struct CircuitBreakerPolicy: Sendable, Hashable {
-  /// The set of attempts that is counted.
-  public enum Window: Sendable, Hashable {
-    /// The attempts of the last given duration, in ten buckets.
-    case time(Duration)
-    /// The last given number of attempts.
-    case calls(Int)
-  }
-
+package struct CircuitBreakerPolicy: Sendable, Hashable {
   /// The set of attempts that is counted. Default: those of the last 30 s.
-  package let window: Window
+  package let window: CircuitBreaker.Window
   /// The number of attempts in the window below which the circuit stays closed. Default 20.
   package let minimumCalls: Int
   /// The share of failures that opens the circuit. Default 0.5.
@@ -41,7 +29,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable {
 
   /// The default policy: a window of 30 s in ten buckets, at least 20 attempts, and half of them or the last 20 failed.
   /// The circuit stays open for 5 s to 60 s, followed by 3 probes.
-  public static let standard = CircuitBreakerPolicy()
+  package static let standard = CircuitBreakerPolicy()
 
   private init() {
     window = .time(.seconds(30))
@@ -68,8 +56,8 @@ public struct CircuitBreakerPolicy: Sendable, Hashable {
   ///   - maximumBreakDuration: `breakDuration` or more.
   ///   - probes: 1 or more.
   /// - Throws: `ConfigurationError` that names the invalid value.
-  public init(
-    window: Window = .time(.seconds(30)), minimumCalls: Int = 20, failureRatio: Double = 0.5,
+  package init(
+    window: CircuitBreaker.Window = .time(.seconds(30)), minimumCalls: Int = 20, failureRatio: Double = 0.5,
     consecutiveFailures: Int? = 20, slowCallDuration: Duration? = nil, slowCallRatio: Double = 1,
     breakDuration: Duration = .seconds(5), maximumBreakDuration: Duration = .seconds(60), probes: Int = 3
   ) throws(ConfigurationError) {
@@ -99,7 +87,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable {
     self.probes = probes
   }
 
-  private static func check(_ window: Window) throws(ConfigurationError) {
+  private static func check(_ window: CircuitBreaker.Window) throws(ConfigurationError) {
     switch window {
     case .time(let duration): try ConfigurationError.check("window", duration, atLeast: .seconds(1))
     case .calls(let count): try ConfigurationError.check("window", count, atLeast: 2, atMost: 100_000)

@@ -24,14 +24,14 @@ struct CircuitWindow: Sendable {
 
   private static let slices = 10
 
-  private let window: CircuitBreakerPolicy.Window
+  private let window: CircuitBreaker.Window
   private var buckets: [Bucket] = []
   /// The last attempts, as bits; once the ring is full, the oldest is at `next`.
   private var ring: [UInt8] = []
   private var next = 0
   private var total = Counts()
 
-  init(_ window: CircuitBreakerPolicy.Window) { self.window = window }
+  init(_ window: CircuitBreaker.Window) { self.window = window }
 
   mutating func add(failed: Bool, slow: Bool, now: Duration) {
     switch window {

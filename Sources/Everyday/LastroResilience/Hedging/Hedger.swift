@@ -22,9 +22,20 @@ internal import LastroSupport
 /// is cancelled, because an attempt ends only when all its tries have.
 ///
 /// ```swift
-/// let stack = TransportNetworkStack(transport: ResilientTransport(over: engine, Resilience(hedger: Hedger())))
+/// let hedger = try Hedger(delay: .fixed(.milliseconds(200)))
+/// var configuration = StackConfiguration()
+/// configuration.resilience = Resilience(hedger: hedger)
 /// ```
 public final class Hedger: Sendable {
+  /// The time between two tries. It is at least 10 ms, and at most a quarter of the time left for the attempt.
+  public enum Delay: Sendable, Hashable {
+    /// The given percentile of the latency of first tries in the last 30 to 60 s. With fewer than 50 samples it is
+    /// `fallback`, or no hedge is sent if that is `nil`.
+    case percentile(Double, fallback: Duration? = nil)
+    /// The given duration.
+    case fixed(Duration)
+  }
+
   /// The state of a hedger for one key.
   package struct Status: Sendable, Hashable {
     /// The delay before a hedge; `nil` if none would be sent because too few first tries were measured.
@@ -45,16 +56,43 @@ public final class Hedger: Sendable {
 
   /// Creates a hedger without measured latencies and with full budgets.
   ///
+  /// By default, it sends one hedge after the 95th percentile of the latency, for at most a twentieth of all requests.
+  ///
   /// - Parameters:
-  ///   - policy: the rules for sending hedges. Default ``HedgingPolicy/standard``.
+  ///   - additional: the maximum number of additional tries: 1 to 4. Default 1.
+  ///   - delay: the time between two tries: a percentile above 0 and at most 1, or a duration of 1 ms or more. A
+  ///     fallback must be 1 ms or more too. Default: the 95th percentile of the latency of first tries.
+  ///   - budgetRatio: the long-term number of hedges per first try: above 0, and at most 1. Default 0.05.
+  ///   - budgetBurst: the maximum number of hedges in a burst: 1 to 1,000,000. Default 10.
   ///   - key: the rule that decides which requests share latency and budget. Default: requests to the same origin. If
   ///     operations of one origin differ much in latency, give them separate keys.
   ///   - retryQuota: the quota of the retries. No hedge is sent while less than half of an origin's quota is left.
   ///     Default `nil`: no check.
   ///   - time: the time source. Default: the system's.
   ///   - isEligible: selects the requests to hedge among those that may be sent twice. It must not block. Default: all.
-  public init(
-    _ policy: HedgingPolicy = .standard, key: ResilienceKeyRule = .origin, retryQuota: RetryQuota? = nil,
+  /// - Throws: `ConfigurationError` that names the invalid value.
+  public convenience init(
+    additional: Int = 1, delay: Delay = .percentile(0.95), budgetRatio: Double = 0.05, budgetBurst: Int = 10,
+    key: ResilienceKeyRule = .origin, retryQuota: RetryQuota? = nil, time: TimeSource = .continuous,
+    isEligible: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true }
+  ) throws(ConfigurationError) {
+    let policy = try HedgingPolicy(
+      additional: additional, delay: delay, budgetRatio: budgetRatio, budgetBurst: budgetBurst)
+    self.init(policy, key: key, retryQuota: retryQuota, time: time, isEligible: isEligible)
+  }
+
+  /// Creates a hedger without measured latencies and with full budgets.
+  ///
+  /// - Parameters:
+  ///   - policy: the rules for sending hedges.
+  ///   - key: the rule that decides which requests share latency and budget. Default: requests to the same origin. If
+  ///     operations of one origin differ much in latency, give them separate keys.
+  ///   - retryQuota: the quota of the retries. No hedge is sent while less than half of an origin's quota is left.
+  ///     Default `nil`: no check.
+  ///   - time: the time source. Default: the system's.
+  ///   - isEligible: selects the requests to hedge among those that may be sent twice. It must not block. Default: all.
+  package init(
+    _ policy: HedgingPolicy, key: ResilienceKeyRule = .origin, retryQuota: RetryQuota? = nil,
     time: TimeSource = .continuous, isEligible: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true }
   ) {
     self.policy = policy

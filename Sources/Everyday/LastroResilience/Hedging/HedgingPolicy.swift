@@ -1,33 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// The rules for sending a slow request a second time, and the budget for that. A ``Hedger`` applies them.
-///
-/// ```swift
-/// let hedger = Hedger(try HedgingPolicy(delay: .fixed(.milliseconds(200))))
-/// ```
-public struct HedgingPolicy: Sendable, Hashable {
-  /// The time between two tries. It is at least 10 ms, and at most a quarter of the time left for the attempt.
-  public enum Delay: Sendable, Hashable {
-    /// The given percentile of the latency of first tries in the last 30 to 60 s. With fewer than 50 samples it is
-    /// `fallback`, or no hedge is sent if that is `nil`.
-    case percentile(Double, fallback: Duration? = nil)
-    /// The given duration.
-    case fixed(Duration)
-  }
-
+package struct HedgingPolicy: Sendable, Hashable {
   /// The maximum number of additional tries. Default 1.
   package let additional: Int
   /// The time between two tries. Default: the 95th percentile of the latency of first tries.
-  package let delay: Delay
+  package let delay: Hedger.Delay
   /// The long-term number of hedges per first try. Default 0.05.
   package let budgetRatio: Double
   /// The maximum number of hedges in a burst. Default 10.
   package let budgetBurst: Int
 
   /// The default policy: one hedge after the 95th percentile of the latency, for at most a twentieth of all requests.
-  public static let standard = HedgingPolicy()
+  package static let standard = HedgingPolicy()
 
   private init() { (additional, delay, budgetRatio, budgetBurst) = (1, .percentile(0.95), 0.05, 10) }
 
@@ -39,8 +26,8 @@ public struct HedgingPolicy: Sendable, Hashable {
   ///   - budgetRatio: above 0, and at most 1.
   ///   - budgetBurst: 1 to 1,000,000.
   /// - Throws: `ConfigurationError` that names the invalid value.
-  public init(
-    additional: Int = 1, delay: Delay = .percentile(0.95), budgetRatio: Double = 0.05, budgetBurst: Int = 10
+  package init(
+    additional: Int = 1, delay: Hedger.Delay = .percentile(0.95), budgetRatio: Double = 0.05, budgetBurst: Int = 10
   ) throws(ConfigurationError) {
     guard (1...4).contains(additional) else {
       throw ConfigurationError(

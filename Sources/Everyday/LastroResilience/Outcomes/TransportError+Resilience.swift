@@ -16,7 +16,7 @@ extension TransportError {
     Self(
       stage: .policy, code: .circuitOpen,
       message: "the circuit of \(key) is open: too many attempts failed; the next is tried in \(wait.brief)",
-      hint: "wait until the server works again, or choose another CircuitBreakerPolicy")
+      hint: "wait until the server works again, or give CircuitBreaker other options")
   }
 
   static func concurrencyLimited(_ key: ResilienceKey, inUse: Int, waiting: Int) -> Self {
@@ -31,6 +31,6 @@ extension TransportError {
       stage: .policy, code: .rateLimited,
       message: "the rate limit of \(key) requires a wait of \(wait.brief)"
         + (limit.map { ", and only \($0.brief) are left" } ?? ""),
-      hint: "send less often, or raise Timeouts.total or PacingPolicy.maximumWait")
+      hint: "send less often, or raise Timeouts.total or the Pacer's maximumWait")
   }
 }

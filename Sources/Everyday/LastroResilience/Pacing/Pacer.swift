@@ -10,10 +10,42 @@ internal import LastroSupport
 /// credentials. It may be used from any thread.
 ///
 /// ```swift
-/// let pacer = Pacer(PacingPolicy(pace: try .init(perSecond: 10, burst: 5)))
-/// let stack = TransportNetworkStack(transport: ResilientTransport(over: engine, Resilience(pacer: pacer)))
+/// let pacer = Pacer(pace: try .init(perSecond: 10, burst: 5))
+/// var configuration = StackConfiguration()
+/// configuration.resilience = Resilience(pacer: pacer)
 /// ```
 public final class Pacer: Sendable {
+  /// A pace that the application sets.
+  public struct Pace: Sendable, Hashable {
+    /// The long-term number of requests per second.
+    package let perSecond: Double
+    /// The maximum number of requests in a burst.
+    package let burst: Int
+
+    /// Creates a pace.
+    ///
+    /// - Throws: `ConfigurationError` for a pace below one in a day or above a million in a second, and for a burst
+    ///   outside 1…1000000.
+    public init(perSecond: Double, burst: Int = 1) throws(ConfigurationError) {
+      guard perSecond >= 1 / 86_400.0, perSecond <= 1_000_000 else {
+        throw ConfigurationError(
+          "perSecond is \(perSecond), out of range (one per day to a million per second)",
+          hint: "give the number of requests per second")
+      }
+      try ConfigurationError.check("burst", burst, atLeast: 1, atMost: 1_000_000)
+      self.perSecond = perSecond
+      self.burst = burst
+    }
+  }
+
+  /// The treatment of a request that may not be sent yet.
+  public enum WhenClosed: Sendable, Hashable {
+    /// The request waits for at most the pacer's `maximumWait`, and never beyond its deadline.
+    case wait
+    /// The request fails at once with code `rate_limited`.
+    case refuse
+  }
+
   /// The state of a pacer for one key.
   package struct Status: Sendable, Hashable {
     /// The size of the server's quota in requests, if the server sends it.
@@ -65,15 +97,41 @@ public final class Pacer: Sendable {
   /// Creates a pacer without known quotas.
   ///
   /// - Parameters:
-  ///   - policy: the rules for the pace of requests. Default: only the server's limits apply.
+  ///   - pace: the pace that the application sets. Default `nil`: only the server's limits apply.
+  ///   - readsRateLimitFields: whether the server's `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers) and
+  ///     `X-RateLimit-…` are followed. Default true.
+  ///   - sharesRetryAfter: whether the `Retry-After` of a 429 or 503 applies to all requests of the key, and not only
+  ///     to the one that received it. Default true.
+  ///   - whenClosed: the treatment of a request that may not be sent yet. Default ``WhenClosed/wait``.
+  ///   - maximumWait: the longest that a request waits. Default 60 s.
   ///   - key: the rule that decides which requests share a pace. Default: requests to the same origin with the same
   ///     `Authorization`.
   ///   - time: the time source. Default: the system's.
   ///   - random: a source of jitter, so that requests that wait for the same moment do not start together. Default: the
   ///     system's.
-  public init(
-    _ policy: PacingPolicy = PacingPolicy(), key: ResilienceKeyRule = .originAndCredentials,
-    time: TimeSource = .continuous, random: RandomSource = .system
+  public convenience init(
+    pace: Pace? = nil, readsRateLimitFields: Bool = true, sharesRetryAfter: Bool = true,
+    whenClosed: WhenClosed = .wait, maximumWait: Duration = .seconds(60),
+    key: ResilienceKeyRule = .originAndCredentials, time: TimeSource = .continuous, random: RandomSource = .system
+  ) {
+    let policy = PacingPolicy(
+      pace: pace, readsRateLimitFields: readsRateLimitFields, sharesRetryAfter: sharesRetryAfter,
+      whenClosed: whenClosed, maximumWait: maximumWait)
+    self.init(policy, key: key, time: time, random: random)
+  }
+
+  /// Creates a pacer without known quotas.
+  ///
+  /// - Parameters:
+  ///   - policy: the rules for the pace of requests.
+  ///   - key: the rule that decides which requests share a pace. Default: requests to the same origin with the same
+  ///     `Authorization`.
+  ///   - time: the time source. Default: the system's.
+  ///   - random: a source of jitter, so that requests that wait for the same moment do not start together. Default: the
+  ///     system's.
+  package init(
+    _ policy: PacingPolicy, key: ResilienceKeyRule = .originAndCredentials, time: TimeSource = .continuous,
+    random: RandomSource = .system
   ) {
     self.policy = policy
     keyRule = key

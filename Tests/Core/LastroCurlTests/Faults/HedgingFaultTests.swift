@@ -13,8 +13,8 @@ struct HedgingFaultTests {
   private static func stack(_ clock: ManualClock) throws -> CurlNetworkStack {
     var configuration = StackConfiguration.patient
     configuration.timeSource = clock.timeSource
-    let policy = try HedgingPolicy(delay: .fixed(.milliseconds(100)))
-    configuration.resilience = Resilience(hedger: Hedger(policy, time: clock.timeSource))
+    let hedger = try Hedger(delay: .fixed(.milliseconds(100)), time: clock.timeSource)
+    configuration.resilience = Resilience(hedger: hedger)
     return try .direct(configuration: configuration)
   }
 

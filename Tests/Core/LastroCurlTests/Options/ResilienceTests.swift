@@ -13,7 +13,7 @@ struct ResilienceTests {
   func oneWord() async throws {
     let server = try LoopbackServer.http { _ in LoopbackResponse(status: 500) }
     var configuration = StackConfiguration.patient
-    configuration.resilience = Resilience(breaker: CircuitBreaker(policy: try CircuitBreakerPolicy(minimumCalls: 3)))
+    configuration.resilience = Resilience(breaker: try CircuitBreaker(minimumCalls: 3))
     let stack = try CurlNetworkStack.direct(configuration: configuration)
     var ends: [String] = []
     for _ in 0..<5 {

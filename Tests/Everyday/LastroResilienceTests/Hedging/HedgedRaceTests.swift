@@ -121,7 +121,7 @@ struct HedgedRaceTests {
       return (attempt.end, .milliseconds(attempt.after))
     }
     let limiter = try ConcurrencyLimiter(.fixed(2), time: time)
-    let breaker = CircuitBreaker(time: time, random: .seeded(1))
+    let breaker = try CircuitBreaker(time: time, random: .seeded(1))
     let hedger = Hedger(
       try HedgingPolicy(delay: .fixed(.milliseconds(delay)), budgetRatio: 0.01, budgetBurst: 1), time: time)
     var request = hedgeable()

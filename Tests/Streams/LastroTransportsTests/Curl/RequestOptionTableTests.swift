@@ -171,7 +171,7 @@ struct RequestOptionTableTests {
   /// Options of layers, in a stack that has no layer.
   private static let layers: [Row] = [
     Row(name: "resilience") { trial in
-      let breaker = CircuitBreaker(policy: try CircuitBreakerPolicy(window: .calls(2), minimumCalls: 2))
+      let breaker = try CircuitBreaker(window: .calls(2), minimumCalls: 2)
       var words: [String] = []
       for _ in 0..<3 {
         words.append(try await trial.get("/down") { $0.resilience = .with(Resilience(breaker: breaker)) }.words)

@@ -116,7 +116,7 @@ struct FlagWordsTests {
     ("raise that timeout or connectionsPerHost, or send less at once", "raise that timeout, or send less at once"),
     ("remove cookies, or lower CookieRules.maximumCookies", "remove cookies"),
     ("send less at once, or raise maximumQueuedRequests", "send less at once: lower --concurrency"),
-    ("send less often, or raise Timeouts.total or PacingPolicy.maximumWait", "send less often, or raise -m"),
+    ("send less often, or raise Timeouts.total or the Pacer's maximumWait", "send less often, or raise -m"),
     (
       "set GeminiConfiguration.redirects; GeminiRedirects.acrossHosts() follows within Gemini",
       "ask for the other URL by itself"

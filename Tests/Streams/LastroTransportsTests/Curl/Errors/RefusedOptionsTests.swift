@@ -163,15 +163,15 @@ struct RefusedOptionsTests {
   func limits() throws {
     let endpoint = try Endpoint("https://a.example.org")
     let attempts: [() throws -> Void] = [
-      { _ = try CircuitBreakerPolicy(minimumCalls: 1) }, { _ = try CircuitBreakerPolicy(window: .calls(10)) },
-      { _ = try CircuitBreakerPolicy(failureRatio: 0) }, { _ = try CircuitBreakerPolicy(window: .time(.zero)) },
-      { _ = try CircuitBreakerPolicy(window: .calls(100_001)) },
-      { _ = try CircuitBreakerPolicy(breakDuration: .seconds(2_000_000_000)) },
+      { _ = try CircuitBreaker(minimumCalls: 1) }, { _ = try CircuitBreaker(window: .calls(10)) },
+      { _ = try CircuitBreaker(failureRatio: 0) }, { _ = try CircuitBreaker(window: .time(.zero)) },
+      { _ = try CircuitBreaker(window: .calls(100_001)) },
+      { _ = try CircuitBreaker(breakDuration: .seconds(2_000_000_000)) },
       { _ = try ConcurrencyLimiter(.fixed(0)) }, { _ = try ConcurrencyLimiter(.fixed(.max)) },
       { _ = try ConcurrencyLimiter(.aimd(range: 1...Int.max)) }, { _ = try ConcurrencyLimiter(.aimd(backoff: 1)) },
-      { _ = try ConcurrencyLimiter(.gradient(initial: 500)) }, { _ = try HedgingPolicy(additional: 5) },
-      { _ = try HedgingPolicy(delay: .percentile(0.9, fallback: .zero)) },
-      { _ = try PacingPolicy.Pace(perSecond: 0) }, { _ = try PacingPolicy.Pace(perSecond: 1, burst: 2_000_000) },
+      { _ = try ConcurrencyLimiter(.gradient(initial: 500)) }, { _ = try Hedger(additional: 5) },
+      { _ = try Hedger(delay: .percentile(0.9, fallback: .zero)) },
+      { _ = try Pacer.Pace(perSecond: 0) }, { _ = try Pacer.Pace(perSecond: 1, burst: 2_000_000) },
       { _ = try Endpoint("https://a.example.org", weight: 0) }, { _ = try Endpoint("ftp://a.example.org") },
       { _ = try EndpointSet([]) }, { _ = try EndpointSet(Array(repeating: endpoint, count: 1_001)) },
       { _ = try EgressRange("localhost") }, { _ = try EgressRange("10.0.0.0/33") },

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroResilience
+import Testing
+
+@Suite("Parts of resilience")
+struct ResilienceTests {
+  @Test("Without options, each part applies its standard policy")
+  func defaults() throws {
+    #expect(try CircuitBreaker().policy == CircuitBreakerPolicy.standard)
+    #expect(try Hedger().policy == HedgingPolicy.standard)
+    #expect(Pacer().policy == PacingPolicy())
+    let standard = Resilience.standard()
+    #expect(standard.breaker?.policy == CircuitBreakerPolicy.standard)
+    #expect(standard.pacer?.policy == PacingPolicy())
+  }
+
+  @Test("A circuit breaker follows each of its options")
+  func breaker() throws {
+    let policy = try CircuitBreaker(
+      window: .calls(50), minimumCalls: 4, failureRatio: 0.25, consecutiveFailures: nil, slowCallDuration: .seconds(1),
+      slowCallRatio: 0.75, breakDuration: .seconds(2), maximumBreakDuration: .seconds(9), probes: 1
+    ).policy
+    #expect(policy.window == .calls(50))
+    #expect(policy.minimumCalls == 4)
+    #expect(policy.failureRatio == 0.25)
+    #expect(policy.consecutiveFailures == nil)
+    #expect(policy.slowCallDuration == .seconds(1))
+    #expect(policy.slowCallRatio == 0.75)
+    #expect(policy.breakDuration == .seconds(2))
+    #expect(policy.maximumBreakDuration == .seconds(9))
+    #expect(policy.probes == 1)
+  }
+
+  @Test("A hedger follows each of its options")
+  func hedger() throws {
+    let policy = try Hedger(
+      additional: 2, delay: .fixed(.milliseconds(30)), budgetRatio: 0.25, budgetBurst: 3
+    ).policy
+    #expect(policy.additional == 2)
+    #expect(policy.delay == .fixed(.milliseconds(30)))
+    #expect(policy.budgetRatio == 0.25)
+    #expect(policy.budgetBurst == 3)
+  }
+
+  @Test("A pacer follows each of its options")
+  func pacer() throws {
+    let pace = try Pacer.Pace(perSecond: 2, burst: 3)
+    let policy = Pacer(
+      pace: pace, readsRateLimitFields: false, sharesRetryAfter: false, whenClosed: .refuse, maximumWait: .seconds(7)
+    ).policy
+    #expect(policy.pace == pace)
+    #expect(!policy.readsRateLimitFields)
+    #expect(!policy.sharesRetryAfter)
+    #expect(policy.whenClosed == .refuse)
+    #expect(policy.maximumWait == .seconds(7))
+  }
+}
