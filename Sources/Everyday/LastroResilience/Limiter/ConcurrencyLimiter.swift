@@ -10,7 +10,8 @@ internal import LastroSupport
 ///
 /// ```swift
 /// let limiter = try ConcurrencyLimiter(.aimd())
-/// let stack = TransportNetworkStack(transport: ResilientTransport(over: engine, Resilience(limiter: limiter)))
+/// var configuration = StackConfiguration()
+/// configuration.resilience = Resilience(limiter: limiter)
 /// ```
 public final class ConcurrencyLimiter: Sendable {
   /// The state of a limiter for one key.
