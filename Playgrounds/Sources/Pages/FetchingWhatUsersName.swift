@@ -46,7 +46,7 @@ private func ranges() throws {
   var policy = EgressPolicy.publicInternet
   policy.allowing = [try EgressRange("10.20.0.0/16", ports: 443...443)]
   for address in ["93.184.216.34", "169.254.169.254", "::ffff:127.0.0.1", "10.20.3.4"] {
-    print(address, try policy.verdict(on: address, port: 443))
+    print(address, try policy.denial(of: address, port: 443) ?? "allowed")
   }
   // end
 }

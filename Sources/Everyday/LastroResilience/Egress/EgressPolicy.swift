@@ -99,14 +99,15 @@ public struct EgressPolicy: Sendable, Hashable {
     case trust
   }
 
-  /// Returns the policy's verdict on an address.
+  /// Returns the reason for which the policy denies an address.
   ///
   /// - Parameters:
   ///   - address: IPv4 in dotted decimal, or IPv6 with or without brackets; not a host name.
   ///   - port: the port to connect to.
+  /// - Returns: a short reason such as `link-local`; `nil` if the address may be connected to.
   /// - Throws: `ConfigurationError` if `address` is not an IP address.
-  public func verdict(on address: String, port: Int) throws(ConfigurationError) -> EgressVerdict {
-    rules.denial(of: try IPAddress(text: address), port: port).map { .denied($0.reason) } ?? .allowed
+  public func denial(of address: String, port: Int) throws(ConfigurationError) -> String? {
+    rules.denial(of: try IPAddress(text: address), port: port)?.reason
   }
 }
 
@@ -117,14 +118,6 @@ extension ConnectionOptions {
     get { reach.egress.map(EgressPolicy.init(rules:)) ?? .unrestricted }
     set { reach.egress = newValue.rules }
   }
-}
-
-/// The verdict of an ``EgressPolicy`` on an address.
-public enum EgressVerdict: Sendable, Hashable {
-  /// The address may be connected to.
-  case allowed
-  /// The address is denied, for a short reason such as `link-local`.
-  case denied(String)
 }
 
 extension IPAddress {
