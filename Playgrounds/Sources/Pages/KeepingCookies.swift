@@ -60,11 +60,11 @@ private func verdicts() throws {
 
 private func kept(in path: String) async throws {
   // sample: kept
-  let jar = try CookieJar(store: CookieFile(path: path))
+  let jar = try CookieJar(path: path)
   try jar.insert(Cookie("session", "31d4d96e", domain: "api.example.org", isSecure: true))
   try await jar.save()
   // end
-  let again = try CookieJar(store: CookieFile(path: path))
+  let again = try CookieJar(path: path)
   print(again.cookies.map(\.description).joined(separator: "; "))
 }
 

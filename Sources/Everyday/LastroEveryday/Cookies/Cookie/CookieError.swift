@@ -2,13 +2,13 @@
 
 internal import Lastro
 
-/// The error for a cookie that a jar refuses, or for a store that cannot be read or written.
+/// The error for a cookie that a jar refuses, or for a file that cannot be read or written.
 public struct CookieError: Error, Sendable, Hashable, CustomStringConvertible {
   /// A description of the error, without the cookie's value.
   public let message: String
   /// A suggestion for fixing it.
   public let hint: String
-  /// The reason for which the cookie was refused; `nil` for a failure of a store.
+  /// The reason for which the cookie was refused; `nil` for a failure of a file.
   package let refusal: CookieRefusal?
 
   /// Creates an error, for implementations of stores.

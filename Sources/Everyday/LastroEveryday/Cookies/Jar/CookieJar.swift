@@ -38,14 +38,28 @@ public final class CookieJar: Sendable {
 
   /// Creates a jar with the cookies of a file, and saves changes to it.
   ///
-  /// A change is written within a second by a background task, at most once a second; ``save()`` writes immediately.
-  /// Expired cookies, and those that the rules no longer accept, are not loaded.
+  /// ```swift
+  /// let jar = try CookieJar(path: "/var/lib/shop/cookies.txt")
+  /// ```
   ///
-  /// - Throws: ``CookieError`` if the file cannot be read, because an empty jar would overwrite it.
+  /// The file is in the format of Netscape's `cookies.txt`, which curl and wget share. A change is written within a
+  /// second by a background task, at most once a second; ``save()`` writes immediately. Expired cookies, and those that
+  /// the rules no longer accept, are not loaded.
+  ///
+  /// A save writes a new file, `PATH.new`, and renames it atomically. Only the owner can read either file (0600),
+  /// because they contain sessions. A new file left behind by a killed process is removed by the next load or save.
+  /// ``Cookie/sameSite`` is lost, and so is a cookie whose value contains a tab.
+  ///
+  /// - Parameters:
+  ///   - path: the path of the file, which need not exist yet. A symbolic link there is replaced, not followed.
+  ///   - rules: the rules for accepting cookies.
+  ///   - time: the clock by which cookies expire. Default: the system's.
+  /// - Throws: ``CookieError`` if the file cannot be read, exceeds 16 MiB, is not UTF-8, or has a line that is not in
+  ///   the format, because an empty jar would overwrite it.
   public convenience init(
-    rules: CookieRules = .standard, store: CookieFile, time: TimeSource = .continuous
+    path: String, rules: CookieRules = .standard, time: TimeSource = .continuous
   ) throws(CookieError) {
-    try self.init(rules: rules, loading: store, time: time, suffixes: .system)
+    try self.init(rules: rules, loading: CookieFile(path: path), time: time, suffixes: .system)
   }
 
   convenience init(
@@ -208,9 +222,10 @@ public final class CookieJar: Sendable {
     return problems.sorted { $0.line < $1.line }
   }
 
-  /// Writes the cookies to the store immediately; does nothing if the jar has no store.
+  /// Writes the cookies to the file immediately; does nothing if the jar has no file.
   ///
-  /// - Throws: ``CookieError`` if they cannot be written.
+  /// - Throws: ``CookieError`` if they exceed the 16 MiB that can be read back, the path is a device or a pipe, such as
+  ///   `/dev/null`, or the new file cannot be written or renamed. The old file then stays unchanged.
   public func save() async throws(CookieError) { try await keeper?.save { self.cookies } }
 
   /// The error of the last automatic save; `nil` if it succeeded. The next change tries again.

@@ -4,19 +4,15 @@ internal import LastroSupport
 
 /// A file of cookies in the format of Netscape's `cookies.txt`, which curl and wget share.
 ///
-/// ```swift
-/// let jar = try CookieJar(store: CookieFile(path: "/var/lib/shop/cookies.txt"))
-/// ```
-///
 /// A save writes a new file next to it, `PATH.new`, and renames it atomically. Only the owner can read either file
 /// (0600), because they contain sessions. A new file left behind by a killed process is removed by the next load or
 /// save. ``Cookie/sameSite`` is lost, and so is a cookie whose value contains a tab.
-public struct CookieFile: CookieStore, Hashable {
+package struct CookieFile: CookieStore, Hashable {
   /// The path of the file. A symbolic link there is replaced, not followed.
   package let path: String
 
   /// Creates a store for a file, which need not exist yet.
-  public init(path: String) { self.path = path }
+  package init(path: String) { self.path = path }
 
   /// Reads the cookies; returns none if there is no file.
   ///

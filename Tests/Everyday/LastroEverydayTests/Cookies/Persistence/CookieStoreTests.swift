@@ -100,6 +100,24 @@ struct CookieStoreTests {
     #expect(try CookieFile(path: directory.file("none")).load() == [])
   }
 
+  @Test("A jar made with a path loads the file's cookies by its rules and its clock, and saves to the file")
+  func path() async throws {
+    let directory = try PeerDirectory()
+    let path = directory.file("cookies.txt")
+    // The second cookie expires a minute after the start of the manual clock, in 2001.
+    let text = "a.com\tFALSE\t/\tFALSE\t0\ta\t1\na.com\tFALSE\t/\tFALSE\t1000000060\tb\t2\n"
+    try Data(text.utf8).write(to: URL(filePath: path))
+    var rules = CookieRules.standard
+    rules.treatsLoopbackAsSecure = true
+    let jar = try CookieJar(path: path, rules: rules, time: ManualClock().timeSource)
+    #expect(jar.rules == rules)
+    #expect(jar.cookies.map(\.name) == ["a", "b"])
+    try jar.insert(Cookie("c", "3", domain: "a.com"))
+    try await jar.save()
+    #expect(try CookieFile(path: path).load().map(\.name) == ["a", "b", "c"])
+    #expect(try CookieJar(path: path).cookies.map(\.name) == ["a", "c"])
+  }
+
   @Test("A file beyond the readable size is not written, and a child process inherits no descriptor of it")
   func bounds() throws {
     let directory = try PeerDirectory()
