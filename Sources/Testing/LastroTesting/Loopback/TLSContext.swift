@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLoopback
+import Lastro
 
 /// A server-side `SSL_CTX`.
 final class TLSContext: @unchecked Sendable {
