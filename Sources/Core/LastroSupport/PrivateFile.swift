@@ -30,12 +30,12 @@ package struct PrivateFile: Sendable {
   package func read() throws(Failure) -> String? {
     removeLeftover()
     // Do not block on a pipe that has no writer.
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0, let file = fdopen(descriptor, "r") else {
+    let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+    guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
       throw .unreadable("cannot open", errno)
     }
-    defer { fclose(file) }
+    defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= Self.maximumBytes
     else { throw .unfit }
@@ -43,11 +43,12 @@ package struct PrivateFile: Sendable {
     while bytes.count <= Self.maximumBytes {
       var reason: Int32 = 0
       let piece = [UInt8](unsafeUninitializedCapacity: 65_536) { space, count in
-        count = fread(space.baseAddress, 1, space.count, file)
-        reason = errno
+        let taken = uninterrupted { Glibc.read(descriptor, space.baseAddress, space.count) }
+        if taken < 0 { reason = errno }
+        count = max(taken, 0)
       }
       // A read error must not look like the end of the file: the data after it would count as never written.
-      guard ferror(file) == 0 else { throw .unreadable("cannot read", reason) }
+      guard reason == 0 else { throw .unreadable("cannot read", reason) }
       if piece.isEmpty { break }
       bytes += piece
     }
@@ -66,26 +67,34 @@ package struct PrivateFile: Sendable {
     var status = stat()
     guard stat(path, &status) != 0 || [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else { throw .unfit }
     let (name, descriptor) = try neighbor()
-    guard let file = fdopen(descriptor, "w") else {
-      let reason = errno
-      close(descriptor)
-      unlink(name)
-      throw .unwritable("cannot write", reason)
-    }
     var text = text
     var reason: Int32 = 0
     func noting(_ succeeds: Bool) -> Bool {
       if !succeeds, reason == 0 { reason = errno }
       return succeeds
     }
-    let isWritten = noting(text.withUTF8 { fwrite($0.baseAddress, 1, $0.count, file) == $0.count })
+    let isWritten = noting(text.withUTF8 { Self.writeAll($0, to: descriptor) })
     // Set the mode explicitly: the process's umask might prevent the owner from reading the file.
-    let isKept = isWritten && noting(fflush(file) == 0 && fchmod(descriptor, 0o600) == 0 && fsync(descriptor) == 0)
-    let isClosed = noting(fclose(file) == 0)
+    let isKept = isWritten && noting(fchmod(descriptor, 0o600) == 0 && uninterrupted { fsync(descriptor) } == 0)
+    // A close that is interrupted closes the file, too, and the sync has written all of it.
+    let isClosed = noting(close(descriptor) == 0 || errno == EINTR)
     guard isKept, isClosed, noting(rename(name, path) == 0) else {
       unlink(name)
       throw .unwritable("cannot write", reason)
     }
+  }
+
+  /// Writes all bytes. Returns false, with the reason in `errno`, if that fails.
+  private static func writeAll(_ bytes: UnsafeBufferPointer<UInt8>, to descriptor: Int32) -> Bool {
+    var rest = UnsafeRawBufferPointer(bytes)
+    while !rest.isEmpty {
+      let count = uninterrupted { write(descriptor, rest.baseAddress, rest.count) }
+      // A write of zero bytes means that there is no room.
+      if count == 0 { errno = ENOSPC }
+      guard count > 0 else { return false }
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
+    return true
   }
 
   private var usualName: String { "\(path).new" }
@@ -93,19 +102,22 @@ package struct PrivateFile: Sendable {
   /// Creates an empty file in the same folder. Only its owner may read it, and programs that are started in the
   /// meantime do not inherit its descriptor.
   package func neighbor() throws(Failure) -> (name: String, descriptor: Int32) {
-    if let descriptor = locked(open(usualName, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)) {
-      if fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 { return (usualName, descriptor) }
+    let usual = uninterrupted { open(usualName, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600) }
+    if let descriptor = locked(usual) {
+      let isReady = fchmod(descriptor, 0o600) == 0 && uninterrupted { ftruncate(descriptor, 0) } == 0
+      if isReady { return (usualName, descriptor) }
       close(descriptor)
     }
     let name = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
-    let descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let descriptor = uninterrupted { open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600) }
     guard descriptor >= 0 else { throw .unwritable("cannot make a file beside", errno) }
     return (name, descriptor)
   }
 
   /// Removes the file with the usual temporary name, unless a process is writing it.
   private func removeLeftover() {
-    guard let descriptor = locked(open(usualName, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) else { return }
+    let usual = uninterrupted { open(usualName, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
+    guard let descriptor = locked(usual) else { return }
     unlink(usualName)
     close(descriptor)
   }
@@ -117,7 +129,8 @@ package struct PrivateFile: Sendable {
     guard descriptor >= 0 else { return nil }
     var opened = stat()
     var named = stat()
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &opened) == 0, lstat(usualName, &named) == 0,
+    let code = uninterrupted { flock(descriptor, LOCK_EX | LOCK_NB) }
+    guard code == 0, fstat(descriptor, &opened) == 0, lstat(usualName, &named) == 0,
       opened.st_dev == named.st_dev, opened.st_ino == named.st_ino, opened.st_mode & S_IFMT == S_IFREG,
       opened.st_uid == geteuid(), opened.st_nlink == 1
     else {

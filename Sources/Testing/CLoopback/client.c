@@ -52,7 +52,7 @@ cloopback_tls *cloopback_tls_connect(int descriptor, const cloopback_tls_client_
   SSL_CTX_free(context);
   bool good = tls && tls->ssl && SSL_set_fd(tls->ssl, descriptor) == 1 && set_up(tls->ssl, options);
   bool held = cloopback_hold_pipe_signal();
-  good = good && SSL_connect(tls->ssl) == 1;
+  good = good && cloopback_uninterrupted(tls->ssl, SSL_connect) == 1;
   cloopback_release_pipe_signal(held);
   if (good) return tls;
   cloopback_explain(error, "the TLS handshake failed");

@@ -13,6 +13,13 @@ struct cloopback_tls {
   SSL *ssl;
 };
 
+/// Returns whether a call of OpenSSL on a blocking socket failed only because a signal interrupted it. The call must be
+/// made again with the same arguments.
+///
+/// Set errno to 0 before the call, and ask directly after it.
+bool cloopback_was_interrupted(const SSL *ssl, int result);
+/// Makes a call such as SSL_accept() until no signal interrupts it, and returns its result.
+int cloopback_uninterrupted(SSL *ssl, int (*call)(SSL *));
 void cloopback_explain(char *error, const char *what);
 BIO *cloopback_memory(const char *text);
 /// Reads the first certificate of a PEM text. Returns NULL if there is none.

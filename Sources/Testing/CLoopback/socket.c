@@ -92,9 +92,15 @@ ssize_t cloopback_receive(int descriptor, void *buffer, size_t count) {
 }
 
 static int connect_to(int descriptor, const struct sockaddr *address, socklen_t length) {
-  if (descriptor >= 0 && connect(descriptor, address, length) == 0) return descriptor;
+  if (descriptor < 0) return -1;
+  int code;
+  do {
+    // Linux goes on with a TCP connection whose call a signal interrupted, and a second call waits for it.
+    code = connect(descriptor, address, length);
+  } while (code != 0 && errno == EINTR);
+  if (code == 0) return descriptor;
   int reason = errno;
-  if (descriptor >= 0) close(descriptor);
+  close(descriptor);
   errno = reason;
   return -1;
 }

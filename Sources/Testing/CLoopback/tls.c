@@ -194,11 +194,27 @@ void cloopback_tls_context_free(cloopback_tls_context *context) {
   free(context);
 }
 
+bool cloopback_was_interrupted(const SSL *ssl, int result) {
+  if (result > 0 || errno != EINTR) return false;
+  int problem = SSL_get_error(ssl, result);
+  return problem == SSL_ERROR_WANT_READ || problem == SSL_ERROR_WANT_WRITE;
+}
+
+int cloopback_uninterrupted(SSL *ssl, int (*call)(SSL *)) {
+  int result;
+  do {
+    errno = 0;
+    result = call(ssl);
+  } while (cloopback_was_interrupted(ssl, result));
+  return result;
+}
+
 cloopback_tls *cloopback_tls_accept(cloopback_tls_context *context, int descriptor, char *error) {
   ERR_clear_error();
   cloopback_tls *tls = calloc(1, sizeof *tls);
   if (tls) tls->ssl = SSL_new(context->context);
-  if (tls && tls->ssl && SSL_set_fd(tls->ssl, descriptor) == 1 && SSL_accept(tls->ssl) == 1) return tls;
+  bool good = tls && tls->ssl && SSL_set_fd(tls->ssl, descriptor) == 1;
+  if (good && cloopback_uninterrupted(tls->ssl, SSL_accept) == 1) return tls;
   cloopback_explain(error, "the TLS handshake failed");
   if (tls) cloopback_tls_free(tls);
   return NULL;
@@ -206,9 +222,12 @@ cloopback_tls *cloopback_tls_accept(cloopback_tls_context *context, int descript
 
 ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count) {
   ERR_clear_error();
-  errno = 0;
   bool held = cloopback_hold_pipe_signal();
-  int got = SSL_read(tls->ssl, buffer, count > INT_MAX ? INT_MAX : (int)count);
+  int got;
+  do {
+    errno = 0;
+    got = SSL_read(tls->ssl, buffer, count > INT_MAX ? INT_MAX : (int)count);
+  } while (cloopback_was_interrupted(tls->ssl, got));
   int system_error = errno;
   cloopback_release_pipe_signal(held);
   if (got > 0) return got;
@@ -226,7 +245,11 @@ ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count
   while (written < count) {
     size_t left = count - written;
     bool held = cloopback_hold_pipe_signal();
-    int put = SSL_write(tls->ssl, (const char *)buffer + written, left > INT_MAX ? INT_MAX : (int)left);
+    int put;
+    do {
+      errno = 0;
+      put = SSL_write(tls->ssl, (const char *)buffer + written, left > INT_MAX ? INT_MAX : (int)left);
+    } while (cloopback_was_interrupted(tls->ssl, put));
     cloopback_release_pipe_signal(held);
     if (put <= 0) {
       ERR_clear_error();
@@ -241,7 +264,7 @@ bool cloopback_tls_send_message(cloopback_tls *tls, bool is_ticket) {
   ERR_clear_error();
   bool held = cloopback_hold_pipe_signal();
   int queued = is_ticket ? SSL_new_session_ticket(tls->ssl) : SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED);
-  bool good = queued == 1 && SSL_do_handshake(tls->ssl) == 1;
+  bool good = queued == 1 && cloopback_uninterrupted(tls->ssl, SSL_do_handshake) == 1;
   // OpenSSL reports success even if the client is gone and the ticket did not reach it.
   good = good && send(SSL_get_fd(tls->ssl), "", 0, MSG_NOSIGNAL) == 0;
   cloopback_release_pipe_signal(held);
@@ -252,7 +275,7 @@ bool cloopback_tls_send_message(cloopback_tls *tls, bool is_ticket) {
 void cloopback_tls_close_notify(cloopback_tls *tls) {
   ERR_clear_error();
   bool held = cloopback_hold_pipe_signal();
-  SSL_shutdown(tls->ssl);
+  cloopback_uninterrupted(tls->ssl, SSL_shutdown);
   cloopback_release_pipe_signal(held);
   ERR_clear_error();
 }

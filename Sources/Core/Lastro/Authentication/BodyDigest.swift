@@ -2,6 +2,7 @@
 
 internal import FoundationEssentials
 internal import Glibc
+internal import LastroSupport
 
 /// The hash of a request's body, if it can be computed before the body is sent.
 public enum BodyDigest: Sendable, Hashable {
@@ -34,7 +35,7 @@ extension BodyDigest {
   private static let blockSize = 256 * 1024
 
   private static func hash(_ path: String, _ length: Int64, into hasher: MessageHasher) async throws {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC) }
     guard descriptor >= 0 else { throw TransportError.unreadable("the body's file", path, errno) }
     defer { close(descriptor) }
     var block = [UInt8](repeating: 0, count: blockSize)

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Glibc
+import LastroSupport
 import LastroWire
 
 /// A part of a regular file, which is read in blocks.
@@ -91,7 +92,7 @@ extension FileSlice {
     ///   became shorter than the slice's end.
     init(_ slice: FileSlice) throws(TransportError) {
       // The file may have been replaced by a pipe without a writer, and opening that must not block.
-      let descriptor = open(slice.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+      let descriptor = uninterrupted { open(slice.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
       guard descriptor >= 0 else { throw .unreadable(slice.noun, slice.path, errno) }
       self.descriptor = descriptor
       self.slice = slice

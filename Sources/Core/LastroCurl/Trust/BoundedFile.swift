@@ -4,6 +4,7 @@ internal import CLastro
 internal import Glibc
 internal import Lastro
 internal import LastroHTTP
+internal import LastroSupport
 
 /// Reads whole files of limited size. Calls may block for as long as the file system does.
 enum BoundedFile {
@@ -28,7 +29,7 @@ enum BoundedFile {
   static func bytes(of path: String, upTo most: Int, takesPipes: Bool = false) throws(Failure) -> [UInt8] {
     // A path with a NUL would be truncated there. Without `O_NONBLOCK`, opening a pipe would wait for a writer.
     guard !path.utf8.contains(0) else { throw .system(ENOENT) }
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
     guard descriptor >= 0 else { throw .system(errno) }
     defer { close(descriptor) }
     var facts = stat()

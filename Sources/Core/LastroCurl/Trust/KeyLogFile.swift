@@ -3,6 +3,7 @@
 internal import CLastro
 internal import Glibc
 internal import Lastro
+internal import LastroSupport
 
 /// The file that TLS secrets are appended to, in the format of `SSLKEYLOGFILE`.
 ///
@@ -15,7 +16,7 @@ final class KeyLogFile: Sendable {
   convenience init(path: String) throws(TransportError) {
     // Open without waiting: a pipe without a reader would block the thread.
     let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK
-    let descriptor = path.utf8.contains(0) ? -1 : open(path, flags, 0o600)
+    let descriptor = path.utf8.contains(0) ? -1 : uninterrupted { open(path, flags, 0o600) }
     guard descriptor >= 0 else {
       throw TransportError(
         stage: .tls, code: .invalidTLSConfiguration,

@@ -125,11 +125,23 @@ final class KeyLogWriter: Sendable {
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if count < 0, errno == EAGAIN {
-        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        guard poll(&entry, 1, Int32(clamping: Self.pipeLimit.components.seconds * 1_000)) > 0 else { return }
+        guard waitForRoom() else { return }
       } else if count == 0 || errno != EINTR {
         return
       }
+    }
+  }
+
+  /// Waits until a pipe takes more bytes. Returns false if it takes none for ``pipeLimit``.
+  private func waitForRoom() -> Bool {
+    let end = monotonicNow().adding(Self.pipeLimit)
+    while true {
+      let left = end - monotonicNow()
+      guard left > 0 else { return false }
+      var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+      let count = poll(&entry, 1, Int32(clamping: left / 1_000_000 + 1))
+      if count > 0 { return true }
+      guard count == 0 || errno == EINTR else { return false }
     }
   }
 }

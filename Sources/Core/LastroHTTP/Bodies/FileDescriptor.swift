@@ -3,6 +3,7 @@
 package import FoundationEssentials
 internal import Glibc
 package import Lastro
+internal import LastroSupport
 
 /// An open file, which is closed when the object is released.
 package final class FileDescriptor {
@@ -10,7 +11,7 @@ package final class FileDescriptor {
   private let path: String
 
   package init(reading path: String) throws(TransportError) {
-    raw = open(path, O_RDONLY | O_CLOEXEC)
+    raw = uninterrupted { open(path, O_RDONLY | O_CLOEXEC) }
     self.path = path
     guard raw >= 0 else {
       throw .refused(
@@ -24,7 +25,9 @@ package final class FileDescriptor {
   /// Reads the next bytes; returns `nil` at the end of the file.
   package func read(upTo count: Int) throws(TransportError) -> Data? {
     var data = Data(count: count)
-    let taken = data.withUnsafeMutableBytes { buffer in Glibc.read(raw, buffer.baseAddress, count) }
+    let taken = data.withUnsafeMutableBytes { buffer in
+      uninterrupted { Glibc.read(raw, buffer.baseAddress, count) }
+    }
     guard taken >= 0 else {
       throw .refused(
         .invalidBody, "reading the body file \(path) failed: \(String(cString: strerror(errno)))",

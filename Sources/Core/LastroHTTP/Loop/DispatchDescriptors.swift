@@ -39,6 +39,6 @@ enum DispatchDescriptors {
   }
 
   private static func systemOpen(_ path: String, _ flags: Int32) -> Int32 {
-    Glibc.open(path, flags)
+    uninterrupted { Glibc.open(path, flags) }
   }
 }

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Glibc
 import Lastro
+import LastroSupport
 
 /// The large bodies, one file each. A file gets its final name once it is complete and synced.
 package struct BodyFiles {
@@ -25,12 +26,14 @@ package struct BodyFiles {
   func add(_ body: Data) -> String? {
     let name = DigestName.make(random)
     let temporary = "\(directory)/\(name).new"
-    let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let file = uninterrupted { open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600) }
     guard file >= 0 else { return nil }
     let isWritten = onStep(.opened) == 0 && Self.writeAll(body, to: file) && onStep(.written) == 0
     // Without the sync, a power cut can leave a file of the right length full of zeros.
-    let isSynced = isWritten && fdatasync(file) == 0 && onStep(.synced) == 0
-    guard close(file) == 0, isSynced, rename(temporary, "\(directory)/\(name)") == 0, onStep(.renamed) == 0 else {
+    let isSynced = isWritten && uninterrupted { fdatasync(file) } == 0 && onStep(.synced) == 0
+    // A close that is interrupted closes the file, too, and the sync has written all of it.
+    let isClosed = close(file) == 0 || errno == EINTR
+    guard isClosed, isSynced, rename(temporary, "\(directory)/\(name)") == 0, onStep(.renamed) == 0 else {
       unlink(temporary)
       unlink("\(directory)/\(name)")
       return nil
@@ -41,7 +44,7 @@ package struct BodyFiles {
   /// Reads a body of a known length. Returns `nil` if the file is missing or has another length.
   func body(of name: String, length: Int64) -> Data? {
     guard DigestName.isOne(name) else { return nil }
-    let file = open("\(directory)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    let file = uninterrupted { open("\(directory)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
     guard file >= 0 else { return nil }
     defer { close(file) }
     var status = stat()

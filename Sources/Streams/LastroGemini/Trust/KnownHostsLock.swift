@@ -10,7 +10,7 @@ final class KnownHostsLock: Sendable {
 
   init(_ path: String) throws(GeminiKnownHostsError) {
     self.path = path
-    file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    file = uninterrupted { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
     guard file >= 0 else { throw GeminiKnownHostsError(.unwritable("cannot open", errno), path) }
   }
 
@@ -21,8 +21,9 @@ final class KnownHostsLock: Sendable {
   ///
   /// - Throws: an error if locking is impossible, for example on a file system without locks.
   func take() throws(GeminiKnownHostsError) -> Bool {
-    if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
-    guard errno == EWOULDBLOCK || errno == EINTR else {
+    let code = uninterrupted { flock(file, LOCK_EX | LOCK_NB) }
+    if code == 0 { return true }
+    guard errno == EWOULDBLOCK else {
       throw GeminiKnownHostsError(.unwritable("cannot lock", errno), path)
     }
     return false

@@ -2,6 +2,7 @@
 
 internal import Glibc
 internal import Lastro
+internal import LastroSupport
 
 /// An IPv4 or IPv6 address and a port, in the format of the system calls.
 struct SocketAddress {
@@ -44,7 +45,8 @@ struct SocketAddress {
         return nil
       }
     }
-    guard call({ connect(descriptor, $0, $1) }) == 0 else { return nil }
+    let code = uninterrupted { call { connect(descriptor, $0, $1) } }
+    guard code == 0 else { return nil }
     var own = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
     let isKnown = withUnsafeMutablePointer(to: &own) { pointer in

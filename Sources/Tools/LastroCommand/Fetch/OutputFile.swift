@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Glibc
 import Lastro
+import LastroSupport
 
 /// A file that gets its name once it is complete. Until then it has no name, or a temporary one in the same folder if
 /// the file system requires one. A path that is not a regular file, such as a pipe, a dangling link or a descriptor of
@@ -49,10 +50,10 @@ final class OutputFile {
     path = target
     let folder = target.lastIndex(of: "/").map { String(target[...$0]) } ?? "."
     // Without /proc, an unnamed file could not be linked to a name.
-    var opened = access("/proc/self/fd", F_OK) == 0 ? open(folder, Self.unnamed, 0o666) : -1
+    var opened = access("/proc/self/fd", F_OK) == 0 ? Self.open(folder, Self.unnamed) : -1
     if opened < 0 {
       temporary = Self.beside(target)
-      opened = open(temporary ?? "", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+      opened = Self.open(temporary ?? "", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC)
     }
     descriptor = opened
     guard opened >= 0 else { throw Failure(name) }
@@ -60,6 +61,10 @@ final class OutputFile {
   }
 
   deinit { discard() }
+
+  private static func open(_ path: String, _ flags: Int32) -> Int32 {
+    uninterrupted { Glibc.open(path, flags, 0o666) }
+  }
 
   /// Opens a file that is written to directly; returns `nil` for a file that gets its name at the end.
   private static func direct(_ name: String, _ status: stat?) -> Int32? {

@@ -23,7 +23,7 @@ enum StandardInput {
   static func read(file path: String) throws -> [UInt8] {
     // Create a body only to check the file: it throws the same errors as for a file that is sent.
     _ = try RequestBody.file(path: path)
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC) }
     defer { close(descriptor) }
     return try read(descriptor, path)
   }

@@ -47,9 +47,9 @@ enum WriteDeadline {
   /// - Returns: the descriptor, or a negative number for a failure with its reason in `errno`: `ETIMEDOUT` if the
   ///   deadline passed.
   static func open(_ path: String, _ flags: Int32) -> Int32 {
-    guard secondsLeft != nil else { return Glibc.open(path, flags, 0o666) }
+    guard secondsLeft != nil else { return uninterrupted { Glibc.open(path, flags, 0o666) } }
     while true {
-      let descriptor = Glibc.open(path, flags | O_NONBLOCK, 0o666)
+      let descriptor = uninterrupted { Glibc.open(path, flags | O_NONBLOCK, 0o666) }
       if descriptor >= 0 {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
         return descriptor

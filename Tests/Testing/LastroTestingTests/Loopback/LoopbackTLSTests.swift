@@ -33,6 +33,24 @@ struct LoopbackTLSTests {
     #expect(server.baseURL == "https://localhost:\(server.port)")
   }
 
+  @Test("A signal ends neither the connecting nor the reading of a client")
+  func signals() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer(tls: LoopbackTLS(identity)) { connection in
+      connection.wait(for: gate)
+      try connection.write("hello")
+    }
+    let (endpoint, roots) = (server.endpoint, root.rootPEM)
+    let text = try await interrupting {
+      try LoopbackClient(to: endpoint, trusting: roots).receiveAll().text
+    } release: {
+      gate.open()
+    }
+    #expect(text == "hello")
+    server.stop()
+    #expect(server.errors.isEmpty)
+  }
+
   @Test(
     "The versions can be limited",
     arguments: [

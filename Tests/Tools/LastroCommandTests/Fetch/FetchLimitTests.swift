@@ -6,6 +6,8 @@ import LastroTesting
 import TestSupport
 import Testing
 
+@testable import LastroCommand
+
 @Suite("lastro fetch: limits of its process", .timeLimit(.minutes(5)))
 struct FetchLimitTests {
   private static let body = [UInt8](repeating: 65, count: 4 << 20)
@@ -28,6 +30,21 @@ struct FetchLimitTests {
       let result = try await Lastro.run(words, program: "/usr/bin/timeout")
       #expect(result.status == 28, "\(result.errors)")
       #expect(result.errors.contains("timeout/total_timeout"), "\(result.errors)")
+    }
+  }
+
+  @Test("A signal does not end the wait for a reader of the output")
+  func interruptedOpening() async throws {
+    try await Self.withFIFO { path in
+      var reader: Int32 = -1
+      let writer = try await interrupting {
+        WriteDeadline.open(path, O_WRONLY | O_CLOEXEC)
+      } release: {
+        reader = open(path, O_RDONLY | O_NONBLOCK)
+      }
+      #expect(writer >= 0)
+      close(writer)
+      close(reader)
     }
   }
 

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Glibc
+import LastroSupport
 
 /// A file of the operating system.
 final class SystemFile: OpenFile {
@@ -26,11 +27,9 @@ final class SystemFile: OpenFile {
   }
 
   func lock() throws(FileFailure) -> Bool {
-    while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-      if errno == EWOULDBLOCK { return false }
-      guard errno == EINTR else { throw failure("lock") }
-    }
-    return true
+    let code = uninterrupted { flock(descriptor, LOCK_EX | LOCK_NB) }
+    guard code == 0 || errno == EWOULDBLOCK else { throw failure("lock") }
+    return code == 0
   }
 
   func unlock() { flock(descriptor, LOCK_UN) }
@@ -67,9 +66,8 @@ final class SystemFile: OpenFile {
   }
 
   func resize(to length: Int64) throws(FileFailure) {
-    while ftruncate(descriptor, off_t(length)) != 0 {
-      guard errno == EINTR else { throw failure("resize") }
-    }
+    let code = uninterrupted { ftruncate(descriptor, off_t(length)) }
+    guard code == 0 else { throw failure("resize") }
   }
 
   func reserve(_ length: Int64) throws(FileFailure) {
@@ -83,7 +81,9 @@ final class SystemFile: OpenFile {
   }
 
   func sync() throws(FileFailure) {
-    // Do not retry a failed sync: the kernel may have dropped the data that it could not write.
-    guard fdatasync(descriptor) == 0 else { throw failure("sync") }
+    // Do not retry a failed sync: the kernel may have dropped the data that it could not write. An interrupted one has
+    // reported no such loss.
+    let code = uninterrupted { fdatasync(descriptor) }
+    guard code == 0 else { throw failure("sync") }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LastroSupport
 
 /// The file system of the operating system.
 struct SystemFiles: FileLayer {
@@ -20,10 +21,7 @@ struct SystemFiles: FileLayer {
   }
 
   private func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 {
-    while true {
-      let descriptor = Glibc.open(path, flags, mode)
-      if descriptor >= 0 || errno != EINTR { return descriptor }
-    }
+    uninterrupted { Glibc.open(path, flags, mode) }
   }
 
   func status(of path: String) throws(FileFailure) -> FileStatus? {
@@ -56,8 +54,9 @@ struct SystemFiles: FileLayer {
     let descriptor = systemOpen(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
     guard descriptor >= 0 else { throw FileFailure(operation: "open", path: folder, code: errno) }
     defer { close(descriptor) }
+    let code = uninterrupted { fsync(descriptor) }
     // Some file systems cannot sync a folder, and report that.
-    guard fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP else {
+    guard code == 0 || errno == EINVAL || errno == ENOTSUP else {
       throw FileFailure(operation: "sync", path: folder, code: errno)
     }
   }

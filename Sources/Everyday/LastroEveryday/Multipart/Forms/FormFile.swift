@@ -3,6 +3,7 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import Lastro
+internal import LastroSupport
 
 /// An open file of a form. Only the bytes that the file had when the form was made are read. The file is closed with
 /// the object.
@@ -15,7 +16,7 @@ final class FormFile {
   /// - Throws: code `invalid_body` if the file cannot be opened, or is no longer a regular file.
   init(_ path: String, length: Int64) throws(TransportError) {
     // The file may have been replaced by a pipe without a writer, and opening that must not block.
-    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
     self.path = path
     self.length = length
     left = length
