@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroEveryday
+import LastroSupport
 
 /// A request as specified on the command line or on a line of a batch.
 struct RequestSpecification: Sendable {
@@ -24,7 +25,9 @@ struct RequestSpecification: Sendable {
     /// Parses `constant:S` or `exponential:S`.
     init?(_ text: String) {
       let parts = text.split(separator: ":", maxSplits: 1)
-      guard parts.count == 2, let seconds = Double(parts[1]), seconds >= 0, seconds.isFinite else { return nil }
+      guard parts.count == 2, let first = parts[1].first, first != "+", first != "-",
+        let seconds = Double(parts[1]), seconds.isFinite
+      else { return nil }
       switch parts[0] {
       case "constant": self = .constant(seconds)
       case "exponential": self = .exponential(seconds)
@@ -223,7 +226,8 @@ struct RequestSpecification: Sendable {
   /// Parses curl's `HOST:PORT:ADDRESS[,ADDRESS]…`, with an IPv6 address in brackets or bare.
   private static func resolution(_ text: String) throws -> ConnectionOptions.Resolution {
     let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-    guard parts.count == 3, !parts[0].isEmpty, let port = Int(parts[1]), (1...65_535).contains(port), !parts[2].isEmpty
+    guard parts.count == 3, !parts[0].isEmpty, let port = Int(digits: parts[1]), (1...65_535).contains(port),
+      !parts[2].isEmpty
     else {
       throw ConfigurationError("--resolve \(text.onOneLine) cannot be parsed", hint: "write HOST:PORT:ADDRESS")
     }

@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroEveryday
+import LastroSupport
 
 /// Performs a request as specified, and reports it: the common part of `fetch` and `batch`.
 struct Runner: Sendable {
@@ -152,7 +153,7 @@ struct Runner: Sendable {
     _ answer: Fetched<ResponseBody, ResourceResponse>, into sink: ResponseOutput,
     _ progress: ((Int64, Int64?) -> Void)?
   ) async throws {
-    let length = answer.response.headerFields[.contentLength].flatMap { Int64($0) }
+    let length = answer.response.headerFields[.contentLength].flatMap { Int64(digits: $0) }
     let start = ContinuousClock.now
     var taken: Int64 = 0
     for try await chunk in answer.value {

@@ -278,7 +278,7 @@ extension DigestAuthenticator {
   private func isWrong(
     _ proof: String, _ answered: AuthenticationChallenge, _ request: ResourceRequest, _ current: DigestSessions.Turn
   ) -> Bool {
-    guard answered["qop"] == "auth", let count = answered["nc"].flatMap({ UInt32($0, radix: 16) }),
+    guard answered["qop"] == "auth", let count = answered["nc"].flatMap({ UInt32(digits: $0, radix: 16) }),
       let clientNonce = answered["cnonce"]
     else { return false }
     let answer = DigestAnswer(

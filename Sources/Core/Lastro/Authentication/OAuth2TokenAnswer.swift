@@ -41,8 +41,9 @@ struct OAuth2TokenAnswer: Decodable {
     error = text(.error)
     errorDescription = text(.errorDescription)
     errorURI = text(.errorURI)
-    // Some endpoints send the number as a string.
-    expiresIn = (try? members.decode(Double.self, forKey: .expiresIn)) ?? text(.expiresIn).flatMap(Double.init)
+    // Some endpoints send the number as a string. JSON allows no plus sign.
+    let digits = text(.expiresIn).flatMap { $0.utf8.first == UInt8(ascii: "+") ? nil : $0 }
+    expiresIn = (try? members.decode(Double.self, forKey: .expiresIn)) ?? digits.flatMap(Double.init)
   }
 
   /// Returns the token of the response.

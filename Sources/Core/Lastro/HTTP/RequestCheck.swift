@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPTypes
+internal import LastroSupport
 internal import LastroWire
 
 /// Refuses requests that must not be sent. libcurl checks none of these rules.
@@ -157,14 +158,6 @@ package enum RequestCheck {
     .refused(
       .invalidHeader, "the value of the header field \(name) has a control character in it",
       hint: "write the value on one line: remove CR, LF, NUL and the like, or encode them")
-  }
-}
-
-extension Int64 {
-  /// Parses text that consists only of digits; `nil` if it has another character or the number does not fit.
-  init?(digits text: String) {
-    guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit), let value = Int64(text) else { return nil }
-    self = value
   }
 }
 

@@ -2,6 +2,7 @@
 
 internal import Glibc
 internal import Lastro
+internal import LastroSupport
 
 /// Selects the proxy of a request. Lastro decides this itself, so that libcurl never reads the environment: libcurl
 /// would do so for every transfer, in a race with `setenv`.
@@ -140,7 +141,8 @@ struct BypassList: Sendable {
   private static func parts(of authority: String) -> (host: String, port: Int?) {
     var host = Substring(authority)
     var port: Int?
-    if let colon = host.lastIndex(of: ":"), !host.hasSuffix("]"), let number = UInt16(host[host.index(after: colon)...])
+    if let colon = host.lastIndex(of: ":"), !host.hasSuffix("]"),
+      let number = UInt16(digits: host[host.index(after: colon)...])
     {
       port = Int(number)
       host = host[..<colon]
@@ -153,7 +155,7 @@ struct BypassList: Sendable {
     let parts = text.split(separator: "/", maxSplits: 1)
     guard let first = parts.first, let bytes = address(String(first).unbracketedHost) else { return nil }
     guard parts.count == 2 else { return .network(bytes, prefix: bytes.count * 8) }
-    guard let prefix = Int(parts[1]), (0...bytes.count * 8).contains(prefix) else { return nil }
+    guard let prefix = Int(digits: parts[1]), (0...bytes.count * 8).contains(prefix) else { return nil }
     return .network(bytes, prefix: prefix)
   }
 

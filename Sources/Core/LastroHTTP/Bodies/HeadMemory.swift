@@ -2,6 +2,7 @@
 
 internal import HTTPTypes
 internal import Lastro
+internal import LastroSupport
 internal import LastroWire
 
 /// Converts checked heads to the shared types, and remembers the latest one. The responses of a server are much alike,
@@ -31,7 +32,9 @@ struct HeadMemory {
     for field in head.fields where field.name.utf8.count == 10 && field.name.lowercased() == "keep-alive" {
       for part in field.value.lowercased().filter({ $0 != " " && $0 != "\t" }).split(separator: ",") {
         let pair = part.split(separator: "=", maxSplits: 1)
-        if pair.count == 2, pair[0] == "timeout", let seconds = UInt32(pair[1]) { return .seconds(seconds) }
+        if pair.count == 2, pair[0] == "timeout", let seconds = UInt32(digits: pair[1]) {
+          return .seconds(seconds)
+        }
       }
     }
     return nil

@@ -95,8 +95,9 @@ package enum EscapeReader {
     case "quot": return EscapeReading(bytes: [UInt8(ascii: "\"")], end: end)
     case "apos": return EscapeReading(bytes: [UInt8(ascii: "'")], end: end)
     case let number where number.hasPrefix("#x") || number.hasPrefix("#X"):
-      return UInt32(number.dropFirst(2), radix: 16).flatMap { scalar($0, end: end) }
-    case let number where number.hasPrefix("#"):
+      return hexadecimal(text, at: start + 3, digits: name.count - 2).flatMap { scalar($0, end: end) }
+    // The initializer of the number would accept a sign.
+    case let number where number.hasPrefix("#") && name.dropFirst().allSatisfy({ $0 &- 48 < 10 }):
       return UInt32(number.dropFirst()).flatMap { scalar($0, end: end) }
     default: return nil
     }

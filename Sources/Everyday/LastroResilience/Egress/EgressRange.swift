@@ -2,6 +2,7 @@
 
 internal import Glibc
 public import Lastro
+internal import LastroSupport
 internal import LastroWire
 
 /// A range of addresses with a common prefix, optionally limited to some ports.
@@ -21,7 +22,7 @@ public struct EgressRange: Sendable, Hashable {
     let base = try IPAddress(text: parts.first.map(String.init) ?? "")
     var bits = base.width
     if parts.count == 2 {
-      guard let number = Int(parts[1]), (0...base.width).contains(number) else {
+      guard let number = Int(digits: parts[1]), (0...base.width).contains(number) else {
         throw ConfigurationError(
           "the network \(text) has a prefix outside of 0…\(base.width)", hint: "write it as in 10.0.0.0/8")
       }

@@ -86,8 +86,10 @@ enum RateLimitFields {
 
   /// Parses seconds, seconds since 1970, or a duration such as `6m0s` or `250ms`.
   static func wait(_ text: String, _ sinceEpoch: Duration) -> Duration? {
+    // No form has a sign.
+    guard let first = text.utf8.first, first != UInt8(ascii: "+"), first != UInt8(ascii: "-") else { return nil }
     guard let number = Double(text) else { return spelled(text) }
-    guard number.isFinite, number >= 0 else { return nil }
+    guard number.isFinite else { return nil }
     // More than thirty years can only be a date.
     let seconds = number > Double(longest) ? number - sinceEpoch.inSeconds : number
     return .seconds(min(max(seconds, 0), Double(longest)))
@@ -105,7 +107,7 @@ enum RateLimitFields {
       total += number * factor
       rest = rest.dropFirst(digits.count + unit.count)
     }
-    return text.isEmpty ? nil : .seconds(min(total, Double(longest)))
+    return .seconds(min(total, Double(longest)))
   }
 
   private static func count(_ text: String) -> Int? {

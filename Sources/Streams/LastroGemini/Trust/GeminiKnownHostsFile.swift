@@ -165,7 +165,7 @@ struct KnownHostsText {
       throw ConfigurationError("it has not four words (host, port, pin, date), but \(words.count)")
     }
     let name = try HostName(words[0])
-    guard let port = Int(words[1]), 1...65_535 ~= port, let host = try? GeminiHost(name, port: port) else {
+    guard let port = Int(digits: words[1]), 1...65_535 ~= port, let host = try? GeminiHost(name, port: port) else {
       throw ConfigurationError("its second word is not a port (1…65535)")
     }
     guard words[2].hasPrefix("sha256/"), let pin = SPKIHash(words[2]) else {

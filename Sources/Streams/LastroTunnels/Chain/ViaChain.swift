@@ -165,7 +165,7 @@ private enum ViaReader {
     let isPlain =
       text.utf8.first == UInt8(ascii: "[")
       || text.split(separator: ":", maxSplits: 1).dropFirst().allSatisfy {
-        $0.utf8.count <= 5 && $0.allSatisfy(\.isNumber)
+        $0.utf8.count <= 5 && $0.utf8.allSatisfy(\.isDigit)
       }
     let shown = isPlain ? String(text) : text.prefix { $0 != ":" } + ":" + Redaction.mask
     return shown.onOneLine.cut(to: 80)

@@ -165,7 +165,9 @@ private enum WispReader {
     guard let address = words.popFirst() else {
       throw ConfigurationError("the bridge line ends before the address", hint: forms)
     }
-    if let fingerprint = words.first, fingerprint.utf8.count == 40, fingerprint.allSatisfy(\.isHexDigit) {
+    if let fingerprint = words.first, fingerprint.utf8.count == 40,
+      fingerprint.allSatisfy({ $0.isASCII && $0.isHexDigit })
+    {
       words.removeFirst()
     }
     var items = Items()

@@ -17,7 +17,7 @@ final class DemoPayments: Sendable {
   var made: Int { state.withLock { $0.made } }
 
   func respond(to request: LoopbackRequest) throws -> LoopbackResponse {
-    guard let failures = Int(request.queryItem("failures") ?? "0"), failures >= 0 else {
+    guard let failures = Int(digits: request.queryItem("failures") ?? "0") else {
       return try DemoAnswer.invalid("failures")
     }
     guard let order = try? JSONDecoder().decode(DemoModels.NewPayment.self, from: Data(request.body)) else {

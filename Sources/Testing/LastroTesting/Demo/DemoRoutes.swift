@@ -35,7 +35,8 @@ final class DemoRoutes: Sendable {
       return try createIssue("\(segments[1])/\(segments[2])", request)
     case (false, "repos", 5) where segments[3] == "issues" && request.method == "PATCH":
       return try changeIssue(segments[4], of: "\(segments[1])/\(segments[2])")
-    case (true, "flaky", 2): return try flaky(segments[1], failures: Int(request.queryItem("failures") ?? "") ?? 1)
+    case (true, "flaky", 2):
+      return try flaky(segments[1], failures: Int(digits: request.queryItem("failures") ?? "") ?? 1)
     case (true, "slow", 1): return .fault(.stall)
     case (true, "private", 1): return try secret(request)
     case (true, "limited", 2): return try limited(segments[1], request)
@@ -54,8 +55,10 @@ final class DemoRoutes: Sendable {
 
   private func repositories(of login: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
     guard DemoModels.users.contains(where: { $0.login == login }) else { return try DemoAnswer.notFound() }
-    guard let page = Int(request.queryItem("page") ?? "1"), page >= 1 else { return try DemoAnswer.invalid("page") }
-    guard let size = Int(request.queryItem("per_page") ?? "30"), (1...100).contains(size) else {
+    guard let page = Int(digits: request.queryItem("page") ?? "1"), page >= 1 else {
+      return try DemoAnswer.invalid("page")
+    }
+    guard let size = Int(digits: request.queryItem("per_page") ?? "30"), (1...100).contains(size) else {
       return try DemoAnswer.invalid("per_page")
     }
     let all = DemoModels.repositories.filter { $0.owner.login == login }
@@ -79,7 +82,7 @@ final class DemoRoutes: Sendable {
 
   private func archive(_ name: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
     guard DemoModels.repositories.contains(where: { $0.fullName == name }) else { return try DemoAnswer.notFound() }
-    let count = Int(request.queryItem("bytes") ?? "65536") ?? -1
+    let count = Int(digits: request.queryItem("bytes") ?? "65536") ?? -1
     guard (0...DemoAPI.largestArchive).contains(count) else { return try DemoAnswer.invalid("bytes") }
     let body = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
       for index in 0..<count { buffer.initializeElement(at: index, to: UInt8(truncatingIfNeeded: index)) }
@@ -107,7 +110,7 @@ final class DemoRoutes: Sendable {
 
   private func changeIssue(_ number: String, of repository: String) throws -> LoopbackResponse {
     let last = state.withLock { $0.issues[repository] ?? 0 }
-    guard let number = Int(number), number >= 1, number <= last else { return try DemoAnswer.notFound() }
+    guard let number = Int(digits: number), number >= 1, number <= last else { return try DemoAnswer.notFound() }
     return LoopbackResponse(status: 204)
   }
 
@@ -121,7 +124,7 @@ final class DemoRoutes: Sendable {
   }
 
   private func limited(_ key: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
-    guard let seconds = Int(request.queryItem("retry_after") ?? "1"), seconds >= 0 else {
+    guard let seconds = Int(digits: request.queryItem("retry_after") ?? "1") else {
       return try DemoAnswer.invalid("retry_after")
     }
     let isFirst = state.withLock { $0.limited.insert(key).inserted }

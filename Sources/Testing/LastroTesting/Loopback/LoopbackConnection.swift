@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLoopback
+internal import LastroSupport
 
 /// A connection of a ``LoopbackServer``, driven by its handler: blocking, on the connection's own thread.
 ///
@@ -323,7 +324,7 @@ extension LoopbackConnection {
     if head.isChunked {
       (body, trailers) = try (readChunks(), readTrailers())
     } else if let text = head["Content-Length"] {
-      guard let length = Int(text), length >= 0 else { throw .malformedRequest("Content-Length is \"\(text)\"") }
+      guard let length = Int(digits: text) else { throw .malformedRequest("Content-Length is \"\(text)\"") }
       body = try read(exactly: length)
     }
     core.complete(connection: number, body: body, trailers: trailers)
@@ -348,7 +349,7 @@ extension LoopbackConnection {
     while true {
       guard let line = readLine() else { throw .disconnected }
       let digits = line.prefix { $0 != ";" && $0 != " " }
-      guard let length = Int(digits, radix: 16), length >= 0 else {
+      guard let length = Int(digits: digits, radix: 16) else {
         throw .malformedRequest("\"\(line)\" is not a chunk size")
       }
       if length == 0 { return body }

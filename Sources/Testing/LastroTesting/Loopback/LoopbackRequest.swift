@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 
 /// A request that a loopback server has read.
 public struct LoopbackRequest: Sendable, Hashable {
@@ -53,7 +54,7 @@ public struct LoopbackRequest: Sendable, Hashable {
     var rest = Array(text.utf8)[...]
     while let byte = rest.popFirst() {
       let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-      if byte == UInt8(ascii: "%"), digits.utf8.count == 2, let value = UInt8(digits, radix: 16) {
+      if byte == UInt8(ascii: "%"), digits.utf8.count == 2, let value = UInt8(digits: digits, radix: 16) {
         decoded.append(value)
         rest = rest.dropFirst(2)
       } else {

@@ -312,7 +312,7 @@ extension LoopbackServer {
       if let refusal = answer(head) {
         return try connection.write(refusal.head(closing: true) + refusal.sentHTTP1Body(to: head.method))
       }
-      let port = head.target.split(separator: ":").last.flatMap { UInt16($0) }
+      let port = head.target.split(separator: ":").last.flatMap { UInt16(digits: $0) }
       guard head.method == "CONNECT", let port else {
         return try connection.write(LoopbackResponse(status: 405).head(closing: true))
       }

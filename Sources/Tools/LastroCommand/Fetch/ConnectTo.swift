@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Lastro
+import LastroSupport
 
 /// A rule of curl's `HOST:PORT:OTHERHOST:OTHERPORT` to connect elsewhere. An empty word matches any host or port, or
 /// keeps the original one. The TLS name, `Host`, pins and cookies remain those of the URL.
@@ -26,7 +27,7 @@ struct ConnectTo: Sendable {
 
   /// Returns the port; 0 for an empty word, and `nil` for an invalid one.
   private static func port(_ word: String) -> Int? {
-    word.isEmpty ? 0 : Int(word).flatMap { (1...65_535).contains($0) ? $0 : nil }
+    word.isEmpty ? 0 : Int(digits: word).flatMap { (1...65_535).contains($0) ? $0 : nil }
   }
 
   /// Removes and returns the text up to a colon, and the colon. An IPv6 address is in brackets.

@@ -81,7 +81,8 @@ final class OutputFile {
     case "/dev/stdout": return STDOUT_FILENO
     case "/dev/stderr": return STDERR_FILENO
     default:
-      return ["/dev/fd/", "/proc/self/fd/"].first(where: name.hasPrefix).flatMap { Int32(name.dropFirst($0.count)) }
+      return ["/dev/fd/", "/proc/self/fd/"].first(where: name.hasPrefix)
+        .flatMap { Int32(digits: name.dropFirst($0.count)) }
     }
   }
 

@@ -36,7 +36,9 @@ struct TransferFlags: ParsableArguments {
   static func rate(_ text: String) -> Int? {
     let units: [Character: Double] = ["b": 1, "k": 1024, "m": 1_048_576, "g": 1_073_741_824]
     let unit = text.lowercased().last.flatMap { units[$0] }
-    guard let number = Double(unit == nil ? text[...] : text.dropLast()), number.isFinite else { return nil }
+    guard text.first != "+", let number = Double(unit == nil ? text[...] : text.dropLast()), number.isFinite else {
+      return nil
+    }
     let bytes = number * (unit ?? 1)
     return bytes >= 1 && bytes < 1e15 ? Int(bytes) : nil
   }

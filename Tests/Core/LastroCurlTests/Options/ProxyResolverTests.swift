@@ -50,6 +50,8 @@ import Testing
     ("127.0.0.1:1", "http", "127.0.0.1:1", true), ("127.0.0.1:1", "http", "127.0.0.1:2", false),
     ("127.0.0.1:1", "http", "127.0.0.1.test:1", false), ("a.test:http", "http", "a.test", false),
     ("a.test:99999", "http", "a.test", false), ("a.test:", "http", "a.test", false),
+    ("a.test:+80", "http", "a.test", false), ("*:+80", "http", "a.test", false),
+    ("10.0.0.0/+8", "http", "10.1.2.3:5", false), ("10.0.0.0/-0", "http", "10.1.2.3:5", false),
     ("x.test\ta.test", "http", "a.test", true), ("x.test\na.test", "http", "a.test", true),
     ("x.test\r\na.test\r\n", "http", "a.test", true), ("x.test a.test", "http", "a.test", true),
     (" , x.test ,a.test, ", "http", "a.test", true), ("a.test.:80", "http", "a.test.", true),

@@ -26,6 +26,18 @@ struct VirtualPoolTests {
     #expect(engine.network.openCount == 1)
   }
 
+  @Test("A Keep-Alive time with a sign is ignored", arguments: ["+5", "-5"])
+  func signedKeepAlive(time: String) {
+    let engine = VirtualEngine()
+    engine.network.serveHTTP1 { server, request in
+      server.respond(request.target, fields: ["Keep-Alive": "timeout=\(time)"])
+    }
+    #expect(engine.start(.to("/1")).text == "/1")
+    engine.advance(by: .seconds(10))
+    #expect(engine.start(.to("/2")).text == "/2")
+    #expect(engine.network.dials.count == 1)
+  }
+
   @Test("An idle connection is closed at the end of its idle lifetime")
   func idleLifetime() {
     let engine = VirtualEngine { $0.idleLifetime = 10_000_000_000 }

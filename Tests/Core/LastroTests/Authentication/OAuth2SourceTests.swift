@@ -230,6 +230,7 @@ struct OAuth2SourceTests {
     arguments: [
       ("3600", Duration.seconds(3600)), (#""3600""#, .seconds(3600)), ("1.5", .seconds(1.5)), ("-5", .zero),
       ("1e300", .seconds(1_000_000_000)), ("null", nil), (#""soon""#, nil), (#""nan""#, .zero), ("[1]", nil),
+      (#""+3600""#, nil),
     ] as [(String, Duration?)])
   func lifetimes(text: String, expected: Duration?) async throws {
     let body = #"{"access_token":"a","token_type":"Bearer","expires_in":\#(text)}"#
@@ -249,6 +250,8 @@ struct OAuth2SourceTests {
       #expect(throws: ConfigurationError.self) { try make(url) }
     }
     #expect(throws: ConfigurationError.self) { try make("http://id.example/token") }
+    // The end of this name is not a number of an address.
+    #expect(throws: ConfigurationError.self) { try make("http://127.0.0.-0/token") }
     #expect(throws: Never.self) { try make("http://id.example/token", insecure: true) }
     for url in ["http://localhost:1/t", "http://127.0.0.1/t", "http://[::1]:8/t"] {
       #expect(throws: Never.self) { try make(url) }

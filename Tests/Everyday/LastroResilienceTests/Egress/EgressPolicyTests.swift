@@ -131,6 +131,14 @@ struct EgressPolicyTests {
     }
   }
 
+  @Test("The length of a prefix is a number without a sign")
+  func signs() throws {
+    #expect(throws: Never.self) { try EgressRange("10.0.0.0/8") }
+    for text in ["10.0.0.0/+8", "10.0.0.0/-8", "10.0.0.0/-0", "fd00::/+8", "10.0.0.0/"] {
+      #expect(throws: ConfigurationError.self, "\(text)") { try EgressRange(text) }
+    }
+  }
+
   @Test("A denial also applies to addresses embedded in others and to ranges written as IPv6")
   func denied() throws {
     let metadata = try EgressRange("169.254.0.0/16")

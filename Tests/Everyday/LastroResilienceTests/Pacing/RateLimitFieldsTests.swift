@@ -53,7 +53,7 @@ struct RateLimitFieldsTests {
     let rows: [(String, Duration?)] = [
       ("0", .zero), ("1.5", .milliseconds(1_500)), ("1h2m3s", .seconds(3_723)), ("250ms", .milliseconds(250)),
       ("6m0s", .seconds(360)), ("", nil), ("-1", nil), ("nan", nil), ("inf", nil), ("5 s", nil), ("5x", nil),
-      ("m", nil), ("1e300", .seconds(1_000_000_000)), ("1799999999", .zero),
+      ("-0", nil), ("+1", nil), ("+1m", nil), ("m", nil), ("1e300", .seconds(1_000_000_000)), ("1799999999", .zero),
       ("9999999999999999999h", .seconds(1_000_000_000)),
     ]
     for (text, expected) in rows { #expect(RateLimitFields.wait(text, .seconds(1_800_000_000)) == expected, "\(text)") }

@@ -72,6 +72,8 @@ struct GeminiKnownHostsFileTests {
     ("nonsense", 1), ("lastro-known-hosts 2\n", 1), ("lastro-known-hosts 1 \n", 1), (" \(header)\n", 1),
     ("\(header)\nx\n", 2), ("\(header)\n\n\(line) more\n", 3), ("\(header)\n\(line)\n\(line)\n", 3),
     ("\(header)\ncapsule.example 0 \(pin) 2027-01-15T08:00:00Z\n", 2),
+    ("\(header)\ncapsule.example +1965 \(pin) 2027-01-15T08:00:00Z\n", 2),
+    ("\(header)\ncapsule.example -1965 \(pin) 2027-01-15T08:00:00Z\n", 2),
     ("\(header)\ncap sule 1965 \(pin) 2027-01-15T08:00:00Z\n", 2),
     ("\(header)\nhttp://x 1965 \(pin) 2027-01-15T08:00:00Z\n", 2),
     ("\(header)\ncapsule.example 1965 sha256/AAAA 2027-01-15T08:00:00Z\n", 2),

@@ -61,6 +61,12 @@ struct ViaChainTests {
     }
   }
 
+  @Test("Text in place of a port is shown only if it is of ASCII digits")
+  func foreignDigits() {
+    let error = #expect(throws: ConfigurationError.self) { try ViaChain(["http://ann:٣٤"]) }
+    #expect(error?.description.contains("٣٤") == false)
+  }
+
   @Test("A chain's description lists its hops, and an empty chain is straight")
   func descriptions() throws {
     #expect("\(ViaChain())" == "straight")

@@ -120,7 +120,9 @@ struct WispServerTests {
       "Bridge a.test:1 cert=C",
       "obfs4 a.test:1 cert=C\nobfs4 a.test:1 cert=C", "Bridge obfs3 a.test:1 cert=C",
       "Bridge Bridge obfs4 a.test:1 cert=C",
-      "obfs4 a.test:1 0123456789ABCDEF0123456789ABCDEF0123456 cert=C", "xobfs4:a.test:1?cert=C",
+      "obfs4 a.test:1 0123456789ABCDEF0123456789ABCDEF0123456 cert=C",
+      // Forty bytes of digits that are not ASCII.
+      "obfs4 a.test:1 ０１２３４５６７８９ＡＢＤ0 cert=C", "xobfs4:a.test:1?cert=C",
       "obfs4 a.test:1 cert=%2BC",
       "obfs4:a.test:1?cert=é", "obfs4:a.test:1?cert=%",
     ])

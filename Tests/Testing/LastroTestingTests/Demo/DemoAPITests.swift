@@ -57,8 +57,20 @@ struct DemoAPITests {
     #expect(try send(path, body: "{").hasPrefix("HTTP/1.1 400 "))
     #expect(try send("POST /repos/apple/none/issues", body: "{}").hasPrefix("HTTP/1.1 404 "))
     #expect(try send("PATCH /repos/apple/swift/issues/1", body: "state=closed").hasPrefix("HTTP/1.1 204 "))
+    #expect(try send("PATCH /repos/apple/swift/issues/+1", body: "state=closed").hasPrefix("HTTP/1.1 404 "))
     #expect(try send("PATCH /repos/apple/swift/issues/2", body: "state=closed").hasPrefix("HTTP/1.1 404 "))
     #expect(try send("PATCH /repos/apple/swift/issues/x", body: "state=closed").hasPrefix("HTTP/1.1 404 "))
+  }
+
+  @Test(
+    "A number with a sign is invalid",
+    arguments: [
+      "GET /users/apple/repos?page=+1", "GET /users/apple/repos?per_page=+3",
+      "GET /repos/apple/swift/archive?bytes=+1", "GET /limited/a?retry_after=-0", "POST /payments?failures=+0",
+    ])
+  func signs(line: String) throws {
+    #expect(try send(line).hasPrefix("HTTP/1.1 422 "))
+    #expect(try send("GET /flaky/a?failures=+0").hasPrefix("HTTP/1.1 503 "))
   }
 
   @Test("The API can impersonate another server: on a Unix socket, with that name in its certificate")

@@ -25,6 +25,14 @@ struct LoopbackHTTPTests {
     #expect(server.requests.map(\.method) == ["GET", "POST"])
   }
 
+  @Test("A percent sign without two digits behind it is not decoded")
+  func percentSigns() throws {
+    let server = try echo()
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send("GET /a%+5/%-0%4?q=%+1 HTTP/1.1\r\nConnection: close\r\n\r\n")
+    #expect(client.receiveAll().text.hasSuffix("GET [\"a%+5\", \"%-0%4\"] %+1 "))
+  }
+
   @Test("HEAD, 204 and 304 have no body")
   func noBody() throws {
     let server = try LoopbackServer.http { request in

@@ -67,6 +67,14 @@ struct LoopbackServerTests {
       ("GET / HTTP/1.1\r\nHost: h\r\n", .disconnected),
       ("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc", .disconnected),
       ("POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n", .malformedRequest("Content-Length is \"-5\"")),
+      ("POST / HTTP/1.1\r\nContent-Length: +5\r\n\r\nhello", .malformedRequest("Content-Length is \"+5\"")),
+      ("POST / HTTP/1.1\r\nContent-Length: -0\r\n\r\n", .malformedRequest("Content-Length is \"-0\"")),
+      (
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n+1\r\n", .malformedRequest("\"+1\" is not a chunk size")
+      ),
+      (
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-0\r\n", .malformedRequest("\"-0\" is not a chunk size")
+      ),
       (
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", .malformedRequest("\"zz\" is not a chunk size")
       ),

@@ -170,10 +170,11 @@ struct LoopbackTrustTests {
     for _ in 0..<2 { #expect(try get(client).hasSuffix("fine")) }
     #expect(try ask("CONNECT refused.example:1").receiveAll().text.hasPrefix("HTTP/1.1 403 "))
     #expect(try ask("GET http://x/").receiveAll().text.hasPrefix("HTTP/1.1 405 "))
+    #expect(try ask("CONNECT any.example:+\(upstream.port)").receiveAll().text.hasPrefix("HTTP/1.1 405 "))
     upstream.stop()
     #expect(client.receiveAll().text == "")
     #expect(try ask("CONNECT any.example:\(Loopback.freePort())").receiveAll().text.hasPrefix("HTTP/1.1 502 "))
-    #expect(proxy.requests.map(\.method) == ["CONNECT", "CONNECT", "GET", "CONNECT"])
+    #expect(proxy.requests.map(\.method) == ["CONNECT", "CONNECT", "GET", "CONNECT", "CONNECT"])
     #expect(proxy.requests.first?.target == "any.example:\(upstream.port)")
     proxy.stop()
     #expect(proxy.errors.isEmpty)

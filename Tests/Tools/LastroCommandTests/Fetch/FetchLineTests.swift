@@ -127,6 +127,15 @@ struct FetchLineTests {
     #expect(directory.text(of: "out") == "dated")
   }
 
+  @Test("The number of a descriptor has no sign")
+  func descriptors() async throws {
+    let server = try server()
+    let plain = try await Lastro.run(["fetch", "-s", "-o", "/dev/fd/1", server.baseURL + "/a"])
+    #expect(plain.status == 0 && plain.text == "GET /a \n", "\(plain.errors)")
+    let signed = try await Lastro.run(["fetch", "-s", "-o", "/dev/fd/+1", server.baseURL + "/a"])
+    #expect(signed.status != 0 && signed.text.isEmpty, "\(signed.errors)")
+  }
+
   @Test("-k accepts any certificate of this machine, and no redirect to a host elsewhere")
   func insecure() async throws {
     let identity = try CertificateMint.selfSigned(hosts: ["other.test"])

@@ -86,6 +86,23 @@ struct FetchSpecificationTests {
     arguments: [("100", 100), ("2k", 2048), ("1.5M", 1_572_864), ("1G", 1_073_741_824)])
   func rates(text: String, bytes: Int) { #expect(TransferFlags.rate(text) == bytes) }
 
+  @Test("Ports, rates and delays have no sign", arguments: ["+1", "-1"])
+  func signs(number: String) throws {
+    for text in ["a:\(number):b:2", "a:1:b:\(number)"] {
+      #expect(throws: (any Error).self, "\(text)") { try ConnectTo(text) }
+    }
+    #expect(throws: Never.self) { try ConnectTo("a:1:b:2") }
+    #expect(throws: (any Error).self) {
+      try specification("http://a.test", "--resolve", "a.test:\(number):127.0.0.1").connection()
+    }
+    #expect(throws: Never.self) {
+      try specification("http://a.test", "--resolve", "a.test:1:127.0.0.1").connection()
+    }
+    #expect(TransferFlags.rate(number + "k") == nil)
+    #expect(RequestSpecification.Backoff("constant:" + number) == nil)
+    #expect(RequestSpecification.Backoff("constant:1") == .constant(1))
+  }
+
   @Test("JSON is indented without a change of its values; other bytes are left alone")
   func pretty() throws {
     func shown(_ text: String, _ isColored: Bool = false) -> String? {

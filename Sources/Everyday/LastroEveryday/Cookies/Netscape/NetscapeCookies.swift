@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Lastro
+import LastroSupport
 
 /// The format of Netscape's `cookies.txt`: one line per cookie, with seven fields separated by tabs. The fields are the
 /// domain, `TRUE` if the cookie is also for hosts below it, the path, `TRUE` if the cookie is secure, the expiry in
@@ -77,7 +78,7 @@ enum NetscapeCookies {
     guard let isForSubdomains = flag(fields[1]), let isSecure = flag(fields[3]) else {
       return .failure(Flaw(reason: "has a word other than TRUE or FALSE"))
     }
-    guard let seconds = Int(fields[4]), (0...lastSecond).contains(seconds) else {
+    guard let seconds = Int(digits: fields[4]), (0...lastSecond).contains(seconds) else {
       return .failure(Flaw(reason: "has an expiry that is not a number of seconds since 1970"))
     }
     let domain = fields[0].utf8.first == UInt8(ascii: ".") ? String(fields[0].dropFirst()) : fields[0]

@@ -71,6 +71,8 @@ struct NetscapeTests {
       ("a.com\tyes\t/\tFALSE\t0\ta\thunter2", "line 2 has a word other than TRUE or FALSE"),
       ("a.com\tTRUE\t/\tFALSE\tx\ta\thunter2", "line 2 has an expiry that is not a number of seconds since 1970"),
       ("a.com\tTRUE\t/\tFALSE\t-1\ta\thunter2", "line 2 has an expiry that is not a number of seconds since 1970"),
+      ("a.com\tTRUE\t/\tFALSE\t-0\ta\thunter2", "line 2 has an expiry that is not a number of seconds since 1970"),
+      ("a.com\tTRUE\t/\tFALSE\t+1\ta\thunter2", "line 2 has an expiry that is not a number of seconds since 1970"),
       (
         "a.com\tTRUE\t/\tFALSE\t99999999999999999999\ta\tb",
         "line 2 has an expiry that is not a number of seconds since 1970"
