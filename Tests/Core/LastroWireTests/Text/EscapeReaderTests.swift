@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LastroWire
 import Testing
+
+@testable import LastroWire
 
 @Suite("Escapes of secrets")
 struct EscapeReaderTests {
