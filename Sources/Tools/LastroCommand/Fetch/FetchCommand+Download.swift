@@ -13,7 +13,9 @@ extension FetchCommand {
     let resource: RawHTTPResource
     do {
       let own: [any HTTPResourceInterceptor] = verbose.map { [$0] } ?? []
-      resource = .raw(try specification.request(), interceptors: own + (try specification.interceptors()))
+      let request = try specification.request()
+      report.uploadedBytes = request.body.length
+      resource = .raw(request, interceptors: own + (try specification.interceptors()))
     } catch let error as TransportError {
       report.fail(error.stage, error.code, error.message)
       return (report, error.hint)

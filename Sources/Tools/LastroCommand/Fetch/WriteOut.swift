@@ -42,7 +42,9 @@ struct WriteOut {
         case "stderr": toErrors = true
         case "onerror": if report.error == nil { return written }
         default:
-          if let value = Self.ofLine(name, url, number) ?? Self.value(of: name, report, path) {
+          if Self.isUnknown(name, report) {
+            written.errors += "lastro: -w: the value of '\(name)' is not known for this transfer" + "\n"
+          } else if let value = Self.ofLine(name, url, number) ?? Self.value(of: name, report, path) {
             put(value)
           } else {
             written.errors += "lastro: -w: the variable '\(name.onOneLine)' is unknown" + "\n"
@@ -58,6 +60,33 @@ struct WriteOut {
     guard rest.hasPrefix(start), let end = rest.firstIndex(of: "}") else { return nil }
     defer { rest = rest[rest.index(after: end)...] }
     return String(rest[..<end].dropFirst(start.count))
+  }
+
+  /// Returns whether curl has a value for a variable that is not known here. Another one in its place would mislead.
+  private static func isUnknown(_ name: String, _ report: Report) -> Bool {
+    let isRedirected = !report.redirects.isEmpty
+    switch name {
+    // The facts are those of the last request, and curl counts all.
+    case "num_connects", "size_header", "size_request": return isRedirected
+    // The facts of a request on an open connection do not have the times at which it was opened.
+    case "time_namelookup", "time_connect", "time_appconnect":
+      return isRedirected && report.facts?.connectionReused == true
+    case "size_upload", "speed_upload": return uploaded(report) == nil
+    // OpenSSL's number for a refusal is not kept, nor is that for a certificate that -k accepts unchecked.
+    case "ssl_verify_result":
+      let isUnchecked = report.url.lowercased().hasPrefix("https:") && report.facts?.trust == .plain
+      return isUnchecked || report.error?.stage == FailureStage.tls.rawValue
+    case "proxy_ssl_verify_result": return report.error?.stage == FailureStage.proxy.rawValue
+    default: return false
+    }
+  }
+
+  /// Returns the number of bytes of the body that were sent; `nil` if it is not known.
+  private static func uploaded(_ report: Report) -> Int64? {
+    guard report.uploadedBytes != 0, let sent = report.facts?.bytesSent, sent > 0 else { return 0 }
+    // The facts count the head, too, and are those of the last request.
+    guard let length = report.uploadedBytes, report.redirects.isEmpty, sent > length else { return nil }
+    return length
   }
 
   /// Returns a variable of the command line.
@@ -84,11 +113,18 @@ struct WriteOut {
     case "num_headers": "\(report.headers.count)"
     case "num_redirects": "\(report.redirects.count)"
     case "num_retries": "\(max(report.attempts.count, 1) - 1)"
-    case "num_connects": report.facts.map { $0.connectionReused ? "0" : "1" } ?? "0"
+    case "num_connects": hasConnected(report) ? "1" : "0"
     case "exitcode": "\(report.exitStatus)"
     case "errormsg": report.error?.message ?? ""
     default: measure(name, report) ?? time(name, report)
     }
+  }
+
+  /// Returns whether the last request opened a connection.
+  private static func hasConnected(_ report: Report) -> Bool {
+    guard let facts = report.facts, !facts.connectionReused else { return false }
+    // Some tunnels have no address.
+    return facts.remoteAddress != nil || facts.bytesSent > 0
   }
 
   /// Returns the target of a redirect that was not followed.
@@ -125,19 +161,20 @@ struct WriteOut {
     let facts = report.facts
     let received = max(report.downloadedBytes ?? facts?.bytesReceived ?? 0, 0)
     let total = facts.map { $0.timings.total / .seconds(1) } ?? 0
+    let sent = uploaded(report) ?? 0
     switch name {
     case "size_download": return "\(received)"
-    case "size_upload": return "\(report.uploadedBytes ?? 0)"
-    case "speed_upload": return total > 0 ? "\(Int64(Double(report.uploadedBytes ?? 0) / total))" : "0"
+    case "size_upload": return "\(sent)"
+    case "speed_upload": return total > 0 ? "\(Int64(Double(sent) / total))" : "0"
     case "size_header": return "\(sizeOfHead(report))"
     case "size_request": return "\(facts?.bytesSent ?? 0)"
     case "speed_download": return total > 0 ? "\(Int64(Double(received) / total))" : "0"
     case "remote_ip": return facts?.remoteAddress ?? ""
     case "remote_port": return facts?.remotePort.map { "\($0)" } ?? "0"
+    // A connection is identified by its local port.
     case "local_port": return facts?.connectionID.map { "\($0)" } ?? "0"
     case "conn_id": return facts?.connectionID.map { "\($0)" } ?? "-1"
     case "ssl_verify_result", "proxy_ssl_verify_result": return "0"
-    case "http_connect": return "000"
     default: return nil
     }
   }
@@ -149,17 +186,18 @@ struct WriteOut {
     return report.headers.reduce(line.utf8.count + 4) { $0 + $1[0].utf8.count + $1[1].utf8.count + 4 }
   }
 
-  /// Returns a time in seconds with six decimals.
+  /// Returns a time since the start of the first request, in seconds with six decimals.
   private static func time(_ name: String, _ report: Report) -> String? {
     let timings = report.facts?.timings
     let redirecting = timings.map { timeOfRedirects(report, last: $0.total) } ?? Duration.zero
-    let times: [String: Duration?] = [
+    let phases: [String: Duration?] = [
       "time_namelookup": timings?.nameLookup, "time_connect": timings?.connect, "time_appconnect": timings?.tls,
       "time_pretransfer": timings?.requestStart, "time_starttransfer": timings?.firstByte,
-      "time_redirect": redirecting, "time_total": timings.map { redirecting + $0.total },
+      "time_redirect": redirecting > .zero ? Duration.zero : nil, "time_total": timings?.total,
     ]
-    guard let found = times[name] else { return nil }
-    let microseconds = Int64((found ?? .zero) / .microseconds(1))
+    guard let found = phases[name] else { return nil }
+    let time = found.map { redirecting + $0 } ?? .zero
+    let microseconds = Int64(time / .microseconds(1))
     let digits = "\(microseconds % 1_000_000)"
     return "\(microseconds / 1_000_000)." + String(repeating: "0", count: 6 - digits.count) + digits
   }

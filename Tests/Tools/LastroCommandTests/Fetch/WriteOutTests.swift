@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import PeerSupport
+import Testing
+
+@testable import LastroTesting
+
+/// Tests that a variable of `-w` has the value of curl's variable of that name, or none.
+@Suite("lastro fetch: the variables of -w", .timeLimit(.minutes(5)))
+struct WriteOutTests {
+  private func server() throws -> LoopbackServer {
+    try LoopbackServer.http { request in
+      switch request.path {
+      case "/away":
+        // The first request must take a while, so that times that leave it out are too short.
+        usleep(50_000)
+        return LoopbackResponse(status: 302, headers: ["Location": "/there"])
+      default: return .text("\(request.method) \(request.path) \(request.text)\n")
+      }
+    }
+  }
+
+  @Test("local_port is the port that the server sees")
+  func localPort() async throws {
+    let server = try LoopbackServer { connection in
+      var address = sockaddr_in()
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let code = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(connection.descriptor, $0, &length) }
+      }
+      #expect(code == 0)
+      _ = try connection.readHead()
+      let text = "\(UInt16(bigEndian: address.sin_port))"
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")
+    }
+    let result = try await Lastro.run(["fetch", "-s", "-w", " %{local_port} %{remote_port}", server.baseURL])
+    let ports = result.text.split(separator: " ")
+    #expect(ports.count == 3 && ports[0] == ports[1] && ports[2] == "\(server.port)", "\(result.text)")
+    #expect(result.errors.isEmpty)
+  }
+
+  @Test("Without a connection, nothing was opened or sent")
+  func unconnected() async throws {
+    let words = ["post", "-s", "-d", "abc", "-w", "%{num_connects} %{size_upload} %{local_port}"]
+    let result = try await Lastro.run(words + ["http://127.0.0.1:1/"])
+    #expect(result.status == 7 && result.text == "0 0 0", "\(result.text) \(result.errors)")
+  }
+
+  @Test("A body that was sent whole is counted, and one without a length is reported as not known")
+  func uploads() async throws {
+    let server = try server()
+    let known = try await Lastro.run(["post", "-s", "-d", "abc", "-w", "%{size_upload}", server.baseURL + "/a"])
+    #expect(known.text == "POST /a abc\n3" && known.errors.isEmpty, "\(known.text) \(known.errors)")
+    let words = ["fetch", "-s", "-T", "-", "-w", "%{size_upload}%{speed_upload}", server.baseURL + "/a"]
+    let unknown = try await Lastro.run(words, input: "typed")
+    #expect(unknown.text == "PUT /a typed\n", "\(unknown.text)")
+    #expect(unknown.errors.contains("'size_upload' is not known") && unknown.errors.contains("'speed_upload' is not"))
+  }
+
+  @Test("After a redirect, times count from the first request, and sums over all requests are not known")
+  func redirects() async throws {
+    let server = try server()
+    let url = server.baseURL + "/away"
+    let sums = try await Lastro.run(
+      ["fetch", "-s", "-L", "-w", "%{num_connects}%{size_header}%{size_request}%{num_redirects}", url])
+    #expect(sums.text == "GET /there \n1", "\(sums.text)")
+    for name in ["num_connects", "size_header", "size_request"] {
+      #expect(sums.errors.contains("'\(name)' is not known"), "\(sums.errors)")
+    }
+    let format = "%{time_redirect} %{time_pretransfer} %{time_starttransfer} %{time_total}"
+    let timed = try await Lastro.run(["fetch", "-s", "-L", "-o", "/dev/null", "-w", format, url])
+    let times = timed.text.split(separator: " ").compactMap { Double($0) }
+    #expect(times.count == 4 && times == times.sorted() && times[0] > 0, "\(timed.text)")
+  }
+
+  @Test("ssl_verify_result is 0 only for a certificate that was verified")
+  func certificates() async throws {
+    let root = try CertificateAuthority()
+    let server = try LoopbackServer.http(tls: LoopbackTLS(root.issue(hosts: ["127.0.0.1"]))) { _ in .text("in") }
+    let directory = try PeerDirectory()
+    let roots = try directory.write(root.rootPEM, to: "roots.pem")
+    let words = ["fetch", "-s", "-w", "%{ssl_verify_result}", "https://127.0.0.1:\(server.port)/"]
+    let verified = try await Lastro.run(words + ["--cacert", roots])
+    #expect(verified.text == "in0" && verified.errors.isEmpty, "\(verified.text) \(verified.errors)")
+    let unchecked = try await Lastro.run(words + ["-k"])
+    #expect(unchecked.text == "in" && unchecked.errors.contains("'ssl_verify_result' is not known"))
+    let refused = try await Lastro.run(words)
+    #expect(refused.status != 0 && refused.text.isEmpty, "\(refused.text)")
+    #expect(refused.errors.contains("'ssl_verify_result' is not known"), "\(refused.errors)")
+  }
+
+  @Test("A variable of curl's that is not supported is reported")
+  func unsupported() async throws {
+    let server = try server()
+    let result = try await Lastro.run(["fetch", "-s", "-w", "%{http_connect}", server.baseURL + "/a"])
+    #expect(result.text == "GET /a \n" && result.errors.contains("'http_connect' is unknown"), "\(result.errors)")
+  }
+}
