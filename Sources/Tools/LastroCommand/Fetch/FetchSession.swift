@@ -184,7 +184,7 @@ final class FetchSession: Sendable {
   ///
   /// - Returns: the exit status of a failure.
   func conclude(_ transfer: Transfer, _ outcome: Outcome) throws -> ExitCode? {
-    let path = try? transfer.work.get().path
+    let path = path(of: transfer, outcome.report)
     do {
       try ResponseOutput.writeAll(outcome.kept, to: STDOUT_FILENO)
       try command.condition.keep(outcome.report, path: path)
@@ -202,6 +202,15 @@ final class FetchSession: Sendable {
     }
     tell(transfer, outcome)
     return outcome.report.error == nil ? nil : ExitCode(outcome.report.exitStatus)
+  }
+
+  /// Returns the path of the file with the body, which the server may have named; `nil` without one.
+  private func path(of transfer: Transfer, _ report: Report) -> String? {
+    let path = try? transfer.work.get().path
+    guard output.offeredName, report.error == nil, report.status != 304, let path, let name = report.offeredName else {
+      return path
+    }
+    return OutputFile.path(path, named: name)
   }
 
   private func tell(_ transfer: Transfer, _ outcome: Outcome) {

@@ -96,6 +96,11 @@ final class OutputFile {
     "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
   }
 
+  /// Returns the path of another name in the same folder.
+  static func path(_ path: String, named name: String) -> String {
+    (path.lastIndex(of: "/").map { String(path[...$0]) } ?? "") + name
+  }
+
   /// Gives the file its name, replacing an existing file.
   ///
   /// - Parameter offered: another name in the same folder, which no file may have.
@@ -103,7 +108,7 @@ final class OutputFile {
     defer { discard() }
     guard !isDirect else { return }
     if let offered {
-      path = (path.lastIndex(of: "/").map { String(path[...$0]) } ?? "") + offered
+      path = Self.path(path, named: offered)
       guard access(path, F_OK) != 0 else {
         errno = EEXIST
         throw Failure(path)

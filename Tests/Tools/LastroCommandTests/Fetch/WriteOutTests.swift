@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import PeerSupport
 import Testing
@@ -16,6 +17,9 @@ struct WriteOutTests {
         // The first request must take a while, so that times that leave it out are too short.
         usleep(50_000)
         return LoopbackResponse(status: 302, headers: ["Location": "/there"])
+      case "/named":
+        return LoopbackResponse.text("named").adding("Content-Disposition", #"attachment; filename="offered.txt""#)
+          .adding("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
       default: return .text("\(request.method) \(request.path) \(request.text)\n")
       }
     }
@@ -95,5 +99,16 @@ struct WriteOutTests {
     let server = try server()
     let result = try await Lastro.run(["fetch", "-s", "-w", "%{http_connect}", server.baseURL + "/a"])
     #expect(result.text == "GET /a \n" && result.errors.contains("'http_connect' is unknown"), "\(result.errors)")
+  }
+
+  @Test("With -J, filename_effective and -R mean the file that the server named")
+  func offeredName() async throws {
+    let server = try server()
+    let directory = try PeerDirectory()
+    let words = ["fetch", "-s", "-R", "-OJ", "-w", "%{filename_effective}", server.baseURL + "/named"]
+    let result = try await Lastro.run(words, folder: directory.file(""))
+    #expect(result.text == "offered.txt" && directory.text(of: "offered.txt") == "named", "\(result.errors)")
+    let attributes = try FileManager.default.attributesOfItem(atPath: directory.file("offered.txt"))
+    #expect((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_767_225_600)
   }
 }
