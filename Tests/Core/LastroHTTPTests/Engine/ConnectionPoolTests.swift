@@ -101,7 +101,7 @@ struct ConnectionPoolTests {
       $0.idleConnections = 0
       $0.connectionsPerHost = connectionsPerHost
     }
-    let stack = TransportNetworkStack(transport: transport)
+    let stack = TransportNetworkStack(transport: transport, configuration: .patient)
     try await withThrowingTaskGroup { group in
       for _ in 0..<8 {
         group.addTask { _ = try await stack.fetch(.raw(ResourceRequest(url: "http://h/start"))) }
