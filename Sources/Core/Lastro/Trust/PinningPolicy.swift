@@ -192,15 +192,14 @@ extension PinningPolicy {
   ///     Rejected for IP addresses, and for names below which anyone may register a name, according to the machine's
   ///     public suffix list. Without such a list, names of one label are rejected.
   ///   - expiration: the last moment of the policy, and its effect afterwards. Default ``Expiration/never``.
-  ///   - pins: the pins: as text, which is `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``), or
-  ///     as ``SPKIHash``.
+  ///   - pins: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
   ///   - enforceBackupPin: whether two different pins are required, as in RFC 7469 §2.5: with a single pin, the loss of
   ///     its key makes the host unreachable. Default `true`.
   ///   - mode: the handling of a server that presents none of the keys. Default ``Mode/enforce``.
   /// - Throws: ``PinningPolicyValidationError``. The host is checked first, then the pins.
   public init(
-    _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never,
-    pins: some Sequence<some LosslessStringConvertible>, enforceBackupPin: Bool = true, mode: Mode = .enforce
+    _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: some Sequence<String>,
+    enforceBackupPin: Bool = true, mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
     let name: HostName
     if let address = try? Self.address(host) {
@@ -209,8 +208,7 @@ extension PinningPolicy {
     } else {
       name = try Self.domain(host, includeSubdomains: includeSubdomains)
     }
-    let texts = Set(pins.map(\.description))
-    try self.init(name, includeSubdomains, expiration, try Self.read(texts), enforceBackupPin, mode)
+    try self.init(name, includeSubdomains, expiration, try Self.read(Set(pins)), enforceBackupPin, mode)
   }
 
   /// Creates a policy for a host name.

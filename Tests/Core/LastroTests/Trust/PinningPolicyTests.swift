@@ -116,20 +116,19 @@ struct PinningPolicyTests {
     #expect(try Self.problem { try policy("com") } == .singleLabel("com"))
   }
 
-  @Test("Parsed pins make the same policy as their texts")
+  @Test("The texts of parsed pins make the same policy as the texts that they were parsed from")
   func hashes() throws {
-    let pins = Set(Self.pins.compactMap { SPKIHash($0) })
-    let one = Set(pins.prefix(1))
+    let pins = Self.pins.compactMap { SPKIHash($0)?.description }
     #expect(
       try PinningPolicy("a.example", includeSubdomains: true, expiration: .refuse(after: .manual(0.5)), pins: pins)
         == PinningPolicy(
           "a.example", includeSubdomains: true, expiration: .refuse(after: .manual()), pins: Self.pins))
     #expect(try PinningPolicy("::1", pins: pins) == PinningPolicy("::1", pins: Self.pins))
+    let one = pins.prefix(1)
     #expect(try Self.problem { try PinningPolicy("a.example", pins: one) } == .missingBackupPin)
     #expect(try Self.problem { try PinningPolicy("::1", pins: one) } == .missingBackupPin)
-    let none: Set<SPKIHash> = []
-    #expect(try Self.problem { try PinningPolicy("a.example", pins: none) } == .emptyPins)
-    #expect(try PinningPolicy("a.example", pins: one, enforceBackupPin: false).pins == one)
+    #expect(try Self.problem { try PinningPolicy("a.example", pins: []) } == .emptyPins)
+    #expect(try PinningPolicy("a.example", pins: one, enforceBackupPin: false).pins.count == 1)
   }
 
   @Test("IP addresses have their own policies")
