@@ -44,8 +44,11 @@ struct Report: Encodable, Sendable {
   var refusedCertificate: PeerCertificate?
   /// The facts for -w; not encoded.
   var facts: TransferFacts?
-  /// The length of the request's body, for -w; not encoded.
+  /// The bytes of the body that the last request sent, for -w; not encoded.
   var uploadedBytes: Int64?
+  /// The time that the last request had taken when its attempt ended: at the head of a response whose body is a stream.
+  /// It is for -w, and not encoded.
+  var answeredAfter: Duration?
   /// The name that the server offers for the body, for -J.
   var offeredName: String? {
     headers.last { $0[0].lowercased() == "content-disposition" }.flatMap { OfferedName.read($0[1]) }
@@ -101,6 +104,7 @@ struct Report: Encodable, Sendable {
 
 extension Report {
   mutating func add(_ response: ResourceResponse, facts: TransferFacts?) {
+    answeredAfter = response.facts.timings.total
     let facts = facts ?? response.facts
     self.facts = facts
     url = response.url
@@ -125,6 +129,7 @@ extension Report {
     redirects = last.redirects
     guard let facts = last.facts else { return }
     self.facts = facts
+    answeredAfter = facts.timings.total
     httpVersion = facts.httpVersion
     timings = facts.timings.report
   }

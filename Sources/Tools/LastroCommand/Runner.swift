@@ -32,9 +32,11 @@ struct Runner: Sendable {
     var report = Report(url: Self.withoutUserInformation(specification.url))
     let resource: RawHTTPResource
     var pageOptions = PageOptions()
+    let sent = TransferProgressReporter()
     do {
-      let request = try specification.request()
-      report.uploadedBytes = request.body.length
+      var request = try specification.request()
+      // A reporter serves one call, and pages are several.
+      if !paginates { request.options.progress = sent }
       pageOptions.total = request.options.timeouts?.total
       resource = .raw(request, interceptors: interceptors + (try specification.interceptors()))
     } catch let error as TransportError {
@@ -44,9 +46,12 @@ struct Runner: Sendable {
       report.fail(.request, .invalidOption, "\(error)")
       return (report, nil)
     }
-    return try await paginates
+    var result =
+      try await paginates
       ? fetchPages(resource, pageOptions, &report, sink, heads, progress)
       : fetch(resource, &report, sink, heads, progress)
+    result.report.uploadedBytes = sent.current.bytesSent
+    return result
   }
 
   private func fetch(

@@ -13,9 +13,7 @@ extension FetchCommand {
     let resource: RawHTTPResource
     do {
       let own: [any HTTPResourceInterceptor] = verbose.map { [$0] } ?? []
-      let request = try specification.request()
-      report.uploadedBytes = request.body.length
-      resource = .raw(request, interceptors: own + (try specification.interceptors()))
+      resource = .raw(try specification.request(), interceptors: own + (try specification.interceptors()))
     } catch let error as TransportError {
       report.fail(error.stage, error.code, error.message)
       return (report, error.hint)

@@ -48,6 +48,8 @@ final class FetchSession: Sendable {
     var endsLine = true
     /// The body for standard output, if it was kept in memory.
     var kept = Data()
+    /// The path of the file with the body, if the server named it.
+    var offeredPath: String?
   }
 
   let command: FetchCommand
@@ -127,10 +129,11 @@ final class FetchSession: Sendable {
     let file = try work.path.map { try makeFile($0) }
     let dump = try output.dumpHeader.flatMap { $0 == "-" ? nil : try makeFile($0) }
     do {
-      let outcome = try await fetch(work, into: file, dump)
+      var outcome = try await fetch(work, into: file, dump)
       // An existing file is kept unless a new body was received; a 304 has no body.
       if outcome.report.error == nil, outcome.report.status != 304 {
         try file?.commit(named: output.offeredName ? outcome.report.offeredName : nil)
+        outcome.offeredPath = file?.offeredPath
       }
       try dump?.commit()
       return outcome
@@ -184,7 +187,7 @@ final class FetchSession: Sendable {
   ///
   /// - Returns: the exit status of a failure.
   func conclude(_ transfer: Transfer, _ outcome: Outcome) throws -> ExitCode? {
-    let path = path(of: transfer, outcome.report)
+    let path = try? outcome.offeredPath ?? transfer.work.get().path
     do {
       try ResponseOutput.writeAll(outcome.kept, to: STDOUT_FILENO)
       try command.condition.keep(outcome.report, path: path)
@@ -202,15 +205,6 @@ final class FetchSession: Sendable {
     }
     tell(transfer, outcome)
     return outcome.report.error == nil ? nil : ExitCode(outcome.report.exitStatus)
-  }
-
-  /// Returns the path of the file with the body, which the server may have named; `nil` without one.
-  private func path(of transfer: Transfer, _ report: Report) -> String? {
-    let path = try? transfer.work.get().path
-    guard output.offeredName, report.error == nil, report.status != 304, let path, let name = report.offeredName else {
-      return path
-    }
-    return OutputFile.path(path, named: name)
   }
 
   private func tell(_ transfer: Transfer, _ outcome: Outcome) {

@@ -28,6 +28,8 @@ final class OutputFile {
 
   let descriptor: Int32
   private var path: String
+  /// The path with the name that was offered; `nil` if the file does not have that name.
+  private(set) var offeredPath: String?
   /// The temporary name; `nil` if the file has none.
   private var temporary: String?
   private let isDirect: Bool
@@ -96,11 +98,6 @@ final class OutputFile {
     "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
   }
 
-  /// Returns the path of another name in the same folder.
-  static func path(_ path: String, named name: String) -> String {
-    (path.lastIndex(of: "/").map { String(path[...$0]) } ?? "") + name
-  }
-
   /// Gives the file its name, replacing an existing file.
   ///
   /// - Parameter offered: another name in the same folder, which no file may have.
@@ -108,7 +105,8 @@ final class OutputFile {
     defer { discard() }
     guard !isDirect else { return }
     if let offered {
-      path = Self.path(path, named: offered)
+      path = (path.lastIndex(of: "/").map { String(path[...$0]) } ?? "") + offered
+      offeredPath = path
       guard access(path, F_OK) != 0 else {
         errno = EEXIST
         throw Failure(path)

@@ -62,16 +62,17 @@ struct WriteOut {
     return String(rest[..<end].dropFirst(start.count))
   }
 
-  /// Returns whether curl has a value for a variable that is not known here. Another one in its place would mislead.
+  /// Returns whether the value of a variable, which curl has, is unknown here. Another value would mislead.
   private static func isUnknown(_ name: String, _ report: Report) -> Bool {
     let isRedirected = !report.redirects.isEmpty
     switch name {
-    // The facts are those of the last request, and curl counts all.
-    case "num_connects", "size_header", "size_request": return isRedirected
-    // The facts of a request on an open connection do not have the times at which it was opened.
-    case "time_namelookup", "time_connect", "time_appconnect":
-      return isRedirected && report.facts?.connectionReused == true
-    case "size_upload", "speed_upload": return uploaded(report) == nil
+    // The facts are those of the last request, and curl adds those of all.
+    case "size_header", "size_request", "time_namelookup", "time_connect", "time_appconnect", "time_pretransfer":
+      return isRedirected
+    // Nor do they tell of a connection that was opened, and failed before the request.
+    case "num_connects":
+      let stages = [FailureStage.tls, .proxy, .trust].map(\.rawValue)
+      return isRedirected || report.error.map { stages.contains($0.stage) } == true && !hasConnected(report)
     // OpenSSL's number for a refusal is not kept, nor is that for a certificate that -k accepts unchecked.
     case "ssl_verify_result":
       let isUnchecked = report.url.lowercased().hasPrefix("https:") && report.facts?.trust == .plain
@@ -79,14 +80,6 @@ struct WriteOut {
     case "proxy_ssl_verify_result": return report.error?.stage == FailureStage.proxy.rawValue
     default: return false
     }
-  }
-
-  /// Returns the number of bytes of the body that were sent; `nil` if it is not known.
-  private static func uploaded(_ report: Report) -> Int64? {
-    guard report.uploadedBytes != 0, let sent = report.facts?.bytesSent, sent > 0 else { return 0 }
-    // The facts count the head, too, and are those of the last request.
-    guard let length = report.uploadedBytes, report.redirects.isEmpty, sent > length else { return nil }
-    return length
   }
 
   /// Returns a variable of the command line.
@@ -161,7 +154,7 @@ struct WriteOut {
     let facts = report.facts
     let received = max(report.downloadedBytes ?? facts?.bytesReceived ?? 0, 0)
     let total = facts.map { $0.timings.total / .seconds(1) } ?? 0
-    let sent = uploaded(report) ?? 0
+    let sent = report.uploadedBytes ?? 0
     switch name {
     case "size_download": return "\(received)"
     case "size_upload": return "\(sent)"
@@ -186,25 +179,26 @@ struct WriteOut {
     return report.headers.reduce(line.utf8.count + 4) { $0 + $1[0].utf8.count + $1[1].utf8.count + 4 }
   }
 
-  /// Returns a time since the start of the first request, in seconds with six decimals.
+  /// Returns a time in seconds with six decimals.
   private static func time(_ name: String, _ report: Report) -> String? {
     let timings = report.facts?.timings
-    let redirecting = timings.map { timeOfRedirects(report, last: $0.total) } ?? Duration.zero
-    let phases: [String: Duration?] = [
+    let redirecting = timeOfRedirects(report)
+    let times: [String: Duration?] = [
       "time_namelookup": timings?.nameLookup, "time_connect": timings?.connect, "time_appconnect": timings?.tls,
-      "time_pretransfer": timings?.requestStart, "time_starttransfer": timings?.firstByte,
-      "time_redirect": redirecting > .zero ? Duration.zero : nil, "time_total": timings?.total,
+      "time_pretransfer": timings?.requestStart, "time_starttransfer": timings?.firstByte.map { redirecting + $0 },
+      "time_redirect": redirecting, "time_total": timings.map { redirecting + $0.total },
     ]
-    guard let found = phases[name] else { return nil }
-    let time = found.map { redirecting + $0 } ?? .zero
-    let microseconds = Int64(time / .microseconds(1))
+    guard let found = times[name] else { return nil }
+    let microseconds = Int64((found ?? .zero) / .microseconds(1))
     let digits = "\(microseconds % 1_000_000)"
     return "\(microseconds / 1_000_000)." + String(repeating: "0", count: 6 - digits.count) + digits
   }
 
   /// Returns the time before the last request of the last attempt, if redirects came before it.
-  private static func timeOfRedirects(_ report: Report, last: Duration) -> Duration {
-    guard !report.redirects.isEmpty, let attempt = report.attempts.last else { return .zero }
+  private static func timeOfRedirects(_ report: Report) -> Duration {
+    guard !report.redirects.isEmpty, let attempt = report.attempts.last, let last = report.answeredAfter else {
+      return .zero
+    }
     return max(attempt.duration - attempt.preparation - last, .zero)
   }
 }

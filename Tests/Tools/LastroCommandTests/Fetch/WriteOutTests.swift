@@ -51,31 +51,60 @@ struct WriteOutTests {
     #expect(result.status == 7 && result.text == "0 0 0", "\(result.text) \(result.errors)")
   }
 
-  @Test("A body that was sent whole is counted, and one without a length is reported as not known")
+  @Test("The bytes of the body that were sent are counted, also those of a body without a length")
   func uploads() async throws {
     let server = try server()
     let known = try await Lastro.run(["post", "-s", "-d", "abc", "-w", "%{size_upload}", server.baseURL + "/a"])
     #expect(known.text == "POST /a abc\n3" && known.errors.isEmpty, "\(known.text) \(known.errors)")
-    let words = ["fetch", "-s", "-T", "-", "-w", "%{size_upload}%{speed_upload}", server.baseURL + "/a"]
-    let unknown = try await Lastro.run(words, input: "typed")
-    #expect(unknown.text == "PUT /a typed\n", "\(unknown.text)")
-    #expect(unknown.errors.contains("'size_upload' is not known") && unknown.errors.contains("'speed_upload' is not"))
+    let words = ["fetch", "-s", "-T", "-", "-w", "%{size_upload}", server.baseURL + "/a"]
+    let streamed = try await Lastro.run(words, input: "typed")
+    #expect(streamed.text == "PUT /a typed\n5" && streamed.errors.isEmpty, "\(streamed.text) \(streamed.errors)")
   }
 
-  @Test("After a redirect, times count from the first request, and sums over all requests are not known")
-  func redirects() async throws {
-    let server = try server()
-    let url = server.baseURL + "/away"
-    let sums = try await Lastro.run(
-      ["fetch", "-s", "-L", "-w", "%{num_connects}%{size_header}%{size_request}%{num_redirects}", url])
-    #expect(sums.text == "GET /there \n1", "\(sums.text)")
-    for name in ["num_connects", "size_header", "size_request"] {
-      #expect(sums.errors.contains("'\(name)' is not known"), "\(sums.errors)")
+  @Test("A body that the server did not want is not counted")
+  func unwantedUpload() async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     }
-    let format = "%{time_redirect} %{time_pretransfer} %{time_starttransfer} %{time_total}"
-    let timed = try await Lastro.run(["fetch", "-s", "-L", "-o", "/dev/null", "-w", format, url])
-    let times = timed.text.split(separator: " ").compactMap { Double($0) }
-    #expect(times.count == 4 && times == times.sorted() && times[0] > 0, "\(timed.text)")
+    let words = ["post", "-s", "-d", "abc", "-H", "Expect: 100-continue", "-w", "%{http_code} %{size_upload}"]
+    let result = try await Lastro.run(words + [server.baseURL + "/"])
+    #expect(result.text == "403 0", "\(result.text) \(result.errors)")
+  }
+
+  @Test("After a redirect, what curl adds up over all requests is not known")
+  func sums() async throws {
+    let server = try server()
+    let names = [
+      "num_connects", "size_header", "size_request", "time_namelookup", "time_connect", "time_appconnect",
+      "time_pretransfer",
+    ]
+    let format = names.map { "%{\($0)}" }.joined() + "%{num_redirects}"
+    let result = try await Lastro.run(["fetch", "-s", "-L", "-w", format, server.baseURL + "/away"])
+    #expect(result.text == "GET /there \n1", "\(result.text)")
+    for name in names { #expect(result.errors.contains("'\(name)' is not known"), "\(result.errors)") }
+  }
+
+  @Test("time_redirect is the time of the redirects, however long the body takes")
+  func redirects() async throws {
+    let server = try LoopbackServer { connection in
+      while let request = try connection.readRequest() {
+        if request.path == "/away" {
+          usleep(50_000)
+          try connection.write("HTTP/1.1 302 Found\r\nLocation: /slow\r\nContent-Length: 0\r\n\r\n")
+        } else {
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsl")
+          usleep(100_000)
+          try connection.write("ow")
+        }
+      }
+    }
+    let format = "%{time_redirect} %{time_starttransfer} %{time_total}"
+    let result = try await Lastro.run(
+      ["fetch", "-s", "-L", "-o", "/dev/null", "-w", format, server.baseURL + "/away"])
+    let times = result.text.split(separator: " ").compactMap { Double($0) }
+    try #require(times.count == 3, "\(result.text) \(result.errors)")
+    #expect(times[0] >= 0.05 && times[1] >= times[0] && times[2] >= times[1], "\(result.text)")
   }
 
   @Test("ssl_verify_result is 0 only for a certificate that was verified")
@@ -92,6 +121,8 @@ struct WriteOutTests {
     let refused = try await Lastro.run(words)
     #expect(refused.status != 0 && refused.text.isEmpty, "\(refused.text)")
     #expect(refused.errors.contains("'ssl_verify_result' is not known"), "\(refused.errors)")
+    let connects = try await Lastro.run(["fetch", "-s", "-w", "%{num_connects}", words[4]])
+    #expect(connects.text.isEmpty && connects.errors.contains("'num_connects' is not known"), "\(connects.errors)")
   }
 
   @Test("A variable of curl's that is not supported is reported")
@@ -110,5 +141,22 @@ struct WriteOutTests {
     #expect(result.text == "offered.txt" && directory.text(of: "offered.txt") == "named", "\(result.errors)")
     let attributes = try FileManager.default.attributesOfItem(atPath: directory.file("offered.txt"))
     #expect((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_767_225_600)
+  }
+
+  @Test("Where the name in the URL is a link to another folder, -J and -R mean the file in that folder")
+  func offeredNameBehindLink() async throws {
+    let server = try server()
+    let directory = try PeerDirectory()
+    try FileManager.default.createDirectory(atPath: directory.file("other"), withIntermediateDirectories: false)
+    _ = try directory.write("old", to: "other/target")
+    _ = try directory.write("mine", to: "offered.txt")
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.file("named"), withDestinationPath: directory.file("other/target"))
+    let words = ["fetch", "-s", "-R", "-OJ", "-w", "%{filename_effective}", server.baseURL + "/named"]
+    let result = try await Lastro.run(words, folder: directory.file(""))
+    #expect(result.text.hasSuffix("/other/offered.txt"), "\(result.text) \(result.errors)")
+    #expect(directory.text(of: "other/offered.txt") == "named" && directory.text(of: "offered.txt") == "mine")
+    let attributes = try FileManager.default.attributesOfItem(atPath: directory.file("offered.txt"))
+    #expect((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 != 1_767_225_600)
   }
 }
