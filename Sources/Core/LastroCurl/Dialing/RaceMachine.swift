@@ -4,7 +4,7 @@ internal import Lastro
 internal import LastroWire
 
 /// The decisions of a ``DialRace``: which address is dialed when, which attempts are closed, which addresses count as
-/// dead, and which error tells why none could be used.
+/// dead, and the error if none can be used.
 ///
 /// It dials nothing and has no clock. Each event is a method that returns the steps to carry out, in order, and the
 /// outcome of a step is an event like any other. ``Step/adopt(_:_:)`` and ``Step/end(_:hasTriedAll:)`` are last steps.

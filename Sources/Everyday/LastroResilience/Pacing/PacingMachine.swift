@@ -138,7 +138,7 @@ struct PacingMachine: Sendable, ForgettableMachine {
   /// Learns from a response.
   ///
   /// - Parameters:
-  ///   - number: the sequence number of its request, from ``send()``.
+  ///   - number: the sequence number of its request, from ``send(_:)``.
   ///   - quota: the quota that the server reports.
   ///   - retryAfter: how long the server asks not to be called, for the whole key.
   mutating func learn(number: UInt64, quota told: ServerQuota?, retryAfter: Duration?, now: Duration) {

@@ -250,7 +250,7 @@ struct OAuth2SourceTests {
       #expect(throws: ConfigurationError.self) { try make(url) }
     }
     #expect(throws: ConfigurationError.self) { try make("http://id.example/token") }
-    // The end of this name is not a number of an address.
+    // The last label is not a number, so this is a name.
     #expect(throws: ConfigurationError.self) { try make("http://127.0.0.-0/token") }
     #expect(throws: Never.self) { try make("http://id.example/token", insecure: true) }
     for url in ["http://localhost:1/t", "http://127.0.0.1/t", "http://[::1]:8/t"] {

@@ -33,7 +33,7 @@ struct LoopbackTLSTests {
     #expect(server.baseURL == "https://localhost:\(server.port)")
   }
 
-  @Test("A signal ends neither the connecting nor the reading of a client")
+  @Test("A signal does not end the reading of a client")
   func signals() async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { connection in

@@ -81,8 +81,8 @@ final class SystemFile: OpenFile {
   }
 
   func sync() throws(FileFailure) {
-    // Do not retry a failed sync: the kernel may have dropped the data that it could not write. An interrupted one has
-    // reported no such loss.
+    // Do not retry a failed sync: the kernel may have dropped the data that it could not write. An interrupted sync
+    // did not report a loss.
     let code = uninterrupted { fdatasync(descriptor) }
     guard code == 0 else { throw failure("sync") }
   }
