@@ -166,7 +166,7 @@ final class DialedStream {
   /// Whether a FIN has been received.
   private var isAtEnd: Bool {
     var byte: UInt8 = 0
-    return uninterrupted { recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) } == 0
+    return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0
   }
 
   // MARK: Writing

@@ -62,7 +62,7 @@ struct RaceMachine {
 
   // MARK: Events
 
-  /// The resolver returned the addresses of the name, best first.
+  /// Begins with the addresses that the resolver returned for the name, best first.
   mutating func resolved(_ addresses: [String], now: Int64, isDead: (String) -> Bool) -> [Step] {
     guard isAsking, !isOver else { return [] }
     isAsking = false
@@ -71,6 +71,7 @@ struct RaceMachine {
     return proceed(now: now)
   }
 
+  /// Starts the attempt that is due, or ends the dial when its time has passed.
   mutating func timePassed(now: Int64) -> [Step] {
     if isOver { return [] }
     guard now >= terms.expiresAt else { return proceed(now: now) }
@@ -78,6 +79,7 @@ struct RaceMachine {
     return dead.map { .noteDead($0) } + end(lateness)
   }
 
+  /// Ends the race with an attempt that connected.
   mutating func connected(_ address: String, now: Int64) -> [Step] {
     guard !isOver, let began = schedule.running[address] else { return [] }
     let slow = schedule.noteWon(address).sorted()
@@ -86,6 +88,7 @@ struct RaceMachine {
     return [.noteAlive(address)] + slow.map { .noteDead($0) } + running.map { .close($0) } + [.adopt(address, lead)]
   }
 
+  /// Starts the next attempt after one that failed, or ends the dial.
   mutating func failed(_ address: String, _ error: TransportError, now: Int64) -> [Step] {
     guard !isOver, schedule.running[address] != nil else { return [] }
     failures.append((address, error))
@@ -95,7 +98,7 @@ struct RaceMachine {
     return (isDead ? [.noteDead(address)] : []) + proceed(now: now)
   }
 
-  /// The dial ends for a reason outside of the race, or because there are no addresses.
+  /// Ends the dial for a reason outside of the race, or because there are no addresses.
   mutating func end(_ error: TransportError) -> [Step] {
     if isOver { return [] }
     isOver = true

@@ -5,7 +5,6 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Lastro
 internal import LastroHTTP
-internal import LastroSupport
 
 /// A link over a socket that libcurl connected: plain, TLS, or TLS within TLS.
 ///
@@ -177,8 +176,7 @@ final class SocketLink: Link {
 
   private var isReadable: Bool {
     var byte: UInt8 = 0
-    let count = uninterrupted { recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) }
-    return count >= 0 || errno != EAGAIN
+    return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0 || errno != EAGAIN
   }
 
   /// Reads TLS post-handshake messages, which do not count as input. Returns whether there is any other input.

@@ -138,6 +138,6 @@ package final class LoopInbox: Sendable {
   private func wake() {
     if wakeDescriptor < 0 { return }
     var one: UInt64 = 1
-    _ = uninterrupted { write(wakeDescriptor, &one, MemoryLayout<UInt64>.size) }
+    _ = write(wakeDescriptor, &one, MemoryLayout<UInt64>.size)
   }
 }

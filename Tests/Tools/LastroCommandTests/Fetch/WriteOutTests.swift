@@ -14,8 +14,6 @@ struct WriteOutTests {
     try LoopbackServer.http { request in
       switch request.path {
       case "/away":
-        // The first request must take a while, so that times that leave it out are too short.
-        usleep(50_000)
         return LoopbackResponse(status: 302, headers: ["Location": "/there"])
       case "/named":
         return LoopbackResponse.text("named").adding("Content-Disposition", #"attachment; filename="offered.txt""#)
@@ -90,11 +88,12 @@ struct WriteOutTests {
     let server = try LoopbackServer { connection in
       while let request = try connection.readRequest() {
         if request.path == "/away" {
-          usleep(50_000)
+          // The redirect must take longer than nothing, and the body longer than the redirect.
+          connection.pause(.milliseconds(50))
           try connection.write("HTTP/1.1 302 Found\r\nLocation: /slow\r\nContent-Length: 0\r\n\r\n")
         } else {
           try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsl")
-          usleep(100_000)
+          connection.pause(.milliseconds(100))
           try connection.write("ow")
         }
       }
