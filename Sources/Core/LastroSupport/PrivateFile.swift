@@ -73,7 +73,7 @@ package struct PrivateFile: Sendable {
       if !succeeds, reason == 0 { reason = errno }
       return succeeds
     }
-    let isWritten = noting(text.withUTF8 { Self.writeAll($0, to: descriptor) })
+    let isWritten = noting(text.withUTF8 { UnsafeRawBufferPointer($0).writeAll(to: descriptor) })
     // Set the mode explicitly: the process's umask might prevent the owner from reading the file.
     let isKept = isWritten && noting(fchmod(descriptor, 0o600) == 0 && uninterrupted { fsync(descriptor) } == 0)
     // A close that is interrupted closes the file, too, and the sync has written all of it.
@@ -82,19 +82,6 @@ package struct PrivateFile: Sendable {
       unlink(name)
       throw .unwritable("cannot write", reason)
     }
-  }
-
-  /// Writes all bytes. Returns false, with the reason in `errno`, if that fails.
-  private static func writeAll(_ bytes: UnsafeBufferPointer<UInt8>, to descriptor: Int32) -> Bool {
-    var rest = UnsafeRawBufferPointer(bytes)
-    while !rest.isEmpty {
-      let count = uninterrupted { write(descriptor, rest.baseAddress, rest.count) }
-      // A write of zero bytes means that there is no room.
-      if count == 0 { errno = ENOSPC }
-      guard count > 0 else { return false }
-      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-    }
-    return true
   }
 
   private var usualName: String { "\(path).new" }

@@ -43,18 +43,9 @@ package struct CircuitBreakerPolicy: Sendable, Hashable {
     probes = 3
   }
 
-  /// Creates a policy; the defaults are those of ``standard``.
+  /// Creates a policy; the defaults are those of ``standard``. The initializer of ``CircuitBreaker`` has the same
+  /// parameters and describes them.
   ///
-  /// - Parameters:
-  ///   - window: the set of attempts that is counted. It should span at least twice the longest attempt.
-  ///   - minimumCalls: 2 or more, and at most the size of a window of calls.
-  ///   - failureRatio: above 0, and at most 1.
-  ///   - consecutiveFailures: 2 or more.
-  ///   - slowCallDuration: the duration above which an attempt counts as slow.
-  ///   - slowCallRatio: above 0, and at most 1.
-  ///   - breakDuration: 500 ms or more.
-  ///   - maximumBreakDuration: `breakDuration` or more.
-  ///   - probes: 1 or more.
   /// - Throws: `ConfigurationError` that names the invalid value.
   package init(
     window: CircuitBreaker.Window = .time(.seconds(30)), minimumCalls: Int = 20, failureRatio: Double = 0.5,

@@ -18,13 +18,9 @@ package struct HedgingPolicy: Sendable, Hashable {
 
   private init() { (additional, delay, budgetRatio, budgetBurst) = (1, .percentile(0.95), 0.05, 10) }
 
-  /// Creates a policy; the defaults are those of ``standard``.
+  /// Creates a policy; the defaults are those of ``standard``. The initializer of ``Hedger`` has the same parameters
+  /// and describes them.
   ///
-  /// - Parameters:
-  ///   - additional: 1 to 4.
-  ///   - delay: a percentile above 0 and at most 1, or a duration of 1 ms or more. A fallback must be 1 ms or more too.
-  ///   - budgetRatio: above 0, and at most 1.
-  ///   - budgetBurst: 1 to 1,000,000.
   /// - Throws: `ConfigurationError` that names the invalid value.
   package init(
     additional: Int = 1, delay: Hedger.Delay = .percentile(0.95), budgetRatio: Double = 0.05, budgetBurst: Int = 10

@@ -28,7 +28,7 @@ package struct BodyFiles {
     let temporary = "\(directory)/\(name).new"
     let file = uninterrupted { open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600) }
     guard file >= 0 else { return nil }
-    let isWritten = onStep(.opened) == 0 && Self.writeAll(body, to: file) && onStep(.written) == 0
+    let isWritten = onStep(.opened) == 0 && body.withUnsafeBytes { $0.writeAll(to: file) } && onStep(.written) == 0
     // Without the sync, a power cut can leave a file of the right length full of zeros.
     let isSynced = isWritten && uninterrupted { fdatasync(file) } == 0 && onStep(.synced) == 0
     // A close that is interrupted closes the file, too, and the sync has written all of it.
@@ -93,19 +93,6 @@ package struct BodyFiles {
   }
 
   func removeAll() { for name in names { unlink("\(directory)/\(name)") } }
-
-  private static func writeAll(_ body: Data, to file: Int32) -> Bool {
-    body.withUnsafeBytes { bytes in
-      var sent = 0
-      while sent < bytes.count {
-        let count = write(file, bytes.baseAddress?.advanced(by: sent), bytes.count - sent)
-        if count < 0, errno == EINTR { continue }
-        if count <= 0 { return false }
-        sent += count
-      }
-      return true
-    }
-  }
 }
 
 /// The names of body files: 32 hexadecimal digits, so that no name can lead out of the folder.

@@ -2,13 +2,8 @@
 
 internal import LastroSupport
 
-/// A file of cookies in the format of Netscape's `cookies.txt`, which curl and wget share.
-///
-/// A save writes a new file next to it, `PATH.new`, and renames it atomically. Only the owner can read either file
-/// (0600), because they contain sessions. A new file left behind by a killed process is removed by the next load or
-/// save. ``Cookie/sameSite`` is lost, and so is a cookie whose value contains a tab.
+/// The file of a ``CookieJar``, whose initializer with a path describes it.
 package struct CookieFile: CookieStore, Hashable {
-  /// The path of the file. A symbolic link there is replaced, not followed.
   package let path: String
 
   /// Creates a store for a file, which need not exist yet.
