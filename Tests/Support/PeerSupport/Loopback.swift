@@ -144,9 +144,11 @@ struct ListeningSocket {
     let ending = ":" + String(repeating: "0", count: 4 - hexadecimal.count) + hexadecimal
     let rows = KernelFile.text("/proc/self/net/tcp").split(separator: "\n")
     // Columns of proc(5): local address 1, state 3 (0A listens), inode 9.
-    return rows.lazy.map { $0.split(separator: " ") }.first {
-      $0.count > 9 && $0[1].hasSuffix(ending) && $0[3] == "0A"
-    }?[9]
+    for row in rows {
+      let columns = row.split(separator: " ")
+      if columns.count > 9, columns[1].hasSuffix(ending), columns[3] == "0A" { return columns[9] }
+    }
+    return nil
   }
 
   /// Returns the ids of the processes that have the socket open, except processes of other users.

@@ -269,9 +269,9 @@ struct Plot {
 
   /// Returns the end of an axis that has four round steps and reaches at least `most`.
   private static func end(of most: Double) -> Double {
-    let steps = (0..<6).flatMap { power in [1.0, 2, 2.5, 5].map { $0 * pow(10, Double(power)) } }.filter {
-      $0.truncatingRemainder(dividingBy: 1) == 0
-    }
+    let powers: [Double] = [1, 10, 100, 1_000, 10_000, 100_000]
+    let steps: [Double] = powers.flatMap { power in [1, 2, 2.5, 5].map { (factor: Double) in factor * power } }
+      .filter { $0.truncatingRemainder(dividingBy: 1) == 0 }
     return 4 * (steps.first { 4 * $0 >= most } ?? most / 4)
   }
 

@@ -111,8 +111,12 @@ struct DoHServer: Sendable {
 extension IPAddress {
   /// The address as text, not necessarily in canonical form.
   fileprivate var text: String {
-    if isIPv4 { return (0..<4).map { "\(low >> UInt64(24 - 8 * $0) & 0xFF)" }.joined(separator: ".") }
-    return [high, low].flatMap { half in (0..<4).map { String(half >> UInt64(48 - 16 * $0) & 0xFFFF, radix: 16) } }
-      .joined(separator: ":")
+    if isIPv4 {
+      let shifts: [UInt64] = [24, 16, 8, 0]
+      return shifts.map { String(low >> $0 & 0xFF) }.joined(separator: ".")
+    }
+    let shifts: [UInt64] = [48, 32, 16, 0]
+    let groups: [UInt64] = shifts.map { high >> $0 & 0xFFFF } + shifts.map { low >> $0 & 0xFFFF }
+    return groups.map { String($0, radix: 16) }.joined(separator: ":")
   }
 }
