@@ -29,7 +29,7 @@ private func silent(_ stack: any HTTPNetworkStack, _ url: String, _ silence: Dur
   resource.options.timeouts = limits
   // end
   options.firstEvent = silence
-  resource.options.timeouts?.idle = silence
+  resource.options.timeouts?.idle = silence / 2
   do {
     for try await _ in stack.events(resource, options: options) {}
   } catch {

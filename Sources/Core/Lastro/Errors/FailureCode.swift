@@ -147,6 +147,9 @@ extension FailureCode {
   public static let attemptTimeout = Self("attempt_timeout")
   /// No byte was sent or received for as long as the idle timeout.
   public static let idleTimeout = Self("idle_timeout")
+  /// No event arrived on a stream within `EventStreamOptions.firstEvent`, or no JSON text within
+  /// `JSONStreamOptions.firstText`.
+  public static let firstEventTimeout = Self("first_event_timeout")
   /// The whole call took longer than the total timeout.
   public static let totalTimeout = Self("total_timeout")
 

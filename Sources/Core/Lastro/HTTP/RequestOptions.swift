@@ -46,6 +46,7 @@ public struct RequestOptions: Sendable {
     var requiresBody: Bool = false
     var hostField: String?
     var withheldBody: RequestBody?
+    var firstElement: FirstElementLimit?
     var layerUses = ByLayerPlace<any Sendable>()
     var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   }
@@ -138,6 +139,13 @@ public struct RequestOptions: Sendable {
   var withheldBody: RequestBody? {
     get { storage.value.withheldBody }
     _modify { yield &storage.value.withheldBody }
+  }
+
+  /// The limit for the first element of the response's body, if the request's idle timeout was raised to it. That
+  /// timeout is then reported as this limit.
+  package var firstElement: FirstElementLimit? {
+    get { storage.value.firstElement }
+    _modify { yield &storage.value.firstElement }
   }
 
   /// The request's settings for the stack's layers, each of a type that its layer defines.

@@ -63,6 +63,12 @@ public struct TransferRequest: Sendable {
     get { parts.value.idleTimeout }
     _modify { yield &parts.value.idleTimeout }
   }
+  /// The limit for which ``idleTimeout`` stands while no element of the body has arrived; see
+  /// ``RequestOptions/firstElement``. Default `nil`.
+  package var firstElement: FirstElementLimit? {
+    get { parts.value.request.options.firstElement }
+    _modify { yield &parts.value.request.options.firstElement }
+  }
   /// The time left for the transfer, including time in the queue.
   public var deadline: Duration? {
     get { parts.value.deadline }

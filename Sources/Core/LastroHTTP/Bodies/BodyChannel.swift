@@ -214,10 +214,10 @@ package final class BodyChannel: Sendable {
   }
 
   /// Returns whether unread bytes are dropped, because the reader has left or its time is over. The bytes of a body
-  /// that was cut off, or that stalled until the idle timeout, are still delivered: in an event stream, each event
+  /// that was cut off, or that stalled until a limit of silence, are still delivered: in an event stream, each event
   /// counts.
   private static func drops(_ end: Result<Void, TransportError>) -> Bool {
     guard case .failure(let error) = end else { return false }
-    return error.stage != .response && error.code != .idleTimeout
+    return error.stage != .response && ![.idleTimeout, .firstEventTimeout].contains(error.code)
   }
 }

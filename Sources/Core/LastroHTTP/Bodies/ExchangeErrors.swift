@@ -102,6 +102,9 @@ extension TransportError {
       return deadlinePassed(
         request.deadlineCode, of: request.wholeTimeout ?? request.deadline, words, requestSent: place != .unsent)
     }
+    if let first = request.firstElement, !first.hasArrived, place == .response || place == .body {
+      return first.failure(": no byte moved \(words)")
+    }
     return TransportError(
       stage: .timeout, code: .idleTimeout,
       message: "no byte moved for \(request.idleTimeout?.brief ?? "the idle timeout") \(words)",

@@ -7,7 +7,7 @@ extension HTTPNetworkStack {
   /// Returns the server-sent events of a resource. The resource's model decoding is not used.
   ///
   /// Nothing is sent before the first event is requested; invalid options fail then, with code `invalid_option`. The
-  /// timeouts are those for streams; `Timeouts.idle` applies from the first byte on.
+  /// timeouts are those for streams; ``EventStreamOptions/firstEvent`` describes which of them limits a silence.
   ///
   /// - Parameters:
   ///   - resource: the resource to open; its request is made afresh for each connection.

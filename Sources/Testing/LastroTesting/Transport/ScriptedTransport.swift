@@ -280,9 +280,11 @@ public final class ScriptedTransport: Transport {
     case .success(let error): return error
     case .failure(.cancelled): return .cancelled(requestSent: true)
     case .failure(.limit):
-      return TransportError(
-        stage: .timeout, code: .idleTimeout, message: "no byte moved for \(idle.brief) while waiting for the response",
-        hint: "raise Timeouts.idle if such a pause is expected", requestSent: true)
+      let place = "while waiting for the response"
+      return request.firstElement?.failure(": no byte moved \(place)")
+        ?? TransportError(
+          stage: .timeout, code: .idleTimeout, message: "no byte moved for \(idle.brief) \(place)",
+          hint: "raise Timeouts.idle if such a pause is expected", requestSent: true)
     }
   }
 

@@ -108,10 +108,11 @@ struct BodyChannelTests {
   }
 
   @Test(
-    "Bytes before a truncation or an idle timeout are delivered before the error; after other failures none are",
+    "Bytes before a truncation or a limit of silence are delivered before the error; after other failures none are",
     arguments: [
       (FailureStage.response, FailureCode.truncatedBody, true), (.cancelled, .cancelled, false),
       (.timeout, .totalTimeout, false), (.timeout, .idleTimeout, true),
+      (.timeout, .firstEventTimeout, true),
     ])
   func unreadAtFailure(stage: FailureStage, code: FailureCode, isRead: Bool) async throws {
     let channel = BodyChannel(capacity: 1 << 20)

@@ -71,6 +71,35 @@ struct VirtualDeadlineTests {
     #expect(engine.network.openCount == 0)
   }
 
+  @Test("An idle limit that stands for the limit of the first element names it", arguments: [Stage.head, .body])
+  func firstElement(stage: Stage) {
+    let engine = engine(at: stage)
+    let call = engine.start(
+      request(at: stage) {
+        $0.idleTimeout = .seconds(4)
+        $0.firstElement = FirstElementLimit(limit: .seconds(4), element: "event", option: "Options.first")
+      })
+    engine.advance(by: .seconds(4))
+    #expect(call.words == "timeout/first_event_timeout")
+    let place = stage == .head ? "waiting for the response" : "receiving the body"
+    #expect(call.error?.message == "no event arrived within 4 s: no byte moved while \(place) from h")
+    #expect(call.error?.hint == "raise Options.first if the server needs that long")
+  }
+
+  @Test("Silence after the first element is idle, even if the idle limit stands for that of the first element")
+  func afterFirstElement() {
+    let engine = engine(at: .body)
+    let first = FirstElementLimit(limit: .seconds(4), element: "event", option: "Options.first")
+    let call = engine.start(
+      request(at: .body) {
+        $0.idleTimeout = .seconds(4)
+        $0.firstElement = first
+      })
+    first.noteArrival()
+    engine.advance(by: .seconds(4))
+    #expect(call.words == "timeout/idle_timeout")
+  }
+
   @Test("Every received byte restarts the idle limit")
   func progressOfResponse() {
     let engine = VirtualEngine()

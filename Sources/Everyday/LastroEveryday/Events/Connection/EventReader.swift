@@ -91,7 +91,7 @@ extension EventReader {
     if let left = timeLeft, left <= .zero { throw outOfTime }
     lease.board.change { $0.post(.connecting) }
     let id = lastEventID
-    let answer = try await call.open(firstByte: options.firstEvent, left: timeLeft, facts: facts) {
+    let answer = try await call.open(first: options.firstElement, left: timeLeft, facts: facts) {
       $0.askForEvents(after: id)
     }
     stream = answer
@@ -130,6 +130,7 @@ extension EventReader {
     do throws(EventStreamMachine.Violation) {
       guard let event = try machine?.next() else { return nil }
       schedule.noteEvent()
+      stream?.body.noteElement()
       return ServerSentEvent(event)
     } catch {
       throw failure(.tooLarge(error))

@@ -8,6 +8,11 @@ extension EventStreamOptions {
     .init(lineBytes: maximumLineBytes, eventBytes: maximumEventBytes, idBytes: maximumIDBytes)
   }
 
+  /// The limit for the first event, with its names in errors.
+  var firstElement: FirstElementLimit? {
+    firstEvent.map { FirstElementLimit(limit: $0, element: "event", option: "EventStreamOptions.firstEvent") }
+  }
+
   /// Throws a refusal of invalid options.
   func check() throws(TransportError) {
     for (name, value) in [
@@ -17,10 +22,10 @@ extension EventStreamOptions {
       throw .refused(
         .invalidOption, "EventStreamOptions.\(name) is \(value), below the minimum of 1", hint: "give 1 or more")
     }
-    guard firstEvent > .zero else {
+    if let firstEvent, firstEvent <= .zero {
       throw .refused(
         .invalidOption, "EventStreamOptions.firstEvent is \(firstEvent.brief), which is not positive",
-        hint: "give a positive one; it has no effect without an idle timeout")
+        hint: "give a positive one, or nil for no limit")
     }
     if case .always(let failures?) = reconnection, failures < 0 {
       throw .refused(

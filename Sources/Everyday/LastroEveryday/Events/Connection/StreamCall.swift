@@ -23,12 +23,12 @@ struct StreamCall<APIError: Error>: Sendable {
   /// Opens the stream.
   ///
   /// - Parameters:
-  ///   - firstByte: the maximum silence before the body's first byte, if it is longer than the idle timeout.
+  ///   - first: the limit for the body's first element; `nil` for no limit but that of silence.
   ///   - left: the rest of the total timeout; `nil` if the request determines it.
   ///   - facts: receives the request's method and timeouts, even if opening fails.
   ///   - prepare: completes the request.
   func open(
-    firstByte: Duration, left: Duration?, facts: Lock<EventRequestFacts?>,
+    first: FirstElementLimit?, left: Duration?, facts: Lock<EventRequestFacts?>,
     prepare: @escaping @Sendable (inout ResourceRequest) -> Void
   ) async throws(HTTPFetchError<APIError>) -> OpenStream<APIError> {
     var resource = resource
@@ -42,7 +42,10 @@ struct StreamCall<APIError: Error>: Sendable {
       var timeouts = given ?? request.options.timeouts ?? standard
       facts.withLock { $0 = EventRequestFacts(method: request.head.method, timeouts: timeouts) }
       // An idle timeout that is not positive is left unchanged, because it will be refused.
-      if let idle = timeouts.idle, idle > .zero { timeouts.idle = max(idle, firstByte) }
+      if let idle = timeouts.idle, idle > .zero {
+        timeouts.idle = max(idle, first?.limit ?? BodyReader.firstSilence)
+        if let first, first.limit > idle { request.options.firstElement = first }
+      }
       if let left { timeouts.total = left }
       request.options.timeouts = timeouts
       prepare(&request)
@@ -52,7 +55,7 @@ struct StreamCall<APIError: Error>: Sendable {
     let idle = facts.withLock { $0?.timeouts.idle }
     return OpenStream(
       response: answer.response,
-      body: BodyReader(answer.value, idle: idle, firstByte: firstByte, time: configuration.timeSource),
+      body: BodyReader(answer.value, idle: idle, first: first, time: configuration.timeSource),
       snippetBytes: configuration.bodySnippetBytes)
   }
 }

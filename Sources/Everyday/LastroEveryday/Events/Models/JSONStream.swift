@@ -64,7 +64,10 @@ extension JSONStream.AsyncIterator: ModelReader {
   mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
     if open == nil { try await connect() }
     while true {
-      if let text = try text() { return try model(text) }
+      if let text = try text() {
+        open?.body.noteElement()
+        return try model(text)
+      }
       if isAtEnd {
         guard stream.isLast != nil else { return nil }
         throw failure(.cutBeforeEnd("the last model"))
@@ -76,7 +79,7 @@ extension JSONStream.AsyncIterator: ModelReader {
   private mutating func connect() async throws(HTTPFetchError<APIError>) {
     let options = stream.options
     do throws(TransportError) { try options.check() } catch { throw HTTPFetchError(.noRequest(error)) }
-    let answer = try await stream.call.open(firstByte: options.firstText, left: nil, facts: Lock(nil)) {
+    let answer = try await stream.call.open(first: options.firstElement, left: nil, facts: Lock(nil)) {
       $0.askForJSON(options.framing)
     }
     stream.latest.withLock { $0 = answer.response }

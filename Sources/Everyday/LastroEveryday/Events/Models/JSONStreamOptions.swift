@@ -19,15 +19,22 @@ public struct JSONStreamOptions: Sendable {
   /// The maximum size of a text in bytes. Default 1 MiB; at least 1. A larger text ends the stream with stage `limit`,
   /// code `event_too_large`.
   public var maximumTextBytes = 1 << 20
-  /// The maximum silence before the first byte, in place of the idle timeout, like ``EventStreamOptions/firstEvent``.
-  /// Default 5 min.
-  public var firstText: Duration = .seconds(300)
+  /// The maximum time from the head of the response to the first JSON text, whatever other bytes arrive, such as empty
+  /// lines. If it passes, the stream fails with stage `timeout`, code `first_event_timeout`. Until the first text it
+  /// replaces the idle timeout, as ``EventStreamOptions/firstEvent`` does. Default `nil`: no limit but that of silence.
+  /// Must be positive.
+  public var firstText: Duration?
 
   /// Creates the default options.
   public init() {}
 
   /// Creates the default options with another framing.
   public init(framing: Framing) { self.framing = framing }
+
+  /// The limit for the first text, with its names in errors.
+  var firstElement: FirstElementLimit? {
+    firstText.map { FirstElementLimit(limit: $0, element: "JSON text", option: "JSONStreamOptions.firstText") }
+  }
 
   /// Throws a refusal of invalid options.
   func check() throws(TransportError) {
@@ -36,10 +43,10 @@ public struct JSONStreamOptions: Sendable {
         .invalidOption, "JSONStreamOptions.maximumTextBytes is \(maximumTextBytes), below the minimum of 1",
         hint: "give 1 or more")
     }
-    guard firstText > .zero else {
+    if let firstText, firstText <= .zero {
       throw .refused(
         .invalidOption, "JSONStreamOptions.firstText is \(firstText.brief), which is not positive",
-        hint: "give a positive one; it has no effect without an idle timeout")
+        hint: "give a positive one, or nil for no limit")
     }
   }
 }

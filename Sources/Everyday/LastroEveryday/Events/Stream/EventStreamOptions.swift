@@ -34,11 +34,22 @@ public struct EventStreamOptions: Sendable {
   /// The maximum size of an event's identifier in bytes. Default 4 KiB. Exceeding it has the same effect as for
   /// ``maximumEventBytes``.
   public var maximumIDBytes = 4 << 10
-  /// The maximum silence before the first byte of each connection's events, in place of the idle timeout: a model may
-  /// think for minutes before its first word. Default 5 min; at least the idle timeout. From the first byte on, the
-  /// idle timeout applies (`Timeouts.idle`, 60 s by default), and comments count as activity. Without an idle timeout
-  /// there is no limit here either. Must be positive.
-  public var firstEvent: Duration = .seconds(300)
+  /// The maximum time from the head of each connection's response to its first event. Comments do not count. If it
+  /// passes, the connection fails with stage `timeout`, code `first_event_timeout`, which is temporary like an idle
+  /// timeout. Default `nil`: no limit but that of silence. Must be positive.
+  ///
+  /// Until the first event it replaces the idle timeout, because a model may think for long before its first word. It
+  /// may be shorter or longer, and it applies without an idle timeout too. From the first event on, only the idle
+  /// timeout applies (`Timeouts.idle`, 60 s by default). That timeout is of the connection: it limits the time between
+  /// bytes and not between events, so comments, by which servers keep connections alive, permit any time between
+  /// events.
+  ///
+  /// Before the head, the idle timeout applies (code `idle_timeout`), or this limit if it is longer (code
+  /// `first_event_timeout`). Without an idle timeout, only `Timeouts.attempt` and `total` limit the wait for the head.
+  ///
+  /// If it is `nil`, the idle timeout applies from the first byte of the body on. Until then a server may be silent for
+  /// 5 min, or for the idle timeout if that is longer.
+  public var firstEvent: Duration?
 
   /// Creates the default options.
   public init() {}

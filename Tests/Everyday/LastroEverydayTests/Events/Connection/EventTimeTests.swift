@@ -18,6 +18,12 @@ struct EventTimeTests {
     return options
   }
 
+  private func first(_ limit: Duration) -> EventStreamOptions {
+    var options = never()
+    options.firstEvent = limit
+    return options
+  }
+
   @Test("Before the first byte silence may last 5 minutes, in the engine and in the body")
   func firstByte() async throws {
     let source = FedSource()
@@ -51,6 +57,90 @@ struct EventTimeTests {
     _ = await eventually { clock.nextLimit == clock.now + .seconds(60) }
     clock.advance(by: .seconds(60))
     #expect(await data == ["a", "timeout/idle_timeout"])
+    #expect(source.isCancelled)
+  }
+
+  @Test("The limit for the first event runs from the head, and a comment does not end it")
+  func firstEvent() async throws {
+    let source = FedSource()
+    let transport = ScriptedTransport([.events(source)])
+    let stream = eventStack(transport, clock: clock).events(try .test(), options: first(.seconds(90)))
+    async let read = stream.read()
+    try await clock.waitForLimits(count: 1)
+    #expect(clock.nextLimit == .seconds(90))
+    clock.advance(by: .seconds(50))
+    source.feed(": still here\n\n")
+    await source.waitForReads(2)
+    _ = await eventually {
+      clock.advance(by: .seconds(40))
+      return source.isCancelled
+    }
+    let error = try #require(await read.error)
+    #expect(error.words == "timeout/first_event_timeout")
+    #expect(error.message == "no event arrived within 90 s of the response's head, although other bytes did")
+    #expect(error.hint == "raise EventStreamOptions.firstEvent if the server needs that long")
+  }
+
+  @Test("A flood of comments does not outlast the limit for the first event")
+  func flood() async throws {
+    let source = FedSource()
+    for _ in 0..<3 { source.feed(":\n") }
+    let step = ScriptedTransport.Step.perform { [clock] _ throws(TransportError) in
+      .events(source: Flood(source) { clock.advance(by: .seconds(40)) })
+    }
+    let stream = eventStack(ScriptedTransport([step]), clock: clock).events(try .test(), options: first(.seconds(90)))
+    #expect(await stream.data() == ["timeout/first_event_timeout"])
+    #expect(source.reads == 3)
+  }
+
+  @Test("From the first event on, the idle timeout limits the time between bytes, whatever the first limit was")
+  func afterFirstEvent() async throws {
+    let source = FedSource()
+    source.feed("data: a\n\n")
+    let stream = eventStack(ScriptedTransport([.events(source)]), clock: clock).events(
+      try .test(), options: first(.seconds(20)))
+    async let data = stream.data()
+    for beat in 0..<3 {
+      await source.waitForReads(beat + 2)
+      _ = await eventually { clock.nextLimit == clock.now + .seconds(60) }
+      #expect(clock.nextLimit == clock.now + .seconds(60))
+      clock.advance(by: .milliseconds(59_999))
+      source.feed(": still here\n")
+    }
+    await source.waitForReads(5)
+    _ = await eventually { clock.nextLimit == clock.now + .seconds(60) }
+    clock.advance(by: .seconds(60))
+    #expect(await data == ["a", "timeout/idle_timeout"])
+  }
+
+  @Test(
+    "Before the head, the longer of the two limits applies, and the code names it",
+    arguments: [(90, "timeout/first_event_timeout"), (60, "timeout/idle_timeout"), (20, "timeout/idle_timeout")])
+  func noHead(seconds: Int, words: String) async throws {
+    let transport = ScriptedTransport([.hang])
+    let stream = eventStack(transport, clock: clock).events(try .test(), options: first(.seconds(seconds)))
+    async let read = stream.read()
+    try await clock.waitForLimits(count: 1)
+    #expect(clock.nextLimit == .seconds(max(60, seconds)))
+    clock.advance(by: .seconds(max(60, seconds)))
+    let error = try #require(await read.error)
+    #expect(error.words == words)
+    #expect(error.ledger.attempts.map(\.error?.code) == [error.code])
+  }
+
+  @Test("The limit for the first event applies without an idle timeout")
+  func firstEventAlone() async throws {
+    var resource = try RawHTTPResource.test()
+    resource.options.timeouts = .streaming
+    resource.options.timeouts?.idle = nil
+    let source = FedSource()
+    let transport = ScriptedTransport([.events(source)])
+    let stream = eventStack(transport, clock: clock).events(resource, options: first(.seconds(20)))
+    async let data = stream.data()
+    try await clock.waitForLimits(count: 1)
+    #expect(transport.requests.first?.idleTimeout == nil)
+    clock.advance(by: .seconds(20))
+    #expect(await data == ["timeout/first_event_timeout"])
     #expect(source.isCancelled)
   }
 
@@ -197,5 +287,24 @@ struct EventTimeTests {
     }
     #expect(await late.value == ["cancelled/cancelled"])
     #expect(transport.requests.count == 1)
+  }
+}
+
+/// A body of another one's pieces, before each of which time passes.
+private final class Flood: ResponseBodySource {
+  private let source: FedSource
+  private let pass: @Sendable () -> Void
+
+  init(_ source: FedSource, pass: @escaping @Sendable () -> Void) {
+    self.source = source
+    self.pass = pass
+  }
+
+  var finalFacts: TransferFacts? { nil }
+  func cancel() { source.cancel() }
+
+  func next() async throws(TransportError) -> Data? {
+    pass()
+    return try await source.next()
   }
 }

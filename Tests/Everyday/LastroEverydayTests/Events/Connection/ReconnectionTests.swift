@@ -166,7 +166,8 @@ struct ReconnectionTests {
     "Failures that may be temporary are losses",
     arguments: [
       (.resolve, "host_not_found"), (.connect, "connect_failed"), (.timeout, "connect_timeout"),
-      (.timeout, "idle_timeout"), (.timeout, "attempt_timeout"), (.tls, "handshake_failed"),
+      (.timeout, "idle_timeout"), (.timeout, "first_event_timeout"), (.timeout, "attempt_timeout"),
+      (.tls, "handshake_failed"),
       (.response, "truncated_body"), (.response, "http2_failure"), (.response, "receive_failed"),
       (.send, "send_failed"), (.policy, "circuit_open"), (.proxy, "proxy_connect_failed"),
     ] as [(FailureStage, String)])

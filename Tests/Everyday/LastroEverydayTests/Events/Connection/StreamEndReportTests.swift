@@ -66,6 +66,21 @@ struct StreamEndReportTests {
     #expect(recorder.words == ["timeout/idle_timeout"])
   }
 
+  @Test("An event stream without a first event in time has failed for observers, with its own code")
+  func noFirstEvent() async throws {
+    var options = EventStreamOptions()
+    options.firstEvent = .seconds(20)
+    let stream = stack(.events(FedSource()), clock: clock).events(try RawHTTPResource.test(.post), options: options)
+    async let read = stream.read()
+    try await clock.waitForLimits(count: 1)
+    clock.advance(by: .seconds(20))
+    let error = try #require(await read.error)
+    #expect(error.words == "timeout/first_event_timeout")
+    #expect(error.message == "no event arrived within 20 s of the response's head")
+    #expect(recorder.words == ["timeout/first_event_timeout"])
+    #expect(error.ledger.attempts.map(\.error?.code) == [.firstEventTimeout])
+  }
+
   @Test("JSON Lines that fall silent have failed for observers")
   func silentLines() async throws {
     let source = FedSource()

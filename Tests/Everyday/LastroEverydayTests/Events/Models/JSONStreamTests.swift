@@ -131,4 +131,30 @@ struct JSONStreamTests {
     clock.advance(by: .seconds(60))
     #expect(await outcome.error?.words == "timeout/idle_timeout")
   }
+
+  @Test("The limit for the first text counts texts: bytes without one do not end it, and the idle timeout follows it")
+  func firstText() async throws {
+    var options = JSONStreamOptions()
+    options.firstText = .seconds(20)
+    for line in ["{\"text\":\"a\"}\n", "\n"] {
+      let clock = ManualClock()
+      let source = FedSource()
+      let stream = eventStack(ScriptedTransport([.events(source)]), clock: clock).jsonLines(
+        Part.self, of: try RawHTTPResource.test(), options: options)
+      async let outcome = stream.outcome()
+      try await clock.waitForLimits(count: 1)
+      #expect(clock.nextLimit == .seconds(20))
+      source.feed(line)
+      await source.waitForReads(2)
+      let limit = Duration.seconds(line == "\n" ? 20 : 60)
+      _ = await eventually { clock.nextLimit == limit }
+      #expect(clock.nextLimit == limit)
+      _ = await eventually {
+        clock.advance(by: limit)
+        return source.isCancelled
+      }
+      let words = line == "\n" ? "timeout/first_event_timeout" : "timeout/idle_timeout"
+      #expect(await outcome.error?.words == words)
+    }
+  }
 }
