@@ -98,7 +98,8 @@ private func gateway(stack: any HTTPNetworkStack, prompt: String, url: String) a
   // sample: gateway
   let events: OpenEvents<ModelError>
   do {
-    events = try await stack.events(.completion(of: prompt, at: url)).opened(until: "[DONE]")
+    events = try await stack.events(.completion(of: prompt, at: url))
+      .opened(until: "[DONE]", failure: .key("error"))
   } catch {
     let isBusy = error.statusCode == .tooManyRequests
     reply.send(isBusy ? .tooManyRequests : .badGateway, retryAfter: error.response?.headerFields[.retryAfter])
@@ -185,10 +186,13 @@ extension Page {
         status: .ok, headers: [.contentType: "text/event-stream"], body: "event: a\ndata: b\n\ndata: [DONE]\n\n"),
       .respond(status: .tooManyRequests, headers: [.retryAfter: "7"]),
       .respond(status: .ok, headers: [.contentType: "text/event-stream"], body: "data: b\n\n"),
+      .respond(
+        status: .ok, headers: [.contentType: "text/event-stream"],
+        body: "data: {\"error\":{\"message\":\"overloaded\"}}\n\n"),
     ])
     let upstream = TransportNetworkStack(transport: passed)
     var replies: [Reply] = []
-    for _ in 0..<3 { replies.append(await gateway(stack: upstream, prompt: "Why?", url: "https://model.example/")) }
+    for _ in 0..<4 { replies.append(await gateway(stack: upstream, prompt: "Why?", url: "https://model.example/")) }
     stage.check(
       "a gateway passes events on, with the end mark",
       replies[0] == Reply(status: .ok, body: "event: a\ndata: b\n\ndata: [DONE]\n\n"))
@@ -197,6 +201,7 @@ extension Page {
     stage.check(
       "and a failure midway as an event",
       replies[2] == Reply(status: .ok, body: "data: b\n\nevent: error\ndata: truncated_stream\n\n"))
+    stage.check("and an error of the upstream, sent as its first event", replies[3] == Reply(status: .badGateway))
     try await stage.prints("lines") { try await lines(stack: stack, url: service.parts.baseURL) }
     try await stage.prints("text") { try await log(stack: stack, url: service.parts.baseURL) }
     let orders = try goOn(stack: stack, url: service.orders.baseURL, saved: "2")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 internal import HTTPTypes
 internal import Lastro
 internal import LastroSupport
@@ -12,6 +13,8 @@ struct EventReader<APIError: Error>: Sendable {
   let endsAtClose: Bool
   /// The end mark, as an error names it; a stream that ends without its mark is a failure.
   private let endMark: String?
+  /// The events by which the API reports an error, which are thrown.
+  private let failureEvent: FailureEvent
   private let lease: EventLease
   private let facts = Lock<EventRequestFacts?>(nil)
   /// The time at which the first connection was begun.
@@ -24,9 +27,13 @@ struct EventReader<APIError: Error>: Sendable {
   private var schedule = ReconnectionSchedule()
   private var isOver = false
 
-  /// - Parameter endMark: the mark without which the end is a failure. Default `nil`: no mark is needed.
-  init(_ stream: EventStream<APIError>, endMark: String? = nil) {
+  /// - Parameters:
+  ///   - stream: the stream.
+  ///   - endMark: the mark without which the end is a failure. Default `nil`: no mark is needed.
+  ///   - failureEvent: the events that report an error of the API. Default: none.
+  init(_ stream: EventStream<APIError>, endMark: String? = nil, failureEvent: FailureEvent = .none) {
     self.endMark = endMark
+    self.failureEvent = failureEvent
     call = stream.call
     options = stream.options
     endsAtClose = stream.endsAtClose
@@ -39,7 +46,10 @@ struct EventReader<APIError: Error>: Sendable {
   mutating func next() async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
     guard !isOver else { return nil }
     do throws(HTTPFetchError<APIError>) {
-      if let event = try await find() { return event }
+      if let event = try await find() {
+        if failureEvent.matches(event) { throw apiFailure(event) }
+        return event
+      }
       if let endMark { throw failure(.cutBeforeEnd(endMark)) }
     } catch {
       end()
@@ -135,6 +145,14 @@ extension EventReader {
     } catch {
       throw failure(.tooLarge(error))
     }
+  }
+
+  /// Ends the latest connection with the API's error that an event reports, and returns the error to throw.
+  private func apiFailure(_ event: ServerSentEvent) -> HTTPFetchError<APIError> {
+    let data = Data(event.data.utf8)
+    guard let stream else { return HTTPFetchError(.cancelled) }
+    let apiError = try? call.resource.errorDecoding.decode(data, stream.response)
+    return stream.failure(.http(stream.response.status, apiError), about: data, cause: .failureEvent)
   }
 
   /// Ends the latest connection with a failure, and returns the error to throw.

@@ -2,8 +2,8 @@
 
 import FoundationEssentials
 
-/// The events by which an API reports an error within a stream of models. A service that fails after it has sent the
-/// head can no longer report the failure by a status.
+/// The events by which an API reports an error within a stream. A service that fails after it has sent the head can
+/// no longer report the failure by a status.
 public enum FailureEvent: Sendable, Hashable {
   /// No event.
   case none

@@ -72,7 +72,7 @@ public struct ModelStream<Model: Decodable & Sendable, APIError: Error>: AsyncSe
 
   /// Creates an iterator, which connects when the first model is requested.
   public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(stream: self, events: EventReader(events, endMark: end.text))
+    AsyncIterator(stream: self, events: EventReader(events, endMark: end.text, failureEvent: failure))
   }
 }
 
@@ -85,7 +85,6 @@ extension ModelStream.AsyncIterator: ModelReader {
   mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
     while !isOver {
       guard let event = try await events.next() else { return nil }
-      if stream.failure.matches(event) { throw apiFailure(event) }
       // Nothing after the mark is read, whether or not the mark is decoded.
       if stream.end.matches(event) { finish() }
       if isDecoded(event) { return try decode(event) }
@@ -107,12 +106,5 @@ extension ModelStream.AsyncIterator: ModelReader {
   private func decode(_ event: ServerSentEvent) throws(HTTPFetchError<APIError>) -> Model {
     guard let open = events.stream else { throw HTTPFetchError(.cancelled) }
     return try open.decode(Data(event.data.utf8), by: stream.decoding)
-  }
-
-  private func apiFailure(_ event: ServerSentEvent) -> HTTPFetchError<APIError> {
-    let data = Data(event.data.utf8)
-    guard let open = events.stream else { return HTTPFetchError(.cancelled) }
-    let apiError = try? stream.events.call.resource.errorDecoding.decode(data, open.response)
-    return open.failure(.http(open.response.status, apiError), about: data, cause: .failureEvent)
   }
 }

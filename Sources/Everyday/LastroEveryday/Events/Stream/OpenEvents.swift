@@ -13,7 +13,7 @@ internal import LastroSupport
 /// ```
 ///
 /// Iterate it once, in any task; a second iterator ends at once. Leaving the loop, or dropping the value, closes the
-/// connection. The errors are those of ``EventStream``.
+/// connection. The errors are those of ``EventStream``, and those that ``EventStream/opened(until:failure:)`` adds.
 public struct OpenEvents<APIError: Error>: AsyncSequence, Sendable {
   /// The type of an event.
   public typealias Element = ServerSentEvent
@@ -69,10 +69,15 @@ public struct OpenEvents<APIError: Error>: AsyncSequence, Sendable {
 
     private mutating func read() async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
       guard var reader = rest?.reader else { return nil }
-      let event = try await reader.next()
-      rest?.reader = reader
-      if let event { endIfMarked(by: event) } else { rest = nil }
-      return event
+      do throws(HTTPFetchError<APIError>) {
+        let event = try await reader.next()
+        rest?.reader = reader
+        if let event { endIfMarked(by: event) } else { rest = nil }
+        return event
+      } catch {
+        rest = nil
+        throw error
+      }
     }
 
     private mutating func endIfMarked(by event: ServerSentEvent) {
@@ -89,13 +94,19 @@ public struct OpenEvents<APIError: Error>: AsyncSequence, Sendable {
 extension EventStream {
   /// Opens the stream, and returns once its first event has arrived or the server has ended it without one.
   ///
-  /// - Parameter end: the event that completes the stream. It is the last one that is returned, and an end without it is
-  ///   an error (`truncated_stream`). Default ``EndMark/none``.
+  /// - Parameters:
+  ///   - end: the event that completes the stream. It is the last one that is returned, and an end without it is an
+  ///     error (`truncated_stream`). Default ``EndMark/none``.
+  ///   - failure: the events that report errors of the API. Such an event is not returned: it is thrown with the reason
+  ///     `http`, the response's status, which is 200, and the error as the resource decodes it. If it is the first event,
+  ///     this function throws it. Default ``FailureEvent/none``: all events are returned.
   /// - Throws: the errors of the stream.
-  public func opened(until end: EndMark = .none) async throws(HTTPFetchError<APIError>) -> OpenEvents<APIError> {
+  public func opened(
+    until end: EndMark = .none, failure: FailureEvent = .none
+  ) async throws(HTTPFetchError<APIError>) -> OpenEvents<APIError> {
     var stream = self
     stream.endsAtClose = end == .close
-    var reader = EventReader(stream, endMark: end.text)
+    var reader = EventReader(stream, endMark: end.text, failureEvent: failure)
     let first = try await reader.next()
     return OpenEvents(first, reader, until: end, response: response)
   }

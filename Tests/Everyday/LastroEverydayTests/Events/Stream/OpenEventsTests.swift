@@ -50,6 +50,37 @@ struct OpenEventsTests {
     #expect(error?.code == .truncatedStream)
   }
 
+  private static let overloaded = "event: error\ndata: {\"message\":\"overloaded\"}\n\n"
+
+  private func open(failing text: String) async throws -> OpenEvents<APIFailure> {
+    let resource = HTTPResource<ResponseBody, APIFailure>(
+      baseRequestMaking: .request(try .test(.post)), decoding: .streamed, errorDecoding: .json())
+    return try await eventStack(ScriptedTransport([.events(text)])).events(resource)
+      .opened(until: "[DONE]", failure: .event("error"))
+  }
+
+  @Test("A first event that reports an error of the API is thrown before anything is handed on")
+  func firstIsFailure() async throws {
+    let error = await #expect(throws: HTTPFetchError<APIFailure>.self) { try await open(failing: Self.overloaded) }
+    #expect(error?.apiError == APIFailure(message: "overloaded"))
+    #expect(error?.statusCode == .ok)
+  }
+
+  @Test("A later event that reports an error of the API ends the events with that error, and is not returned")
+  func laterFailure() async throws {
+    var events = try await open(failing: "data: a\n\n\(Self.overloaded)data: b\n\n").makeAsyncIterator()
+    #expect(try await events.next()?.data == "a")
+    let error = await #expect(throws: HTTPFetchError<APIFailure>.self) { try await events.next() }
+    #expect(error?.apiError == APIFailure(message: "overloaded"))
+    #expect(try await events.next() == nil)
+  }
+
+  @Test("Without failure events, an event named error is an event like others")
+  func unnamedFailure() async throws {
+    let events = try await open(.events(Self.overloaded), .answer(204))
+    #expect(try await data(events) == ["{\"message\":\"overloaded\"}"])
+  }
+
   @Test("A server without events opens a stream that ends at once")
   func empty() async throws {
     #expect(try await data(try await open(.answer(204))).isEmpty)
