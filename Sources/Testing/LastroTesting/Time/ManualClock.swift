@@ -46,14 +46,22 @@ public final class ManualClock: Sendable {
   /// Whether every sleep returns at once and advances the clock by its length.
   public let autoAdvance: Bool
   private let state: Lock<State>
+  /// The time in which the patience of waits is measured.
+  private let realTime: TimeSource
 
   /// Creates a clock.
   ///
   /// - Parameters:
   ///   - now: the initial time. Default zero.
   ///   - autoAdvance: whether every sleep returns at once and advances the clock by its length. Default false.
-  public init(now: Duration = .zero, autoAdvance: Bool = false) {
+  public convenience init(now: Duration = .zero, autoAdvance: Bool = false) {
+    self.init(now: now, autoAdvance: autoAdvance, realTime: .continuous)
+  }
+
+  /// Creates a clock whose waits for sleepers and limits measure their patience by another clock than the system's.
+  package init(now: Duration = .zero, autoAdvance: Bool = false, realTime: TimeSource) {
     self.autoAdvance = autoAdvance
+    self.realTime = realTime
     state = Lock(State(now: now))
   }
 
@@ -157,8 +165,16 @@ public final class ManualClock: Sendable {
 
   /// Waits until the given number of tasks sleep at the same time.
   ///
-  /// - Throws: `CancellationError`.
-  public func waitForSleepers(count: Int) async throws { try await wait(for: count, areLimits: false) }
+  /// - Parameters:
+  ///   - count: the number of tasks.
+  ///   - patience: the longest wait, in real time. It ends a test whose code under test has failed before it sleeps.
+  ///     Default 30 s; `nil` for no limit.
+  /// - Throws: ``ManualClockTimeout`` when the patience is over, and at once if ``autoAdvance`` is set, because no task
+  ///   then ever sleeps; `CancellationError`.
+  public func waitForSleepers(count: Int, within patience: Duration? = .seconds(30)) async throws {
+    if autoAdvance, count > 0 { throw timeout(of: nil, count, areLimits: false) }
+    try await wait(for: count, areLimits: false, within: patience)
+  }
 
   /// Waits until the given number of limits is watched at the same time (`TimeSource.limit`).
   ///
@@ -168,8 +184,34 @@ public final class ManualClock: Sendable {
   /// later limit only when the earlier one has passed. To wait until a certain limit of a loop is watched, check
   /// ``nextLimit``.
   ///
-  /// - Throws: `CancellationError`.
-  public func waitForLimits(count: Int) async throws { try await wait(for: count, areLimits: true) }
+  /// - Parameters:
+  ///   - count: the number of limits.
+  ///   - patience: the longest wait, in real time. It ends a test whose code under test has failed before it watches a
+  ///     limit. Default 30 s; `nil` for no limit.
+  /// - Throws: ``ManualClockTimeout`` when the patience is over; `CancellationError`.
+  public func waitForLimits(count: Int, within patience: Duration? = .seconds(30)) async throws {
+    try await wait(for: count, areLimits: true, within: patience)
+  }
+
+  private func wait(for count: Int, areLimits: Bool, within patience: Duration?) async throws {
+    guard let patience else { return try await wait(for: count, areLimits: areLimits) }
+    let outcome = await interruptible(within: patience, time: realTime) { [self] in
+      _ = try? await wait(for: count, areLimits: areLimits)
+    }
+    switch outcome {
+    case .success: return
+    case .failure(.cancelled): throw CancellationError()
+    case .failure(.limit): throw timeout(of: patience, count, areLimits: areLimits)
+    }
+  }
+
+  private func timeout(of patience: Duration?, _ count: Int, areLimits: Bool) -> ManualClockTimeout {
+    state.withLock { state in
+      ManualClockTimeout(
+        expected: count, areLimits: areLimits, patience: patience, sleepers: state.sleeping(areLimits: false),
+        limits: state.sleeping(areLimits: true), requestedSleeps: state.sleeps.count)
+    }
+  }
 
   private func wait(for count: Int, areLimits: Bool) async throws {
     let id = state.withLock { $0.makeID() }

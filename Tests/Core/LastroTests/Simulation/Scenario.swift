@@ -302,7 +302,7 @@ final class SimulatedClock: Sendable {
       return true
     }
     // Another task watches the limit, from about the same time on. A hook may ignore its cancellation.
-    let limits = Task { try? await clock.waitForLimits(count: 1) }
+    let limits = Task { try? await clock.waitForLimits(count: 1, within: nil) }
     letGoAtEnd { limits.cancel() }
     await limits.value
     let limit = clock.nextLimit

@@ -91,6 +91,49 @@ struct ManualClockTests {
     await #expect(throws: CancellationError.self) { try await wait.value }
   }
 
+  @Test("A wait for sleepers or limits ends after its patience, and says what there was", arguments: [false, true])
+  func patience(areLimits: Bool) async throws {
+    let real = ManualClock()
+    let clock = ManualClock(realTime: real.timeSource)
+    let sleep = Task { try await clock.sleep(.seconds(1)) }
+    let wait = Task {
+      if areLimits { try await clock.waitForLimits(count: 2) } else { try await clock.waitForSleepers(count: 2) }
+    }
+    try await clock.waitForSleepers(count: 1, within: nil)
+    try await real.waitForLimits(count: 1, within: nil)
+    #expect(real.nextLimit == .seconds(30))
+    real.advance(by: .seconds(30))
+    let error = await #expect(throws: ManualClockTimeout.self) { try await wait.value }
+    #expect(error?.expected == 2 && error?.sleepers == 1 && error?.limits == 0)
+    let awaited = areLimits ? "2 watched limits" : "2 sleeping tasks"
+    let found = "1 sleeping task and 0 watched limits, after 1 requested sleep "
+    #expect(
+      error?.description.hasPrefix("waited 30 s for \(awaited) of the ManualClock, which has \(found)") == true)
+    clock.advance(by: .seconds(1))
+    try await sleep.value
+  }
+
+  @Test("A wait with patience ends when its count is reached, and leaves no timer behind")
+  func reached() async throws {
+    let real = ManualClock()
+    let clock = ManualClock(realTime: real.timeSource)
+    let wait = Task { try await clock.waitForSleepers(count: 1, within: .seconds(3)) }
+    try await real.waitForLimits(count: 1, within: nil)
+    let sleep = Task { try await clock.sleep(.seconds(1)) }
+    try await wait.value
+    #expect(await eventually { real.nextLimit == nil })
+    clock.advance(by: .seconds(1))
+    try await sleep.value
+  }
+
+  @Test("A wait for sleepers fails at once if the clock advances by itself")
+  func noSleepers() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let error = await #expect(throws: ManualClockTimeout.self) { try await clock.waitForSleepers(count: 1) }
+    #expect(error?.description.contains("autoAdvance") == true)
+    try await clock.waitForSleepers(count: 0)
+  }
+
   @Test("Many concurrent sleeps, advances and cancellations lose none")
   func storm() async throws {
     let clock = ManualClock()
