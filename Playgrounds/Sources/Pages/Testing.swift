@@ -63,6 +63,41 @@ private func limit() async throws -> FailureCode? {
   return login == "octocat" ? nil : .invalidURL
 }
 
+private func scriptedOAuth() async throws {
+  // sample: scripted oauth
+  let clock = ManualClock()
+  let user = ScriptedTransport.Step.respond(status: 200, body: #"{"login":"octocat"}"#)
+  func token(_ name: String) -> ScriptedTransport.Step {
+    .respond(status: 200, body: #"{"access_token":"\#(name)","token_type":"Bearer","expires_in":3600}"#)
+  }
+  let transport = ScriptedTransport([
+    .expect(method: .post, path: "/token", then: token("first")),
+    .expect(path: "/users/octocat", then: user),
+    .expect(path: "/users/octocat", then: user),  // after 59 min, with the same token
+    .expect(method: .post, path: "/token", then: token("second")),  // after an hour the first one has expired
+    .expect(path: "/users/octocat", then: user),
+    .expect(path: "/users/octocat", then: .respond(status: 401)),  // the API has revoked the second one
+    .expect(method: .post, path: "/token", then: token("third")),
+    .expect(path: "/users/octocat", then: user),
+  ])
+  let client = try OAuth2Client(
+    tokenURL: "https://login.example.com/token", id: "shop", authentication: .basic(Secret("shop's secret")))
+  let bearer = try BearerAuthenticator(
+    source: OAuth2ClientCredentials(client: client), origins: [Origin("https://api.github.com")])
+  var configuration = StackConfiguration(interceptors: [bearer])
+  configuration.timeSource = clock.timeSource  // the authenticator and the transport use it, too
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+
+  for minutes in [0, 59, 1, 1] {
+    clock.advance(by: .seconds(60 * minutes))
+    _ = try await stack.fetch(.user("octocat"))
+  }
+  try transport.verify()
+  let sent = transport.requests.compactMap { $0.head.headerFields[.authorization] }
+  print(sent.filter { $0.hasPrefix("Bearer") })
+  // end
+}
+
 private func oauth() async throws {
   // sample: oauth
   let clock = ManualClock()
@@ -168,6 +203,7 @@ extension Page {
     let numbers = (RandomSource.seeded(7), RandomSource.seeded(7))
     stage.check("the same seed, the same numbers", numbers.0.next() == numbers.1.next())
 
+    try await stage.prints("scripted oauth") { try await scriptedOAuth() }
     try await stage.prints("oauth") { try await oauth() }
 
     let transport = ScriptedTransport([.expect(path: "/users/apple", then: .respond(status: 200))])
