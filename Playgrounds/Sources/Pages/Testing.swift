@@ -200,6 +200,7 @@ extension Page {
       "a schedule, to the millisecond", sleeps == [.milliseconds(200), .milliseconds(400), .milliseconds(800)])
     stage.check("and no time has passed but on the clock", elapsed == .milliseconds(1_400))
     stage.check("a wait is ended by the test", try await limit() == nil)
+    stage.check("no random addition", RandomSource.constant(0).next() == 0)
     let numbers = (RandomSource.seeded(7), RandomSource.seeded(7))
     stage.check("the same seed, the same numbers", numbers.0.next() == numbers.1.next())
 

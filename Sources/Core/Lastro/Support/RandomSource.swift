@@ -27,6 +27,24 @@ public struct RandomSource: Sendable {
     }
   }
 
+  /// Returns a source that always draws the same fraction of a range, for tests: with 0 a wait has no random addition,
+  /// with 0.5 it has half of the possible one.
+  ///
+  /// ```swift
+  /// configuration.randomSource = .constant(0)
+  /// ```
+  ///
+  /// Identifiers that are made of its numbers, such as idempotency keys, are all equal.
+  ///
+  /// - Parameter fraction: the fraction, from 0 up to, but not including, 1. A value outside is replaced by the nearest
+  ///   one within.
+  public static func constant(_ fraction: Double) -> RandomSource {
+    // A value that is not a number counts as 0.
+    let scaled = fraction > 0 ? min(fraction, 1) * 0x1p53 : 0
+    let bits = min(UInt64(scaled), (1 << 53) - 1) << 11
+    return RandomSource { bits }
+  }
+
   /// Returns a random number from 0 up to, but not including, 1.
   package func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 

@@ -234,6 +234,17 @@ struct RetryTests {
     #expect((1...50).map { other(.seconds(1), $0) } != delays)
   }
 
+  @Test("A constant source draws one fraction of every range, and the nearest one for a value outside")
+  func constant() {
+    for fraction in [0, 0.25, 0.5, 1 - 0x1p-53] {
+      let source = RandomSource.constant(fraction)
+      #expect(source.unit() == fraction && source.unit() == fraction)
+      #expect(Retry.Backoff.fullJitter(cap: .seconds(5), random: source)(.seconds(1), 1) == .seconds(1) * fraction)
+    }
+    for fraction in [1, 2, Double.infinity] { #expect(RandomSource.constant(fraction).unit() == 1 - 0x1p-53) }
+    for fraction in [-1, -Double.infinity, Double.nan] { #expect(RandomSource.constant(fraction).unit() == 0) }
+  }
+
   @Test("The system's random numbers are not constant")
   func systemRandom() {
     #expect(Set((0..<8).map { _ in RandomSource.system.next() }).count == 8)
