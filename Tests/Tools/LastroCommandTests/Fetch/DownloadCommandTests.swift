@@ -101,15 +101,29 @@ struct DownloadCommandTests {
     #expect(result.status == 64)
   }
 
-  @Test("A process killed after a sync leaves a part that another resumes with -C -")
-  func resumed() async throws {
+  /// Returns the number of bytes that the state file in a folder describes.
+  private static func synced(_ folder: String) -> Int {
+    guard let data = try? Data(contentsOf: URL(filePath: folder + "/f.part.json")),
+      let state = try? JSONSerialization.jsonObject(with: data) as? [String: Any],
+      let done = state["done"] as? [[String: Any]]
+    else { return 0 }
+    return done.first?["to"] as? Int ?? 0
+  }
+
+  @Test(
+    "A process killed after its first bytes, or after more, leaves a part that another resumes with -C -",
+    arguments: [(300_000, 1), (17 << 20, 16 << 20)])
+  func resumed(received: Int, synced: Int) async throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let server = try Self.server(fault: .stallBody(after: 17 << 20))
+    let server = try Self.server(fault: .stallBody(after: received))
     let flags = ["--download", folder + "/f", "-C", "-"]
     let process = try Self.start(flags + [server.baseURL])
-    let state = folder + "/f.part.json"
-    #expect(await eventually { FileManager.default.fileExists(atPath: state) })
+    #expect(
+      await eventually {
+        let size = (try? FileManager.default.attributesOfItem(atPath: folder + "/f.part"))?[.size] as? Int
+        return size == received && Self.synced(folder) >= synced
+      })
     await Self.kill9(process)
     #expect(try Self.names(folder) == ["f.part", "f.part.json"])
     let result = try await Lastro.run(["fetch", "-w", "%{size_download}"] + flags + [server.baseURL])

@@ -17,7 +17,11 @@ struct DownloadMachine {
     var probesRanges = false
     /// The number of written bytes after which the file is synced.
     var bytesPerSync: Int64 = 16 << 20
+    /// The longest interval between syncs while bytes arrive. The first intervals are shorter.
     var timePerSync: Duration = .seconds(5)
+
+    /// The initial interval between syncs, which each sync doubles.
+    static let firstInterval: Duration = .milliseconds(500)
   }
 
   enum Phase: Hashable, CaseIterable {
@@ -118,6 +122,8 @@ struct DownloadMachine {
   private var fruitless = 0
   /// The last sync; `nil` before the first byte.
   private var syncedAt: Duration?
+  /// The interval to the next sync.
+  private var interval = Rules.firstInterval
   /// The end of the part that the body carries; `nil` if it is unknown.
   private var end: Int64?
   /// Whether the body is a part of the file.
@@ -151,6 +157,7 @@ struct DownloadMachine {
     case (.receiving, .lost(let isFinal)): return lose(isFinal)
     case (.receiving, .saved(let time)), (.waiting, .saved(let time)), (.over, .saved(let time)):
       (synced, syncedAt) = (written, time)
+      interval = min(interval * 2, rules.timePerSync)
       return []
     case (.waiting, .waited): return goOn()
     case (.waiting, .lost), (.finishing, .lost): return fail(.asItIs)
@@ -186,6 +193,7 @@ struct DownloadMachine {
 
   private mutating func forgetAll() {
     (representation, written, synced, resumedFrom, end) = (nil, 0, 0, 0, nil)
+    (syncedAt, interval) = (nil, Rules.firstInterval)
   }
 
   /// Requests the whole file after an unusable answer to a range, once in a run.
@@ -308,10 +316,20 @@ extension DownloadMachine {
     }
     if let limit = rules.maximumBytes, reached > limit { return fail(.tooLarge(limit)) }
     written = reached
+    return [.write(at: offset)] + (isSyncDue(at: time) && isResumable ? [.save] : []) + [.read]
+  }
+
+  /// Whether the file should be synced after a chunk.
+  ///
+  /// The first chunk is synced at once, unless it completes the file: without a state file, a process that is killed
+  /// leaves nothing to resume. The first sync does not shift the multiples of `bytesPerSync` at which the file is
+  /// synced.
+  private mutating func isSyncDue(at time: Duration) -> Bool {
+    let isFirst = syncedAt == nil && synced == 0 && written != end
     let since = syncedAt ?? time
     syncedAt = since
-    let isDue = reached - synced >= rules.bytesPerSync || time - since >= rules.timePerSync
-    return [.write(at: offset)] + (isDue && isResumable ? [.save] : []) + [.read]
+    return isFirst || written / rules.bytesPerSync > synced / rules.bytesPerSync
+      || time - since >= min(interval, rules.timePerSync)
   }
 
   private mutating func take(_ areEqual: Bool, _ rest: Int, _ time: Duration) -> [Action] {

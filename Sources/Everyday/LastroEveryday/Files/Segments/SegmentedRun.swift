@@ -24,6 +24,10 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     /// The number of bytes written since the last sync.
     var unsynced: Int64 = 0
     var syncedAt: Duration
+    /// The interval to the next sync, which each sync doubles.
+    var interval = DownloadMachine.Rules.firstInterval
+    /// Whether a state file describes received bytes, so that a process that is killed leaves something to resume.
+    var hasSaved: Bool
     var isSaving = false
     var requests = 0
   }
@@ -51,7 +55,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     self.progress = progress
     self.record = record
     let plan = SegmentPlan(total: total, done: done, count: options.segments, least: options.leastSegmentBytes)
-    state = Lock(State(plan: plan, syncedAt: options.timeSource.now()))
+    state = Lock(State(plan: plan, syncedAt: options.timeSource.now(), hasSaved: !done.isEmpty))
   }
 
   var requests: Int { state.withLock { $0.requests } }
@@ -217,7 +221,10 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
       throw ended(by: error.transportError(requestSent: true))
     }
     let now = options.timeSource.now()
-    state.withLock { ($0.isSaving, $0.syncedAt) = (false, now) }
+    state.withLock { state in
+      (state.isSaving, state.hasSaved, state.syncedAt) = (false, true, now)
+      state.interval = min(state.interval * 2, .seconds(5))
+    }
   }
 }
 
@@ -233,9 +240,12 @@ extension SegmentedRun.State {
   fileprivate mutating func note(_ count: Int64, _ index: Int, _ options: DownloadOptions) -> (Int64, Bool) {
     plan.take(count, of: index)
     unsynced += count
-    let isLate = options.timeSource.now() - syncedAt >= .seconds(5)
-    guard !isSaving, unsynced >= options.bytesPerSync || isLate else { return (plan.count, false) }
-    (unsynced, isSaving) = (0, true)
+    let isLate = options.timeSource.now() - syncedAt >= interval
+    let isFull = unsynced >= options.bytesPerSync
+    guard !isSaving, isFull || isLate || !hasSaved else { return (plan.count, false) }
+    isSaving = true
+    // The early sync of the first bytes does not delay the next one.
+    if isFull || isLate { unsynced = 0 }
     return (plan.count, true)
   }
 }

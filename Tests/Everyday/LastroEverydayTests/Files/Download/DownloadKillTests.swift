@@ -89,6 +89,21 @@ struct DownloadKillTests {
     }
   }
 
+  @Test("A process that is killed in the first seconds leaves its first bytes, even after a loss of power")
+  func killedEarly() async throws {
+    let origin = RangeOrigin(bytes: 10_000, [.answer { request, origin in origin.serve(request, hangs: 6_000) }])
+    let files = SimulatedFiles()
+    let task = Task { try await origin.download(to: "/d/file", in: files) }
+    #expect(await eventually { origin.sent == 6_000 })
+    files.restart(afterLossOfPower: true)
+    task.cancel()
+    _ = try? await task.value
+    let file = try await origin.download(to: "/d/file", in: files)
+    // The test's clock has not moved: only the first chunk was synced.
+    #expect(file.resumedFrom == 1_000 && file.requests == 1)
+    #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
+  }
+
   /// Returns the files of a process that was killed after it named its file and before it ended.
   private static func placed(by origin: RangeOrigin) async throws -> SimulatedFiles {
     let plain = SimulatedFiles()

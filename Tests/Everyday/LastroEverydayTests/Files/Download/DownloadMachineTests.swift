@@ -237,13 +237,51 @@ struct DownloadMachineTests {
     var machine = Machine(.init(bytesPerSync: 30, timePerSync: .seconds(5)))
     _ = machine.handle(.found(nil, synced: 0))
     _ = machine.handle(.head(Self.whole, asked: nil))
-    #expect(machine.handle(.chunk(20, at: .seconds(100))) == [.write(at: 0), .read])
-    #expect(machine.handle(.chunk(10, at: .seconds(101))) == [.write(at: 20), .save, .read])
+    // The first bytes are saved at once, and the pace stays the same.
+    #expect(machine.handle(.chunk(20, at: .seconds(100))) == [.write(at: 0), .save, .read])
     #expect(machine.synced == 0)
-    _ = machine.handle(.saved(at: .seconds(101)))
+    _ = machine.handle(.saved(at: .seconds(100)))
+    #expect(machine.synced == 20)
+    #expect(machine.handle(.chunk(9, at: .seconds(100))) == [.write(at: 20), .read])
+    #expect(machine.handle(.chunk(1, at: .seconds(100))) == [.write(at: 29), .save, .read])
+    #expect(machine.synced == 20)
+    _ = machine.handle(.saved(at: .seconds(100)))
     #expect(machine.synced == 30)
-    #expect(machine.handle(.chunk(1, at: .seconds(105))) == [.write(at: 30), .read])
-    #expect(machine.handle(.chunk(1, at: .seconds(106))) == [.write(at: 31), .save, .read])
+  }
+
+  @Test("The intervals between saves grow from 1 s to the longest one")
+  func intervals() {
+    var machine = Machine(.init(bytesPerSync: 1_000, timePerSync: .seconds(5)))
+    _ = machine.handle(.found(nil, synced: 0))
+    _ = machine.handle(.head(Self.whole, asked: nil))
+    var saves: [Int] = []
+    for second in 0..<25 {
+      let time = Duration.seconds(100 + second)
+      guard machine.handle(.chunk(1, at: time)).contains(.save) else { continue }
+      saves.append(second)
+      _ = machine.handle(.saved(at: time))
+    }
+    #expect(saves == [0, 1, 3, 7, 12, 17, 22])
+  }
+
+  @Test("The first bytes are not saved early if they complete the file, cannot be resumed, or follow a saved part")
+  func noEarlySave() {
+    let weak = Self.answer(200, [.contentLength: "100"], tag: "W/\"v1\"")
+    let rows: [(answer: RangeAnswer, count: Int, rules: Machine.Rules)] = [
+      (Self.whole, 100, .init()), (weak, 50, .init()), (Self.whole, 50, .init(resumes: false)),
+    ]
+    for (answer, count, rules) in rows {
+      var machine = Machine(rules)
+      _ = machine.handle(.found(nil, synced: 0))
+      _ = machine.handle(.head(answer, asked: nil))
+      #expect(machine.handle(.chunk(count, at: .zero)) == [.write(at: 0), .read])
+    }
+    var machine = Self.machine(in: .receiving)
+    #expect(machine.handle(.chunk(10, at: .zero)) == [.write(at: 60), .read])
+    // A download that starts over has no state file again.
+    machine = Self.machine(in: .asking)
+    _ = machine.handle(.head(Self.whole, asked: Self.asked))
+    #expect(machine.handle(.chunk(10, at: .zero)) == [.write(at: 0), .save, .read])
   }
 
   @Test("Bytes beyond the announced or allowed length are not written")

@@ -165,6 +165,22 @@ struct SegmentTests {
     }
   }
 
+  @Test("A process that is killed in the first seconds leaves the first bytes of its segments")
+  func killedEarly() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    origin.answerRanges(by: .answer { request, origin in origin.serve(request, hangs: 300) })
+    let files = SimulatedFiles()
+    let options: @Sendable (inout DownloadOptions) -> Void = { ($0.segments, $0.leastSegmentBytes) = (2, 1_000) }
+    let task = Task { try await origin.download(to: "/d/file", in: files, options) }
+    #expect(await eventually { origin.sent == 600 })
+    files.restart(afterLossOfPower: true)
+    task.cancel()
+    _ = try? await task.value
+    origin.answerRanges(by: nil)
+    let file = try await origin.download(to: "/d/file", in: files, options)
+    #expect(file.resumedFrom >= 100 && files.content("/d/file") == origin.content && files.names == ["/d/file"])
+  }
+
   @Test("A changed representation ends all segments and arrives in one")
   func changed() async throws {
     let origin = RangeOrigin(bytes: 20_000, chunk: 100)
