@@ -21,7 +21,7 @@ enum FileRecipes {
     let path = "\(recipes.folder)/image.iso"
     transcript.removeAll()
     try await download(api, path)
-    recipes.stage.check("download", transcript.removeAll().suffix(2) == ["10 of 10", "10 bytes"])
+    recipes.stage.check("download", transcript.removeAll().suffix(2) == ["100 %", "10 bytes"])
     let cut = "\(recipes.folder)/cut.iso"
     var once = DownloadOptions()
     once.retries = .maxRetries(0)
@@ -67,7 +67,7 @@ enum FileRecipes {
     var options = DownloadOptions()
     options.progress = progress
     async let file = api.download(.get("/image.iso"), to: path, options: options)
-    for await step in progress.updates { print(step.bytesReceived, "of", step.totalBytesToReceive ?? 0) }
+    for await step in progress.updates { print(Int(100 * (step.fractionReceived ?? 0)), "%") }
     print(try await file.length, "bytes")
     // end
   }

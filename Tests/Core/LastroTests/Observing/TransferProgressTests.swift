@@ -44,6 +44,19 @@ struct TransferProgressTests {
     #expect(await rest() == [step])
   }
 
+  @Test("The fractions are from 0 to 1, and nil without a length")
+  func fractions() {
+    let none = TransferProgress(bytesSent: 5, bytesReceived: 5)
+    #expect(none.fractionSent == nil && none.fractionReceived == nil)
+    let half = TransferProgress(bytesSent: 5, totalBytesToSend: 10, bytesReceived: 1, totalBytesToReceive: 4)
+    #expect(half.fractionSent == 0.5 && half.fractionReceived == 0.25)
+    let empty = TransferProgress(totalBytesToSend: 0, totalBytesToReceive: 0)
+    #expect(empty.fractionSent == 1 && empty.fractionReceived == 1)
+    // A server may send more than it announced.
+    let more = TransferProgress(bytesSent: 0, totalBytesToSend: 3, bytesReceived: 9, totalBytesToReceive: 4)
+    #expect(more.fractionSent == 0 && more.fractionReceived == 1)
+  }
+
   @Test("A new transfer starts again, and the old one no longer reports")
   func aNewTransferBeginsAgainAndTheOldOneIsNotHeard() {
     let first = reporter.beginTransfer(totalBytesToSend: 10)

@@ -13,6 +13,19 @@ public struct TransferProgress: Sendable, Hashable {
   /// The `Content-Length` of the response; `nil` if it has none, and before its head has arrived.
   public var totalBytesToReceive: Int64?
 
+  /// The part of the request's body that was sent, from 0 to 1; `nil` if ``totalBytesToSend`` is `nil`. It is 1 for an
+  /// empty body.
+  public var fractionSent: Double? { Self.fraction(bytesSent, of: totalBytesToSend) }
+
+  /// The part of the response's body that was received, from 0 to 1; `nil` if ``totalBytesToReceive`` is `nil`. It is 1
+  /// for an empty body.
+  public var fractionReceived: Double? { Self.fraction(bytesReceived, of: totalBytesToReceive) }
+
+  private static func fraction(_ count: Int64, of total: Int64?) -> Double? {
+    guard let total else { return nil }
+    return total > 0 ? min(max(Double(count) / Double(total), 0), 1) : 1
+  }
+
   /// Creates a progress value; by default all counts are zero.
   package init(
     bytesSent: Int64 = 0, totalBytesToSend: Int64? = nil, bytesReceived: Int64 = 0, totalBytesToReceive: Int64? = nil
