@@ -125,9 +125,9 @@ func count(_ evaluator: ServerTrustEvaluator) {
   // end
 }
 
-func pin(ofBackup publicKey: String) -> SPKIHash? {
+func pin(ofBackup publicKey: String) throws -> SPKIHash {
   // sample: backup
-  let backup = SPKIHash(pem: publicKey)  // a public key, a certificate request, or a certificate
+  let backup = try SPKIHash(pem: publicKey)  // a public key, a certificate request, or a certificate
   // end
   return backup
 }

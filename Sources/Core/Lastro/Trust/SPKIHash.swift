@@ -30,12 +30,16 @@ public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
   }
 
   /// Computes the pin of the first block in a PEM text: a certificate, a certificate request, or a public key. Thus a
-  /// backup key can be pinned before it has a certificate. Keys of types that OpenSSL does not know are read too.
-  /// Returns `nil` if there is no such block, or if an earlier line looks like the malformed start of a block.
-  public init?(pem: String) {
+  /// backup key can be pinned before it has a certificate. Keys of types that OpenSSL does not know are read too. Later
+  /// blocks are ignored.
+  ///
+  /// - Throws: ``ConfigurationError`` if the first block is something else, such as a private key, or cannot be read,
+  ///   if an earlier line looks like the malformed start of a block, or if there is no block, as in DER or in a pin.
+  ///   The message says what was found, and the hint how to get the public key. Neither contains the text.
+  public init(pem: String) throws(ConfigurationError) {
     var bytes = [UInt8](repeating: 0, count: Self.length)
     let text = pem.withoutIndentation
-    guard clastro_pem_pin(text, text.count, &bytes) else { return nil }
+    guard clastro_pem_pin(text, text.count, &bytes) else { throw PEMFault.error(for: pem) }
     self.bytes = bytes
   }
 

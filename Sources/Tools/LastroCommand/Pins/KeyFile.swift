@@ -37,7 +37,7 @@ enum KeyFile {
         }
         keys.append(PinnableKey(certificate))
       case "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST", "PUBLIC KEY":
-        guard let pin = SPKIHash(pem: block.text) else {
+        guard let pin = try? SPKIHash(pem: block.text) else {
           throw ConfigurationError("\(place) cannot be read", hint: "check that it is complete")
         }
         keys.append(PinnableKey(pin, source: block.label == "PUBLIC KEY" ? .publicKey : .request))

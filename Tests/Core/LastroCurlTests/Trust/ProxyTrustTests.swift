@@ -14,7 +14,7 @@ import Testing
 @Suite("Trust: proxies", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(5)))
 struct ProxyTrustTests {
   private func pin(_ path: String) throws -> String {
-    try #require(SPKIHash(pem: String(decoding: Data(contentsOf: URL(filePath: path)), as: UTF8.self))).description
+    try SPKIHash(pem: String(decoding: Data(contentsOf: URL(filePath: path)), as: UTF8.self)).description
   }
 
   private var server: String { get throws { try pin(Peers.nginx.certificates.server) } }

@@ -261,7 +261,7 @@ struct TLSOptionsTests {
     for _ in 0..<2 { #expect(try await stack.inspect(server.baseURL) == trust) }
     let received = server.receivedBytes
     #expect(trust.host.text == "localhost" && trust.port == server.port && trust.chain.count == 3)
-    #expect(trust.chain.last?.pin == SPKIHash(pem: lab.authority.rootPEM))
+    #expect(try trust.chain.last?.pin == SPKIHash(pem: lab.authority.rootPEM))
     let refusing = try lab.stack(TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.absentPin)))
     do {
       _ = try await refusing.inspect(server.baseURL)

@@ -38,7 +38,7 @@ struct PEMReadingTests {
     ]
     for text in texts {
       #expect(try PeerCertificate.certificates(pem: text) == [certificate])
-      #expect(SPKIHash(pem: text) == certificate.pin)
+      #expect(try SPKIHash(pem: text) == certificate.pin)
     }
     #expect(try PeerCertificate.certificates(pem: key + "\n" + pem) == [certificate])
     let others = other.pem.replacing("\n", with: "\r\n")
@@ -55,7 +55,10 @@ struct PEMReadingTests {
       #expect(try problem(text).message.contains("BEGIN CERTIFICATE line that does not start a block"))
     }
     // The result must not be the pin of the following block.
-    #expect(SPKIHash(pem: broken + pem) == nil && SPKIHash(pem: broken) == nil)
+    for text in [broken + pem, broken] {
+      let error = try #require(throws: ConfigurationError.self) { try SPKIHash(pem: text) }
+      #expect(error.message == "the PEM text has a BEGIN line that does not start a block")
+    }
   }
 
   @Test("Unfinished and encrypted blocks are errors, and no password is requested")
@@ -72,7 +75,10 @@ struct PEMReadingTests {
     for text in texts {
       #expect(try problem(text).message == "a block of the PEM text is not a certificate")
     }
-    for text in [cut, cut + pem, encrypted] { #expect(SPKIHash(pem: text) == nil) }
+    for text in [cut, cut + pem, encrypted] {
+      let error = try #require(throws: ConfigurationError.self) { try SPKIHash(pem: text) }
+      #expect(error.message == "the first block of the PEM text, \"CERTIFICATE\", cannot be read")
+    }
     #expect(try problem("").message == "the PEM text holds no certificate")
     #expect(try problem(KnownKey.all[2].pem).message == "the PEM text holds no certificate")
   }
@@ -108,14 +114,43 @@ struct PEMReadingTests {
   ]
 
   @Test("Pins of certificate requests and keys are computed, whatever the key's type", arguments: keys)
-  func keyTypes(pem: String, pin: String) {
-    #expect(SPKIHash(pem: pem)?.base64 == pin)
-    #expect(SPKIHash(pem: pem + "\n" + self.pem)?.base64 == pin)
+  func keyTypes(pem: String, pin: String) throws {
+    #expect(try SPKIHash(pem: pem).base64 == pin)
+    #expect(try SPKIHash(pem: pem + "\n" + self.pem).base64 == pin)
   }
 
   @Test("Bytes after the key in its block make it invalid")
   func trailing() {
     // The third of `keys`, followed by two bytes.
-    #expect(SPKIHash(pem: "-----BEGIN PUBLIC KEY-----\nMAwwBQYDKgMEAwMAAQIFAA==\n-----END PUBLIC KEY-----\n") == nil)
+    let error = #expect(throws: ConfigurationError.self) {
+      try SPKIHash(pem: "-----BEGIN PUBLIC KEY-----\nMAwwBQYDKgMEAwMAAQIFAA==\n-----END PUBLIC KEY-----\n")
+    }
+    #expect(error?.message == "the first block of the PEM text, \"PUBLIC KEY\", cannot be read")
+  }
+
+  @Test("A text without a key to pin is refused with what was found and what to do")
+  func reasons() throws {
+    func block(_ label: String) -> String { "-----BEGIN \(label)-----\nMC4CAQA=\n-----END \(label)-----\n" }
+    let der = String(decoding: certificate.der, as: UTF8.self)
+    let base64 = pem.split(separator: "\n").dropFirst().dropLast().joined(separator: "\n")
+    let rows: [(text: String, found: String, remedy: String)] = [
+      (block("PRIVATE KEY"), "is a private key, \"PRIVATE KEY\"", "openssl pkey -in FILE -pubout"),
+      (block("EC PRIVATE KEY") + pem, "is a private key, \"EC PRIVATE KEY\"", "openssl pkey -in FILE -pubout"),
+      (block("ENCRYPTED PRIVATE KEY"), "is a private key, \"ENCRYPTED PRIVATE KEY\"", "openssl pkey"),
+      (block("OPENSSH PRIVATE KEY"), "is a private key of SSH", "of a TLS server"),
+      (block("RSA PUBLIC KEY"), "in the form of PKCS #1", "openssl rsa -RSAPublicKey_in"),
+      (block("EC PARAMETERS") + pem, "\"EC PARAMETERS\", is neither", "put the block PUBLIC KEY"),
+      (block("X\u{1B}[31m"), "\"X\\u{1B}[31m\", is neither", "put the block PUBLIC KEY"),
+      (der, "binary, such as a key or a certificate in DER", "openssl x509 -inform DER"),
+      (certificate.pin.description + "\n", "but a pin", "without the label pem"),
+      (base64, "has no BEGIN line: it is Base64 alone", "-----BEGIN PUBLIC KEY-----"),
+      ("/etc/ssl/backup.pem", "has no block", "not its path"), (" \n", "is empty", "the content of a file"),
+    ]
+    for (text, found, remedy) in rows {
+      let error = try #require(throws: ConfigurationError.self) { try SPKIHash(pem: text) }
+      #expect(error.message.contains(found), "\(error)")
+      #expect(error.hint?.contains(remedy) == true, "\(error)")
+      #expect(!error.description.contains("MC4CAQA="))
+    }
   }
 }
