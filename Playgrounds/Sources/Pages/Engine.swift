@@ -16,14 +16,16 @@ private func configured() throws -> CurlNetworkStack {
   return stack
 }
 
-private func shared(_ engine: CurlConfiguration) throws -> (CurlNetworkStack, CurlNetworkStack, WebSocketClient) {
+private func shared(_ engine: CurlConfiguration) throws -> ([CurlNetworkStack], WebSocketClient) {
   // sample: share
   let github = try CurlNetworkStack(engine)
   let patient = CurlNetworkStack(
     sharing: github, configuration: StackConfiguration(interceptors: [.retry]))
+  let shop = CurlNetworkStack(
+    sharing: github, configuration: StackConfiguration(baseURL: "https://api.shop.example"))
   let sockets = WebSocketClient(dialer: github.dialer)
   // end
-  return (github, patient, sockets)
+  return ([github, patient, shop], sockets)
 }
 
 private func pinned(key: String, backup: String) throws -> CurlConfiguration {
@@ -76,7 +78,8 @@ extension Page {
 
 private func sharing(_ stage: Stage) async throws {
   await ended(try configured())
-  let (github, patient, _) = try shared(stage.engine)
+  let stacks = try shared(stage.engine).0
+  let (github, patient) = (stacks[0], stacks[1])
   let id = try await github.fetch(.user("octocat")).response.facts.connectionID
   stage.check("stacks share connections", try await patient.fetch(.user("octocat")).response.facts.connectionID == id)
   stage.check("tasks run on the engine", try await fetched(["octocat", "octocat"], github) == ["octocat", "octocat"])

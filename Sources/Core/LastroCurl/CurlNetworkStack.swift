@@ -10,11 +10,12 @@ public import Lastro
 /// let repository = try await github.fetch(.repository("apple", "swift")).value
 /// ```
 ///
-/// Stacks with other interceptors, and dialers for protocols other than HTTP, can share its engine: its threads,
-/// connections, limits and pins.
+/// Stacks with another base URL or other interceptors, and dialers for protocols other than HTTP, can share its engine:
+/// its threads, connections, limits and pins.
 ///
 /// ```swift
-/// let tokens = CurlNetworkStack(sharing: github)
+/// let shop = CurlNetworkStack(
+///   sharing: github, configuration: StackConfiguration(baseURL: "https://api.shop.example"))
 /// let socket = try await WebSocketClient(dialer: github.dialer).connect("wss://example.com/feed")
 /// ```
 ///
@@ -45,6 +46,13 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// let shop = try CurlNetworkStack(baseURL: "https://api.shop.example", interceptors: [.retry])
   /// ```
   ///
+  /// A stack for another API can share the engine:
+  ///
+  /// ```swift
+  /// let rates = CurlNetworkStack(
+  ///   sharing: shop, configuration: StackConfiguration(baseURL: "https://rates.example", interceptors: [.retry]))
+  /// ```
+  ///
   /// - Parameters:
   ///   - baseURL: the base URL of endpoints, and of URLs that begin with `/`.
   ///   - interceptors: the interceptors of every fetch. Default none.
@@ -55,20 +63,21 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     try self.init(configuration: StackConfiguration(baseURL: baseURL.urlText, interceptors: interceptors))
   }
 
-  /// Creates another stack on the engine of an existing stack. See ``init(sharing:configuration:)-(CurlTransport,_)``,
-  /// which has the same default.
+  /// Creates another stack on the engine of an existing stack, for example with another base URL. See
+  /// ``init(sharing:configuration:)-(CurlTransport,_)``, which has the same default.
   public init(sharing other: CurlNetworkStack, configuration: StackConfiguration = StackConfiguration()) {
     self.init(sharing: other.engine, configuration: configuration)
   }
 
   /// Creates a stack on an existing engine.
   ///
-  /// Only the engine is shared: interceptors, quota and observers are those of `configuration`. Shutting down any of
-  /// the stacks shuts down the engine for all of them.
+  /// Only the engine is shared, with its threads, connections, limits and pins: base URL, interceptors, quota and
+  /// observers are those of `configuration`. An unusable base URL fails every fetch with `invalid_url`. Shutting down
+  /// any of the stacks shuts down the engine for all of them.
   ///
   /// - Parameters:
   ///   - engine: the engine for the requests.
-  ///   - configuration: interceptors, time limits, redirects. Default `StackConfiguration()`.
+  ///   - configuration: base URL, interceptors, time limits, redirects. Default `StackConfiguration()`.
   public init(sharing engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()) {
     self.engine = engine
     stack = TransportNetworkStack(transport: engine, configuration: configuration)

@@ -215,4 +215,15 @@ struct StackFetchTests {
     _ = try await other.fetch(.get(server.baseURL + "/echo"))
     #expect(server.acceptedConnections == 1)
   }
+
+  @Test("Stacks with different base URLs share an engine and its connections")
+  func sharingWithBaseURLs() async throws {
+    let users = CurlNetworkStack(
+      sharing: stack, configuration: StackConfiguration(baseURL: server.baseURL + "/users"))
+    let echoes = CurlNetworkStack(
+      sharing: users, configuration: StackConfiguration(baseURL: server.baseURL + "/echo"))
+    _ = try await users.fetch(.get("/ada"))
+    _ = try await echoes.fetch(.get("/again"))
+    #expect(server.requests.map(\.target) == ["/users/ada", "/echo/again"] && server.acceptedConnections == 1)
+  }
 }
