@@ -14,7 +14,7 @@ enum FailureRecipes {
     await recipes.check("idempotency key", prints: ["receipt 1 after 2 attempts"]) { try await key(api) }
     let payments = recipes.demo.requests.filter { $0.path == "/payments" }.map { $0.headers[.idempotencyKey] }
     recipes.stage.check("both attempts had one key", payments.count == 2 && payments[0] == payments[1])
-    await recipes.check("too many requests", prints: ["again in 7 s"]) { await tooMany(api) }
+    await recipes.check("too many requests", prints: ["again in 7.0 seconds"]) { await tooMany(api) }
     await recipes.stage.prints("error") { await error(github) }
     await recipes.check("deadline", prints: ["total_timeout"]) { try await deadline(api) }
     await recipes.check("timeouts", prints: ["octocat"]) { try await timeouts(engine, configuration) }
@@ -57,8 +57,7 @@ enum FailureRecipes {
     do {
       print(try await api.fetch(.text("/limited/recipe", query: ["retry_after": 7])).value)
     } catch {
-      let wait = error.response?.headerFields[.retryAfter] ?? "?"
-      print(error.statusCode == .tooManyRequests ? "again in \(wait) s" : error.message)
+      print(error.retryAfter.map { "again in \($0)" } ?? error.message)  // such as 7.0 seconds
     }
     // end
   }

@@ -121,6 +121,15 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     }
   }
 
+  /// The time that the server asks to wait before the next request, from the `Retry-After` of ``response`` (RFC 9110
+  /// §10.2.3): more than zero, and at most some thirty years. `nil` if it asks for no wait, or not in a readable form.
+  ///
+  /// A date is compared with the response's own `Date`, and with the system's clock if there is none. A policy such as
+  /// that of `.retry` waits for it by itself, up to ``StackConfiguration/maximumRetryAfter``.
+  public var retryAfter: Duration? {
+    response.flatMap { RetryAfter.wait($0.headerFields, sinceEpoch: TimeSource.continuous.sinceEpoch) }
+  }
+
   /// The API's own error, if the response had one that decoded.
   public var apiError: APIError? { record.apiError as? APIError }
 

@@ -35,6 +35,34 @@ private struct FailingStack: HTTPNetworkStack {
 struct MadeErrorTests {
   private typealias Failure = HTTPFetchError<Problem>
 
+  @Test(
+    "The wait that a server asks for is read in seconds or as a date, and is nil for anything else",
+    arguments: [
+      (["120"], .seconds(120)), (["Thu, 01 Jan 2026 00:00:45 GMT"], .seconds(45)), (["3", "9"], .seconds(9)),
+      ([], nil), (["0"], nil), (["-5"], nil), (["1.5"], nil), (["soon"], nil),
+      (["Wed, 31 Dec 2025 23:59:59 GMT"], nil), (["99999999999999999999"], .seconds(1_000_000_000)),
+    ] as [([String], Duration?)], [429, 503, 301])
+  func retryAfter(row: ([String], Duration?), status: Int) {
+    let (values, wait) = row
+    var head = HTTPResponse(status: .init(code: status))
+    head.headerFields[.date] = "Thu, 01 Jan 2026 00:00:00 GMT"
+    for value in values { head.headerFields.append(HTTPField(name: .retryAfter, value: value)) }
+    let response = ResourceResponse(head: head, url: "https://example.com/")
+    #expect(Failure(.http(head.status, nil), response: response).retryAfter == wait)
+    #expect(Failure(.http(head.status, nil)).retryAfter == nil)
+  }
+
+  @Test("A date without the server's own Date is compared with this machine's clock")
+  func retryAfterWithoutDate() {
+    var head = HTTPResponse(status: .serviceUnavailable)
+    head.headerFields[.retryAfter] = "Fri, 31 Dec 9999 23:59:59 GMT"
+    let response = ResourceResponse(head: head, url: "https://example.com/")
+    #expect(Failure(.http(head.status, nil), response: response).retryAfter == .seconds(1_000_000_000))
+    head.headerFields[.retryAfter] = "Thu, 01 Jan 1970 00:00:00 GMT"
+    let past = ResourceResponse(head: head, url: "https://example.com/")
+    #expect(Failure(.http(head.status, nil), response: past).retryAfter == nil)
+  }
+
   @Test("An error of every reason can be created and has that reason")
   func reasons() {
     let transport = TransportError(stage: .connect, code: .connectFailed, message: "m", engineCode: 7)
