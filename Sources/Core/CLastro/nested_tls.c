@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *clastro_nested_context_new(int minimum_version) {
+void *clastro_nested_context_new(int minimum_version, int maximum_version) {
   static const int versions[] = {TLS1_VERSION, TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION};
-  if (minimum_version < 0 || minimum_version > 3) return NULL;
+  if (minimum_version < 0 || minimum_version > 3 || maximum_version < -1 || maximum_version > 3) return NULL;
   ERR_clear_error();
   SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-  if (context && SSL_CTX_set_min_proto_version(context, versions[minimum_version]) != 1) {
+  if (context && (SSL_CTX_set_min_proto_version(context, versions[minimum_version]) != 1 ||
+                  (maximum_version >= 0 && SSL_CTX_set_max_proto_version(context, versions[maximum_version]) != 1))) {
     SSL_CTX_free(context);
     context = NULL;
   }

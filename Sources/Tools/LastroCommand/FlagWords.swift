@@ -57,6 +57,7 @@ enum FlagWords {
     ("give the issuing root with TLSOptions.roots", "give the issuing root by --cacert"),
     ("TLSOptions.roots", "--cacert"), ("TLSOptions.identity", "--cert"),
     ("go into cipherSuites, older ones into legacyCiphers", "go into --tls13-ciphers, older ones into --ciphers"),
+    ("raise maximumVersion, or lower minimumVersion", "raise --tls-max, or leave --tlsv1.3 out"),
     ("TLS.serverName", "--server-name"), ("requiresStapledStatus asks for it", "--cert-status asks for it"),
     ("leave requiresStapledStatus out", "leave --cert-status out"),
     ("set proxies in ConnectionOptions", "use -x"),

@@ -45,6 +45,7 @@ struct RequestSpecification: Sendable {
   var cacert: String?
   var capath: String?
   var tlsVersion: String?
+  var tlsMax: String?
   var ciphers: String?
   var tls13Ciphers: String?
   var certStatus = false
@@ -201,6 +202,14 @@ struct RequestSpecification: Sendable {
     case "1.3": tls.minimumVersion = .v1_3
     case let other?:
       throw ConfigurationError("the TLS version \"\(other.onOneLine)\" is unknown", hint: "give 1.2 or 1.3")
+    }
+    switch tlsMax {
+    case nil, "default": break
+    case "1.2": tls.maximumVersion = .v1_2
+    case "1.3": tls.maximumVersion = .v1_3
+    case let other?:
+      throw ConfigurationError(
+        "the maximum TLS version \"\(other.onOneLine)\" is not supported", hint: "give 1.2, 1.3 or default")
     }
     if let cert {
       tls.identity = .init(certificate: .file(cert), key: key.map(TLSOptions.PEM.file))

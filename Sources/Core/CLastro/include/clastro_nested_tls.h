@@ -9,9 +9,9 @@
 
 #pragma clang assume_nonnull begin
 
-// Makes the settings of one connection (SSL_CTX). Free them with clastro_nested_context_free. `minimum_version` is 0
-// for TLS 1.0 to 3 for TLS 1.3.
-void *_Nullable clastro_nested_context_new(int minimum_version);
+// Makes the settings of one connection (SSL_CTX). Free them with clastro_nested_context_free. The versions are 0 for
+// TLS 1.0 to 3 for TLS 1.3; a `maximum_version` of -1 means the newest.
+void *_Nullable clastro_nested_context_new(int minimum_version, int maximum_version);
 void clastro_nested_context_free(void *context);
 // Sets the ciphers for TLS 1.2 and older (`legacy`) and for TLS 1.3 (`suites`), as OpenSSL's colon-separated lists.
 // NULL keeps OpenSSL's default.

@@ -97,6 +97,10 @@ public struct TLSOptions: Sendable, Hashable {
   public var hostIdentities: [String: Identity] = [:]
   /// The minimum TLS version. Default TLS 1.2.
   public var minimumVersion: Version = .v1_2
+  /// The maximum TLS version, for finding out what a server or a middlebox does with an older one. Default `nil`: the
+  /// newest version that OpenSSL supports. A maximum below ``minimumVersion`` fails requests with
+  /// `tls/invalid_tls_configuration` before anything is sent.
+  public var maximumVersion: Version?
   /// The ciphers of TLS 1.2 and older, by OpenSSL's names, in order of preference (`SSL_CTX_set_cipher_list`). Default
   /// `nil`: OpenSSL's choice. A name that is unknown to OpenSSL, here or in `cipherSuites`, fails requests with
   /// `tls/invalid_tls_configuration`.

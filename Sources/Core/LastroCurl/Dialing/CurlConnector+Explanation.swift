@@ -66,7 +66,8 @@ extension CurlConnector {
       }
     let identity =
       options.identity == nil && options.hostIdentities.isEmpty ? "no client certificate" : "a client certificate"
-    return "chain to \(roots), and host name; \(options.minimumVersion) at least; \(identity)"
+    let newest = options.maximumVersion.map { ", \($0) at most" } ?? ""
+    return "chain to \(roots), and host name; \(options.minimumVersion) at least\(newest); \(identity)"
   }
 }
 

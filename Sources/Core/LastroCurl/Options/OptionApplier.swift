@@ -30,6 +30,7 @@ final class OptionApplier {
     self.trust = trust
     self.userAgent = userAgent
     identities = try ClientIdentities(options.tls)
+    try TLSVersions.check(options.tls)
     try CipherNames.check(options.tls)
     proxies = try ProxyResolver(options.proxy, environment: environment)
     for resolution in options.resolutions {
@@ -87,7 +88,7 @@ final class OptionApplier {
     // The hook sets the roots.
     easy.set(CURLOPT_CAPATH, pointer: nil)
     easy.set(CURLOPT_CAINFO, pointer: nil)
-    easy.set(CURLOPT_SSLVERSION, minimumVersion)
+    easy.set(CURLOPT_SSLVERSION, versions)
     applyCiphers(easy, legacy: CURLOPT_SSL_CIPHER_LIST, suites: CURLOPT_TLS13_CIPHERS)
     if options.tls.requiresStapledStatus { easy.set(CURLOPT_SSL_VERIFYSTATUS, 1) }
     guard let source = identity(for: host, role) else { return }
@@ -109,7 +110,7 @@ final class OptionApplier {
   func applyProxyTLS(_ easy: EasyHandle) throws(TransportError) {
     easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
     easy.set(CURLOPT_PROXY_CAINFO, pointer: nil)
-    easy.set(CURLOPT_PROXY_SSLVERSION, minimumVersion)
+    easy.set(CURLOPT_PROXY_SSLVERSION, versions)
     applyCiphers(easy, legacy: CURLOPT_PROXY_SSL_CIPHER_LIST, suites: CURLOPT_PROXY_TLS13_CIPHERS)
     guard Self.tellsProxiesApart else {
       throw .unmarkedProxy
@@ -124,9 +125,14 @@ final class OptionApplier {
     if let names = options.tls.cipherSuites { easy.set(suites, names.joined(separator: ":")) }
   }
 
-  /// The option's value for the minimum version. The upper half could hold a maximum; 0 there means the newest.
-  private var minimumVersion: Int {
-    switch options.tls.minimumVersion {
+  /// The option's value: the minimum version, and in the upper half the maximum version, where 0 means the newest
+  /// (`CURL_SSLVERSION_MAX_…`).
+  private var versions: Int {
+    Self.number(options.tls.minimumVersion) | (options.tls.maximumVersion.map(Self.number) ?? 0) << 16
+  }
+
+  private static func number(_ version: TLSOptions.Version) -> Int {
+    switch version {
     case .v1_0: Int(CURL_SSLVERSION_TLSv1_0)
     case .v1_1: Int(CURL_SSLVERSION_TLSv1_1)
     case .v1_2: Int(CURL_SSLVERSION_TLSv1_2)

@@ -15,7 +15,7 @@ extension TransportError {
     hint: "raise the memory of the process")
 
   static let refusedVersion = invalidTLSOptions(
-    "OpenSSL does not accept the minimum TLS version",
+    "OpenSSL does not accept the range of TLS versions",
     hint: "give .v1_2 or .v1_3; openssl.cnf may allow fewer")
   static let refusedCiphers = invalidTLSOptions(
     "OpenSSL does not accept the list of ciphers", hint: "`openssl ciphers` lists those it has")

@@ -31,6 +31,7 @@ struct TLSPlan {
     }
     guard (1...65_535).contains(request.port) else { throw .portOutOfRange(request.port) }
     let target = TrustTarget(host: try Self.host(tls.serverName ?? request.host), port: request.port)
+    try TLSVersions.check(options)
     try CipherNames.check(options)
     protocols = try ALPNOffer.wireForm(tls.applicationProtocols)
     // Proxies get no client certificate.
@@ -54,7 +55,8 @@ struct TLSPlan {
 
   /// Creates a context and sets it up, except for its judges.
   func makeContext() throws(TransportError) -> UnsafeMutableRawPointer {
-    guard let context = clastro_nested_context_new(Int32(options.minimumVersion.rawValue)) else {
+    let maximum = options.maximumVersion.map { Int32($0.rawValue) } ?? -1
+    guard let context = clastro_nested_context_new(Int32(options.minimumVersion.rawValue), maximum) else {
       throw .refusedVersion
     }
     do throws(TransportError) {

@@ -18,6 +18,7 @@ struct BatchRequest: Decodable {
     case bodyBase64 = "body_base64"
     case cacert, capath, cert, key, proxy, noproxy, resolve
     case tlsVersion = "tls_version"
+    case tlsMax = "tls_max"
     case ciphers
     case tls13Ciphers = "tls13_ciphers"
     case certStatus = "cert_status"
@@ -100,6 +101,7 @@ struct BatchRequest: Decodable {
     result.cacert = try read(.cacert)
     result.capath = try read(.capath)
     result.tlsVersion = try read(.tlsVersion)
+    result.tlsMax = try read(.tlsMax)
     result.ciphers = try read(.ciphers)
     result.tls13Ciphers = try read(.tls13Ciphers)
     result.certStatus = try read(.certStatus) ?? false

@@ -38,7 +38,7 @@ struct ConnectionFlags: ParsableArguments {
   var tls12 = false
   @Flag(name: .customLong("tlsv1.3"), help: "TLS 1.3 or newer.")
   var tls13 = false
-  @Option(name: .customLong("tls-max"), help: "1.3 or default: no other limit is supported.")
+  @Option(name: .customLong("tls-max"), help: "The newest TLS version: 1.2, 1.3 or default, also for https proxies.")
   var tlsMax: String?
   @Option(help: "Ciphers of TLS 1.2, by OpenSSL's names, separated by colons, best first.")
   var ciphers: String?
@@ -54,10 +54,11 @@ struct ConnectionFlags: ParsableArguments {
   func validate() throws {
     if cacert != nil, capath != nil { throw ValidationError("--cacert and --capath exclude each other.") }
     if tls12, tls13 { throw ValidationError("--tlsv1.2 and --tlsv1.3 exclude each other.") }
-    if let tlsMax, !["1.3", "default"].contains(tlsMax) {
+    if let tlsMax, !["1.2", "1.3", "default"].contains(tlsMax) {
       throw ValidationError(
-        "--tls-max \(tlsMax.onOneLine) is not supported; leave it out, or try 'openssl s_client' with one version.")
+        "--tls-max \(tlsMax.onOneLine) is not supported; write 1.2, 1.3 or default: older versions are obsolete.")
     }
+    if tls13, tlsMax == "1.2" { throw ValidationError("--tlsv1.3 and --tls-max 1.2 exclude each other.") }
     let proxies = [("-x", proxy), ("--socks5", socks5), ("--socks5-hostname", socks5Hostname)].filter { $0.1 != nil }
     if proxies.count > 1 { throw ValidationError("\(proxies[0].0) and \(proxies[1].0) exclude each other.") }
     if let proxyUser {
@@ -91,6 +92,7 @@ struct ConnectionFlags: ParsableArguments {
     specification.family = ipv4 ? .ipv4 : ipv6 ? .ipv6 : nil
     specification.connectTimeout = connectTimeout
     specification.tlsVersion = tls13 ? "1.3" : tls12 ? "1.2" : nil
+    specification.tlsMax = tlsMax
     specification.ciphers = ciphers
     specification.tls13Ciphers = tls13Ciphers
     specification.certStatus = certStatus

@@ -168,11 +168,15 @@ struct TLSOverStreamTrustTests {
     let chosen = try await lab.dialer { $0.legacyCiphers = ["ECDHE-ECDSA-AES256-GCM-SHA384"] }.dial(old.request())
     #expect(chosen.facts.tls?.cipher == "ECDHE-ECDSA-AES256-GCM-SHA384")
     let new = try lab.echo()
+    let limited = try await lab.dialer { $0.maximumVersion = .v1_2 }.dial(new.request())
+    #expect(limited.facts.tls?.version == "TLSv1.2")
+    let newest = try await lab.dialer { $0.maximumVersion = .v1_3 }.dial(new.request())
+    #expect(newest.facts.tls?.version == "TLSv1.3")
     let suite = try await lab.dialer { $0.cipherSuites = ["TLS_CHACHA20_POLY1305_SHA256"] }.dial(new.request())
     #expect(suite.facts.tls?.cipher == "TLS_CHACHA20_POLY1305_SHA256")
     for edit: (inout TLSOptions) -> Void in [
       { $0.legacyCiphers = ["NONE-SUCH"] }, { $0.cipherSuites = [] }, { $0.roots = .pem([]) },
-      { $0.keyLogFile = "/nonexistent/keys" },
+      { $0.keyLogFile = "/nonexistent/keys" }, { $0.maximumVersion = .v1_1 },
     ] {
       #expect(
         try await transportError { try await lab.dialer(edit).dial(new.request()) }.code == .invalidTLSConfiguration)

@@ -117,6 +117,31 @@ struct TLSOptionsTests {
     }
   }
 
+  @Test("A maximum version is enforced, and one below the minimum is refused before anything is sent")
+  func maximumVersion() async throws {
+    let stack = try lab.stack(nil) { $0.connection.tls.maximumVersion = .v1_2 }
+    let old = try server { $0.maximumVersion = .v1_2 }
+    #expect(try await stack.send(.get, old.baseURL).text == "answer")
+    let both = try LoopbackServer(tls: LoopbackTLS(try lab.identity("localhost"))) { connection in
+      _ = try connection.readHead()
+      let version = connection.tlsVersion ?? "-"
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(version.utf8.count)\r\n\r\n\(version)")
+    }
+    #expect(try await stack.send(.get, both.baseURL).text == "TLSv1.2")
+    let new = try server { $0.minimumVersion = .v1_3 }
+    #expect(try await failure { try await stack.send(.get, new.baseURL) }.words == "tls/handshake_failed")
+    #expect(new.requests.isEmpty)
+    let newest = try lab.stack(nil) { $0.connection.tls.maximumVersion = .v1_3 }
+    #expect(try await newest.send(.get, new.baseURL).text == "answer")
+    let empty = try lab.stack(nil) {
+      $0.connection.tls.minimumVersion = .v1_3
+      $0.connection.tls.maximumVersion = .v1_2
+    }
+    let error = try await failure { try await empty.send(.get, both.baseURL) }
+    #expect(error.words == "tls/invalid_tls_configuration")
+    #expect(error.message.contains("the maximum TLS version, 1.2, is below the minimum, 1.3"))
+  }
+
   @Test("The configured ciphers are offered; unknown names are refused")
   func ciphers() async throws {
     let old = try server { $0.maximumVersion = .v1_2 }

@@ -17,6 +17,7 @@ struct FlagWordsTests {
       "add a policy for it, or set allowNotPinnedDomains",
       "give it a pin by --pin, or a policy in the file of --pin-policy"
     ),
+    ("raise maximumVersion, or lower minimumVersion", "raise --tls-max, or leave --tlsv1.3 out"),
     ("allow more failures in EventStreamOptions.reconnection, or look at the server", "look at the server"),
     (
       "ask again; GeminiConfiguration.toleratesTruncation lets servers pass that always do so",

@@ -43,6 +43,22 @@ struct TLSFlagTests {
     #expect(results.map { $0.failureWords?.split(separator: "/").first } == ["tls", "request"])
   }
 
+  @Test("--tls-max 1.2 refuses a server that speaks only TLS 1.3, and 1.3 is no limit")
+  func newestVersion() async throws {
+    let new = try lab.server(leaf) { $0.minimumVersion = .v1_3 }
+    let old = try lab.server(leaf) { $0.maximumVersion = .v1_2 }
+    for (server, value, status) in [(new, "1.2", 35), (new, "1.3", 0), (new, "default", 0), (old, "1.2", 0)] {
+      let result = try await lab.fetch(server, "--tls-max", value)
+      #expect(result.status == Int32(status), "\(value) \(result.errors)")
+    }
+    #expect(try await lab.fetch(old, "--tls-max", "1.0").status == 64)
+    let lines = ["1.2", "1.3", "1.1"].map {
+      #"{"url":"\#(new.baseURL)","cacert":"\#(lab.rootFile)","tls_max":"\#($0)"}"# + "\n"
+    }
+    let results = try await Lastro.run(["batch", "--concurrency", "1"], input: lines.joined()).jsonLines()
+    #expect(results.map { $0.failureWords?.split(separator: "/").first } == ["tls", nil, "request"])
+  }
+
   @Test("--ciphers and --tls13-ciphers are offered, and an unknown name is refused")
   func ciphers() async throws {
     let old = try lab.server(leaf) { $0.maximumVersion = .v1_2 }

@@ -47,6 +47,7 @@ enum ConnectionWay {
     if tls.minimumVersion != .v1_2 || tls.chainChecks != .standard || tls.requiresStapledStatus {
       parts.append("tls \(tls.minimumVersion) \(tls.chainChecks) \(tls.requiresStapledStatus)")
     }
+    if let newest = tls.maximumVersion { parts.append("tls up to \(newest)") }
     for ciphers in [tls.legacyCiphers, tls.cipherSuites] {
       if let ciphers { parts.append("ciphers \(ciphers)") }
     }

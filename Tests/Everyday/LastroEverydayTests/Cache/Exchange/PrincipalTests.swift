@@ -44,6 +44,7 @@ struct PrincipalTests {
     ("no proxy", [:], { $0.connection = .edited { $0.proxy = .none } }),
     ("egress rules", [:], { $0.connection = .edited { $0.reach.egress = EgressRules() } }),
     ("a later TLS", [:], { $0.connection = .edited { $0.tls.minimumVersion = .v1_3 } }),
+    ("an older TLS", [:], { $0.connection = .edited { $0.tls.maximumVersion = .v1_2 } }),
     ("other roots", [:], { $0.connection = .edited { $0.tls.roots = .file("/roots.pem") } }),
   ]
 

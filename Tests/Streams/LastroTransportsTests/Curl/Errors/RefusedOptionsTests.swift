@@ -36,18 +36,19 @@ struct RefusedOptionsTests {
     }
   }
 
-  @Test("TLS options with unknown ciphers, ambiguous hosts or files that cannot be read are refused")
+  @Test("TLS options with unknown ciphers, no version, ambiguous hosts or files that cannot be read are refused")
   func tls() {
     let identity = TLSOptions.Identity(certificate: .bytes([]))
     let edits: [(inout TLSOptions) -> Void] = [
       { $0.cipherSuites = [] }, { $0.cipherSuites = ["x"] }, { $0.legacyCiphers = ["x"] },
-      { $0.hostIdentities = ["a b": identity] },
+      { $0.maximumVersion = .v1_1 }, { $0.hostIdentities = ["a b": identity] },
       { $0.hostIdentities = ["a.example": identity, "A.example": identity] },
     ]
     for (index, edit) in edits.enumerated() {
       var options = TLSOptions()
       edit(&options)
       let error = #expect(throws: TransportError.self, "edit \(index)") {
+        try TLSVersions.check(options)
         try CipherNames.check(options)
         _ = try ClientIdentities(options)
       }
