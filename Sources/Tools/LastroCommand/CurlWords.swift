@@ -13,7 +13,7 @@ enum CurlWords {
   ]
   private static let long = Set(short.values).union([
     "data-raw", "data-binary", "data-ascii", "data-urlencode", "form-string", "json",
-    "url-query",
+    "trace", "trace-ascii", "url-query",
   ])
   private static let commands: Set = ["fetch", "explain", "events"]
 

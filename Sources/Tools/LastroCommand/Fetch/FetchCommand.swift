@@ -21,6 +21,8 @@ struct FetchCommand: FetchingCommand {
         lastro fetch -C - -O https://example.org/disk.img
         lastro fetch --retry 3 --report https://api.example.org/users
         lastro fetch -k https://192.168.1.1/
+        lastro fetch --trace-ascii - -o page.html https://example.org/
+        lastro fetch --tls-max 1.2 https://example.org/
 
       \(AcceptedFlags.help)
 

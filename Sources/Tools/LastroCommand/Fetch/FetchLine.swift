@@ -31,7 +31,8 @@ struct FetchLine {
   /// - Throws: the exit status of the first URL that failed, in the order of the command line.
   func run() async throws {
     let archive = requests.contains { $0.output.har != nil } ? HARRecorder() : nil
-    let sessions = requests.map { FetchSession($0, archive: archive, inParallel: isParallel) }
+    let trace = try openTrace()
+    let sessions = requests.map { FetchSession($0, archive: archive, trace: trace, inParallel: isParallel) }
     var codes: [(place: Int, code: ExitCode)] = []
     do {
       codes = isParallel ? try await runTogether(sessions) : try await runInOrder(sessions)
@@ -42,6 +43,7 @@ struct FetchLine {
     for session in sessions { await session.close() }
     for session in sessions { try session.saveCookies() }
     try write(archive)
+    if let failure = trace?.failure { throw Console.give(up: failure) }
     if let first = codes.min(by: { $0.place < $1.place }) { throw first.code }
   }
 
@@ -94,6 +96,19 @@ struct FetchLine {
         start()
       }
       return codes
+    }
+  }
+
+  /// Opens the file of `--trace` or `--trace-ascii`.
+  private func openTrace() throws -> TraceLog? {
+    let outputs = requests.map(\.output)
+    guard let output = outputs.first(where: { $0.trace != nil || $0.traceASCII != nil }),
+      let path = output.trace ?? output.traceASCII
+    else { return nil }
+    do throws(OutputFile.Failure) {
+      return try TraceLog(path, style: output.trace == nil ? .ascii : .hexadecimal)
+    } catch {
+      throw Console.give(up: error)
     }
   }
 

@@ -54,12 +54,13 @@ final class FetchSession: Sendable {
 
   let command: FetchCommand
   private let archive: HARRecorder?
+  private let trace: TraceLog?
   private let isParallel: Bool
   private let parts = Lock<Parts?>(nil)
   private let jar = Lock<CookieFlags.Jar?>(nil)
 
-  init(_ command: FetchCommand, archive: HARRecorder?, inParallel isParallel: Bool) {
-    (self.command, self.archive, self.isParallel) = (command, archive, isParallel)
+  init(_ command: FetchCommand, archive: HARRecorder?, trace: TraceLog?, inParallel isParallel: Bool) {
+    (self.command, self.archive, self.trace, self.isParallel) = (command, archive, trace, isParallel)
   }
 
   private var output: OutputFlags { command.output }
@@ -96,9 +97,15 @@ final class FetchSession: Sendable {
     var configuration = given.configuration
     configuration.cache = parts.cache
     if let archive { configuration.observers.append(archive) }
+    let added = EngineFields(parts.settings)
+    var stack = try flags.stack(on: parts.engine, configuration: configuration)
+    if let trace {
+      let transport = TracingTransport(base: stack.transport, log: trace, added: added)
+      stack = TransportNetworkStack(transport: transport, configuration: stack.configuration)
+    }
     return Work(
-      specification: specification, stack: try flags.stack(on: parts.engine, configuration: configuration),
-      verbose: output.verbose ? VerboseInterceptor(parts.settings) : nil,
+      specification: specification, stack: stack,
+      verbose: output.verbose ? VerboseInterceptor(added: added) : nil,
       path: try command.downloadFlags.download ?? output.path(for: specification.url, index: index))
   }
 

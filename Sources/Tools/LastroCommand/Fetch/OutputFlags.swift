@@ -47,6 +47,18 @@ struct OutputFlags: ParsableArguments {
   @Option(
     help: ArgumentHelp("File for an HTTP archive of all exchanges, without secrets and bodies.", valueName: "file"))
   var har: String?
+  @Option(
+    help: ArgumentHelp(
+      """
+      File for what is sent and received, for all requests; - for standard output, % for standard error. Secrets are \
+      masked. Heads are written as lines, and the first 16 KiB of bodies as bytes, before they are encoded and after \
+      they are decoded: the bytes on the wire, such as chunks, HTTP/2 frames and TLS, are not shown.
+      """, valueName: "file"))
+  var trace: String?
+  @Option(
+    name: .customLong("trace-ascii"),
+    help: ArgumentHelp("The same, with bodies as text instead of hexadecimal digits.", valueName: "file"))
+  var traceASCII: String?
   @Flag(
     inversion: .prefixedNo,
     help: "Indent JSON, or not. Default: only on a terminal, where it is also coloured unless NO_COLOR is set.")
@@ -59,6 +71,7 @@ struct OutputFlags: ParsableArguments {
   func validate() throws {
     if folder != nil, !hasFiles { throw ValidationError("--output-dir needs -o FILE or -O.") }
     if offeredName, !hasRemoteNames { throw ValidationError("-J needs -O.") }
+    if trace != nil, traceASCII != nil { throw ValidationError("--trace and --trace-ascii exclude each other.") }
   }
 
   /// The value among those of `-o` that means `-O`, so that both keep their order. No argument can contain it.

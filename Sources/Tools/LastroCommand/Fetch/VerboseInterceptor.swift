@@ -3,19 +3,10 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
-import LastroCurl
-import LastroWire
 
 /// Prints sent requests (`>`), received heads (`<`) and failures (`*`) on standard error.
 struct VerboseInterceptor: HTTPResourceInterceptor {
-  /// The `User-Agent` that the engine sends if the request has none.
-  let userAgent: String?
-  let decompresses: Bool
-  let sendsAccept: Bool
-
-  init(_ engine: CurlConfiguration) {
-    (userAgent, decompresses, sendsAccept) = (engine.userAgent, engine.decompresses, engine.sendsAccept)
-  }
+  let added: EngineFields
 
   func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
@@ -34,7 +25,7 @@ struct VerboseInterceptor: HTTPResourceInterceptor {
     let head = request.head
     let url = "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
     Console.error("> \(head.method.rawValue) \(redaction.url(url))")
-    show(ownFields(of: request) + Array(head.headerFields), mark: ">", redaction)
+    show(added.fields(for: head, request.body) + Array(head.headerFields), mark: ">", redaction)
     Console.error(">")
   }
 
@@ -52,24 +43,6 @@ struct VerboseInterceptor: HTTPResourceInterceptor {
     }
     Console.error("* \(error)")
     return .none
-  }
-
-  /// Returns the fields that the engine adds.
-  private func ownFields(of request: ResourceRequest) -> [HTTPField] {
-    let given = request.head.headerFields
-    var fields: [HTTPField] = []
-    if let host = request.head.authority, let name = HTTPField.Name("Host") {
-      fields.append(.init(name: name, value: host))
-    }
-    if let userAgent, given[.userAgent] == nil { fields.append(.init(name: .userAgent, value: userAgent)) }
-    if sendsAccept, given[.accept] == nil { fields.append(.init(name: .accept, value: "*/*")) }
-    if decompresses, given[.acceptEncoding] == nil, given[.range] == nil {
-      fields.append(.init(name: .acceptEncoding, value: ContentCoding.offer))
-    }
-    if !request.body.isEmpty, let length = request.body.length {
-      fields.append(.init(name: .contentLength, value: "\(length)"))
-    }
-    return fields
   }
 
   private func show(_ head: HTTPResponse, _ version: String?, _ redaction: Redaction) {

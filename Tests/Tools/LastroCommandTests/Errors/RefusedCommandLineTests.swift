@@ -26,6 +26,8 @@ struct RefusedCommandLineTests {
     fetch URL -k
     fetch URL -o a -O
     fetch URL --output-dir a
+    fetch URL --trace a --trace-ascii b
+    fetch URL --trace /nowhere/trace
     fetch URL -O
     fetch URL -4 -6
     fetch URL -u a

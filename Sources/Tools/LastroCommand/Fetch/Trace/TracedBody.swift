@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroSupport
+
+/// The beginning of a body that passes by, which is written to a trace when the body ends. A secret could be divided
+/// between two pieces, so they are not written one by one.
+final class TracedBody: Sendable {
+  private struct State {
+    var beginning: [UInt8] = []
+    var count: Int64 = 0
+    var isOver = false
+  }
+
+  private let state = Lock(State())
+  private let direction: TraceText.Direction
+  private let redaction: Redaction
+  private let log: TraceLog
+
+  init(_ direction: TraceText.Direction, _ redaction: Redaction, _ log: TraceLog) {
+    (self.direction, self.redaction, self.log) = (direction, redaction, log)
+  }
+
+  deinit { finish() }
+
+  func add(_ piece: Data) {
+    state.withLock { state in
+      state.count += Int64(piece.count)
+      state.beginning += piece.prefix(TraceText.maximumBody - state.beginning.count)
+    }
+  }
+
+  /// Writes the body. Later calls have no effect.
+  func finish() {
+    let ended = state.withLock { state -> State? in
+      guard !state.isOver else { return nil }
+      state.isOver = true
+      return state
+    }
+    guard let ended, ended.count > 0 else { return }
+    log.write(log.text.body(direction, ended.beginning, count: ended.count, redaction))
+  }
+}
+
+/// A response's body that is written to a trace when it ends.
+final class TracedResponseBody: ResponseBodySource {
+  private let body: ResponseBody
+  private let traced: TracedBody
+  private let log: TraceLog
+
+  init(_ body: ResponseBody, _ redaction: Redaction, _ log: TraceLog) {
+    self.body = body
+    self.log = log
+    traced = TracedBody(.received, redaction, log)
+  }
+
+  var finalFacts: TransferFacts? { body.finalFacts }
+
+  func next() async throws(TransportError) -> Data? {
+    do throws(TransportError) {
+      var iterator = body.makeAsyncIterator()
+      let piece = try await iterator.next()
+      if let piece { traced.add(piece) } else { traced.finish() }
+      return piece
+    } catch {
+      traced.finish()
+      log.write(log.text.info("\(error)"))
+      throw error
+    }
+  }
+
+  func cancel() {
+    traced.finish()
+    body.cancel()
+  }
+}
