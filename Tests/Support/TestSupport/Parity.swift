@@ -2,7 +2,7 @@
 
 package import Testing
 
-/// A trait that names the rows of `Docs/Parity.md` that a test covers. `.ci/tables.py` checks the names.
+/// A trait that names the rows of `Docs/Parity.md` that a test covers. `.ci/pages.py` checks the names.
 package struct Parity: TestTrait {
   package var comments: [Comment]
 }
