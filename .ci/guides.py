@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README and the guides show: blocks of code, of commands and of what is printed, each below a comment that names it.
+"""Reads the blocks of README and the guides: code, commands and output, each below a comment that names it.
 
-`guides.py FOLDER` writes the package of the first guide."""
+`guides.py FOLDER` writes the package of the first guide. `guides.py PAGE KIND NAME` prints a block."""
 import pathlib
 import re
 import shutil
@@ -10,7 +10,6 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIRST = "Docs/Lastro.docc/GettingStarted.md"
 BLOCK = re.compile(r"(?:^<!-- ([a-z ]+)(?:: ([^\n]+))? -->\n)?^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-INSTALL = re.compile(r"^sudo apt-get install ([a-z0-9 .+-]+)", re.MULTILINE)
 
 
 def blocks(page):
@@ -20,11 +19,6 @@ def blocks(page):
 
 def block(page, kind, name):
     return next(text for its_kind, its_name, _, text in blocks(page) if (its_kind, its_name) == (kind, name))
-
-
-def packages(page):
-    """The packages that the page's first such command installs."""
-    return INSTALL.search((ROOT / page).read_text("utf-8"))[1].split()
 
 
 def write(package):
@@ -38,4 +32,7 @@ def write(package):
 
 
 if __name__ == "__main__":
-    write(pathlib.Path(sys.argv[1]))
+    if sys.argv[2:]:
+        print(block(*sys.argv[1:]), end="")
+    else:
+        write(pathlib.Path(sys.argv[1]))
