@@ -88,7 +88,6 @@ fuzz: setup-test ## Send mutated answers to lastro batch under AddressSanitizer:
 	.ci/fuzz $(FUZZFLAGS)
 
 autobahn: setup ## Run the Autobahn test suite against lastro ws; needs Python 2.7, takes half an hour
-	Tests/Autobahn/install
 	swift build -c release -j $(JOBS) --product lastro --scratch-path .build-release
 	Tests/Autobahn/run .build-release/release/lastro
 
