@@ -38,6 +38,7 @@ install: program ## Install lastro, its man page and completions: make install [
 	.ci/install .build-release/release/lastro "$(DESTDIR)$(PREFIX)"
 
 package: program ## Build .build-release/lastro_VERSION_ARCHITECTURE.deb, which needs no Swift
+	@.ci/setup package
 	.ci/deb .build-release/release/lastro .build-release
 
 lint: ## Check format, imports, lengths and the shape of types
