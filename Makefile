@@ -7,17 +7,19 @@ FUZZFLAGS ?=
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
+play = swift run -j $(JOBS) --package-path Playgrounds
 
-.PHONY: help demo service test setup setup-test build program install package lint format docs pages simulation chat browse consumer api tsan asan slow fuzz autobahn newer firsthour benchmarks benchmarks-smoke check long clean
+# Every target is a command.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup ## Run the demo against a server on this machine
-	swift run -j $(JOBS) --package-path Playgrounds Demo
+	$(play) Demo
 
 service: setup ## Run a service under load while the APIs that it asks fail in turn
-	swift run -j $(JOBS) --package-path Playgrounds Service
+	$(play) Service
 
 test: setup-test ## Run the tests
 	.ci/test plain
@@ -55,16 +57,16 @@ api: setup ## Renew Docs/API, the text of the public declarations
 	python3 .ci/api.py update
 
 pages: setup ## Run the guides' pages against a server on this machine
-	swift run -j $(JOBS) --package-path Playgrounds Pages
+	$(play) Pages
 
 simulation: setup-test ## Simulate outages, overload and storms, and write Docs/Simulation.md
 	LASTRO_RENEW=1 .ci/test plain --filter SimulationPageTests
 
 chat: setup ## Chat over WebSocket in this terminal: make chat URL=wss://… [NAME=…]
-	swift run -j $(JOBS) --package-path Playgrounds Pages chat $(URL) $(NAME)
+	$(play) Pages chat $(URL) $(NAME)
 
 browse: setup ## Browse Gemini in this terminal: make browse [URL=gemini://…]
-	swift run -j $(JOBS) --package-path Playgrounds Pages browse $(URL)
+	$(play) Pages browse $(URL)
 
 consumer: setup ## Build and run README's example as a user's package would
 	swift build -j $(JOBS) --package-path Tests/Consumer
@@ -88,8 +90,7 @@ firsthour: ## Follow the first guide, and run README's commands and the guides' 
 fuzz: setup-test ## Send mutated answers to lastro batch under AddressSanitizer: make fuzz [FUZZFLAGS="--seed 2 --case 17"]
 	.ci/fuzz $(FUZZFLAGS)
 
-autobahn: setup ## Run the Autobahn test suite against lastro ws; needs Python 2.7, takes half an hour
-	swift build -c release -j $(JOBS) --product lastro --scratch-path .build-release
+autobahn: program ## Run the Autobahn test suite against lastro ws; needs Python 2.7, takes half an hour
 	Tests/Autobahn/run .build-release/release/lastro
 
 benchmarks: ## Compare with libcurl and other clients; takes the better part of an hour
