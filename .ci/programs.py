@@ -41,25 +41,20 @@ def run(program, base):
     return ended.returncode, ended.stdout
 
 
-def main(programs):
-    problems = []
+def problems(program):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         base = f"http://127.0.0.1:{server.server_port}"
-        for program in programs:
-            expected = PRINTED[pathlib.Path(program).name]
-            if run(program, base) != (0, expected):
-                problems.append(f"{program}: its page says that it prints {expected!r}")
+        expected = PRINTED[pathlib.Path(program).name]
+        if run(program, base) != (0, expected):
+            yield f"{program}: its page says that it prints {expected!r}"
         server.shutdown()
-    for program in programs:
-        status, output = run(program, base)
-        if status != 1 or output.count("\n") != 1 or not output.startswith("connect/connect_failed: "):
-            problems.append(f"{program}: ended with status {status} without its server; one line and 1 were due")
-    for program in programs:
-        binary = pathlib.Path(program).read_bytes()
-        if b"11CoreMetrics" in binary or b"7Tracing" in binary:
-            problems.append(f"{program}: only fetches, and links metrics or tracing")
-    return "\n".join(problems) or 0
+    status, output = run(program, base)
+    if status != 1 or output.count("\n") != 1 or not output.startswith("connect/connect_failed: "):
+        yield f"{program}: ended with status {status} without its server; one line and 1 were due"
+    binary = pathlib.Path(program).read_bytes()
+    if b"11CoreMetrics" in binary or b"7Tracing" in binary:
+        yield f"{program}: only fetches, and links metrics or tracing"
 
 
-sys.exit(main(sys.argv[1:]))
+sys.exit("\n".join(problem for program in sys.argv[1:] for problem in problems(program)) or 0)
