@@ -29,11 +29,15 @@ URLSESSION = ("Benchmarks/Sources/URLSessionBench/", "Playgrounds/Sources/Pages/
 IMPORT = re.compile(r"\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+"
                     r"(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)")
 UNCHECKED = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
-TRAP = re.compile(r"\btry!|\bfatalError\(|\bpreconditionFailure\(|\bassertionFailure\(|\bas!\s")
-# Texts are about values, and name what is wrong with them. See Docs/Names.md.
-VAGUE = re.compile(r'"[^"]*(?: is none\b| is no [a-z]|\b(?:whoever|somebody|nobody)\b)')
-FULL_STOP = re.compile(r'\b(?:message|hint): "[^"]*[^.]\."[,)]')
-UNCOUNTED = re.compile(r"\.disabled\(|XCTSkip|withKnownIssue")
+# Lines that a folder may not have. Texts of errors are about values, and name what is wrong with them: see Docs/Names.md.
+FORBIDDEN = [
+    # swift format reports `try!`, `as!` and `!`.
+    ("Sources", r"\b(?:fatalError|preconditionFailure|assertionFailure)\(", "a trap: throw a typed error"),
+    ("Sources", r'"[^"]*(?: is none\b| is no [a-z]|\b(?:whoever|somebody|nobody)\b)',
+     "a text says is none, is no …, whoever, somebody or nobody"),
+    ("Sources", r'\b(?:message|hint): "[^"]*[^.]\."[,)]', "an error's text ends in a full stop"),
+    ("Tests", r"\.disabled\(|XCTSkip|withKnownIssue", "a test that does not count"),
+]
 SUITE = re.compile(r"^@Suite(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?(?=\s)", re.MULTILINE)
 LIMITED = re.compile(r"\.timeLimit\(\.minutes\((?:SoakTime\.minutes \+ )?[1-5]\)\)")
 UNTITLED = re.compile(r'@(Test|Suite)\b(?!\(\s*#*")')
@@ -102,14 +106,7 @@ def swift_findings(path, lines, modules):
             yield index + 1, reason
         if UNCHECKED.search(code) and not has_reason(lines, index):
             yield index + 1, "does not say why it is safe, on the line or beside it (write: because …)"
-        if folder == "Sources" and TRAP.search(code):
-            yield index + 1, "a trap: throw a typed error"
-        if folder == "Sources" and VAGUE.search(code):
-            yield index + 1, "a text says is none, is no …, whoever, somebody or nobody"
-        if folder == "Sources" and FULL_STOP.search(code):
-            yield index + 1, "an error's text ends in a full stop"
-        if folder == "Tests" and UNCOUNTED.search(code):
-            yield index + 1, "a test that does not count"
+        yield from ((index + 1, reason) for place, form, reason in FORBIDDEN if folder == place and re.search(form, code))
     if folder == "Sources":
         yield from long_bodies(lines)
     elif folder == "Tests":
