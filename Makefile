@@ -82,7 +82,8 @@ slow: setup-test ## Run the tests at the lowest priority, beside four busy loops
 	.ci/test slow
 
 newer: ## Build and run the tests on Debian 13, made in .systems; needs root
-	.ci/newer
+	SWIFTFLAGS="$${SWIFTFLAGS:--Xswiftc -wmo -Xswiftc -disable-batch-mode -Xswiftc -num-threads -Xswiftc $(JOBS)}" \
+	  .ci/system trixie tester sh -c 'cd lastro && .ci/setup test && curl --version && .ci/test plain'
 
 firsthour: ## Follow the first guide, and run README's commands and the guides' samples, on bare Debian 12 and 13; needs root
 	.ci/firsthour
