@@ -9,52 +9,44 @@ import collections
 import json
 import sys
 
+# From the best state to the worst.
 ORDER = ["passed", "skipped", "failed: did not end", "failed"]
 
 
-def records(path):
-    with open(path, encoding="utf-8", errors="replace") as stream:
-        for line in stream:
-            # A process that crashes may leave half of a last line.
-            if line.endswith("\n") and line.strip():
-                record = json.loads(line)
-                yield record["kind"], record["payload"]
-
-
-def states(path):
+def states(stream):
     """Name and state of each test function in one run, by its identifier."""
     # A test that was announced and never began: the run ended before it, or its suite was skipped.
     names, found = {}, collections.defaultdict(lambda: "skipped")
-    for kind, payload in records(path):
-        if kind == "test":
-            if payload["kind"] == "function":
-                names[payload["id"]] = payload.get("displayName") or payload["name"]
+    for line in stream:
+        # A process that crashes may leave half of a last line.
+        if not line.endswith("\n") or not line.strip():
             continue
-        test, event, issue = payload.get("testID"), payload["kind"], payload.get("issue", {})
+        record = json.loads(line)
+        payload = record["payload"]
+        test, kind, issue = payload.get("testID"), payload["kind"], payload.get("issue", {})
+        if record["kind"] == "test":
+            if kind == "function":
+                names[payload["id"]] = payload.get("displayName") or payload["name"]
         # A known issue or a warning fails no test.
-        if event == "issueRecorded" and not issue.get("isKnown") and issue.get("severity", "error") == "error":
+        elif kind == "issueRecorded" and not issue.get("isKnown") and issue.get("severity", "error") == "error":
             found[test] = "failed"
             # A suite's issue, or one of a task that outlived its test, is a failure too.
             names.setdefault(test, f"issue outside a test: {test}")
-        elif event == "testStarted":
+        elif kind == "testStarted":
             found[test] = "failed: did not end"
-        elif event == "testEnded" and found[test] != "failed":
+        elif kind == "testEnded" and found[test] != "failed":
             found[test] = "passed"
     return {test: (name, found[test]) for test, name in names.items()}
 
 
-def main(paths):
-    tests = {}
-    for path in paths:
-        for test, (name, state) in states(path).items():
-            if test not in tests or ORDER.index(state) > ORDER.index(tests[test][1]):
-                tests[test] = (name, state)
-    counts = collections.Counter(state.split(":")[0] for _, state in tests.values())
-    for test, (name, state) in sorted(tests.items(), key=str):
-        if state != "passed":
-            print(f"{state}: {str(test).split('.')[0]}: {name}")
-    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
-    return 1 if counts["failed"] else 0 if counts["passed"] else 2
-
-
-sys.exit(main(sys.argv[1:]))
+tests = {}
+for path in sys.argv[1:]:
+    with open(path, encoding="utf-8", errors="replace") as stream:
+        for test, known in states(stream).items():
+            tests[test] = max(tests.get(test, known), known, key=lambda known: ORDER.index(known[1]))
+counts = collections.Counter(state.split(":")[0] for _, state in tests.values())
+for test, (name, state) in sorted(tests.items(), key=str):
+    if state != "passed":
+        print(f"{state}: {str(test).split('.')[0]}: {name}")
+print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+sys.exit(1 if counts["failed"] else 0 if counts["passed"] else 2)
