@@ -10,20 +10,16 @@ import sys
 import tempfile
 
 STUB = "Tests/Streams/NetworkStub/Network.swift"
-MANIFEST = pathlib.Path(".build/debug.yaml")
 KEPT = {"-I", "-module-name", "-target", "-Xcc", "-swift-version", "-enable-upcoming-feature", "-package-name"}
 
-
-def arguments():
-    """What the compiler is given for the target, without what says where its output goes."""
-    lines = MANIFEST.read_text("utf-8").splitlines()
-    line = next(line for line in lines if '"-module-name","LastroTransports",' in line)
-    words = json.loads(line.partition("args: ")[2])
-    yield from (word for pair in zip(words, words[1:]) if pair[0] in KEPT for word in pair)
-    yield from (word for word in words if word.startswith(("-D", "@")))
-
-
+lines = pathlib.Path(".build/debug.yaml").read_text("utf-8").splitlines()
+line = next(line for line in lines if '"-module-name","LastroTransports",' in line)
+words = json.loads(line.partition("args: ")[2])
+# What the compiler is given for the target, without what says where its output goes.
+given = [word for pair in zip(words, words[1:]) if pair[0] in KEPT for word in pair]
+given += [word for word in words if word.startswith(("-D", "@"))]
 with tempfile.TemporaryDirectory() as folder:
     subprocess.run(["swiftc", "-emit-module", "-module-name", "Network", "-enable-library-evolution", "-suppress-warnings",
-                    "-swift-version", "6", "-enable-upcoming-feature", "InternalImportsByDefault", "-o", f"{folder}/Network.swiftmodule", STUB], check=True)
-    sys.exit(subprocess.run(["swiftc", "-typecheck", "-warnings-as-errors", *arguments(), "-I", folder]).returncode)
+                    "-swift-version", "6", "-enable-upcoming-feature", "InternalImportsByDefault", "-o",
+                    f"{folder}/Network.swiftmodule", STUB], check=True)
+    sys.exit(subprocess.run(["swiftc", "-typecheck", "-warnings-as-errors", *given, "-I", folder]).returncode)
