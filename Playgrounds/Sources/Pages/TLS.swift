@@ -22,7 +22,7 @@ func strictness(_ engine: inout CurlConfiguration) {
   // sample: strictness
   engine.connection.tls.minimumVersion = .v1_3
   engine.connection.tls.cipherSuites = ["TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]
-  engine.connection.tls.chainChecks = .strict
+  engine.connection.tls.requiresStrictChain = true
   engine.connection.tls.requiresStapledStatus = true
   // end
 }
@@ -112,7 +112,7 @@ private func strictChecks(_ stage: Stage) async throws {
     tls.identity = try issuer.issue(hosts: [Site.name], profile: profile)
   }
   stage.check("by default key identifiers may be missing", await words(try site.stack()) == "validated")
-  let strict = try site.stack { $0.chainChecks = .strict }
+  let strict = try site.stack { $0.requiresStrictChain = true }
   stage.check("not where checks are strict", await words(strict) == "tls/untrusted_certificate")
   let stapling = try Site(stage) { tls, issuer in tls.ocspResponse = try issuer.ocspResponse(for: tls.identity) }
   stage.check(

@@ -12,7 +12,7 @@
 /// ```
 public struct TLSOptions: Sendable, Hashable {
   /// A TLS version.
-  public enum Version: Int, Sendable, Hashable, Comparable {
+  public enum Version: Sendable, Hashable, Comparable {
     /// TLS 1.0 (obsolete: RFC 8996).
     case v1_0
     /// TLS 1.1 (obsolete: RFC 8996).
@@ -22,8 +22,15 @@ public struct TLSOptions: Sendable, Hashable {
     /// TLS 1.3.
     case v1_3
 
-    /// Returns whether the first version is older.
-    public static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
+    /// The position in this list, from 0: the C targets know the versions by it.
+    package var position: Int32 {
+      switch self {
+      case .v1_0: 0
+      case .v1_1: 1
+      case .v1_2: 2
+      case .v1_3: 3
+      }
+    }
   }
 
   /// A source of trusted roots.
@@ -48,16 +55,6 @@ public struct TLSOptions: Sendable, Hashable {
     case file(String)
     /// PEM text.
     case bytes([UInt8])
-  }
-
-  /// The strictness of the verification of certificate chains.
-  public enum ChainChecks: Sendable, Hashable {
-    /// OpenSSL's default checks.
-    case standard
-    /// The checks of ``standard``, and the rules of RFC 5280 for the contents of certificates
-    /// (`X509_V_FLAG_X509_STRICT`): key identifiers, critical basic constraints, key usages of authorities.
-    /// Certificates of private authorities that were created with few options often fail them.
-    case strict
   }
 
   /// A client certificate (chain, leaf first) and its private key.
@@ -108,8 +105,10 @@ public struct TLSOptions: Sendable, Hashable {
   /// The cipher suites of TLS 1.3, in order of preference, such as `TLS_AES_128_GCM_SHA256`
   /// (`SSL_CTX_set_ciphersuites`). Default `nil`: OpenSSL's choice.
   public var cipherSuites: [String]?
-  /// The strictness of chain verification. Default ``ChainChecks/standard``.
-  public var chainChecks: ChainChecks = .standard
+  /// Whether certificates must also follow the rules of RFC 5280 for their contents (`X509_V_FLAG_X509_STRICT`): key
+  /// identifiers, critical basic constraints, key usages of authorities. Certificates of private authorities that were
+  /// created with few options often fail them. Default false: OpenSSL's default checks.
+  public var requiresStrictChain = false
   /// Whether a server must staple a good OCSP response (RFC 6066 §8, `CURLOPT_SSL_VERIFYSTATUS`). Default false: no
   /// response is requested.
   public var requiresStapledStatus = false

@@ -26,7 +26,7 @@ public struct TrustReport: Sendable, Hashable {
 
   /// The certificates that the server sent, as far as is known: the verified chain without its root, and the
   /// certificates that are not part of the chain. It is not known whether the server also sent the root.
-  public var servedCertificates: [PeerCertificate] {
+  package var servedCertificates: [PeerCertificate] {
     let chain = failure.trust.chain
     let isRooted = chain.count > 1 && chain.last?.facts?.isSelfIssued == true
     return (isRooted ? chain.dropLast() : chain[...]) + failure.trust.otherCertificates

@@ -8,7 +8,7 @@ enum TLSVersions {
   static func check(_ options: TLSOptions) throws(TransportError) {
     guard let maximum = options.maximumVersion, maximum < options.minimumVersion else { return }
     throw .invalidTLSOptions(
-      "the maximum TLS version, 1.\(maximum.rawValue), is below the minimum, 1.\(options.minimumVersion.rawValue)",
+      "the maximum TLS version, 1.\(maximum.position), is below the minimum, 1.\(options.minimumVersion.position)",
       hint: "raise maximumVersion, or lower minimumVersion")
   }
 }

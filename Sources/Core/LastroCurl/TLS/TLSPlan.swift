@@ -40,7 +40,7 @@ struct TLSPlan {
     files = contents.missing(for: identity) ?? TLSFileRequest()
     let terms = TLSTerms(
       rules: JudgePanel(standing: defaults.trustJudge, additional: options.trustJudge), files: contents,
-      isStrict: options.chainChecks == .strict)
+      isStrict: options.requiresStrictChain)
     self.contents = contents
     let onlyJudge: (any ServerTrustJudge)? =
       if case .judged(let judge) = tls.certificates { judge } else { nil }
@@ -55,8 +55,8 @@ struct TLSPlan {
 
   /// Creates a context and sets it up, except for its judges.
   func makeContext() throws(TransportError) -> UnsafeMutableRawPointer {
-    let maximum = options.maximumVersion.map { Int32($0.rawValue) } ?? -1
-    guard let context = clastro_nested_context_new(Int32(options.minimumVersion.rawValue), maximum) else {
+    let maximum = options.maximumVersion?.position ?? -1
+    guard let context = clastro_nested_context_new(options.minimumVersion.position, maximum) else {
       throw .refusedVersion
     }
     do throws(TransportError) {

@@ -48,7 +48,7 @@ final class ClientIdentity: Sendable {
   /// Whether OpenSSL accepts both. For an encrypted key without a password, OpenSSL would otherwise prompt on the
   /// terminal when libcurl loads it.
   private var isPair: Bool {
-    guard let context = clastro_nested_context_new(Int32(TLSOptions.Version.v1_2.rawValue), -1) else { return false }
+    guard let context = clastro_nested_context_new(TLSOptions.Version.v1_2.position, -1) else { return false }
     defer { clastro_nested_context_free(context) }
     return use(in: context)
   }

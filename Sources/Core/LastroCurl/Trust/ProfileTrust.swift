@@ -24,7 +24,7 @@ final class ProfileTrust {
     let rules = JudgePanel(standing: standing, additional: options.trustJudge)
     if !rules.isEmpty { try check() }
     terms = TLSTerms(
-      rules: rules, files: TLSFiles(options, after: predecessor?.files), isStrict: options.chainChecks == .strict,
+      rules: rules, files: TLSFiles(options, after: predecessor?.files), isStrict: options.requiresStrictChain,
       showsRootsToCurl: options.requiresStapledStatus,
       // A resumed session shows no chain to judge, and no stapled status.
       allowsResumption: rules.isEmpty && !options.requiresStapledStatus, turn: UnsafePointer(turn.pointer))

@@ -36,7 +36,7 @@ struct LimboTests {
 
   @Test("Each chain has the expected verdict under strict checks, except for the listed differences")
   func strict() async throws {
-    expect(try await outcomes { $0.chainChecks = .strict }, differingBy: LimboDifferences.strict)
+    expect(try await outcomes { $0.requiresStrictChain = true }, differingBy: LimboDifferences.strict)
   }
 
   private typealias Outcomes = [String: (test: LimboCase, outcome: LimboOutcome)]

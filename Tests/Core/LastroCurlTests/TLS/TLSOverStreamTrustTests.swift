@@ -198,7 +198,7 @@ struct TLSOverStreamTrustTests {
     let lenient = try await lab.dialer().dial(server.request())
     #expect(lenient.facts.trust == .validated)
     // The authority's certificates satisfy the strict checks.
-    _ = try await lab.dialer { $0.chainChecks = .strict }.dial(server.request())
+    _ = try await lab.dialer { $0.requiresStrictChain = true }.dial(server.request())
   }
 
   @Test("The secrets of a connection are logged if the configuration asks for it")

@@ -44,8 +44,8 @@ enum ConnectionWay {
     if let interface = options.localInterface { parts.append("from \(interface)") }
     if let egress = options.reach.egress { parts.append("egress \(egress)") }
     let tls = options.tls
-    if tls.minimumVersion != .v1_2 || tls.chainChecks != .standard || tls.requiresStapledStatus {
-      parts.append("tls \(tls.minimumVersion) \(tls.chainChecks) \(tls.requiresStapledStatus)")
+    if tls.minimumVersion != .v1_2 || tls.requiresStrictChain || tls.requiresStapledStatus {
+      parts.append("tls \(tls.minimumVersion) \(tls.requiresStrictChain) \(tls.requiresStapledStatus)")
     }
     if let newest = tls.maximumVersion { parts.append("tls up to \(newest)") }
     for ciphers in [tls.legacyCiphers, tls.cipherSuites] {
