@@ -52,11 +52,10 @@ private func custom(origins: [Origin], vault: @escaping @Sendable () async throw
   -> BearerAuthenticator
 {
   // sample: custom
-  let source = CustomAccessTokenSource { _ in
+  let authenticator = try BearerAuthenticator(origins: origins) { _ in
     let secret = try await vault()
     return try AccessToken(secret, expiresIn: .seconds(300))
   }
-  let authenticator = try BearerAuthenticator(source: source, origins: origins)
   // end
   return authenticator
 }

@@ -14,13 +14,9 @@ struct HMACSigner: RequestSigner {
   let now: @Sendable () -> Int
 
   func sign(
-    _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
+    _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
   ) async throws -> ResourceRequest {
-    let body =
-      switch bodyDigest {
-      case .sha256(let digest): digest.hexadecimal
-      case .unavailable: "UNSIGNED"
-      }
+    let body = bodyDigest?.hexadecimal ?? "UNSIGNED"
     let time = String(now())
     let text = [time, request.head.method.rawValue, request.head.path ?? "/", body].joined(separator: "\n")
     let signature = try MessageDigest.hmacSHA256(of: Data(text.utf8), key: key)

@@ -73,9 +73,9 @@ enum CredentialRecipes {
   // sample: signer
   struct Signer: RequestSigner {
     let origins: [Origin], key: Secret
-    func sign(_ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext) throws -> ResourceRequest {
-      let text = "\(request.head.method.rawValue) \(request.head.path ?? "/")"
-      var request = request
+    func sign(_ base: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext) throws -> ResourceRequest {
+      let text = "\(base.head.method.rawValue) \(base.head.path ?? "/")"
+      var request = base
       try request.setHeader("X-Signature", MessageDigest.hmacSHA256(of: Data(text.utf8), key: key).hexadecimal)
       return request
     }

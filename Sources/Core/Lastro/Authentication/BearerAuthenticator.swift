@@ -57,18 +57,44 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ///   - leeway: the time before its expiry at which a token is refreshed. If a token's lifetime is shorter than twice
   ///     the leeway, it is refreshed after half its lifetime. If a refresh ahead of expiry fails, the next one is tried
   ///     after a tenth of the leeway. Default 30 s.
-  ///   - window: the limit for the number of refreshes; those that fail on the way to the source's server do not count.
-  ///     Default 5 within 30 s. `nil`: no limit.
+  ///   - maximumRefreshes: the maximum number of refreshes within 30 s, at least 1; those that fail on the way to the
+  ///     source's server do not count. Default 5. `nil`: no limit.
   ///   - refreshTimeout: the maximum duration of a refresh; at most 1,000,000,000 s. Default 30 s.
   ///   - allowsInsecureOrigins: whether `http` origins other than loopback are accepted, where anyone on the network
   ///     path can read the token. Default `false`.
   ///   - timeSource: the clock. Default: the clock of the first stack that has this authenticator among its
   ///     interceptors and uses a clock of its own, or else the continuous clock.
   /// - Throws: ``ConfigurationError`` if there is no origin or an insecure one, the leeway is negative, or the timeout
-  ///   is not positive.
-  public init(
+  ///   or the maximum is not positive.
+  public convenience init(
     source: some AccessTokenSource, origins: [Origin], token: AccessToken? = nil, leeway: Duration = .seconds(30),
-    window: BearerAuthenticator.RefreshWindow? = .standard, refreshTimeout: Duration = .seconds(30),
+    maximumRefreshes: Int? = 5, refreshTimeout: Duration = .seconds(30), allowsInsecureOrigins: Bool = false,
+    timeSource: TimeSource? = nil
+  ) throws(ConfigurationError) {
+    var window: RefreshWindow?
+    if let maximumRefreshes { window = try RefreshWindow(count: maximumRefreshes, per: .seconds(30)) }
+    try self.init(
+      source: source, origins: origins, token: token, leeway: leeway, window: window,
+      refreshTimeout: refreshTimeout, allowsInsecureOrigins: allowsInsecureOrigins, timeSource: timeSource)
+  }
+
+  /// Creates an authenticator that gets its tokens from a closure.
+  ///
+  /// - Parameters:
+  ///   - origins: the origins that receive the token; at least one. All must use `https` or be loopback.
+  ///   - refresh: returns a new token, as ``AccessTokenSource/token(replacing:)`` does. Its argument is the token to
+  ///     replace, or `nil` if there is none yet.
+  /// - Throws: ``ConfigurationError`` if there is no origin, or an insecure one.
+  public convenience init(
+    origins: [Origin], refresh: @escaping @Sendable (_ old: AccessToken?) async throws -> AccessToken
+  ) throws(ConfigurationError) {
+    try self.init(source: CustomAccessTokenSource(refresh), origins: origins)
+  }
+
+  /// Creates an authenticator with another limit for the number of refreshes; `nil` for no limit.
+  package init(
+    source: some AccessTokenSource, origins: [Origin], token: AccessToken? = nil, leeway: Duration = .seconds(30),
+    window: BearerAuthenticator.RefreshWindow?, refreshTimeout: Duration = .seconds(30),
     allowsInsecureOrigins: Bool = false, timeSource: TimeSource? = nil
   ) throws(ConfigurationError) {
     scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)

@@ -2,19 +2,19 @@
 
 extension BearerAuthenticator {
   /// A limit for the number of refreshes in a period of time.
-  public struct RefreshWindow: Sendable, Hashable {
+  package struct RefreshWindow: Sendable, Hashable {
     /// The maximum number of refreshes within ``duration``.
     package let count: Int
     /// The length of the sliding window.
     package let duration: Duration
 
     /// A window of 5 refreshes within 30 s.
-    public static let standard = RefreshWindow(unchecked: 5, per: .seconds(30))
+    package static let standard = RefreshWindow(unchecked: 5, per: .seconds(30))
 
     /// Creates a window.
     ///
     /// - Throws: ``ConfigurationError`` if the count is less than 1 or the duration is not positive.
-    public init(count: Int, per duration: Duration) throws(ConfigurationError) {
+    package init(count: Int, per duration: Duration) throws(ConfigurationError) {
       guard count >= 1, duration > .zero else {
         throw ConfigurationError(
           "a refresh window of \(count) refreshes within \(duration.brief) would never refresh",

@@ -17,9 +17,13 @@ public protocol RequestSigner: Sendable {
   ///
   /// - Parameters:
   ///   - request: the request, complete except for the signatures; its origin is one of ``origins``.
-  ///   - bodyDigest: the hash of the body as it is sent.
+  ///   - bodyDigest: the SHA-256 of the body as it is sent; without a body, that of zero bytes. `nil` if the body is a
+  ///     stream that can be read only once: refuse the request, or sign it in the way that the protocol provides for
+  ///     this case (`UNSIGNED-PAYLOAD` and the like).
   ///   - context: the current attempt of the call.
   /// - Returns: the signed request, which must have the same origin.
   /// - Throws: an error if the request cannot be signed. The attempt fails with it before anything is sent.
-  func sign(_ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext) async throws -> ResourceRequest
+  func sign(
+    _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
+  ) async throws -> ResourceRequest
 }

@@ -6,17 +6,16 @@ internal import HTTPTypes
 /// once, or not at all if there is no such signer.
 ///
 /// - Throws: the errors of a signer; an error with code `invalid_url` if a signer changed the origin of the request;
-///   the errors of ``BodyDigest/computed(of:)``.
+///   the errors of ``MessageDigest/computed(of:)``.
 package func signed(
   _ request: ResourceRequest, by signers: [any RequestSigner], context: AttemptContext
 ) async throws -> ResourceRequest {
   guard !signers.isEmpty, let origin = Origin(request.head) else { return request }
   var result = request
-  var digest: BodyDigest?
-  for signer in signers where signer.origins.contains(origin) {
-    let bodyDigest: BodyDigest
-    if let digest { bodyDigest = digest } else { bodyDigest = try await .computed(of: request.body) }
-    digest = bodyDigest
+  let responsible = signers.filter { $0.origins.contains(origin) }
+  guard !responsible.isEmpty else { return request }
+  let bodyDigest = try await MessageDigest.computed(of: request.body)
+  for signer in responsible {
     var next = try await signer.sign(result, bodyDigest: bodyDigest, context: context)
     guard Origin(next.head) == origin else {
       throw TransportError.refused(

@@ -41,7 +41,7 @@ struct RequestFieldTests {
     struct Signer: RequestSigner {
       var origins: [Origin]
       func sign(
-        _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
+        _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
       ) async throws -> ResourceRequest {
         var request = request
         request.head.headerFields[.from] = request.head.headerFields[values: .cookie].joined(separator: "|")

@@ -60,6 +60,9 @@ struct BearerAuthenticatorTests {
     #expect(throws: ConfigurationError.self) { try make([origin], timeout: .zero) }
     #expect(throws: ConfigurationError.self) { try BearerAuthenticator.RefreshWindow(count: 0, per: .seconds(1)) }
     #expect(throws: ConfigurationError.self) { try BearerAuthenticator.RefreshWindow(count: 1, per: .zero) }
+    #expect(throws: ConfigurationError.self) {
+      try BearerAuthenticator(source: source, origins: [origin], maximumRefreshes: 0)
+    }
     #expect(try make([origin, plain], insecure: true).origins == [origin, plain])
     for url in [
       "http://localhost:8080", "http://api.localhost", "http://127.0.0.1", "http://127.9.9.9", "http://[::1]",
@@ -82,6 +85,15 @@ struct BearerAuthenticatorTests {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"))
     _ = try await stack(transport, bearer).fetch(.test())
     #expect(transport.requests.map { $0.head.headerFields[.authorization] } == ["Bearer t1", nil, "Bearer t1"])
+  }
+
+  @Test("A closure can be the source of tokens")
+  func closure() async throws {
+    let bearer = try BearerAuthenticator(origins: [try Origin("https://example.com")]) { old in
+      #expect(old == nil)
+      return try .test("t1")
+    }
+    #expect(try await bearer.field() == "Bearer t1")
   }
 
   @Test("A 401 for the current token causes one refresh and one resend")

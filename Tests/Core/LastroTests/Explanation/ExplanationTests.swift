@@ -130,7 +130,7 @@ extension ExplanationTests {
     var origins: [Origin] { [try? Origin("https://api.example")].compactMap(\.self) }
 
     func sign(
-      _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
+      _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
     ) async throws -> ResourceRequest { request }
   }
 
@@ -138,11 +138,10 @@ extension ExplanationTests {
   func authenticators() async throws {
     let origin = try Origin("https://api.example")
     let key = try APIKeyAuthenticator("hush-key", in: .queryItem("api_key"), origins: [origin])
-    let bearer = try BearerAuthenticator(
-      source: CustomAccessTokenSource { _ in
-        Issue.record("an explanation must not refresh the token")
-        throw CancellationError()
-      }, origins: [origin])
+    let bearer = try BearerAuthenticator(origins: [origin]) { _ in
+      Issue.record("an explanation must not refresh the token")
+      throw CancellationError()
+    }
     let basic = try BasicAuthenticator(user: "ann", password: "hush-password", origins: [origin])
     let explanation = try await Self.explain(interceptors: [key, bearer, basic]) { $0.signers = [Signer()] }
     #expect(explanation.request == "GET https://api.example/a?token=***&page=2&api_key=***")

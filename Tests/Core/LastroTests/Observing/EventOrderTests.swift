@@ -225,7 +225,7 @@ private struct LotSigner: RequestSigner {
   var make: @Sendable (ResourceRequest) async throws -> ResourceRequest
 
   func sign(
-    _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
+    _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
   ) async throws -> ResourceRequest { try await make(request) }
 }
 

@@ -42,7 +42,7 @@ struct BodyConsumptionTests {
     var origins: [Origin] { [try? Origin("https://example.com")].compactMap(\.self) }
 
     func sign(
-      _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
+      _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
     ) async throws -> ResourceRequest {
       var request = request
       try request.appendQueryItem("tag", Secret("hush-hush-hush"))

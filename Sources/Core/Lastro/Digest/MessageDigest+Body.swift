@@ -4,32 +4,23 @@ internal import FoundationEssentials
 internal import Glibc
 internal import LastroSupport
 
-/// The hash of a request's body, if it can be computed before the body is sent.
-public enum BodyDigest: Sendable, Hashable {
-  /// The SHA-256 of the bytes as they are sent; without a body, the hash of zero bytes.
-  case sha256(MessageDigest)
-  /// The hash is not available, because the body is a stream that can be read only once. Refuse the request, or sign it
-  /// in the way that the protocol provides for this case (`UNSIGNED-PAYLOAD` and the like).
-  case unavailable
-}
-
-extension BodyDigest {
-  /// Reads a body and computes its hash. A file is read in blocks on the concurrent pool. A stream that can be reopened
-  /// is opened once more for the hash, and must end.
+extension MessageDigest {
+  /// Reads a body and returns its SHA-256; `nil` for a stream that can be read only once. A file is read in blocks on
+  /// the concurrent pool. A stream that can be reopened is opened once more for the hash, and must end.
   ///
   /// - Throws: an error with code `invalid_body` if a file cannot be read, or if a file or stream does not have its
   ///   declared length; `CancellationError`; `HashingError`; the errors of the stream.
   @concurrent
-  package static func computed(of body: RequestBody) async throws -> BodyDigest {
+  package static func computed(of body: RequestBody) async throws -> MessageDigest? {
     let hasher = try MessageHasher()
     switch body.source {
     case .empty: break
     case .bytes(let data): hasher.update(data)
     case .file(let path, let length): try await hash(path, length, into: hasher)
-    case .stream(_, false, _): return .unavailable
+    case .stream(_, false, _): return nil
     case .stream(let length, true, let open): try await hash(open(), length, into: hasher)
     }
-    return .sha256(try hasher.digest())
+    return try hasher.digest()
   }
 
   private static let blockSize = 256 * 1024
