@@ -190,7 +190,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   func masked(_ value: Any) -> String { record.redaction.text("\(value)") }
 }
 
-extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible, MaskedMirror {
   /// A line with the stage, the code, the message, the request if the message does not identify it, the API's error,
   /// the number of attempts, the reason why there was no further attempt, and the hint.
   public var description: String { line + (hint.map { " (\($0))" } ?? "") }
@@ -242,8 +242,8 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible,
   }
 
   /// The contents of ``debugDescription``, the response and the ledger, without the body.
-  public var customMirror: Mirror {
-    Mirror(self, children: ["error": debugDescription, "response": response as Any, "ledger": ledger])
+  package var shownChildren: KeyValuePairs<String, Any> {
+    ["error": debugDescription, "response": response as Any, "ledger": ledger]
   }
 }
 

@@ -116,7 +116,7 @@ public struct AttemptLedger: Sendable {
   package var url: String? { account.url }
 }
 
-extension AttemptLedger: CustomStringConvertible, CustomReflectable {
+extension AttemptLedger: CustomStringConvertible, MaskedMirror {
   /// A multi-line text: the call first, then a line for each attempt, then the reason why there was no further attempt.
   public var description: String {
     var lines = ["call \(callID): \(request ?? "no request")" + (operation.map { " [\($0)]" } ?? "")]
@@ -135,8 +135,8 @@ extension AttemptLedger: CustomStringConvertible, CustomReflectable {
   }
 
   /// The identifier of the call, and the masked request and attempts.
-  public var customMirror: Mirror {
-    Mirror(self, children: ["callID": callID, "request": request as Any, "attempts": attempts.map(\.description)])
+  package var shownChildren: KeyValuePairs<String, Any> {
+    ["callID": callID, "request": request as Any, "attempts": attempts.map(\.description)]
   }
 }
 

@@ -37,11 +37,9 @@ public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {
   }
 }
 
-extension Secret: CustomStringConvertible, CustomReflectable {
+extension Secret: CustomStringConvertible, MaskedMirror {
   /// The mask ``Redaction/mask``, never the text.
   public var description: String { Redaction.mask }
-  /// A mirror without children, so that `dump` and debuggers do not show the text.
-  public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension Secret: Decodable {

@@ -36,9 +36,8 @@ struct SecretMatcher: Sendable, Hashable {
   }
 }
 
-extension SecretMatcher: CustomStringConvertible, CustomReflectable {
+extension SecretMatcher: CustomStringConvertible, MaskedMirror {
   var description: String { "\(secrets.count) secrets" }
-  var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension SecretMatcher {

@@ -38,15 +38,15 @@ public struct ServerTrust: Sendable, Hashable {
 // Failures and reports contain certificates, and people print and `dump` them. Descriptions and mirrors therefore leave
 // out the bytes of certificates.
 
-extension PeerCertificate: CustomStringConvertible, CustomReflectable {
+extension PeerCertificate: CustomStringConvertible, MaskedMirror {
   /// The pin, the subject, the kind of key and the expiry on one line.
   public var description: String { "\(pin)  \(summary)" }
 
   /// The pin, and the certificate's own fields on one line.
-  public var customMirror: Mirror { Mirror(self, children: ["pin": "\(pin)", "summary": summary]) }
+  package var shownChildren: KeyValuePairs<String, Any> { ["pin": "\(pin)", "summary": summary] }
 }
 
-extension ServerTrust: CustomStringConvertible, CustomReflectable {
+extension ServerTrust: CustomStringConvertible, MaskedMirror {
   /// The host, the port, the role and the pins of the chain on one line.
   public var description: String {
     let pins = chain.isEmpty ? "no chain" : "chain \(chain.map { "\($0.pin)" }.joined(separator: ", "))"
@@ -56,12 +56,10 @@ extension ServerTrust: CustomStringConvertible, CustomReflectable {
   }
 
   /// The members, with certificates replaced by their descriptions.
-  public var customMirror: Mirror {
-    Mirror(
-      self,
-      children: [
-        "server": server, "chain": chain.map(\.description), "otherCertificates": otherCertificates.map(\.description),
-      ])
+  package var shownChildren: KeyValuePairs<String, Any> {
+    [
+      "server": server, "chain": chain.map(\.description), "otherCertificates": otherCertificates.map(\.description),
+    ]
   }
 
   /// The host and the port, with a prefix if the server is a proxy.
