@@ -3,7 +3,7 @@
 internal import CLastro
 
 /// The capabilities of the linked libcurl and OpenSSL (`curl_version_info`), determined at run time.
-public struct CurlCapabilities: Sendable, Hashable, Codable {
+public struct CurlCapabilities: Sendable, Hashable {
   /// The version of libcurl, such as `7.88.1`.
   public var curlVersion: String
   /// libcurl's TLS backend, such as `OpenSSL/3.0.17`.

@@ -129,7 +129,7 @@ public struct CurlConfiguration: Sendable {
     set { engine.messages.userAgent = newValue }
   }
   /// Whether `Accept: */*` is sent if neither the request nor the stack sets `Accept`. Default true.
-  public var sendsAccept: Bool {
+  package var sendsAccept: Bool {
     get { engine.messages.sendsAccept }
     set { engine.messages.sendsAccept = newValue }
   }

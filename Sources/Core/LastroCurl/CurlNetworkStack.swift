@@ -63,22 +63,21 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     try self.init(configuration: StackConfiguration(baseURL: baseURL.urlText, interceptors: interceptors))
   }
 
-  /// Creates another stack on the engine of an existing stack, for example with another base URL. See
-  /// ``init(sharing:configuration:)-(CurlTransport,_)``, which has the same default.
-  public init(sharing other: CurlNetworkStack, configuration: StackConfiguration = StackConfiguration()) {
-    self.init(sharing: other.engine, configuration: configuration)
-  }
-
-  /// Creates a stack on an existing engine.
+  /// Creates another stack on the engine of an existing stack, for example with another base URL.
   ///
   /// Only the engine is shared, with its threads, connections, limits and pins: base URL, interceptors, quota and
   /// observers are those of `configuration`. An unusable base URL fails every fetch with `invalid_url`. Shutting down
   /// any of the stacks shuts down the engine for all of them.
   ///
   /// - Parameters:
-  ///   - engine: the engine for the requests.
+  ///   - other: the stack whose engine sends the requests.
   ///   - configuration: base URL, interceptors, time limits, redirects. Default `StackConfiguration()`.
-  public init(sharing engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()) {
+  public init(sharing other: CurlNetworkStack, configuration: StackConfiguration = StackConfiguration()) {
+    self.init(sharing: other.engine, configuration: configuration)
+  }
+
+  /// Creates a stack on an existing engine.
+  package init(sharing engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()) {
     self.engine = engine
     stack = TransportNetworkStack(transport: engine, configuration: configuration)
   }
@@ -87,8 +86,26 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// other protocols.
   public var dialer: CurlDialer { CurlDialer(transport: engine) }
 
-  /// An executor that runs tasks on a thread of the engine. Use it for tasks that mainly fetch; see
-  /// ``CurlTransport/executor`` for the work that must not be done there.
+  /// An executor that runs tasks on the thread of an event loop, so that a request does not switch threads. It is meant
+  /// for tasks that mainly fetch, one after the other or many at a time. Nothing runs there unless you use it.
+  ///
+  /// ```swift
+  /// try await withTaskExecutorPreference(stack.executor) {
+  ///   for page in pages { try await store.add(stack.fetch(page).value) }
+  /// }
+  /// ```
+  ///
+  /// The thread runs all connections of the loop: the work of a task between two `await` delays every request, deadline
+  /// and handshake of that loop. So do not block there (on locks that are held for long, files, `getaddrinfo`, or a
+  /// semaphore), and move computations of more than about 100 µs elsewhere: hooks of interceptors, decoding of large
+  /// bodies, work of your own. `withTaskExecutorPreference(globalConcurrentExecutor)` leaves the thread. A suspended
+  /// task delays nothing.
+  ///
+  /// The executor may outlive the engine, whose thread lives as long as the executor does. After
+  /// ``shutDown(cancelling:)``, its tasks run on Swift's own threads.
+  ///
+  /// With several loops, each access may return the executor of a different loop. A request still runs on the loop that
+  /// has the connections to its host, unless a connection is idle on the task's own loop.
   public var executor: any TaskExecutor { engine.executor }
 
   /// The number of transfers that have begun and not ended, including those that wait for a connection.
@@ -146,12 +163,17 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   }
 
   /// Connects to a server as a fetch would, checks its chain and host name, and returns the certificates that it
-  /// presented. No request is sent.
+  /// presented. No request is sent, and the connection is closed.
   ///
-  /// `timeout` is 10 s by default; a value that is not positive fails with `request/invalid_option`. See
-  /// ``CurlTransport/inspect(_:connection:timeout:)``.
+  /// Use it to find and check pins: `ServerTrust.chain` has the pins of the verified chain.
   ///
-  /// - Throws: `TransportError`, as the engine's ``CurlTransport/inspect(_:connection:timeout:)``.
+  /// - Parameters:
+  ///   - url: an `https` URL; only scheme, host and port are used.
+  ///   - connection: the connection options. Default: the engine's own options.
+  ///   - timeout: the limit of the whole operation. Default 10 s; a value that is not positive fails with
+  ///     `request/invalid_option`.
+  /// - Throws: `TransportError`, as a fetch would: for an untrusted chain, for another host's certificate, and for a
+  ///   server that a trust judge refuses. The last has the chain in `trustFailure`.
   public func inspect(
     _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
   ) async throws(TransportError) -> ServerTrust {

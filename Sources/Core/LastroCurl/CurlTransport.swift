@@ -79,7 +79,7 @@ public final class CurlTransport: Transport {
   }
 
   /// The number of transfers that have begun and not ended, including those that wait for a connection.
-  public var activeTransfers: Int { loops.reduce(0) { $0 + max(0, $1.port.activeJobs) } }
+  package var activeTransfers: Int { loops.reduce(0) { $0 + max(0, $1.port.activeJobs) } }
 
   /// Performs one exchange.
   ///
@@ -100,27 +100,8 @@ public final class CurlTransport: Transport {
     return own == connection ? nil : SharedOptions(own)
   }
 
-  /// An executor that runs tasks on the thread of an event loop, so that a request does not switch threads. It is meant
-  /// for tasks that mainly fetch, one after the other or many at a time. Nothing runs there unless you use it.
-  ///
-  /// ```swift
-  /// try await withTaskExecutorPreference(stack.executor) {
-  ///   for page in pages { try await store.add(stack.fetch(page).value) }
-  /// }
-  /// ```
-  ///
-  /// The thread runs all connections of the loop: the work of a task between two `await` delays every request, deadline
-  /// and handshake of that loop. So do not block there (on locks that are held for long, files, `getaddrinfo`, or a
-  /// semaphore), and move computations of more than about 100 µs elsewhere: hooks of interceptors, decoding of large
-  /// bodies, work of your own. `withTaskExecutorPreference(globalConcurrentExecutor)` leaves the thread. A suspended
-  /// task delays nothing.
-  ///
-  /// The executor may outlive the engine, whose thread lives as long as the executor does. After
-  /// ``shutDown(cancelling:)``, its tasks run on Swift's own threads.
-  ///
-  /// With several loops, each access may return the executor of a different loop. A request still runs on the loop that
-  /// has the connections to its host, unless a connection is idle on the task's own loop.
-  public var executor: any TaskExecutor { pickLoop().loop }
+  /// The executor of ``CurlNetworkStack/executor``.
+  package var executor: any TaskExecutor { pickLoop().loop }
 
   /// Accepts no more requests, and returns when the running ones and the threads have ended.
   ///
@@ -210,19 +191,8 @@ extension CurlSettings {
 }
 
 extension CurlTransport {
-  /// Connects to a server as a request would, checks its chain and host name, and returns the certificates that it
-  /// presented. No request is sent, and the connection is closed.
-  ///
-  /// Use it to find and check pins: `ServerTrust.chain` has the pins of the verified chain.
-  ///
-  /// - Parameters:
-  ///   - url: an `https` URL; only scheme, host and port are used.
-  ///   - connection: the connection options. Default: the transport's own options.
-  ///   - timeout: the limit of the whole operation. Default 10 s; a value that is not positive fails with
-  ///     `request/invalid_option`.
-  /// - Throws: `TransportError`, as a request would: for an untrusted chain, for another host's certificate, and for a
-  ///   server that a trust judge refuses. The last has the chain in `trustFailure`.
-  public func inspect(
+  /// Performs ``CurlNetworkStack/inspect(_:connection:timeout:)``.
+  package func inspect(
     _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
   ) async throws(TransportError) -> ServerTrust {
     let head = try ResourceRequest(url: url).head

@@ -155,7 +155,7 @@ extension DialerTransport {
     }
     /// The maximum number of concurrent requests on one HTTP/2 connection. The server may lower it. Default 100, at
     /// least 1.
-    public var http2StreamsPerConnection: Int {
+    package var http2StreamsPerConnection: Int {
       get { engine.http2StreamsPerConnection }
       set {
         engine.http2StreamsPerConnection = newValue
@@ -233,7 +233,7 @@ extension DialerTransport {
       set { engine.messages.userAgent = newValue }
     }
     /// Whether `Accept: */*` is sent if the request has no `Accept`. Default true.
-    public var sendsAccept: Bool {
+    package var sendsAccept: Bool {
       get { engine.messages.sendsAccept }
       set { engine.messages.sendsAccept = newValue }
     }
