@@ -11,7 +11,9 @@ internal import HTTPTypes
 /// An existing field or query item of that name is replaced, and the name is added to
 /// ``RequestOptions/sensitiveHeaders`` or ``RequestOptions/sensitiveQueryItems``. Requests to other origins are not
 /// changed. A 401 is not retried.
-public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
+public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator,
+  PromptInterceptor
+{
   /// The place of the key in a request.
   public enum Placement: Sendable, Hashable {
     /// The key is in a header field, after a prefix that is sent as written, including its space:
@@ -26,10 +28,6 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
   package let placement: Placement
   /// The only origins that receive the key.
   package var origins: [Origin] { scope.origins }
-  /// The origins that receive the key.
-  public var credentialOrigins: [Origin] { scope.origins }
-  /// Always `false`: the key is available at once, so the hook does not need a task.
-  public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
   private let key: Secret

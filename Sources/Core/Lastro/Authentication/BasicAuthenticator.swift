@@ -12,15 +12,13 @@ internal import FoundationEssentials
 ///
 /// It replaces the `Authorization` field of a request. Requests to other origins are not changed. A 401 is not retried,
 /// because the same credentials would be refused again.
-public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
+public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator,
+  PromptInterceptor
+{
   /// The user name.
   package let user: String
   /// The only origins that receive the credentials.
   package var origins: [Origin] { scope.origins }
-  /// The origins that receive the password.
-  public var credentialOrigins: [Origin] { scope.origins }
-  /// Always `false`: the credentials are available at once, so the hook does not need a task.
-  public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
   private let authorization: Secret

@@ -34,7 +34,9 @@ import Synchronization
 /// let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
 /// configuration.interceptors = [authenticator, .retry]
 /// ```
-public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ClockUser, StackUser {
+public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator, ClockUser,
+  StackUser
+{
   private let scope: CredentialScope
   let source: any AccessTokenSource
   let refreshTimeout: Duration
@@ -138,9 +140,6 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
 
   /// The origins that receive the token.
   package var origins: [Origin] { scope.origins }
-
-  /// The configured origins. A request that is redirected back to one of them gets the token again.
-  public var credentialOrigins: [Origin] { origins }
 
   /// The current token with its remaining lifetime, to be persisted; `nil` if there is none yet.
   public var token: AccessToken? {

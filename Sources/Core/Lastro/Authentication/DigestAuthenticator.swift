@@ -38,15 +38,13 @@ internal import LastroWire
 ///
 /// A digest hides only the password. Over `http`, a machine on the network path can change the contents, and can try to
 /// guess weak passwords offline (RFC 7616 §5).
-public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
+public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator,
+  PromptInterceptor
+{
   /// The user name (RFC 7616 §3.4).
   package let user: String
   /// The origins whose challenges are answered.
   package var origins: [Origin] { scope.origins }
-  /// The origins that receive credentials.
-  public var credentialOrigins: [Origin] { scope.origins }
-  /// Always `false`: an answer is computed at once, so the hook does not need a task.
-  public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
   private let password: Secret

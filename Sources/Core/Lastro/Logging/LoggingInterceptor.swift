@@ -19,7 +19,7 @@ public import Logging
 ///   LoggingInterceptor(logger: Logger(label: "github"), verbosity: .headers),
 /// ]
 /// ```
-public struct LoggingInterceptor: HTTPResourceInterceptor {
+public struct LoggingInterceptor: HTTPResourceInterceptor, PromptInterceptor {
   /// The amount of detail to log.
   public enum Verbosity: Sendable, Hashable {
     /// Logs the method, the URL, the status, times and failures.
@@ -70,9 +70,6 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
     self.redaction = redaction
     self.rendersCurlCommands = rendersCurlCommands
   }
-
-  /// Always `false`: the interceptor only logs.
-  public var hooksWait: Bool { false }
 
   /// Logs "request scheduled".
   public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {

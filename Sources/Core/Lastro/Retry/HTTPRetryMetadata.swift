@@ -23,10 +23,7 @@ public struct HTTPRetryMetadata: Sendable {
 /// ``RetryInterceptor`` asks it only about failures that a retry may fix.
 public typealias HTTPRetryPolicy = Retry.Policy<HTTPRetryMetadata>
 
-extension Retry.Policy: HTTPResourceInterceptor where Metadata == HTTPRetryMetadata {
-  /// Whether a hook may suspend: false, because a policy decides at once.
-  public var hooksWait: Bool { false }
-
+extension Retry.Policy: HTTPResourceInterceptor, PromptInterceptor where Metadata == HTTPRetryMetadata {
   /// Returns the policy's decision on the failure.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,

@@ -13,7 +13,7 @@ import HTTPTypes
 /// configuration.interceptors = [.retry]
 /// let prompt = RetryInterceptor(policy: .maxRetries(2))
 /// ```
-public struct RetryInterceptor: HTTPResourceInterceptor {
+public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
   /// The set of failures that the policy is asked about.
   public enum Eligibility: Sendable, Hashable {
     /// - Any request: failures before a byte of it was sent (name resolution, connection, proxy, handshake, connect
@@ -44,9 +44,6 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
 
   /// An interceptor that asks ``Retry/Policy/standard`` about ``Eligibility/standard`` failures. It suits most stacks.
   public static let standard = RetryInterceptor(policy: .standard)
-
-  /// Whether a hook may suspend: false, because a policy decides at once.
-  public var hooksWait: Bool { false }
 
   /// Returns the policy's decision if the failure is eligible; otherwise returns no opinion.
   ///
