@@ -66,7 +66,7 @@ private func patient(_ transport: some Transport, _ clock: ManualClock) -> Trans
   var configuration = StackConfiguration()
   configuration.timeSource = clock.timeSource
   // sample: patient
-  configuration.interceptors = [RetryInterceptor(policy: .whereNothingWasDone, eligibility: .any)]
+  configuration.interceptors = [HTTPRetryPolicy.whereNothingWasDone]
   configuration.streamTimeouts.idle = .seconds(30)
   // end
   return TransportNetworkStack(transport: transport, configuration: configuration)

@@ -51,7 +51,7 @@ extension Page {
       .fail(TransportError(stage: .response, code: .connectionLost, message: "lost", requestSent: true))
     ])
     var configuration = StackConfiguration()
-    configuration.interceptors = [RetryInterceptor(policy: .maxRetries(3), eligibility: .any)]
+    configuration.interceptors = [HTTPRetryPolicy.maxRetries(3)]
     let retrying = TransportNetworkStack(transport: post, configuration: configuration)
     if let error = await stage.failure(of: .text(.post, at: "/payments"), from: retrying) {
       stage.check("a POST that may have been sent is not sent again", post.requests.count == 1)

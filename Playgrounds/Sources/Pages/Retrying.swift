@@ -93,7 +93,7 @@ extension Page {
     try await quota(stage)
 
     var resource = HTTPResource<User, GitHubError>.user("not-yet")
-    resource.interceptors = [RetryInterceptor(policy: .untilFound, eligibility: .any)]
+    resource.interceptors = [HTTPRetryPolicy.untilFound]
     if let error = await stage.failure(of: resource, from: github) {
       stage.check("a rule of one's own", error.attempts.count == 6 && error.apiError?.message == "Not Found")
     }

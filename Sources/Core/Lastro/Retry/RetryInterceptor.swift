@@ -3,7 +3,21 @@
 public import FoundationEssentials
 import HTTPTypes
 
-/// An interceptor that asks a retry policy about failures that a retry may fix.
+/// An interceptor that asks a retry policy about failures that a retry may fix. Eligible are:
+///
+/// - Any request: failures before a byte of it was sent (name resolution, connection, proxy, handshake, connect
+///   timeout); status 421, once; an access token that could not be fetched, for one of these reasons.
+/// - Idempotent requests (``ResourceRequest/isIdempotent``): statuses 425, 429, 500, 502, 503, 504; 408, once; lost or
+///   reset connections; truncated bodies, HTTP/2 failures; attempt and idle timeouts.
+/// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which a server reports that it is
+///   still processing the first attempt.
+///
+/// Never eligible: trust and certificate failures, cancellation, the total deadline, limits, decoding, redirects,
+/// refused requests, and other statuses.
+///
+/// An ``HTTPRetryPolicy`` is itself an interceptor, which decides on every failure:
+/// `interceptors: [HTTPRetryPolicy.maxRetries(2)]`. The stack still vetoes retries after these: trust failures,
+/// cancellation, the deadline, consumed bodies, and non-idempotent requests that may have been sent.
 ///
 /// The stack applies further rules to every retry, regardless of the interceptor that asks for it: the delay is never
 /// shorter than `Retry-After`, no delay starts that cannot end before the deadline, the origin's quota is charged, and
@@ -15,19 +29,10 @@ import HTTPTypes
 /// ```
 public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
   /// The set of failures that the policy is asked about.
-  public enum Eligibility: Sendable, Hashable {
-    /// - Any request: failures before a byte of it was sent (name resolution, connection, proxy, handshake, connect
-    ///   timeout); status 421, once; an access token that could not be fetched, for one of these reasons.
-    /// - Idempotent requests (``ResourceRequest/isIdempotent``): statuses 425, 429, 500, 502, 503, 504; 408, once; lost
-    ///   or reset connections; truncated bodies, HTTP/2 failures; attempt and idle timeouts.
-    /// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which a server reports that it
-    ///   is still processing the first attempt.
-    ///
-    /// Never eligible: trust and certificate failures, cancellation, the total deadline, limits, decoding, redirects,
-    /// refused requests, and other statuses.
+  package enum Eligibility: Sendable, Hashable {
+    /// The failures that a retry may fix.
     case standard
-    /// All failures. The stack still vetoes retries after these: trust failures, cancellation, the deadline, consumed
-    /// bodies, and non-idempotent requests that may have been sent.
+    /// All failures.
     case any
   }
 
@@ -36,19 +41,22 @@ public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
   /// The failures that the policy is asked about. Default ``Eligibility/standard``.
   package let eligibility: Eligibility
 
-  /// Makes an interceptor from a policy. Default `eligibility`: ``Eligibility/standard``.
-  public init(policy: HTTPRetryPolicy, eligibility: Eligibility = .standard) {
+  /// Makes an interceptor from a policy.
+  public init(policy: HTTPRetryPolicy) { self.init(policy: policy, eligibility: .standard) }
+
+  /// Makes an interceptor that asks its policy about some or all failures.
+  package init(policy: HTTPRetryPolicy, eligibility: Eligibility) {
     self.policy = policy
     self.eligibility = eligibility
   }
 
-  /// An interceptor that asks ``Retry/Policy/standard`` about ``Eligibility/standard`` failures. It suits most stacks.
+  /// An interceptor that asks ``Retry/Policy/standard`` about eligible failures. It suits most stacks.
   public static let standard = RetryInterceptor(policy: .standard)
 
   /// Returns the policy's decision if the failure is eligible; otherwise returns no opinion.
   ///
-  /// With ``Eligibility/standard``, the policy counts eligible failures only: the retry after a 401 does not count as
-  /// one of its retries. ``Retry/State/totalDelay`` includes all delays of the call.
+  /// The policy counts eligible failures only: the retry after a 401 does not count as one of its retries.
+  /// ``Retry/State/totalDelay`` includes all delays of the call.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
@@ -122,7 +130,6 @@ extension HTTPResourceInterceptor where Self == RetryInterceptor {
   /// The same as ``RetryInterceptor/standard``: `interceptors: [.retry]`.
   public static var retry: Self { .standard }
 
-  /// Returns an interceptor that asks a policy about ``RetryInterceptor/Eligibility/standard`` failures:
-  /// `interceptors: [.retry(.maxRetries(2))]`.
+  /// Returns an interceptor that asks a policy about eligible failures: `interceptors: [.retry(.maxRetries(2))]`.
   public static func retry(_ policy: HTTPRetryPolicy) -> Self { RetryInterceptor(policy: policy) }
 }
