@@ -18,8 +18,8 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
     /// The status of the response.
     public var status: HTTPResponse.Status
 
-    /// Creates a refusal, for tests.
-    public init(
+    /// Creates a refusal.
+    package init(
       error: String, errorDescription: String? = nil, errorURI: String? = nil,
       status: HTTPResponse.Status = .badRequest
     ) {
@@ -43,7 +43,7 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
   case fetch(HTTPFetchError<any Error>)
 
   /// The refusal, if the endpoint refused the request.
-  public var refusal: Refusal? {
+  package var refusal: Refusal? {
     if case .refused(let refusal) = self { refusal } else { nil }
   }
 

@@ -11,7 +11,7 @@ public struct FailureCode: RawRepresentable, Sendable, Hashable, Codable, Custom
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// Wraps a word.
-  public init(_ rawValue: String) { self.rawValue = rawValue }
+  package init(_ rawValue: String) { self.rawValue = rawValue }
 
   /// The word.
   public var description: String { rawValue }

@@ -4,9 +4,9 @@
 public struct RedirectPolicy: Sendable, Hashable {
   /// The maximum number of redirects of an attempt. With 0, a fetch throws the 3xx response as
   /// `http/unexpected_status`; `exchange` returns it.
-  public var limit: Int
+  package var limit: Int
   /// Whether a redirect from `https` to `http` is followed. Default false.
-  public var allowsInsecure: Bool
+  package var allowsInsecure: Bool
 
   /// Returns a policy that follows redirects.
   ///

@@ -146,7 +146,7 @@ extension RequestBody {
   }
 
   /// Returns a body of the given bytes. Default `contentType`: `nil`; no `Content-Type` is sent.
-  public static func raw(_ bytes: [UInt8], contentType: String? = nil) -> RequestBody {
+  package static func raw(_ bytes: [UInt8], contentType: String? = nil) -> RequestBody {
     raw(Data(bytes), contentType: contentType)
   }
 

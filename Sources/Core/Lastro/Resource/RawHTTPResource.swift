@@ -28,12 +28,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
   }
 
   /// Makes a raw resource from a request.
-  ///
-  /// - Parameters:
-  ///   - request: the base request of every attempt.
-  ///   - interceptors: interceptors that run after those of the stack. Default none.
-  ///   - options: options that take precedence over those of the request, if set.
-  public init(
+  package init(
     request: ResourceRequest, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()
   ) {
@@ -48,7 +43,8 @@ extension HTTPResource where Model == Data, APIError == any Error {
     Self(baseRequestMaking: .endpoint(endpoint), interceptors: interceptors, options: options)
   }
 
-  /// Returns a raw resource that is made from a request. Default: no interceptors of its own, and no options set.
+  /// Returns a raw resource that is made from a request, which is the base request of every attempt. Default: no
+  /// interceptors of its own, and no options set. Options that are set take precedence over those of the request.
   public static func raw(
     _ request: ResourceRequest, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()

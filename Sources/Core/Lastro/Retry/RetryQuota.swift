@@ -52,7 +52,7 @@ public final class RetryQuota: Sendable {
   public static func standard() -> RetryQuota { RetryQuota(unchecked: 500, cost: 14, throttledCost: 5) }
 
   /// Returns the number of tokens left for an origin.
-  public func tokens(of origin: Origin) -> Int { spent.withLock { capacity - ($0[origin] ?? 0) } }
+  package func tokens(of origin: Origin) -> Int { spent.withLock { capacity - ($0[origin] ?? 0) } }
 
   /// Charges the bucket of an origin for a retry.
   ///

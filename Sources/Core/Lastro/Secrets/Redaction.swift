@@ -47,7 +47,7 @@ public struct Redaction: Sendable, Hashable {
   /// a result.
   package var queryNames: Set<String> { storage.value.queryNames }
   /// Additional secret header fields, besides those with secret names.
-  public var headers: Set<HTTPField.Name> { storage.value.headers }
+  package var headers: Set<HTTPField.Name> { storage.value.headers }
   /// The query items whose values are shown in errors and ledgers, in lower case, without `-` and `_`. All others are
   /// masked there. An item with a secret name is masked in any case. So is a value of more than 64 bytes, or with
   /// characters other than letters, digits and `-._~,`. They are the usual items for paging, sorting and formats, such

@@ -8,9 +8,9 @@ import FoundationEssentials
 /// runs on the concurrent pool, or on the executor that the caller's task prefers.
 public struct TransportNetworkStack: HTTPNetworkStack {
   /// The transport that carries the requests.
-  public let transport: any Transport
+  package let transport: any Transport
   /// The settings that all fetches share.
-  public var configuration: StackConfiguration { core.configuration }
+  package var configuration: StackConfiguration { core.configuration }
 
   let core: StackCore
 

@@ -47,7 +47,7 @@ public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
   public var description: String { Self.prefix + base64 }
 
   /// The Base64 without the prefix.
-  public var base64: String { Data(bytes).base64EncodedString() }
+  package var base64: String { Data(bytes).base64EncodedString() }
 
   private static let prefix = "sha256/"
 }
