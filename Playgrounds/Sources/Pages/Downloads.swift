@@ -12,7 +12,7 @@ private func cutOnce() -> TransportNetworkStack {
   let transport = ScriptedTransport { (request, number) throws(TransportError) in
     var head = HTTPResponse(status: .ok)
     head.headerFields = [.eTag: "\"1\"", .contentLength: "10"]
-    guard number > 0 else { return TransferResponse(head: head, body: ResponseBody(source: CutBody(whole.prefix(6)))) }
+    guard number > 0 else { return TransferResponse(head: head, body: cutBody(whole.prefix(6))) }
     guard request.head.headerFields[.range] == "bytes=6-" else {
       return TransferResponse(head: head, body: ResponseBody(whole))
     }
@@ -34,15 +34,12 @@ private actor CutState {
   }
 }
 
-private final class CutBody: ResponseBodySource {
-  private let state: CutState
-  init(_ chunk: Data) { state = CutState(chunk) }
-  var finalFacts: TransferFacts? { nil }
-  func next() async throws(TransportError) -> Data? {
+private func cutBody(_ chunk: Data) -> ResponseBody {
+  let state = CutState(chunk)
+  return ResponseBody(next: { () async throws(TransportError) -> Data? in
     if let chunk = await state.take() { return chunk }
     throw TransportError(stage: .response, code: .truncatedBody, message: "cut", requestSent: true)
-  }
-  func cancel() {}
+  })
 }
 
 private func download(_ stack: any HTTPNetworkStack, _ path: String) async throws {

@@ -2,8 +2,8 @@
 
 public import FoundationEssentials
 
-/// The source of a streamed ``ResponseBody``, implemented by transports.
-public protocol ResponseBodySource: AnyObject, Sendable {
+/// The source of a streamed ``ResponseBody``.
+package protocol ResponseBodySource: AnyObject, Sendable {
   /// Returns the next chunk, or `nil` at the regular end. Called by one task at a time.
   ///
   /// - Throws: ``TransportError`` with the reason why the rest cannot be read.
@@ -48,8 +48,23 @@ public struct ResponseBody: AsyncSequence, Sendable {
   /// Makes a body in memory.
   public init(_ bytes: Data) { storage = .bytes(bytes) }
 
+  /// Makes a streamed body, for transports.
+  ///
+  /// - Parameters:
+  ///   - next: returns the next chunk, or `nil` at the regular end. It is called by one task at a time, and throws the
+  ///     reason why the rest cannot be read.
+  ///   - cancel: cancels the transfer and releases its connection. It may be called at any time, and more than once. It
+  ///     is called when the last copy of the body is released. Default: does nothing.
+  ///   - finalFacts: returns the facts of the whole transfer, or `nil` until it has ended. Default: always `nil`.
+  public init(
+    next: @escaping @Sendable () async throws(TransportError) -> Data?, cancel: @escaping @Sendable () -> Void = {},
+    finalFacts: @escaping @Sendable () -> TransferFacts? = { nil }
+  ) {
+    self.init(source: ClosureSource(next: next, cancel: cancel, finalFacts: finalFacts))
+  }
+
   /// Makes a streamed body.
-  public init(source: any ResponseBodySource) { storage = .source(Owner(source)) }
+  package init(source: any ResponseBodySource) { storage = .source(Owner(source)) }
 
   /// Makes the body of a response that switched protocols (101). The stream includes bytes received after the response.
   package init(upgraded stream: any ByteStream) { storage = .upgraded(stream) }
@@ -157,4 +172,22 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
   /// Returns an iterator. A stream has a single reader: a second iterator continues where the first stopped.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
+}
+
+/// A source that calls closures.
+private final class ClosureSource: ResponseBodySource {
+  private let read: @Sendable () async throws(TransportError) -> Data?
+  private let end: @Sendable () -> Void
+  private let facts: @Sendable () -> TransferFacts?
+
+  init(
+    next: @escaping @Sendable () async throws(TransportError) -> Data?, cancel: @escaping @Sendable () -> Void,
+    finalFacts: @escaping @Sendable () -> TransferFacts?
+  ) {
+    (read, end, facts) = (next, cancel, finalFacts)
+  }
+
+  var finalFacts: TransferFacts? { facts() }
+  func next() async throws(TransportError) -> Data? { try await read() }
+  func cancel() { end() }
 }
