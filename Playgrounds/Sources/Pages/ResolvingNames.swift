@@ -29,7 +29,7 @@ private func set(port: Int) async throws {
 private func doh() throws -> CurlNetworkStack {
   // sample: doh
   var direct = CurlConfiguration()
-  direct.connection.resolutions = [.init(host: "dns.example", port: 443, addresses: ["192.0.2.53"])]
+  direct.connection.resolve("dns.example", port: 443, to: ["192.0.2.53"])
   let names = try DoHResolver(["https://dns.example/dns-query"], over: CurlNetworkStack(direct))
 
   var configuration = CurlConfiguration()

@@ -225,7 +225,7 @@ private func pins(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let server = try LoopbackWebSocketServer(tls: tls)
   defer { server.stop() }
   var engine = hosts.configuration
-  engine.connection.resolutions = [.init(host: host, port: server.port, addresses: ["127.0.0.1"])]
+  engine.connection.resolve(host, port: server.port, to: ["127.0.0.1"])
   let (other, backup) = ("sha256/\(String(repeating: "A", count: 43))=", "sha256/\(String(repeating: "B", count: 43))=")
   let key = try SPKIHash(pem: tls.identity.certificatePEM).description
   let url = "wss://\(host):\(server.port)/room"

@@ -49,7 +49,7 @@ struct Upstreams: Sendable {
     var connection = ConnectionOptions()
     connection.proxy = .none
     connection.tls.roots = .pem(Array(rootPEM.utf8))
-    connection.resolutions = all.map { .init(host: $0.host, port: $0.server.port, addresses: ["127.0.0.1"]) }
+    for upstream in all { connection.resolve(upstream.host, port: upstream.server.port, to: ["127.0.0.1"]) }
     return ShopSettings(
       prices: try url(prices.baseURL), stock: try url(stock.baseURL), rates: rates.map(\.baseURL),
       client: IssuedTokens.client, secret: Secret(IssuedTokens.secret),

@@ -13,8 +13,8 @@ package enum RequestCheck {
   /// - `unsupported_scheme`, `invalid_url`: schemes other than `http` and `https`, an authority that ``RequestTarget``
   ///   would not produce (upper case and a default port are allowed), a path that it would not produce, `*` as a path;
   /// - `invalid_header`: control characters in a value or in the body's type; a `Host` that differs from the authority
-  ///   (to reach a virtual host at another address, use ``ConnectionOptions/resolutions``: the certificate is checked
-  ///   against the URL's host, so the request must be for that host too);
+  ///   (to reach a virtual host at another address, use ``ConnectionOptions/resolve(_:port:to:)``: the certificate
+  ///   is checked against the URL's host, so the request must be for that host too);
   /// - `conflicting_framing`: `Transfer-Encoding`, a `Content-Length` that differs from the body's, `Connection` other
   ///   than `close` and `keep-alive`, `Upgrade`, `HTTP2-Settings`, `Keep-Alive`, `Proxy-Connection`, `TE` other than
   ///   `trailers`;
@@ -145,7 +145,7 @@ package enum RequestCheck {
       guard let authority = request.head.authority, authority.isSameFieldName(as: field.value) else {
         throw .refused(
           .invalidHeader, "Host is \(shown(field)), and the URL's host \(request.head.authority ?? "")",
-          hint: "leave it out; to reach a host at another address, set ConnectionOptions.resolutions, or --resolve")
+          hint: "leave it out; for a host at another address, use ConnectionOptions.resolve(_:port:to:), or --resolve")
       }
     }
   }

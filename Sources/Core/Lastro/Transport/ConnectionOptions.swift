@@ -24,17 +24,17 @@ public struct ConnectionOptions: Sendable, Hashable {
     case http2
   }
 
-  /// The fixed addresses of a name, like curl's `--resolve HOST:PORT:ADDRESS`.
-  public struct Resolution: Sendable, Hashable {
+  /// The fixed addresses of a name.
+  package struct Resolution: Sendable, Hashable {
     /// The host in the URL.
-    public var host: String
+    package var host: String
     /// The port of the URL.
-    public var port: Int
+    package var port: Int
     /// The IPv4 or IPv6 addresses, without brackets.
-    public var addresses: [String]
+    package var addresses: [String]
 
     /// Makes a fixed resolution.
-    public init(host: String, port: Int, addresses: [String]) {
+    package init(host: String, port: Int, addresses: [String]) {
       self.host = host
       self.port = port
       self.addresses = addresses
@@ -48,7 +48,7 @@ public struct ConnectionOptions: Sendable, Hashable {
   /// The proxy options. Default: from the environment, which is read once when the stack is made.
   public var proxy = ProxyOptions.environment
   /// The fixed resolutions, which take precedence over DNS. Default none.
-  public var resolutions: [Resolution] = []
+  package var resolutions: [Resolution] = []
   /// The path of a Unix socket to connect to instead of the URL's host. Default `nil`.
   public var unixSocketPath: String?
   /// The interface name, local address or host name to bind to (`CURLOPT_INTERFACE`). For datagrams, a host name is not
@@ -61,4 +61,19 @@ public struct ConnectionOptions: Sendable, Hashable {
 
   /// Makes the default options.
   public init() {}
+
+  /// Connects to fixed addresses for a host and port, like curl's `--resolve HOST:PORT:ADDRESS`. They take precedence
+  /// over DNS, and the certificate is still checked against the host. The last call for a host and port prevails.
+  ///
+  /// ```swift
+  /// engine.connection.resolve("api.example.com", port: 443, to: ["192.0.2.7"])
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - host: the host in the URL.
+  ///   - port: the port of the URL.
+  ///   - addresses: the IPv4 or IPv6 addresses, without brackets.
+  public mutating func resolve(_ host: String, port: Int, to addresses: [String]) {
+    resolutions.append(Resolution(host: host, port: port, addresses: addresses))
+  }
 }

@@ -41,7 +41,7 @@ extension TransportError {
     Self(
       stage: .resolve, code: .invalidOption,
       message: "a DoHResolver was asked for \(name), which is the name of its own server",
-      hint: "give its stack another resolver, or the address by ConnectionOptions.resolutions")
+      hint: "give its stack another resolver, or the address by ConnectionOptions.resolve(_:port:to:)")
   }
 
   static func tooManyNames(_ limit: Int) -> Self {

@@ -69,8 +69,8 @@ struct FlagWordsTests {
       "leave it out: -T - and -d send in chunks where -H asks for it"
     ),
     (
-      "leave it out; to reach a host at another address, set ConnectionOptions.resolutions, or --resolve",
-      "leave it out; to reach a host at another address, use --resolve"
+      "leave it out; for a host at another address, use ConnectionOptions.resolve(_:port:to:), or --resolve",
+      "leave it out; for a host at another address, use --resolve"
     ),
     ("leave unixSocketPath nil", "leave --unix-socket out"),
     ("leave unixSocketPath out, or dial without the proxy", "leave --unix-socket out, or dial without the proxy"),

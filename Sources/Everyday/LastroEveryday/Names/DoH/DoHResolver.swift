@@ -21,7 +21,7 @@ internal import LastroWire
 ///
 /// ```swift
 /// var direct = CurlConfiguration()
-/// direct.connection.resolutions = [.init(host: "dns.example", port: 443, addresses: ["192.0.2.53"])]
+/// direct.connection.resolve("dns.example", port: 443, to: ["192.0.2.53"])
 /// let names = try DoHResolver(["https://dns.example/dns-query"], over: CurlNetworkStack(direct))
 /// configuration.connection.resolver = CachingResolver(over: names)
 /// ```

@@ -125,7 +125,7 @@ struct DoHServerTests {
         #expect(try await stack.fetch(.raw(request)).response.status == .ok)
       } else {
         let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(.raw(request)) }
-        #expect(error?.stage == .resolve && error?.hint?.contains("ConnectionOptions.resolutions") == true)
+        #expect(error?.stage == .resolve && error?.hint?.contains("ConnectionOptions.resolve(_:port:to:)") == true)
         #expect(dns.acceptedConnections == 0 && server.acceptedConnections == 0)
       }
       later.resolver.withLock { $0 = nil }
