@@ -2,33 +2,27 @@
 
 /// A request to a ``Dialer``: the host, and the way to connect to it.
 public struct DialRequest: Sendable {
-  /// A check of the server's certificate.
-  public enum CertificateCheck: Sendable {
-    /// The checks of a fetch: a chain to a trusted root, the host name, then the judges of the dialer and of
-    /// ``connection``.
-    case standard
-    /// The check by this judge alone. Chain and host name are not checked, and `ServerTrust.chain` is the chain that
-    /// the server presented. For trust on first use. If the dialer has a default judge, it is also called, but only
-    /// with the leaf.
-    case judged(by: any ServerTrustJudge)
-  }
-
   /// The TLS options of a stream.
   public struct TLS: Sendable {
     /// The name to send (SNI) and to check the certificate for. Default `nil`: the host that is dialed.
     public var serverName: String?
     /// The protocols to offer (ALPN), in order of preference. Default none.
     public var applicationProtocols: [String]
-    /// The check of the server's certificate. Default ``CertificateCheck/standard``.
-    public var certificates: CertificateCheck
+    /// A judge that checks the server's certificate alone, for trust on first use. Chain and host name are not checked,
+    /// and `ServerTrust.chain` is the chain that the server presented. If the dialer has a default judge, it is also
+    /// called, but only with the leaf.
+    ///
+    /// Default `nil`: the checks of a fetch, which are a chain to a trusted root, the host name, then the judges of the
+    /// dialer and of ``DialRequest/connection``.
+    public var soleJudge: (any ServerTrustJudge)?
 
     /// Creates TLS options for a stream.
     public init(
-      serverName: String? = nil, applicationProtocols: [String] = [], certificates: CertificateCheck = .standard
+      serverName: String? = nil, applicationProtocols: [String] = [], soleJudge: (any ServerTrustJudge)? = nil
     ) {
       self.serverName = serverName
       self.applicationProtocols = applicationProtocols
-      self.certificates = certificates
+      self.soleJudge = soleJudge
     }
   }
 

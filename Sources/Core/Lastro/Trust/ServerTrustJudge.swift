@@ -4,7 +4,7 @@
 /// judge; implement this protocol for rules that pins cannot express.
 ///
 /// A judge only restricts: it judges servers that validation has accepted, unless it is configured to replace
-/// validation (``DialRequest/CertificateCheck``). The engine calls it once per handshake. A judged connection carries
+/// validation (``DialRequest/TLS/soleJudge``). The engine calls it once per handshake. A judged connection carries
 /// requests for that host and port only, and it is replaced once ``revision`` changes. With a judge, TLS sessions are
 /// not resumed, so that every handshake has a chain to judge.
 ///

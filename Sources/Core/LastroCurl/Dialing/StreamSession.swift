@@ -68,7 +68,7 @@ final class StreamSession {
     self.profile = profile
     self.shard = shard
     self.hub = hub
-    onlyJudge = if case .judged(let judge)? = dial.request.tls?.certificates { judge } else { nil }
+    onlyJudge = dial.request.tls?.soleJudge
     proxy = profile.applier.proxy(
       isTLS: dial.request.tls != nil, authority: "\(dial.host.text.bracketedHost):\(dial.request.port)")
     gate = TLSGate(

@@ -42,8 +42,7 @@ struct TLSPlan {
       rules: JudgePanel(standing: defaults.trustJudge, additional: options.trustJudge), files: contents,
       isStrict: options.requiresStrictChain)
     self.contents = contents
-    let onlyJudge: (any ServerTrustJudge)? =
-      if case .judged(let judge) = tls.certificates { judge } else { nil }
+    let onlyJudge = tls.soleJudge
     if onlyJudge != nil || !terms.rules.isEmpty { try check() }
     gate = TLSGate(target, role: request.role, terms: terms, onlyJudge: onlyJudge, recordsChain: true)
   }

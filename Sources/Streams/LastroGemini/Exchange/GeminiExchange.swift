@@ -62,8 +62,8 @@ struct GeminiExchange {
 
   private mutating func connect() async throws(GeminiError) -> (any ByteStream, TrustVerdict?) {
     switch configuration.trust.kind {
-    case .authorities: return (try await dial(.standard), nil)
-    case .judged(let judge): return (try await dial(.judged(by: judge)), nil)
+    case .authorities: return (try await dial(nil), nil)
+    case .judged(let judge): return (try await dial(judge), nil)
     case .firstUse(let store, let rules, let onMismatch): return try await connect(store, rules, onMismatch)
     }
   }
@@ -80,7 +80,7 @@ struct GeminiExchange {
         host: host, known: known, accepting: accepted?.key, rules: rules, time: configuration.time)
       let stream: any ByteStream
       do throws(GeminiError) {
-        stream = try await dial(.judged(by: judge))
+        stream = try await dial(judge)
       } catch {
         accepted = try await decide(judge.finding, after: error, onMismatch)
         continue
@@ -140,7 +140,7 @@ struct GeminiExchange {
     GeminiError(
       stage: .trust, code: .trustRefused,
       message: "the dialer connected to \(url.authority) and presented no certificate",
-      hint: "trust on first use needs a dialer that asks DialRequest.CertificateCheck.judged(by:)", url: url)
+      hint: "trust on first use needs a dialer that asks DialRequest.TLS.soleJudge", url: url)
   }
 
   /// Calls the store, which may hang: the total limit applies, and cancelling the task ends the wait.
@@ -165,13 +165,13 @@ struct GeminiExchange {
     }
   }
 
-  private func dial(_ check: DialRequest.CertificateCheck) async throws(GeminiError) -> any ByteStream {
+  private func dial(_ soleJudge: (any ServerTrustJudge)?) async throws(GeminiError) -> any ByteStream {
     guard !clock.hasPassed else { throw clock.error(url: url) }
     var options = configuration.connection
     options.tls.hostIdentities = [:]
     options.tls.identity = configuration.identities.identity(for: url)
     let request = DialRequest(
-      host: url.host.text, port: url.port, tls: DialRequest.TLS(certificates: check), connection: options,
+      host: url.host.text, port: url.port, tls: DialRequest.TLS(soleJudge: soleJudge), connection: options,
       connectTimeout: clock.limit(configuration.connectTimeout))
     do throws(TransportError) {
       return try await dialer.dial(request)

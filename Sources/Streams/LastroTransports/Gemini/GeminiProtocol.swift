@@ -132,13 +132,18 @@ extension ProtocolFramer.Message {
 extension ConnectionParameters {
   /// Parameters for Gemini over TLS 1.2 or later, with certificates checked as for a fetch. Each access creates new
   /// ones.
-  public static var gemini: ConnectionParameters { gemini(certificates: .standard) }
+  public static var gemini: ConnectionParameters { gemini(tls: DialRequest.TLS()) }
 
   /// Returns parameters for Gemini over TLS 1.2 or later.
   ///
-  /// - Parameter certificates: the check of the server's certificate. `GeminiClient` provides trust on first use.
-  public static func gemini(certificates: DialRequest.CertificateCheck) -> ConnectionParameters {
-    let parameters = ConnectionParameters(tls: DialRequest.TLS(certificates: certificates))
+  /// - Parameter judge: the judge that alone checks the server's certificate. `GeminiClient` provides trust on first
+  ///   use.
+  public static func gemini(soleJudge judge: any ServerTrustJudge) -> ConnectionParameters {
+    gemini(tls: DialRequest.TLS(soleJudge: judge))
+  }
+
+  private static func gemini(tls: DialRequest.TLS) -> ConnectionParameters {
+    let parameters = ConnectionParameters(tls: tls)
     parameters.defaultProtocolStack.applicationProtocols.insert(
       ProtocolFramer.Options(definition: GeminiProtocol.definition), at: 0)
     return parameters

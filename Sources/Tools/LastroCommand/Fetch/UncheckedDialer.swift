@@ -15,7 +15,7 @@ struct UncheckedDialer: Dialer {
   private func unchecked(_ request: DialRequest) -> DialRequest {
     var request = request
     if request.tls != nil, NearHost.contains(request.host) || mapped.contains(request.host.lowercased()) {
-      request.tls?.certificates = .judged(by: AnyServer.judge)
+      request.tls?.soleJudge = AnyServer.judge
     }
     return request
   }

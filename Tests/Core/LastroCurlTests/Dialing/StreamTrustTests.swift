@@ -131,7 +131,7 @@ struct StreamTrustTests {
     let standing = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(standing)
     let judge = Judge { _ in .accepted(.reported) }
-    let stream = try await lab.dial(server) { $0.tls?.certificates = .judged(by: judge) }
+    let stream = try await lab.dial(server) { $0.tls?.soleJudge = judge }
     try await stream.write(Data("x".utf8))
     #expect(try await stream.read() == Data("x".utf8))
     #expect(stream.facts.trust == .reported)
@@ -141,13 +141,13 @@ struct StreamTrustTests {
 
     let refusing = Judge { .refused(TrustFailure(.refused("another key than last time"), trust: $0)) }
     let error = try await transportError {
-      try await lab.dial(server) { $0.tls?.certificates = .judged(by: refusing) }
+      try await lab.dial(server) { $0.tls?.soleJudge = refusing }
     }
     #expect(error.stage == .trust && error.code == .trustRefused)
     // A request's judge that accepts everything does not overrule the dialer's own judge.
     let pinned = try self.lab(try Self.evaluator("localhost", Self.absent))
     #expect(
-      await words { try await pinned.dial(server) { $0.tls?.certificates = .judged(by: judge) } }
+      await words { try await pinned.dial(server) { $0.tls?.soleJudge = judge } }
         == "trust/pin_mismatch")
   }
 

@@ -103,7 +103,7 @@ struct TLSOverStreamTrustTests {
     let judge = ScriptedJudge(accepts: { _ in true })
     let standing = ScriptedJudge(accepts: { _ in true })
     let dialer = lab.dialer { $0.trustJudge = standing }
-    let stream = try await dialer.dial(server.request(tls: .init(certificates: .judged(by: judge))))
+    let stream = try await dialer.dial(server.request(tls: .init(soleJudge: judge)))
     try await stream.expectEcho()
     #expect(try judge.asked.map { $0.chain.first?.pin.description } == [TestAuthority.pin(identity)])
     #expect(judge.asked.first?.host.text == "localhost")
@@ -112,11 +112,11 @@ struct TLSOverStreamTrustTests {
     let fresh = try LoopbackServer(tls: LoopbackTLS(identity)) { try $0.echo() }
     let no = ScriptedJudge(accepts: { _ in false })
     #expect(
-      try await refusal(fresh, lab.dialer(), fresh.request(tls: .init(certificates: .judged(by: no)))).code
+      try await refusal(fresh, lab.dialer(), fresh.request(tls: .init(soleJudge: no))).code
         == .trustRefused)
     #expect(
       try await refusal(
-        fresh, lab.dialer { $0.trustJudge = no }, fresh.request(tls: .init(certificates: .judged(by: judge)))
+        fresh, lab.dialer { $0.trustJudge = no }, fresh.request(tls: .init(soleJudge: judge))
       ).code == .trustRefused)
   }
 

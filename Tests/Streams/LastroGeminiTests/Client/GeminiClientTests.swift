@@ -273,7 +273,7 @@ final class Capsule: Dialer {
       state.dialed.append(request)
       return state.certificate
     }
-    if case .judged(let judge)? = request.tls?.certificates, let certificate {
+    if let judge = request.tls?.soleJudge, let certificate {
       guard let host = try? HostName(request.host),
         let chain = try? PeerCertificate.certificates(pem: certificate.certificatePEM)
       else { throw .refused(.invalidOption, "a certificate that cannot be read") }
