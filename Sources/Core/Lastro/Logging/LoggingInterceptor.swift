@@ -11,6 +11,9 @@ public import Logging
 /// `http_version`, `remote`, `reused`, `stage`, `code`, `error`, `hint` and `engine_code` (the engine's own code of the
 /// failure). `headers`, `body` and `curl` are included if requested. Every value is on one line.
 ///
+/// Scheduled requests and cancellations by the caller are logged at level debug, successes at info, and failed
+/// attempts, which may be retried, at warning.
+///
 /// The interceptor changes no request and asks for no retry. Put it last to log requests as they are sent.
 ///
 /// ```swift
@@ -31,23 +34,18 @@ public struct LoggingInterceptor: HTTPResourceInterceptor, PromptInterceptor {
   }
 
   /// The log levels of the messages.
-  public struct Levels: Sendable, Hashable {
-    /// The level for a request that is passed to the transport. Default debug.
-    public var scheduled: Logger.Level = .debug
-    /// The level for a success. Default info.
-    public var succeeded: Logger.Level = .info
-    /// The level for a failed attempt, which may be retried. Default warning.
-    public var failed: Logger.Level = .warning
-    /// The level for a cancellation by the caller. Default debug.
-    public var cancelled: Logger.Level = .debug
-
-    /// Creates the default levels.
-    public init() {}
+  private enum Levels {
+    /// A request that is passed to the transport.
+    static let scheduled = Logger.Level.debug
+    static let succeeded = Logger.Level.info
+    /// A failed attempt, which may be retried.
+    static let failed = Logger.Level.warning
+    /// A cancellation by the caller.
+    static let cancelled = Logger.Level.debug
   }
 
   private let logger: Logger
   private let verbosity: Verbosity
-  private let levels: Levels
   private let redaction: Redaction
   private let rendersCurlCommands: Bool
 
@@ -56,24 +54,21 @@ public struct LoggingInterceptor: HTTPResourceInterceptor, PromptInterceptor {
   /// - Parameters:
   ///   - logger: the logger. Its own level determines which messages are computed at all.
   ///   - verbosity: the amount of detail.
-  ///   - levels: the levels of the messages.
   ///   - redaction: the rules for masking, in addition to the secrets named by a request's options.
   ///   - rendersCurlCommands: whether scheduled requests are also logged as `curl` commands. Their bodies are shown
   ///     only if `verbosity` includes bodies.
   public init(
-    logger: Logger, verbosity: Verbosity = .basic, levels: Levels = Levels(), redaction: Redaction = .standard,
-    rendersCurlCommands: Bool = false
+    logger: Logger, verbosity: Verbosity = .basic, redaction: Redaction = .standard, rendersCurlCommands: Bool = false
   ) {
     self.logger = logger
     self.verbosity = verbosity
-    self.levels = levels
     self.redaction = redaction
     self.rendersCurlCommands = rendersCurlCommands
   }
 
   /// Logs "request scheduled".
   public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
-    guard logger.logLevel <= levels.scheduled else { return }
+    guard logger.logLevel <= Levels.scheduled else { return }
     let redaction = redaction.adding(request)
     var metadata = metadata(request, context, redaction)
     add(request.head.headerFields, to: &metadata, redaction)
@@ -84,18 +79,18 @@ public struct LoggingInterceptor: HTTPResourceInterceptor, PromptInterceptor {
       let command = CurlCommand.render(request, redaction: redaction, maximumBodyBytes: bodyLimit ?? 0)
       metadata["curl"] = "\(command.onOneLine)"
     }
-    logger.log(level: levels.scheduled, "request scheduled", metadata: metadata)
+    logger.log(level: Levels.scheduled, "request scheduled", metadata: metadata)
   }
 
   /// Logs "request succeeded".
   public func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
   ) async {
-    guard logger.logLevel <= levels.succeeded else { return }
+    guard logger.logLevel <= Levels.succeeded else { return }
     let redaction = redaction.adding(request)
     var metadata = metadata(request, context, redaction)
     add(response, body, to: &metadata, redaction)
-    logger.log(level: levels.succeeded, "request succeeded", metadata: metadata)
+    logger.log(level: Levels.succeeded, "request succeeded", metadata: metadata)
   }
 
   /// Logs "request failed", "request cancelled", or "request not made" if no request was passed to the transport.
@@ -103,7 +98,7 @@ public struct LoggingInterceptor: HTTPResourceInterceptor, PromptInterceptor {
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
   ) async -> Retry.Action {
-    let level = error.isCancelled ? levels.cancelled : levels.failed
+    let level = error.isCancelled ? Levels.cancelled : Levels.failed
     guard logger.logLevel <= level else { return .none }
     let redaction = request.map { self.redaction.adding($0) } ?? self.redaction
     var metadata = metadata(request, context, redaction)

@@ -115,14 +115,7 @@ extension ResourceResponse: CustomStringConvertible, MaskedMirror {
   }
 }
 
-extension Attempt: CustomDebugStringConvertible, MaskedMirror {
-  /// The outcome, the status, the error, the wait, the reason, the redirects and the facts on one line, with URLs
-  /// masked.
-  public var debugDescription: String {
-    let children = shownChildren.map { "\($0.key): \($0.value)" }
-    return "Attempt(\(children.joined(separator: ", ")))"
-  }
-
+extension Attempt: MaskedMirror {
   /// The outcome, the status, the error, the wait, the reason, the redirects and the facts, with URLs masked.
   package var shownChildren: KeyValuePairs<String, Any> {
     [
