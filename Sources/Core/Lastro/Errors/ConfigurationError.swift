@@ -19,17 +19,8 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
   public var description: String { message + (hint.map { " (\($0))" } ?? "") }
 }
 
-extension ConfigurationError: LocalizedError {
-  /// The same text as ``description``; `localizedDescription` returns it.
-  public var errorDescription: String? { description }
-}
+extension ConfigurationError: LocalizedError, OneLineError {}
 
-extension DecodeFailure: LocalizedError {
-  /// The same text as ``description``; `localizedDescription` returns it.
-  public var errorDescription: String? { description }
-}
+extension DecodeFailure: LocalizedError, OneLineError {}
 
-extension FetchAndDecodeError: LocalizedError {
-  /// The same text as ``description``; `localizedDescription` returns it.
-  public var errorDescription: String? { description }
-}
+extension FetchAndDecodeError: LocalizedError, OneLineError {}

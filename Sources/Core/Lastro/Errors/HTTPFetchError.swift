@@ -247,10 +247,7 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible,
   }
 }
 
-extension HTTPFetchError: LocalizedError {
-  /// The same text as ``description``; `localizedDescription` returns it.
-  public var errorDescription: String? { description }
-}
+extension HTTPFetchError: LocalizedError, OneLineError {}
 
 extension HTTPFetchError {
   /// Creates an error, for other implementations of ``HTTPNetworkStack`` and for tests of interceptors and features.

@@ -153,10 +153,7 @@ extension RequestViolation {
   }
 }
 
-extension TransportError: LocalizedError {
-  /// The same text as ``description``; `localizedDescription` returns it.
-  public var errorDescription: String? { description }
-}
+extension TransportError: LocalizedError, OneLineError {}
 
 extension TransportError {
   /// Returns the failure for a 2xx response that lacks the body that the resource requires.
