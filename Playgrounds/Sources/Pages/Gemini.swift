@@ -164,7 +164,7 @@ extension Page {
 }
 
 private final class Anybody: ServerTrustJudge {
-  func judge(_ trust: ServerTrust) -> TrustDecision { .accepted(.validated) }
+  func judge(_ trust: ServerTrust) -> TrustVerdict { .validated }
 }
 
 /// A host with some documents. A Gemini server only has to read a line and write a response.

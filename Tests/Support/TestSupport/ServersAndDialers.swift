@@ -30,9 +30,9 @@ package final class ScriptedJudge: ServerTrustJudge {
 
   package func changeRules() { state.withLock { $0.revision += 1 } }
 
-  package func judge(_ trust: ServerTrust) -> TrustDecision {
+  package func judge(_ trust: ServerTrust) throws(TrustFailure) -> TrustVerdict {
     state.withLock { $0.asked.append(trust) }
-    return decide(trust, self)
+    return try decide(trust, self).get()
   }
 }
 

@@ -148,13 +148,13 @@ func checkPins(_ configuration: ServerTrustEvaluator.Configuration, through stac
 
 // sample: judge
 final class NoShortKeys: ServerTrustJudge {
-  func judge(_ trust: ServerTrust) -> TrustDecision {
+  func judge(_ trust: ServerTrust) throws(TrustFailure) -> TrustVerdict {
     for certificate in trust.chain {
       if case .rsa(let bits)? = certificate.facts?.key, bits < 3072 {
-        return .refused(TrustFailure(.refused("its chain has an RSA key of \(bits) bits"), trust: trust))
+        throw TrustFailure(.refused("its chain has an RSA key of \(bits) bits"), trust: trust)
       }
     }
-    return .accepted(.validated)
+    return .validated
   }
 }
 // end

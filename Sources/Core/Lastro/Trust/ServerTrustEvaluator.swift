@@ -59,20 +59,19 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
     return rules.revision(at: rules.everExpires ? now : .distantPast)
   }
 
-  /// Accepts or refuses a server.
-  public func judge(_ trust: ServerTrust) -> TrustDecision { decide(rules.judge(trust, at: now)) }
+  /// Judges a server.
+  ///
+  /// - Throws: ``TrustFailure`` if the server is refused.
+  public func judge(_ trust: ServerTrust) throws(TrustFailure) -> TrustVerdict {
+    try decide(rules.judge(trust, at: now))
+  }
 
   /// Refuses plain `http` for a host that would need a pinned key over TLS, or that has no policy where one is
   /// required.
-  public func judgePlaintext(host: HostName, port: Int) -> TrustDecision {
-    decide(rules.judgePlaintext(ServerTrust(host: host, port: port, chain: []), at: now))
-  }
-
-  /// Judges a server as ``judge(_:)`` does, and returns if it is accepted.
   ///
-  /// - Throws: ``TrustFailure`` if the server is refused.
-  public func evaluate(_ trust: ServerTrust) throws(TrustFailure) {
-    if case .refused(let failure) = judge(trust) { throw failure }
+  /// - Throws: ``TrustFailure`` if plain `http` is refused.
+  public func judgePlaintext(host: HostName, port: Int) throws(TrustFailure) -> TrustVerdict {
+    try decide(rules.judgePlaintext(ServerTrust(host: host, port: port, chain: []), at: now))
   }
 
   /// The number of servers judged so far, by result.
@@ -91,11 +90,12 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   /// Returns a text that names the policy for a host and its requirements.
   public func explanation(for host: HostName) -> String { rules.explanation(for: host, at: now) }
 
-  private func decide(_ verdict: TrustRules.Verdict) -> TrustDecision {
+  private func decide(_ verdict: TrustRules.Verdict) throws(TrustFailure) -> TrustVerdict {
     tally.count(verdict)
-    guard let failure = verdict.failure else { return .accepted(verdict.word) }
+    guard let failure = verdict.failure else { return verdict.word }
     reporter?.report(failure, isEnforced: verdict.isEnforced, at: timeSource)
-    return verdict.isEnforced ? .refused(failure) : .accepted(verdict.word)
+    guard !verdict.isEnforced else { throw failure }
+    return verdict.word
   }
 
   private var rules: TrustRules { state.withLock { $0 } }

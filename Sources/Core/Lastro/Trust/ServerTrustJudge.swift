@@ -17,13 +17,20 @@ public protocol ServerTrustJudge: AnyObject, Sendable {
   /// that never change.
   var revision: UInt64 { get }
 
-  /// Accepts or refuses a server that OpenSSL has accepted. It is called on the engine's thread during the handshake,
-  /// and must not block.
-  func judge(_ trust: ServerTrust) -> TrustDecision
+  /// Judges a server that OpenSSL has accepted. It is called on the engine's thread during the handshake, and must not
+  /// block.
+  ///
+  /// - Returns: the verdict on a server that is trusted, such as ``TrustVerdict/validated``. ``TransferFacts/trust``
+  ///   reports it.
+  /// - Throws: ``TrustFailure`` if the server is not trusted. Nothing is sent; the fetch fails in the stage `trust` and
+  ///   is never retried.
+  func judge(_ trust: ServerTrust) throws(TrustFailure) -> TrustVerdict
 
   /// Decides whether a request may be sent to a host over plain `http`, where the server proves nothing. Default: it
-  /// may.
-  func judgePlaintext(host: HostName, port: Int) -> TrustDecision
+  /// may, with the verdict ``TrustVerdict/plain``.
+  ///
+  /// - Throws: ``TrustFailure`` if it may not be sent.
+  func judgePlaintext(host: HostName, port: Int) throws(TrustFailure) -> TrustVerdict
 
   /// Returns a short text about the requirements for a host, for `explain`. Default: a text that names the judge's
   /// type.
@@ -35,17 +42,40 @@ extension ServerTrustJudge {
   public var revision: UInt64 { 0 }
 
   /// Accepts plain `http` by default.
-  public func judgePlaintext(host: HostName, port: Int) -> TrustDecision { .accepted(.plain) }
+  public func judgePlaintext(host: HostName, port: Int) throws(TrustFailure) -> TrustVerdict { .plain }
 
   /// Returns a text that names the judge's type.
   public func explanation(for host: HostName) -> String { "judged by \(Self.self)" }
 }
 
-/// The decision of a ``ServerTrustJudge``.
-@frozen
-public enum TrustDecision: Sendable, Hashable {
-  /// The server is trusted. ``TransferFacts/trust`` reports the verdict.
+/// The decision of a ``ServerTrustJudge`` as a value.
+package enum TrustDecision: Sendable, Hashable {
+  /// The server is trusted.
   case accepted(TrustVerdict)
-  /// The server is not trusted, and nothing is sent. The fetch fails in the stage `trust` and is never retried.
+  /// The server is not trusted.
   case refused(TrustFailure)
+
+  /// Returns the verdict; throws a refusal.
+  package func get() throws(TrustFailure) -> TrustVerdict {
+    switch self {
+    case .accepted(let verdict): return verdict
+    case .refused(let failure): throw failure
+    }
+  }
+}
+
+extension ServerTrustJudge {
+  /// Returns the judgement of a server.
+  package func decision(on trust: ServerTrust) -> TrustDecision {
+    do throws(TrustFailure) { return .accepted(try judge(trust)) } catch { return .refused(error) }
+  }
+
+  /// Returns the judgement of plain `http` to a host.
+  package func decisionOnPlaintext(host: HostName, port: Int) -> TrustDecision {
+    do throws(TrustFailure) {
+      return .accepted(try judgePlaintext(host: host, port: port))
+    } catch {
+      return .refused(error)
+    }
+  }
 }

@@ -66,12 +66,13 @@ final class CheckJudge: ServerTrustJudge {
     set { state.withLock { $0.accepts = newValue } }
   }
 
-  func judge(_ trust: ServerTrust) -> TrustDecision {
+  func judge(_ trust: ServerTrust) throws(TrustFailure) -> TrustVerdict {
     let accepts = state.withLock { state in
       state.asked += 1
       return state.accepts
     }
-    return accepts ? .accepted(.validated) : .refused(TrustFailure(.refused("for the self-check"), trust: trust))
+    guard accepts else { throw TrustFailure(.refused("for the self-check"), trust: trust) }
+    return .validated
   }
 }
 

@@ -28,11 +28,11 @@ struct JudgePanel {
   }
 
   /// Returns the verdict of all judges. Each judge can only narrow it.
-  func judge(_ trust: ServerTrust) -> TrustDecision { decide(.validated) { $0.judge(trust) } }
+  func judge(_ trust: ServerTrust) -> TrustDecision { decide(.validated) { $0.decision(on: trust) } }
 
   /// Judges plain `http` to a host, as ``judge(_:)`` judges TLS.
   func judgePlaintext(_ target: TrustTarget) -> TrustDecision {
-    decide(.plain) { $0.judgePlaintext(host: target.host, port: target.port) }
+    decide(.plain) { $0.decisionOnPlaintext(host: target.host, port: target.port) }
   }
 
   private func decide(_ verdict: TrustVerdict, _ ask: (any ServerTrustJudge) -> TrustDecision) -> TrustDecision {

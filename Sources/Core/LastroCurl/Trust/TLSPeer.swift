@@ -86,7 +86,7 @@ final class TLSPeer {
 
   private func judge(_ trust: ServerTrust) -> TrustDecision {
     guard let onlyJudge else { return rules.judge(trust) }
-    let first = onlyJudge.judge(trust)
+    let first = onlyJudge.decision(on: trust)
     guard case .accepted(let word) = first else { return first }
     // It was not verified that these certificates issued each other: only the first is known to be the peer's.
     var leaf = trust

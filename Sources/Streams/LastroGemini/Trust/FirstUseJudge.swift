@@ -36,13 +36,13 @@ final class FirstUseJudge: ServerTrustJudge {
   /// The latest finding; `nil` before the first handshake.
   var finding: Finding? { found.withLock { $0 } }
 
-  func judge(_ trust: ServerTrust) -> TrustDecision {
+  func judge(_ trust: ServerTrust) throws(TrustFailure) -> TrustVerdict {
     let finding = find(trust)
     found.withLock { $0 = finding }
     switch finding {
-    case .accepted(_, let verdict): return .accepted(verdict)
-    case .changed(let change): return .refused(TrustFailure(.refused(change.description), trust: trust))
-    case .refused(_, let message, _): return .refused(TrustFailure(.refused(message), trust: trust))
+    case .accepted(_, let verdict): return verdict
+    case .changed(let change): throw TrustFailure(.refused(change.description), trust: trust)
+    case .refused(_, let message, _): throw TrustFailure(.refused(message), trust: trust)
     }
   }
 

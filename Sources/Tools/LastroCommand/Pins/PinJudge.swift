@@ -46,10 +46,13 @@ final class PinJudge: ServerTrustJudge {
 
   var revision: UInt64 { evaluator.revision }
 
-  func judge(_ trust: ServerTrust) -> TrustDecision { reporting(evaluator.judge(trust), strict.judge(trust)) }
+  func judge(_ trust: ServerTrust) throws(TrustFailure) -> TrustVerdict {
+    try reporting(evaluator.decision(on: trust), strict.decision(on: trust)).get()
+  }
 
-  func judgePlaintext(host: HostName, port: Int) -> TrustDecision {
-    reporting(evaluator.judgePlaintext(host: host, port: port), strict.judgePlaintext(host: host, port: port))
+  func judgePlaintext(host: HostName, port: Int) throws(TrustFailure) -> TrustVerdict {
+    let enforced = strict.decisionOnPlaintext(host: host, port: port)
+    return try reporting(evaluator.decisionOnPlaintext(host: host, port: port), enforced).get()
   }
 
   func explanation(for host: HostName) -> String { evaluator.explanation(for: host) }

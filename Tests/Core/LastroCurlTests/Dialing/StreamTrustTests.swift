@@ -25,9 +25,9 @@ struct StreamTrustTests {
     var revision: UInt64 { number.withLock { $0 } }
     func changeRules() { number.withLock { $0 += 1 } }
 
-    func judge(_ trust: ServerTrust) -> TrustDecision {
+    func judge(_ trust: ServerTrust) throws(TrustFailure) -> TrustVerdict {
       log.withLock { $0.append(trust) }
-      return decide(trust)
+      return try decide(trust).get()
     }
   }
 

@@ -15,12 +15,12 @@ struct PolicySwapTests {
   func swap() throws {
     let chain = try TrustChain()
     let evaluator = try ServerTrustEvaluator(.test())
-    #expect(try evaluator.judge(chain.trust()).failure?.reason == .noPinMatches)
+    #expect(try evaluator.decision(on: chain.trust()).failure?.reason == .noPinMatches)
     let before = evaluator.revision
     let configuration = try Configuration(pinningPolicies: [.test(pins: ["\(chain.leaf.pin)"])])
     evaluator.replaceConfiguration(configuration)
     #expect(evaluator.configuration == configuration && evaluator.revision != before)
-    #expect(try evaluator.judge(chain.trust()) == .accepted(.pinned))
+    #expect(try evaluator.decision(on: chain.trust()) == .accepted(.pinned))
     // Setting an equal configuration again also changes the revision.
     let after = evaluator.revision
     evaluator.replaceConfiguration(configuration)
@@ -55,10 +55,10 @@ struct PolicySwapTests {
     let clock = ManualClock()
     let policy = try PinningPolicy.test(expiration: .refuse(after: .manual(1)), pins: ["\(chain.leaf.pin)"])
     let evaluator = try ServerTrustEvaluator(policy, clock: clock)
-    var last = (evaluator.revision, try evaluator.judge(chain.trust()))
+    var last = (evaluator.revision, try evaluator.decision(on: chain.trust()))
     for _ in 0..<200 {
       clock.advance(by: .milliseconds(10))
-      let next = (evaluator.revision, try evaluator.judge(chain.trust()))
+      let next = (evaluator.revision, try evaluator.decision(on: chain.trust()))
       #expect((last.0 == next.0) == (last.1 == next.1))
       last = next
     }
@@ -104,7 +104,7 @@ struct PolicySwapTests {
         group.addTask {
           var last: UInt64 = 0
           for _ in 0..<500 {
-            let decision = evaluator.judge(trust)
+            let decision = evaluator.decision(on: trust)
             #expect(decision == .accepted(.pinned) || decision.failure?.reason == .hostNotPinned)
             let revision = evaluator.revision
             #expect(revision >= last)

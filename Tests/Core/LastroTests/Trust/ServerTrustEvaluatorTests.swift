@@ -33,8 +33,8 @@ struct ServerTrustEvaluatorTests {
       let configuration = try ServerTrustEvaluator.Configuration(
         pinningPolicies: [.test(pins: Self.pins(pinned, of: chain))], certificateCheckingOrder: order)
       let evaluator = ServerTrustEvaluator(configuration: configuration)
-      try evaluator.evaluate(chain.trust())
-      #expect(try evaluator.judge(chain.trust()) == .accepted(.pinned))
+      _ = try evaluator.judge(chain.trust())
+      #expect(try evaluator.decision(on: chain.trust()) == .accepted(.pinned))
     }
   }
 
@@ -44,7 +44,7 @@ struct ServerTrustEvaluatorTests {
   func subdomain(_ pinned: Pinned) throws {
     let chain = try TrustChain(hosts: ["*.\(TrustChain.domain)"])
     let evaluator = try ServerTrustEvaluator(.test(includeSubdomains: true, pins: Self.pins(pinned, of: chain)))
-    #expect(throws: Never.self) { try evaluator.evaluate(chain.trust("pinning.\(TrustChain.domain)")) }
+    #expect(throws: Never.self) { try evaluator.judge(chain.trust("pinning.\(TrustChain.domain)")) }
   }
 
   @Test(
@@ -54,7 +54,7 @@ struct ServerTrustEvaluatorTests {
     let chain = try TrustChain()
     let policy = try PinningPolicy.test(includeSubdomains: true, pins: [Self.wrong])
     let trust = try chain.trust(prefix + TrustChain.domain)
-    let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).evaluate(trust) }
+    let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).judge(trust) }
     #expect(failure == TrustFailure(.noPinMatches, trust: trust, policy: policy))
   }
 
@@ -66,7 +66,7 @@ struct ServerTrustEvaluatorTests {
       let policy = try PinningPolicy.test(
         includeSubdomains: true, expiration: .refuse(after: .manual(-1)), pins: [pin])
       let trust = try chain.trust(prefix + TrustChain.domain)
-      let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).evaluate(trust) }
+      let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).judge(trust) }
       #expect(failure.reason == .policyExpired(.manual(-1)) && failure.policy == policy)
     }
   }
@@ -78,9 +78,9 @@ struct ServerTrustEvaluatorTests {
     let chain = try TrustChain()
     let policy = try PinningPolicy.test(pins: ["\(chain.leaf.pin)"])
     let trust = try chain.trust(host)
-    let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).evaluate(trust) }
+    let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).judge(trust) }
     #expect(failure == TrustFailure(.hostNotPinned, trust: trust))
-    #expect(try ServerTrustEvaluator(policy, allowNotPinnedDomains: true).judge(trust) == .accepted(.validated))
+    #expect(try ServerTrustEvaluator(policy, allowNotPinnedDomains: true).decision(on: trust) == .accepted(.validated))
   }
 
   @Test("Certificates outside the verified chain do not count, and neither does an empty chain")
@@ -89,9 +89,9 @@ struct ServerTrustEvaluatorTests {
     let policy = try PinningPolicy.test(pins: ["\(chain.unrelated.pin)"])
     let evaluator = try ServerTrustEvaluator(policy)
     let trust = try chain.trust(others: [chain.unrelated])
-    #expect(evaluator.judge(trust) == .refused(TrustFailure(.noPinMatches, trust: trust, policy: policy)))
+    #expect(evaluator.decision(on: trust) == .refused(TrustFailure(.noPinMatches, trust: trust, policy: policy)))
     let nothing = ServerTrust(host: trust.host, chain: [], otherCertificates: [chain.unrelated])
-    #expect(evaluator.judge(nothing).failure?.reason == .noPinMatches)
+    #expect(evaluator.decision(on: nothing).failure?.reason == .noPinMatches)
   }
 
   @Test("Keys of every type are judged alike", arguments: CertificateKeyType.allCases)
@@ -101,7 +101,7 @@ struct ServerTrustEvaluatorTests {
     let chain = [leaf, try PeerCertificate(minted: root.certificatePEM)]
     for pin in chain.map(\.pin) {
       let evaluator = try ServerTrustEvaluator(.test("a.example", pins: ["\(pin)"]))
-      #expect(throws: Never.self) { try evaluator.evaluate(ServerTrust(host: HostName("a.example"), chain: chain)) }
+      #expect(throws: Never.self) { try evaluator.judge(ServerTrust(host: HostName("a.example"), chain: chain)) }
     }
   }
 
@@ -110,25 +110,25 @@ struct ServerTrustEvaluatorTests {
     let chain = try TrustChain()
     let evaluator = try ServerTrustEvaluator(
       .test("example.com", includeSubdomains: true), .excluding(domainName: "free.example.com"))
-    #expect(try evaluator.judge(chain.trust("free.example.com")) == .accepted(.validated))
-    #expect(try evaluator.judge(chain.trust("a.free.example.com")).failure?.reason == .noPinMatches)
+    #expect(try evaluator.decision(on: chain.trust("free.example.com")) == .accepted(.validated))
+    #expect(try evaluator.decision(on: chain.trust("a.free.example.com")).failure?.reason == .noPinMatches)
     let deep = try ServerTrustEvaluator(
       .test("example.com", includeSubdomains: true),
       .excluding(domainName: "free.example.com", includeSubdomains: true))
-    #expect(try deep.judge(chain.trust("a.free.example.com")) == .accepted(.validated))
+    #expect(try deep.decision(on: chain.trust("a.free.example.com")) == .accepted(.validated))
   }
 
   @Test("Modes enforce, report or skip the check")
   func modes() throws {
     let chain = try TrustChain()
     let trust = try chain.trust()
-    #expect(try ServerTrustEvaluator(.test(mode: .enforce)).judge(trust).failure?.reason == .noPinMatches)
-    #expect(try ServerTrustEvaluator(.test(mode: .reportOnly)).judge(trust) == .accepted(.reported))
-    #expect(try ServerTrustEvaluator(.test(mode: .off)).judge(trust) == .accepted(.validated))
+    #expect(try ServerTrustEvaluator(.test(mode: .enforce)).decision(on: trust).failure?.reason == .noPinMatches)
+    #expect(try ServerTrustEvaluator(.test(mode: .reportOnly)).decision(on: trust) == .accepted(.reported))
+    #expect(try ServerTrustEvaluator(.test(mode: .off)).decision(on: trust) == .accepted(.validated))
     let expired = try PinningPolicy.test(expiration: .refuse(after: .manual(-1)), mode: .reportOnly)
-    #expect(try ServerTrustEvaluator(expired).judge(trust) == .accepted(.reported))
+    #expect(try ServerTrustEvaluator(expired).decision(on: trust) == .accepted(.reported))
     let good = try PinningPolicy.test(pins: ["\(chain.leaf.pin)"], mode: .reportOnly)
-    #expect(try ServerTrustEvaluator(good).judge(trust) == .accepted(.pinned))
+    #expect(try ServerTrustEvaluator(good).decision(on: trust) == .accepted(.pinned))
   }
 
   @Test("The last moment before expiration still counts; after it the policy's choice applies, and no parent's")
@@ -138,27 +138,27 @@ struct ServerTrustEvaluatorTests {
     let clock = ManualClock()
     let evaluator = try ServerTrustEvaluator(
       .test(expiration: .fallBack(after: .manual(10))), .test("example.com", includeSubdomains: true), clock: clock)
-    #expect(evaluator.judge(trust).failure?.reason == .noPinMatches)
+    #expect(evaluator.decision(on: trust).failure?.reason == .noPinMatches)
     clock.advance(by: .seconds(10))
-    #expect(evaluator.judge(trust).failure?.reason == .noPinMatches)
+    #expect(evaluator.decision(on: trust).failure?.reason == .noPinMatches)
     clock.advance(by: .milliseconds(1))
-    #expect(evaluator.judge(trust) == .accepted(.policyExpired))
+    #expect(evaluator.decision(on: trust) == .accepted(.policyExpired))
   }
 
   @Test("A proxy needs no policy, and must satisfy the one it has")
   func proxies() throws {
     let chain = try TrustChain()
     let evaluator = try ServerTrustEvaluator(.test())
-    #expect(try evaluator.judge(chain.trust("proxy.test", role: .proxy)) == .accepted(.validated))
-    #expect(try evaluator.judge(chain.trust("proxy.test", role: .server)).failure?.reason == .hostNotPinned)
-    #expect(try evaluator.judge(chain.trust(role: .proxy)).failure?.reason == .noPinMatches)
+    #expect(try evaluator.decision(on: chain.trust("proxy.test", role: .proxy)) == .accepted(.validated))
+    #expect(try evaluator.decision(on: chain.trust("proxy.test", role: .server)).failure?.reason == .hostNotPinned)
+    #expect(try evaluator.decision(on: chain.trust(role: .proxy)).failure?.reason == .noPinMatches)
   }
 
   @Test("Plain http is refused where a key is demanded or a host needs a policy")
   func plaintext() throws {
     let host = try HostName(TrustChain.domain)
     func judge(_ policy: PinningPolicy, allowing: Bool = false, _ host: HostName = host) throws -> TrustDecision {
-      try ServerTrustEvaluator(policy, allowNotPinnedDomains: allowing).judgePlaintext(host: host, port: 80)
+      try ServerTrustEvaluator(policy, allowNotPinnedDomains: allowing).decisionOnPlaintext(host: host, port: 80)
     }
     let failure = try #require(judge(.test()).failure)
     #expect(failure.reason == .plaintext && failure.trust.port == 80 && failure.code == .plaintextRefused)

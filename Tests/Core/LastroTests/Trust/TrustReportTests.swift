@@ -39,9 +39,9 @@ struct TrustReportTests {
       .test("soft.example", mode: .reportOnly), .test("hard.example"),
       .test("good.example", pins: ["\(chain.root.pin)"]), .test("off.example", mode: .off), onReport: inbox.send)
     for host in ["good.example", "soft.example", "off.example", "hard.example", "none.example"] {
-      _ = try evaluator.judge(chain.trust(host))
+      _ = try evaluator.decision(on: chain.trust(host))
     }
-    _ = try evaluator.judgePlaintext(host: HostName("hard.example"), port: 80)
+    _ = try evaluator.decisionOnPlaintext(host: HostName("hard.example"), port: 80)
     let reports = await inbox.take(4)
     #expect(reports.map(\.failure.trust.host.text) == ["soft.example", "hard.example", "none.example", "hard.example"])
     #expect(reports.map(\.isEnforced) == [false, true, true, true])
@@ -55,18 +55,18 @@ struct TrustReportTests {
     let inbox = Inbox()
     let clock = ManualClock()
     let evaluator = try ServerTrustEvaluator(.test(mode: .reportOnly), clock: clock, onReport: inbox.send)
-    for _ in 0..<5 { _ = try evaluator.judge(chain.trust()) }
+    for _ in 0..<5 { _ = try evaluator.decision(on: chain.trust()) }
     clock.advance(by: Self.day - .seconds(1))
-    _ = try evaluator.judge(chain.trust())
+    _ = try evaluator.decision(on: chain.trust())
     clock.advance(by: .seconds(1))
-    _ = try evaluator.judge(chain.trust())
+    _ = try evaluator.decision(on: chain.trust())
     // A report follows if the port, the chain, the role or the policy differs.
-    _ = try evaluator.judge(chain.trust(port: 8443))
-    _ = try evaluator.judge(TrustChain().trust())
-    _ = try evaluator.judge(chain.trust(role: .proxy))
+    _ = try evaluator.decision(on: chain.trust(port: 8443))
+    _ = try evaluator.decision(on: TrustChain().trust())
+    _ = try evaluator.decision(on: chain.trust(role: .proxy))
     evaluator.replaceConfiguration(
       try .init(pinningPolicies: [.test(pins: [SPKIHash.made(of: 7)], mode: .reportOnly)]))
-    _ = try evaluator.judge(chain.trust())
+    _ = try evaluator.decision(on: chain.trust())
     let reports = await inbox.take(6)
     #expect(reports.map(\.suppressed) == [0, 5, 0, 0, 0, 0])
     #expect(reports.map(\.failure.trust.port) == [443, 443, 8443, 443, 443, 443])
@@ -87,7 +87,7 @@ struct TrustReportTests {
     }
     // At most one report is handled at a time, so many wait and the others are dropped.
     let sent = TrustReporter.maximumWaiting + 20
-    for port in 1...sent { _ = try evaluator.judge(chain.trust(port: port)) }
+    for port in 1...sent { _ = try evaluator.decision(on: chain.trust(port: port)) }
     #expect(evaluator.statistics.policies.values.map(\.wouldHaveBlocked) == [UInt64(sent)])
     // One report may have left the queue already.
     #expect((19...20).contains(evaluator.statistics.reportsDropped))
@@ -96,7 +96,7 @@ struct TrustReportTests {
     #expect(handled.map(\.failure.trust.port) == Array(1...TrustReporter.maximumWaiting))
     #expect(running.withLock { $0.most } == 1)
     // The last failure was not reported, so it is reported as soon as it recurs.
-    _ = try evaluator.judge(chain.trust(port: sent))
+    _ = try evaluator.decision(on: chain.trust(port: sent))
     var next = await inbox.take(1)
     if next.first?.failure.trust.port != sent { next = await inbox.take(1) }
     #expect(next.first?.failure.trust.port == sent && next.first?.suppressed == 1)
@@ -111,7 +111,7 @@ struct TrustReportTests {
       handled.withLock { $0.append(report.failure.trust.port) }
     }
     await evaluator.flushReports()
-    for port in 1...10 { _ = try evaluator.judge(chain.trust(port: port)) }
+    for port in 1...10 { _ = try evaluator.decision(on: chain.trust(port: port)) }
     async let other: Void = evaluator.flushReports()
     await evaluator.flushReports()
     #expect(handled.withLock { $0 } == Array(1...10))
@@ -131,11 +131,11 @@ struct TrustReportTests {
     let evaluator = try ServerTrustEvaluator(.test(mode: .reportOnly), clock: clock, onReport: inbox.send)
     for port in 0...TrustReporter.maximumRemembered {
       clock.advance(by: .milliseconds(1))
-      _ = try evaluator.judge(chain.trust(port: port))
+      _ = try evaluator.decision(on: chain.trust(port: port))
       _ = await inbox.take(1)
     }
-    _ = try evaluator.judge(chain.trust(port: 2))
-    _ = try evaluator.judge(chain.trust(port: 0))
+    _ = try evaluator.decision(on: chain.trust(port: 2))
+    _ = try evaluator.decision(on: chain.trust(port: 0))
     let next = await inbox.take(1)
     #expect(next.first?.failure.trust.port == 0 && next.first?.suppressed == 0)
   }
@@ -193,9 +193,9 @@ struct TrustReportTests {
       .test("good.example", pins: ["\(chain.root.pin)"]), .test("hard.example"),
       .test("soft.example", mode: .reportOnly), .test("off.example", mode: .off))
     for host in ["good.example", "hard.example", "hard.example", "soft.example", "off.example", "none.example"] {
-      _ = try evaluator.judge(chain.trust(host))
+      _ = try evaluator.decision(on: chain.trust(host))
     }
-    _ = try evaluator.judge(chain.trust("proxy.example", role: .proxy))
+    _ = try evaluator.decision(on: chain.trust("proxy.example", role: .proxy))
     var expected = ServerTrustEvaluator.Statistics()
     expected.policies[try HostName("good.example")] = .init(pinned: 1)
     expected.policies[try HostName("hard.example")] = .init(blocked: 2)

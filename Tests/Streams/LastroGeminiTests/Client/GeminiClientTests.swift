@@ -278,7 +278,7 @@ final class Capsule: Dialer {
         let chain = try? PeerCertificate.certificates(pem: certificate.certificatePEM)
       else { throw .refused(.invalidOption, "a certificate that cannot be read") }
       let trust = ServerTrust(host: host, port: request.port, chain: chain)
-      if case .refused(let failure) = judge.judge(trust) { throw .refusedTrust(failure) }
+      if case .refused(let failure) = judge.decision(on: trust) { throw .refusedTrust(failure) }
     }
     let dialer = MemoryDialer(shape: shape, facts: facts) { [self] _, stream in
       var line = Data()

@@ -199,12 +199,12 @@ struct GeminiFirstUseTests {
     host.host = try HostName("other.example")
     none.chain = []
     for trust in [proxy, port, host, none] {
-      guard case .refused = judge.judge(trust) else {
+      guard case .refused = judge.decision(on: trust) else {
         Issue.record("\(trust) was accepted")
         continue
       }
     }
-    #expect(judge.judge(good) == .accepted(.firstUse))
+    #expect(judge.decision(on: good) == .accepted(.firstUse))
   }
 
   @Test("If another client remembers a host first with another key, the change is detected")
