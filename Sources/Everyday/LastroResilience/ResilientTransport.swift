@@ -6,7 +6,7 @@ package import Lastro
 ///
 /// It is below retries, so it sees each attempt and each redirect separately: three attempts count three times. A
 /// request passes the pacer, then the limiter, then the breaker. A refused request fails with stage `policy`, is not
-/// retried by `RetryInterceptor.standard`, and costs no retry quota. Waits count against the attempt and total
+/// retried by `RetryInterceptor`, and costs no retry quota. Waits count against the attempt and total
 /// timeouts, but not against the connect and idle timeouts. A response whose body is streamed is judged by its head.
 /// With a ``Hedger``, an attempt may consist of several tries, each of which passes all parts on its own.
 ///

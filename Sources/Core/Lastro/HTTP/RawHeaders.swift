@@ -18,7 +18,7 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
     /// Makes a name from a string, unchecked.
     public init(_ name: String) { rawName = name }
     /// Makes a name from one that is known to be valid.
-    public init(_ name: HTTPField.Name) { rawName = name.rawName }
+    package init(_ name: HTTPField.Name) { rawName = name.rawName }
     /// Makes a name from a literal, unchecked.
     public init(stringLiteral name: String) { rawName = name }
   }

@@ -109,7 +109,7 @@ public struct AttemptLedger: Sendable {
   /// nor a rule decided.
   public var retryEnd: Retry.End? { account.retryEnd }
   /// The sum of the waits between attempts.
-  public var totalDelay: Duration { attempts.reduce(.zero) { $0 + $1.delay } }
+  package var totalDelay: Duration { attempts.reduce(.zero) { $0 + $1.delay } }
 
   package var redaction: Redaction { account.redaction }
   package var method: HTTPRequest.Method? { account.method }

@@ -18,7 +18,7 @@ public import Logging
 ///
 /// ```swift
 /// configuration.interceptors = [
-///   RetryInterceptor.standard,
+///   .retry,
 ///   LoggingInterceptor(logger: Logger(label: "github"), verbosity: .headers),
 /// ]
 /// ```

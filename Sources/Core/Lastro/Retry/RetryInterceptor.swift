@@ -50,9 +50,6 @@ public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
     self.eligibility = eligibility
   }
 
-  /// An interceptor that asks ``Retry/Policy/standard`` about eligible failures. It suits most stacks.
-  public static let standard = RetryInterceptor(policy: .standard)
-
   /// Returns the policy's decision if the failure is eligible; otherwise returns no opinion.
   ///
   /// The policy counts eligible failures only: the retry after a 401 does not count as one of its retries.
@@ -127,8 +124,9 @@ public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
 }
 
 extension HTTPResourceInterceptor where Self == RetryInterceptor {
-  /// The same as ``RetryInterceptor/standard``: `interceptors: [.retry]`.
-  public static var retry: Self { .standard }
+  /// An interceptor that asks ``Retry/Policy/standard`` about eligible failures: `interceptors: [.retry]`. It suits most
+  /// stacks.
+  public static var retry: Self { RetryInterceptor(policy: .standard) }
 
   /// Returns an interceptor that asks a policy about eligible failures: `interceptors: [.retry(.maxRetries(2))]`.
   public static func retry(_ policy: HTTPRetryPolicy) -> Self { RetryInterceptor(policy: policy) }

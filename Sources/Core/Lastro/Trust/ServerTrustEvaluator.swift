@@ -141,7 +141,7 @@ extension ServerTrustEvaluator {
 
     /// Returns the policy that applies to a host: its own, or else that of its longest parent that includes subdomains;
     /// `nil` if there is none. Expired policies are returned too, since their expiration defines their effect.
-    public func policy(for host: HostName) -> PinningPolicy? { table.policy(for: host) }
+    package func policy(for host: HostName) -> PinningPolicy? { table.policy(for: host) }
 
     /// Returns the policy that would apply to a host if it had none of its own.
     func parentPolicy(of host: HostName) -> PinningPolicy? { table.parentPolicy(of: host) }
@@ -252,7 +252,7 @@ extension ServerTrustEvaluator.Configuration: Codable {
 
 extension PinningPolicy {
   /// Returns the policy as JSON on several lines, in the form of a member of `policies`.
-  public func json() -> String { trustJSON(self) }
+  package func json() -> String { trustJSON(self) }
 }
 
 private func trustJSON(_ value: some Encodable) -> String {
