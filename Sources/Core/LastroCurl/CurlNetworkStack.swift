@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+import FoundationEssentials
 public import Lastro
 
 /// The network stack on libcurl. Create one for a program, and share it.
@@ -110,15 +110,6 @@ public struct CurlNetworkStack: HTTPNetworkStack {
 
   /// The number of transfers that have begun and not ended, including those that wait for a connection.
   public var activeTransfers: Int { engine.activeTransfers }
-
-  /// Fetches the bytes of a resource.
-  ///
-  /// - Throws: `HTTPFetchError`; if the task is cancelled, always the cancellation error.
-  public func fetch(
-    _ resource: RawHTTPResource
-  ) async throws(HTTPFetchError<any Error>) -> Fetched<Data, ResourceResponse> {
-    try await stack.fetch(resource)
-  }
 
   /// Fetches a resource and decodes its model.
   ///
