@@ -176,7 +176,7 @@ private func http2() throws -> LoopbackServer {
   // sample: http2
   let root = try CertificateAuthority(commonName: "Test root")
   let server = try LoopbackServer.http2(tls: LoopbackTLS(root.issue(hosts: ["localhost"]))) { request in
-    request.path == "/busy" ? .fault(.http2(.resetStream(.refusedStream), at: .beforeHeaders)) : .text("fine")
+    request.path == "/busy" ? .fault(.refusedStream) : .text("fine")
   }
   // end
   return server

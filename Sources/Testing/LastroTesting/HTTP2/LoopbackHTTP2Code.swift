@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An error code of HTTP/2 (RFC 9113 §7). Any number can be sent.
-public struct LoopbackHTTP2Code: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral {
+package struct LoopbackHTTP2Code: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral {
   /// The number on the wire.
-  public var rawValue: UInt32
+  package var rawValue: UInt32
 
   /// Creates a code from a number.
-  public init(rawValue: UInt32) { self.rawValue = rawValue }
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
 
   /// Creates a code from a number.
-  public init(integerLiteral value: UInt32) { rawValue = value }
+  package init(integerLiteral value: UInt32) { rawValue = value }
 
   /// NO_ERROR.
-  public static let noError: Self = 0x0
+  package static let noError: Self = 0x0
   /// PROTOCOL_ERROR.
   package static let protocolError: Self = 0x1
   /// INTERNAL_ERROR.
-  public static let internalError: Self = 0x2
+  package static let internalError: Self = 0x2
   /// FLOW_CONTROL_ERROR.
   package static let flowControlError: Self = 0x3
   /// SETTINGS_TIMEOUT.
@@ -26,17 +26,17 @@ public struct LoopbackHTTP2Code: RawRepresentable, Sendable, Hashable, Expressib
   /// FRAME_SIZE_ERROR.
   package static let frameSizeError: Self = 0x6
   /// REFUSED_STREAM: the request was not processed (RFC 9113 §8.7).
-  public static let refusedStream: Self = 0x7
+  package static let refusedStream: Self = 0x7
   /// CANCEL.
-  public static let cancel: Self = 0x8
+  package static let cancel: Self = 0x8
   /// COMPRESSION_ERROR.
   package static let compressionError: Self = 0x9
   /// CONNECT_ERROR.
   package static let connectError: Self = 0xa
   /// ENHANCE_YOUR_CALM.
-  public static let enhanceYourCalm: Self = 0xb
+  package static let enhanceYourCalm: Self = 0xb
   /// INADEQUATE_SECURITY.
   package static let inadequateSecurity: Self = 0xc
   /// HTTP_1_1_REQUIRED.
-  public static let http11Required: Self = 0xd
+  package static let http11Required: Self = 0xd
 }

@@ -54,7 +54,7 @@ extension LoopbackHTTP2Connection {
   private static func http2(
     _ fault: LoopbackResponse.Fault
   ) -> (fault: LoopbackHTTP2Fault, point: LoopbackHTTP2Fault.Point) {
-    switch fault {
+    switch fault.kind {
     case .stall: (.stall, .beforeHeaders)
     case .reset: (.resetConnection, .beforeHeaders)
     case .close: (.close, .beforeHeaders)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A fault in a response over HTTP/2; ``Point`` determines its place.
-public enum LoopbackHTTP2Fault: Sendable, Hashable {
+package enum LoopbackHTTP2Fault: Sendable, Hashable {
   /// A point in a response.
-  public enum Point: Sendable, Hashable {
+  package enum Point: Sendable, Hashable {
     /// Instead of the response, or before it.
     case beforeHeaders
     /// Between the head and the body.
@@ -13,7 +13,7 @@ public enum LoopbackHTTP2Fault: Sendable, Hashable {
   }
 
   /// The last stream that a GOAWAY names.
-  public enum LastStream: Sendable, Hashable {
+  package enum LastStream: Sendable, Hashable {
     /// The request's own stream: it is still answered (a graceful shutdown).
     case own
     /// The stream before the request's: the request was not processed, and is not answered.

@@ -6,7 +6,7 @@ extension LoopbackServer {
   ///
   /// ```swift
   /// let server = try LoopbackServer.http2(tls: LoopbackTLS(identity)) { request in
-  ///   request.path == "/busy" ? .fault(.http2(.resetStream(.refusedStream), at: .beforeHeaders)) : .text("fine")
+  ///   request.path == "/busy" ? .fault(.refusedStream) : .text("fine")
   /// }
   /// ```
   ///

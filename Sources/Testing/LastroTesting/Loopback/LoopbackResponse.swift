@@ -3,20 +3,42 @@
 /// A response of a server created by ``LoopbackServer/http(_:tls:respond:)``.
 public struct LoopbackResponse: Sendable, Hashable {
   /// A fault that replaces a proper response.
-  public enum Fault: Sendable, Hashable {
+  public struct Fault: Sendable, Hashable {
+    enum Kind: Sendable, Hashable {
+      case stall
+      case reset
+      case close
+      case truncateBody(after: Int)
+      case stallBody(after: Int)
+      case http2(LoopbackHTTP2Fault, at: LoopbackHTTP2Fault.Point)
+    }
+
+    let kind: Kind
+
     /// Never responds: waits until the client gives up.
-    case stall
+    public static let stall = Self(kind: .stall)
     /// Resets the connection instead of responding.
-    case reset
+    public static let reset = Self(kind: .reset)
     /// Closes the connection instead of responding.
-    case close
+    public static let close = Self(kind: .close)
+    /// Resets the stream with REFUSED_STREAM: the request was not processed (RFC 9113 §8.7). An HTTP/1.1 server responds
+    /// with 500 instead.
+    public static let refusedStream = http2(.resetStream(.refusedStream), at: .beforeHeaders)
+    /// Sends GOAWAY that excludes the request, which was not processed, and ends the connection (RFC 9113 §6.8). An
+    /// HTTP/1.1 server responds with 500 instead.
+    public static let goAway = http2(.goAway(lastStream: .before, .noError), at: .beforeHeaders)
+
     /// Sends the head with its full `Content-Length` and the given number of body bytes, then closes without
     /// close_notify.
-    case truncateBody(after: Int)
+    public static func truncateBody(after count: Int) -> Self { Self(kind: .truncateBody(after: count)) }
+
     /// Sends the head and the given number of body bytes, then nothing.
-    case stallBody(after: Int)
+    public static func stallBody(after count: Int) -> Self { Self(kind: .stallBody(after: count)) }
+
     /// Causes an HTTP/2 fault at a point of the response. An HTTP/1.1 server responds with 500 instead.
-    case http2(LoopbackHTTP2Fault, at: LoopbackHTTP2Fault.Point)
+    package static func http2(_ fault: LoopbackHTTP2Fault, at point: LoopbackHTTP2Fault.Point) -> Self {
+      Self(kind: .http2(fault, at: point))
+    }
   }
 
   /// The status code.

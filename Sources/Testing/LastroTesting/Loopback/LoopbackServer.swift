@@ -226,7 +226,7 @@ extension LoopbackConnection {
   }
 
   private func perform(_ fault: LoopbackResponse.Fault, with response: LoopbackResponse) throws(LoopbackError) {
-    switch fault {
+    switch fault.kind {
     case .stall: stall()
     case .reset: reset()
     case .close: close()

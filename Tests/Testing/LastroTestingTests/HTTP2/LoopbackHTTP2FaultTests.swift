@@ -36,6 +36,7 @@ struct LoopbackHTTP2FaultTests {
     Row(
       fault: .http2(.resetStream(.refusedStream), at: .beforeHeaders),
       frames: [.resetStream(.refusedStream, stream: 5)]),
+    Row(fault: .refusedStream, frames: [.resetStream(.refusedStream, stream: 5)]),
     Row(
       fault: .http2(.resetStream(.internalError), at: .afterHeaders),
       frames: [head, .resetStream(.internalError, stream: 5)]),
@@ -47,6 +48,7 @@ struct LoopbackHTTP2FaultTests {
     Row(
       fault: .http2(.goAway(lastStream: .before, .noError), at: .beforeHeaders), frames: [.goAway(lastStream: 3)],
       ending: .orderly),
+    Row(fault: .goAway, frames: [.goAway(lastStream: 3)], ending: .orderly),
     Row(
       fault: .http2(.goAway(lastStream: .id(0), .enhanceYourCalm), at: .body(after: 2)),
       frames: [head, half, .goAway(lastStream: 0, .enhanceYourCalm)], ending: .orderly),
