@@ -106,6 +106,6 @@ extension Page {
     stage.check("a slice came", stage.server.requests.last?.text == "456789")
     stage.check("its digest came", stage.server.requests.last?.headers["Content-Digest"]?.count == 54)
     _ = try? await github.fetch(.raw(try trailers()))
-    stage.check("a field came behind the body", stage.server.requests.last?.trailers.map(\.value) == ["sum"])
+    stage.check("a field came behind the body", stage.server.requests.last?.trailers.fields.map(\.value) == ["sum"])
   }
 }

@@ -24,7 +24,7 @@ private func scripted() async throws {
 
 private func broken() async throws {
   // sample: fault
-  let record = LoopbackWebSocketRecord()
+  let record = EventRecorder<LoopbackWebSocketEvent>()
   var behavior = LoopbackWebSocketBehavior()
   behavior.greeting = [.text("hello"), .fault(.reservedOpcode)]
   let client = WebSocketClient(dialer: LoopbackWebSocketServer.dialer(record: record, behavior))

@@ -198,7 +198,7 @@ private func conversation(_ stage: Stage, _ hosts: StreamHosts) async throws {
   defer { server.stop() }
   let client = WebSocketClient(dialer: hosts.dialer([host: server.port]))
   try await stage.prints("chat") { try await chat(client) }
-  stage.check("the message came to the server", server.record.frames.first == .text("hello"))
+  stage.check("the message came to the server", server.record.events.contains(.text("hello")))
 }
 
 private func openSocket(_ stage: Stage, _ hosts: StreamHosts) async throws {
@@ -242,14 +242,15 @@ private func pins(_ stage: Stage, _ hosts: StreamHosts) async throws {
 
 private func handshakes(_ stage: Stage, _ hosts: StreamHosts) async throws {
   var behavior = LoopbackWebSocketBehavior()
-  behavior.handshake = .answer { $0["Authorization"] == nil ? LoopbackResponse(status: 401) : nil }
+  behavior.onHandshake = { $0.headers["Authorization"] == nil ? LoopbackResponse(status: 401) : nil }
   let members = try server(hosts, behavior)
   defer { members.stop() }
   let dialer = hosts.dialer([host: members.port])
   await stage.prints("refused") { await refused(WebSocketClient(dialer: dialer)) }
   let socket = try await authenticated(dialer: dialer, password: Secret("opensesame"))
   stage.check("credentials open it", !socket.state.isTerminal)
-  stage.check("headers go with the handshake", members.record.handshakes.last?["Origin"] == "https://www.example.org")
+  let origin = members.record.handshakes.last?.headers["Origin"]
+  stage.check("headers go with the handshake", origin == "https://www.example.org")
 
   behavior = LoopbackWebSocketBehavior()
   behavior.subprotocol = "chat.v1"
@@ -265,7 +266,7 @@ private func handshakes(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let byAddress = addressed(dialer: hosts.dialer(["192.0.2.7:8443": edge.port]))
   let there = try await byAddress.connect("wss://\(host)/room")
   stage.check("the address is dialed", !there.state.isTerminal)
-  stage.check("and the URL's host stands in Host", edge.record.handshakes.first?["Host"] == host)
+  stage.check("and the URL's host stands in Host", edge.record.handshakes.first?.headers["Host"] == host)
 }
 
 private func limits(_ stage: Stage, _ hosts: StreamHosts) async throws {
@@ -276,13 +277,13 @@ private func limits(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let client = configured(dialer: hosts.dialer([host: archive.port]))
   try await stage.prints("too large") { try await tooLarge(client) }
   _ = try await archive.record.waitForEvents(count: 2)
-  stage.check("the server is told 1009", archive.record.frames.first == .close(1009, ""))
+  stage.check("the server is told 1009", archive.record.events.contains(.close(1009, "")))
 }
 
 /// Checks the reconnection to a server that restarts once.
 private func reconnection(_ stage: Stage) async throws {
   let dials = EventRecorder<Int>()
-  let record = LoopbackWebSocketRecord()
+  let record = EventRecorder<LoopbackWebSocketEvent>()
   let dialer = MemoryDialer { _, stream in
     dials.record(1)
     var behavior = LoopbackWebSocketBehavior()
@@ -294,7 +295,7 @@ private func reconnection(_ stage: Stage) async throws {
     try await LoopbackWebSocketServer.serve(stream, record: record, behavior)
   }
   try await stage.prints("reconnecting") { try await reconnecting(WebSocketClient(dialer: dialer)) }
-  stage.check("a new socket begins where the old one ended", record.frames.contains(.text("resume")))
+  stage.check("a new socket begins where the old one ended", record.events.contains(.text("resume")))
 }
 
 /// Runs the program `Pages chat` with a user who types.

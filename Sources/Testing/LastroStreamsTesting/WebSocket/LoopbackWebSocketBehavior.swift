@@ -7,16 +7,14 @@ public import LastroTesting
 ///
 /// By default it accepts every handshake, echoes every message, answers pings and closes properly.
 public struct LoopbackWebSocketBehavior: Sendable {
-  /// The response to the handshake.
-  public enum Handshake: Sendable {
+  /// The response to a handshake that is accepted.
+  package enum Handshake: Sendable {
     /// 101, as defined by RFC 6455 §4.2.2.
     case accept
     /// 101 with a `Sec-WebSocket-Accept` for another key.
     case wrongAccept
     /// 101 with these header fields instead of the server's; `Sec-WebSocket-Accept` is correct.
     case fields([RawRequestHead.Field])
-    /// Another response, such as 401 or a redirect, after which the connection is closed.
-    case answer(@Sendable (RawRequestHead) -> LoopbackResponse?)
     /// These bytes, without a WebSocket after them.
     case bytes([UInt8])
     /// No response; the connection stays open.
@@ -102,8 +100,11 @@ public struct LoopbackWebSocketBehavior: Sendable {
     case invalidCloseReason
   }
 
-  /// The response to the handshake. Default ``Handshake/accept``.
-  public var handshake = Handshake.accept
+  /// A closure that returns another response to the request of a handshake, such as 401 or a redirect, after which the
+  /// connection is closed; `nil` accepts the handshake. Default: accepts every handshake.
+  public var onHandshake: @Sendable (LoopbackRequest) -> LoopbackResponse? = { _ in nil }
+  /// The response to a handshake that is accepted. Default ``Handshake/accept``.
+  package var handshake = Handshake.accept
   /// The subprotocol that the server chooses, offered or not. Default: none.
   public var subprotocol: String?
   /// The compression that the server accepts. Default `nil`: none.

@@ -6,7 +6,7 @@ public import LastroTesting
 /// An event of a loopback WebSocket server.
 public enum LoopbackWebSocketEvent: Sendable, Hashable {
   /// The request of the handshake arrived.
-  case handshake(RawRequestHead)
+  case handshake(LoopbackRequest)
   /// A text message.
   case text(String)
   /// A binary message.

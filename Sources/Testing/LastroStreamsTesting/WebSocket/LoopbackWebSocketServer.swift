@@ -12,7 +12,7 @@ public import LastroTesting
 /// ```
 public final class LoopbackWebSocketServer: Sendable {
   /// The record of events on all connections.
-  public let record = LoopbackWebSocketRecord()
+  public let record = EventRecorder<LoopbackWebSocketEvent>()
   private let server: LoopbackServer
 
   /// Starts a server on a port that the kernel chooses.
@@ -25,10 +25,13 @@ public final class LoopbackWebSocketServer: Sendable {
     tls: LoopbackTLS? = nil, _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
   ) throws(LoopbackError) {
     server = try LoopbackServer(tls: tls) { [record] connection in
-      let session = WebSocketServerSession(behavior) { record.append($0) }
+      let session = WebSocketServerSession(behavior) { record.record($0) }
       while true {
         let bytes = connection.read(max: 65_536)
-        if bytes.isEmpty { return record.append(.end) }
+        guard !bytes.isEmpty else {
+          record.record(.end)
+          return
+        }
         for step in session.receive(bytes) {
           switch step {
           case .write(let bytes): try connection.write(bytes)
@@ -59,7 +62,7 @@ public final class LoopbackWebSocketServer: Sendable {
   ///   - record: the record of the server's events.
   ///   - behavior: the behavior of the server. Default: an echo server.
   public static func dialer(
-    shape: MemoryStream.Shape = MemoryStream.Shape(), record: LoopbackWebSocketRecord = LoopbackWebSocketRecord(),
+    shape: MemoryStream.Shape = MemoryStream.Shape(), record: EventRecorder<LoopbackWebSocketEvent> = EventRecorder(),
     _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
   ) -> MemoryDialer {
     MemoryDialer(shape: shape) { _, stream in try await serve(stream, record: record, behavior) }
@@ -69,10 +72,10 @@ public final class LoopbackWebSocketServer: Sendable {
   ///
   /// - Throws: the errors of the stream.
   public static func serve(
-    _ stream: any ByteStream, record: LoopbackWebSocketRecord,
+    _ stream: any ByteStream, record: EventRecorder<LoopbackWebSocketEvent>,
     _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
   ) async throws {
-    let session = WebSocketServerSession(behavior) { record.append($0) }
+    let session = WebSocketServerSession(behavior) { record.record($0) }
     while let data = try await stream.read() {
       for step in session.receive(Array(data)) {
         switch step {
@@ -87,6 +90,6 @@ public final class LoopbackWebSocketServer: Sendable {
         }
       }
     }
-    record.append(.end)
+    record.record(.end)
   }
 }

@@ -55,7 +55,7 @@ final class WebSocketServerSession {
     let rest = Array(head[end...])
     let lines = String(decoding: head[..<(end - 4)], as: UTF8.self).split(separator: "\r\n").map(String.init)
     guard let request = try? RawRequestHead(lines: lines, bytes: Array(head[..<end])) else { return finish(.end) }
-    record(.handshake(request))
+    record(.handshake(LoopbackRequest(request, connection: 0)))
     return open(request) + (isOpen && !rest.isEmpty ? work(rest) : [])
   }
 
@@ -67,14 +67,14 @@ final class WebSocketServerSession {
   // MARK: handshake
 
   private func open(_ request: RawRequestHead) -> [Step] {
+    if let response = behavior.onHandshake(LoopbackRequest(request, connection: 0)) {
+      return pieces(response.head(closing: true) + response.body) + finish(.end)
+    }
     switch behavior.handshake {
     case .silence: return []
     case .bytes(let bytes):
       isOver = true
       return pieces(bytes)
-    case .answer(let answer):
-      guard let response = answer(request) else { break }
-      return pieces(response.head(closing: true) + response.body) + finish(.end)
     case .accept, .wrongAccept, .fields: break
     }
     guard let key = request["Sec-WebSocket-Key"] else {

@@ -127,7 +127,7 @@ package final class LoopbackHTTP2Connection {
     let fields = try decoder.decode(Array(block))
     let ends = first.flags & LoopbackHTTP2Frame.endStream != 0
     if streams[first.stream] != nil {
-      streams[first.stream]?.request.trailers = fields
+      streams[first.stream]?.request.trailerFields = fields
       if ends { complete(first.stream) }
     } else if first.stream > newestStream {
       newestStream = first.stream
@@ -156,7 +156,7 @@ package final class LoopbackHTTP2Connection {
     stream.request.isComplete = true
     streams[id] = stream.isAnswered ? nil : stream
     connection.core.complete(
-      connection: connection.number, stream: id, body: stream.request.body, trailers: stream.request.trailers)
+      connection: connection.number, stream: id, body: stream.request.body, trailers: stream.request.trailerFields)
     if !settings.answersEarly { arrived.append(id) }
   }
 

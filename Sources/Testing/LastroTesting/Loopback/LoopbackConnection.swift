@@ -341,7 +341,7 @@ extension LoopbackConnection {
       try write("HTTP/1.1 100 Continue\r\n\r\n")
     }
     let (body, trailers) = try readWhole(head)
-    return LoopbackRequest(head: head, body: body, trailers: trailers, isComplete: true, connection: number)
+    return LoopbackRequest(head: head, body: body, trailerFields: trailers, isComplete: true, connection: number)
   }
 
   private func readChunks() throws(LoopbackError) -> [UInt8] {

@@ -235,7 +235,7 @@ extension LoopbackCore {
     let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
       guard let index = state.index(connection, stream) else { return [] }
       state.requests[index].body = body
-      state.requests[index].trailers = trailers
+      state.requests[index].trailerFields = trailers
       state.requests[index].isComplete = true
       return state.takeCompletionWaiters()
     }

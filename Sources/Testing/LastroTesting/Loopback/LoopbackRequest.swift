@@ -9,8 +9,8 @@ public struct LoopbackRequest: Sendable, Hashable {
   package var head: RawRequestHead
   /// The body, with chunks decoded; empty until it is read.
   public var body: [UInt8]
-  /// The fields after the body; empty until they are read.
-  public var trailers: [RawRequestHead.Field] = []
+  /// The fields after the body, as received; empty until they are read.
+  package var trailerFields: [RawRequestHead.Field] = []
   /// Whether the whole request was read; immediately true if the head announces no body.
   package var isComplete: Bool
   /// The number of its connection, from 1, in order of acceptance.
@@ -26,6 +26,8 @@ public struct LoopbackRequest: Sendable, Hashable {
   public var target: String { head.target }
   /// The header fields in order; look-ups such as `headers["Host"]` ignore the case of the name.
   public var headers: RawHeaders { RawHeaders(head.fields.map { ($0.name, $0.value) }) }
+  /// The fields after the body, in order; empty until they are read.
+  public var trailers: RawHeaders { RawHeaders(trailerFields.map { ($0.name, $0.value) }) }
   /// The target up to its `?`, still percent-encoded. The query is in ``target`` and ``queryItem(_:)``; a request that
   /// ``ScriptedTransport`` records has both in its `head.path`.
   public var path: String { head.path }
@@ -62,5 +64,12 @@ public struct LoopbackRequest: Sendable, Hashable {
       }
     }
     return String(decoding: decoded, as: UTF8.self)
+  }
+}
+
+extension LoopbackRequest {
+  /// Creates a request without a body, which is complete.
+  package init(_ head: RawRequestHead, connection: Int) {
+    self.init(head: head, body: [], isComplete: true, connection: connection)
   }
 }

@@ -21,8 +21,8 @@ public struct LoopbackResponse: Sendable, Hashable {
     public static let reset = Self(kind: .reset)
     /// Closes the connection instead of responding.
     public static let close = Self(kind: .close)
-    /// Resets the stream with REFUSED_STREAM: the request was not processed (RFC 9113 §8.7). An HTTP/1.1 server responds
-    /// with 500 instead.
+    /// Resets the stream with REFUSED_STREAM: the request was not processed (RFC 9113 §8.7). An HTTP/1.1 server
+    /// responds with 500 instead.
     public static let refusedStream = http2(.resetStream(.refusedStream), at: .beforeHeaders)
     /// Sends GOAWAY that excludes the request, which was not processed, and ends the connection (RFC 9113 §6.8). An
     /// HTTP/1.1 server responds with 500 instead.
@@ -44,7 +44,7 @@ public struct LoopbackResponse: Sendable, Hashable {
   /// The status code.
   public var status: Int
   /// The header fields in order. `Content-Length` is added if it is missing.
-  public var fields: [RawRequestHead.Field]
+  package var fields: [RawRequestHead.Field]
   /// The body. It is not sent to HEAD, nor with 1xx, 204 and 304.
   public var body: [UInt8]
   /// The fields after the body; over HTTP/1.1 the body is then sent as one chunk. Default: none.

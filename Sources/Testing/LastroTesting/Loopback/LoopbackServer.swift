@@ -305,11 +305,11 @@ extension LoopbackServer {
   /// - Throws: ``LoopbackError``.
   public static func tunnel(
     _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil,
-    refusing answer: @escaping @Sendable (RawRequestHead) -> LoopbackResponse? = { _ in nil }
+    refusing answer: @escaping @Sendable (LoopbackRequest) -> LoopbackResponse? = { _ in nil }
   ) throws(LoopbackError) -> LoopbackServer {
     try LoopbackServer(endpoint, tls: tls) { connection in
       guard let head = try connection.readHead() else { return }
-      if let refusal = answer(head) {
+      if let refusal = answer(LoopbackRequest(head, connection: connection.number)) {
         return try connection.write(refusal.head(closing: true) + refusal.sentHTTP1Body(to: head.method))
       }
       let port = head.target.split(separator: ":").last.flatMap { UInt16(digits: $0) }

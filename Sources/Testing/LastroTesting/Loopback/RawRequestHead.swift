@@ -3,13 +3,13 @@
 internal import Lastro
 
 /// A request head as received: nothing is normalised or dropped.
-public struct RawRequestHead: Sendable, Hashable {
+package struct RawRequestHead: Sendable, Hashable {
   /// A header field as sent, without optional white space around the value.
-  public struct Field: Sendable, Hashable {
+  package struct Field: Sendable, Hashable {
     /// The name, in the sender's case.
-    public var name: String
+    package var name: String
     /// The value.
-    public var value: String
+    package var value: String
 
     /// Creates a field.
     package init(name: String, value: String) {
@@ -21,18 +21,18 @@ public struct RawRequestHead: Sendable, Hashable {
   /// The first line, without its end.
   package var requestLine: String
   /// The method, such as `GET`.
-  public var method: String
+  package var method: String
   /// The target, such as `/users?page=2`.
-  public var target: String
+  package var target: String
   /// The version, such as `HTTP/1.1`.
   package var version: String
   /// The header fields in order, including duplicates.
-  public var fields: [Field]
+  package var fields: [Field]
   /// The bytes of the head, including the empty line.
   package var bytes: [UInt8]
 
   /// The first value of a header field; the case of its name is ignored.
-  public subscript(name: String) -> String? { values(name).first }
+  package subscript(name: String) -> String? { values(name).first }
 
   /// Returns all values of a header field; the case of its name is ignored.
   package func values(_ name: String) -> [String] {
@@ -41,7 +41,7 @@ public struct RawRequestHead: Sendable, Hashable {
   }
 
   /// The target up to its `?`.
-  public var path: String { String(target.prefix { $0 != "?" }) }
+  package var path: String { String(target.prefix { $0 != "?" }) }
 
   /// Whether a chunked body follows (RFC 9112 §7.1).
   package var isChunked: Bool { self["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false }

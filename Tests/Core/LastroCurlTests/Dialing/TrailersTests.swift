@@ -87,7 +87,7 @@ struct TrailersTests {
   @Test("A request's trailers follow its last chunk", arguments: [[], ["one", "two"]], ["h2", "http/1.1"])
   func requests(texts: [String], version: String) async throws {
     let server = try server(version) { request in
-      .text(request.text + request.trailers.map { "|\($0.name.lowercased())=\($0.value)" }.joined())
+      .text(request.text + request.trailers.fields.map { "|\($0.name.lowercased())=\($0.value)" }.joined())
     }
     for assembly in Assembly.allCases {
       let body = RequestBody.stream(chunks(texts), trailers: { ["Digest": "x", "Sum": "y z"] })
@@ -100,7 +100,7 @@ struct TrailersTests {
   @Test("Heads and trailers of 70,000 bytes are sent", arguments: ["h2", "http/1.1"])
   func large(version: String) async throws {
     let server = try server(version) { request in
-      .text("\(request.headers["Large"]?.utf8.count ?? 0), \(request.trailers.map(\.value.utf8.count))")
+      .text("\(request.headers["Large"]?.utf8.count ?? 0), \(request.trailers.fields.map(\.value.utf8.count))")
     }
     let value = String(repeating: "v", count: 70_000)
     for assembly in Assembly.allCases {

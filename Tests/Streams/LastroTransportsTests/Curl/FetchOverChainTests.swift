@@ -35,8 +35,8 @@ private struct Passage {
     let asked = asked
     let socks = { try LoopbackServer.socks5 { asked.record($0) >= 0 ? 0 : 1 } }
     let http = { (tls: LoopbackTLS?) in
-      try LoopbackServer.tunnel(tls: tls) { head in
-        asked.record(head.target)
+      try LoopbackServer.tunnel(tls: tls) { request in
+        asked.record(request.target)
         return nil
       }
     }

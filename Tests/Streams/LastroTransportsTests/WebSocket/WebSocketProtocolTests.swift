@@ -13,8 +13,8 @@ import Testing
 @Suite("WebSocket as a framer", .timeLimit(.minutes(5)))
 struct WebSocketProtocolTests {
   private func open(
-    _ behavior: LoopbackWebSocketBehavior = .init(), record: LoopbackWebSocketRecord = .init(), longestRead: Int = .max,
-    autoReplyPing: Bool = false
+    _ behavior: LoopbackWebSocketBehavior = .init(), record: EventRecorder<LoopbackWebSocketEvent> = .init(),
+    longestRead: Int = .max, autoReplyPing: Bool = false
   ) -> NetworkConnection {
     var options = WebSocketProtocol.Options()
     options.autoReplyPing = autoReplyPing
@@ -49,7 +49,7 @@ struct WebSocketProtocolTests {
 
   @Test("Messages are sent and received with their metadata, in every split", arguments: [1, 2, 5, .max])
   func messages(longestRead: Int) async throws {
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let connection = open(record: record, longestRead: longestRead)
     connection.start(queue: .global())
     #expect(await send(connection, .init(opcode: .text), "grüße") == nil)
@@ -62,7 +62,7 @@ struct WebSocketProtocolTests {
       #expect(received == text)
     }
     #expect(record.handshakes.first?.target == "/chat")
-    #expect(record.handshakes.first?["Host"] == "example.org")
+    #expect(record.handshakes.first?.head["Host"] == "example.org")
     connection.cancel()
     #expect(try await record.waitForEvents(count: 5).last == .close(1000, ""))
   }
@@ -73,7 +73,7 @@ struct WebSocketProtocolTests {
   func pings(autoReplyPing: Bool) async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { [.ping([0x70]), $0.echo] }
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let connection = open(behavior, record: record, autoReplyPing: autoReplyPing)
     connection.start(queue: .global())
     let pong = OneAnswer<ConnectionError?>()
@@ -103,7 +103,7 @@ struct WebSocketProtocolTests {
     #expect(await send(connection, .init(opcode: .text), "x") == nil)
     let (metadata, reason) = await receive(connection)
     #expect(metadata?.opcode == .close && metadata?.closeCode.rawValue == 4000 && reason == "bye")
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let other = open(record: record)
     other.start(queue: .global())
     let own = WebSocketProtocol.Metadata(opcode: .close)
@@ -131,7 +131,7 @@ struct WebSocketProtocolTests {
   @Test("A server that refuses, or violates the protocol, fails the connection")
   func failures() async {
     var refusing = LoopbackWebSocketBehavior()
-    refusing.handshake = .answer { _ in LoopbackResponse(status: 401) }
+    refusing.onHandshake = { _ in LoopbackResponse(status: 401) }
     var wrong = LoopbackWebSocketBehavior()
     wrong.handshake = .wrongAccept
     var breaking = LoopbackWebSocketBehavior()

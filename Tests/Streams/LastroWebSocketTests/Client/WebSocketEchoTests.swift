@@ -11,7 +11,7 @@ import Testing
 struct WebSocketEchoTests {
   @Test("Text and binary messages are echoed, and both sides send Close")
   func echo() async throws {
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(record: record).connect("ws://example.org/chat?x=1")
     try await socket.send("häl\u{10348}lo")
     try await socket.send(Data([0, 255, 1]))
@@ -25,7 +25,7 @@ struct WebSocketEchoTests {
     #expect(try await messages.next() == nil)
     #expect(
       record.frames.prefix(4) == [.text("häl\u{10348}lo"), .binary([0, 255, 1]), .text(""), .close(1000, "done")])
-    let head = try #require(record.handshakes.first)
+    let head = try #require(record.handshakes.first).head
     #expect(head.target == "/chat?x=1")
     #expect(head["Host"] == "example.org")
     #expect(head["Upgrade"] == "websocket")
@@ -106,7 +106,7 @@ struct WebSocketEchoTests {
 
   @Test("A message is sent in fragments, with pings in between and other messages after it")
   func fragments() async throws {
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(record: record).connect("ws://h/")
     let (mayEnd, end) = AsyncStream.makeStream(of: Void.self)
     async let other: Void = {
@@ -133,7 +133,7 @@ struct WebSocketEchoTests {
   @Test("Abandoning a message midway ends the socket, and the server is notified")
   func abandoned() async throws {
     struct Stop: Error {}
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(record: record).connect("ws://h/")
     await #expect(throws: Stop.self) {
       try await socket.sendFragments(.binary) { writer in
@@ -182,7 +182,7 @@ struct WebSocketEchoTests {
 
   @Test("Dropping the last reference ends the connection")
   func drop() async throws {
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     var socket: WebSocket? = try await memoryClient(record: record).connect("ws://h/")
     let states = try #require(socket).states
     socket = nil
@@ -199,7 +199,7 @@ struct WebSocketEchoTests {
 /// it has the real time.
 func memoryClient(
   _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior(),
-  record: LoopbackWebSocketRecord = LoopbackWebSocketRecord(), shape: MemoryStream.Shape = MemoryStream.Shape(),
+  record: EventRecorder<LoopbackWebSocketEvent> = .init(), shape: MemoryStream.Shape = MemoryStream.Shape(),
   clock: ManualClock? = ManualClock(), _ configure: (inout WebSocketConfiguration) -> Void = { _ in }
 ) -> WebSocketClient {
   memoryClient(

@@ -16,8 +16,8 @@ struct WebSocketHandshakeTests {
   /// Returns the behavior of a server that responds with 401 until it receives the right `Authorization`.
   private func guarded() -> LoopbackWebSocketBehavior {
     var behavior = LoopbackWebSocketBehavior()
-    behavior.handshake = .answer { head in
-      head["Authorization"] == "Bearer right" ? nil : LoopbackResponse(status: 401, body: Array("who?".utf8))
+    behavior.onHandshake = { request in
+      request.head["Authorization"] == "Bearer right" ? nil : LoopbackResponse(status: 401, body: Array("who?".utf8))
     }
     return behavior
   }
@@ -55,24 +55,24 @@ struct WebSocketHandshakeTests {
   func subprotocol() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.subprotocol = "v2"
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(behavior, record: record) { $0.subprotocols = ["v3", "v2"] }
       .connect("ws://h/", headers: ["Origin": "https://example.org", "X-Two": "1"])
     #expect(socket.subprotocol == "v2")
-    #expect(record.handshakes.first?["Sec-WebSocket-Protocol"] == "v3, v2")
-    #expect(record.handshakes.first?["Origin"] == "https://example.org")
+    #expect(record.handshakes.first?.head["Sec-WebSocket-Protocol"] == "v3, v2")
+    #expect(record.handshakes.first?.head["Origin"] == "https://example.org")
     #expect(socket.response.status == .switchingProtocols)
     #expect(socket.response.attempts.count == 1)
   }
 
   @Test("A resource's interceptors take part: a 401 is answered with another token")
   func interceptors() async throws {
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let request = try ResourceRequest(url: "http://h/private")
     let resource = RawHTTPResource(request: request, interceptors: [Tokens()])
     let socket = try await memoryClient(guarded(), record: record).connect(to: resource)
-    #expect(record.handshakes.map { $0["Authorization"] } == ["Bearer old", "Bearer right"])
-    #expect(Set(record.handshakes.map { $0["Sec-WebSocket-Key"] }).count == 2)
+    #expect(record.handshakes.map { $0.head["Authorization"] } == ["Bearer old", "Bearer right"])
+    #expect(Set(record.handshakes.map { $0.head["Sec-WebSocket-Key"] }).count == 2)
     #expect(socket.response.attempts.count == 2)
     try await socket.send("x")
     var messages = socket.messages.makeAsyncIterator()
@@ -95,10 +95,10 @@ struct WebSocketHandshakeTests {
   @Test("Redirects are followed or refused as the stack is configured, also to a ws URL")
   func redirects() async throws {
     var behavior = LoopbackWebSocketBehavior()
-    behavior.handshake = .answer { head in
-      head.path == "/old" ? LoopbackResponse(status: 307, headers: ["Location": "ws://h/new"]) : nil
+    behavior.onHandshake = { request in
+      request.path == "/old" ? LoopbackResponse(status: 307, headers: ["Location": "ws://h/new"]) : nil
     }
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     var client = memoryClient(behavior, record: record)
     let socket = try await client.connect("ws://h/old")
     #expect(record.handshakes.map(\.path) == ["/old", "/new"])
@@ -136,10 +136,10 @@ struct WebSocketHandshakeTests {
   @Test("Credentials, address and server name are dropped when a redirect leads to another origin")
   func elsewhere() async throws {
     var behavior = LoopbackWebSocketBehavior()
-    behavior.handshake = .answer { head in
-      head.path == "/old" ? LoopbackResponse(status: 302, headers: ["Location": "wss://other.example/new"]) : nil
+    behavior.onHandshake = { request in
+      request.path == "/old" ? LoopbackResponse(status: 302, headers: ["Location": "wss://other.example/new"]) : nil
     }
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let dialer = PinnedHostsDialer(below: LoopbackWebSocketServer.dialer(record: record, behavior))
     let client = memoryClient(over: dialer) {
       $0.address = .init(host: "10.0.0.1", port: 8443)
@@ -152,8 +152,8 @@ struct WebSocketHandshakeTests {
     #expect(dialed.map(\.port) == [8443, 443])
     #expect(dialed.map { $0.tls?.serverName } == ["inner.example", nil])
     #expect(dialed.map { $0.tls?.applicationProtocols } == [["http/1.1"], ["http/1.1"]])
-    #expect(record.handshakes.map { $0["Host"] } == ["first.example", "other.example"])
-    #expect(record.handshakes.map { $0["Authorization"] } == ["Bearer x", nil])
+    #expect(record.handshakes.map { $0.head["Host"] } == ["first.example", "other.example"])
+    #expect(record.handshakes.map { $0.head["Authorization"] } == ["Bearer x", nil])
   }
 
   @Test("Limits of the largest values work")
@@ -175,8 +175,8 @@ struct WebSocketHandshakeTests {
   @Test("Address and server name are not used for the same host over another scheme")
   func otherScheme() async throws {
     var behavior = LoopbackWebSocketBehavior()
-    behavior.handshake = .answer { head in
-      head.path == "/old" ? LoopbackResponse(status: 302, headers: ["Location": "wss://h:8080/new"]) : nil
+    behavior.onHandshake = { request in
+      request.path == "/old" ? LoopbackResponse(status: 302, headers: ["Location": "wss://h:8080/new"]) : nil
     }
     let dialer = PinnedHostsDialer(below: LoopbackWebSocketServer.dialer(behavior))
     let client = memoryClient(over: dialer) {
@@ -260,16 +260,16 @@ struct WebSocketHandshakeTests {
 
   @Test("Responses that are not a WebSocket handshake are distinguished")
   func wrongAnswers() async throws {
-    let answers: [(LoopbackWebSocketBehavior.Handshake, FailureCode)] = [
-      (.wrongAccept, .protocolViolation), (.fields([]), .protocolViolation),
-      (.answer { _ in .text("a page") }, .protocolViolation),
-      (.bytes(Array("nonsense\r\n\r\n".utf8)), .malformedResponse),
-      (.bytes(Array("HTTP/1.1 101\r\n\r\n".utf8)), .protocolViolation),
-      (.answer { _ in LoopbackResponse(status: 503) }, .unexpectedStatus),
+    let answers: [((inout LoopbackWebSocketBehavior) -> Void, FailureCode)] = [
+      ({ $0.handshake = .wrongAccept }, .protocolViolation), ({ $0.handshake = .fields([]) }, .protocolViolation),
+      ({ $0.onHandshake = { _ in .text("a page") } }, .protocolViolation),
+      ({ $0.handshake = .bytes(Array("nonsense\r\n\r\n".utf8)) }, .malformedResponse),
+      ({ $0.handshake = .bytes(Array("HTTP/1.1 101\r\n\r\n".utf8)) }, .protocolViolation),
+      ({ $0.onHandshake = { _ in LoopbackResponse(status: 503) } }, .unexpectedStatus),
     ]
-    for (handshake, code) in answers {
+    for (edit, code) in answers {
       var behavior = LoopbackWebSocketBehavior()
-      behavior.handshake = handshake
+      edit(&behavior)
       let error = await #expect(throws: WebSocketError.self) {
         try await memoryClient(behavior, shape: .init(longestRead: 1)).connect("ws://h/")
       }
@@ -304,7 +304,7 @@ struct WebSocketHandshakeTests {
   func silence() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.handshake = .silence
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let clock = ManualClock()
     var client = memoryClient(behavior, record: record, clock: clock)
     client.stack.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(20))

@@ -57,7 +57,7 @@ struct WebSocketPeerTests {
     let socket = try await client.connect(to: RawHTTPResource(request: request))
     try await echo(socket, sizes: [10, 100_000])
     #expect(socket.facts.tls?.version == "TLSv1.3")
-    #expect(server.record.handshakes.first?["Host"] == "socket.example:\(server.port)")
+    #expect(server.record.handshakes.first?.head["Host"] == "socket.example:\(server.port)")
     #expect(try await socket.close().isClean)
     client.configuration.serverName = "other.example"
     let error = await refusal(client, request)

@@ -11,7 +11,7 @@ import Testing
 struct WebSocketControlTests {
   @Test("A ping returns its pong, with its own payload or the caller's")
   func ping() async throws {
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(record: record).connect("ws://h/")
     #expect(try await socket.ping(Data("abc".utf8)).payload == Data("abc".utf8))
     let own = try await socket.ping()
@@ -24,7 +24,7 @@ struct WebSocketControlTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersPings = false
     behavior.onMessage = { _ in [.pong([9]), .pong([2])] }
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(behavior, record: record).connect("ws://h/")
     async let first = socket.ping(Data([1]), within: nil)
     try await record.waitForEvents(count: 2)
@@ -53,7 +53,7 @@ struct WebSocketControlTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersPings = false
     behavior.onMessage = { _ in [.pong([1]), .close(1000, "")] }
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(behavior, record: record).connect("ws://h/")
     let first = Task { try await socket.ping(Data([1]), within: nil) }
     try await record.waitForEvents(count: 2)
@@ -71,7 +71,7 @@ struct WebSocketControlTests {
     for count in [10, 1000] {
       var behavior = LoopbackWebSocketBehavior()
       behavior.greeting = (0..<count).map { .ping([UInt8($0 >> 8), UInt8($0 & 255)]) }
-      let record = LoopbackWebSocketRecord()
+      let record = EventRecorder<LoopbackWebSocketEvent>()
       let socket = try await memoryClient(behavior, record: record).connect("ws://h/")
       try await socket.ping()
       let last = LoopbackWebSocketEvent.pong([UInt8((count - 1) >> 8), UInt8((count - 1) & 255)])
@@ -90,7 +90,7 @@ struct WebSocketControlTests {
   func manualPong() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.ping([7])] }
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(behavior, record: record) { $0.answersPings = false }.connect("ws://h/")
     var pings = socket.pings.makeAsyncIterator()
     try await socket.send("ping me")
@@ -105,7 +105,7 @@ struct WebSocketControlTests {
   @Test("A keep-alive ping is sent at each interval, and its pong keeps the socket open")
   func keepAlive() async throws {
     let clock = ManualClock()
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(record: record, clock: clock) { $0.keepAlive = .seconds(25) }
       .connect("ws://h/")
     for round in 1...3 {
@@ -124,7 +124,7 @@ struct WebSocketControlTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersPings = false
     let clock = ManualClock()
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(behavior, record: record, clock: clock) { $0.keepAlive = .seconds(25) }
       .connect("ws://h/")
     for _ in 1...2 {

@@ -17,7 +17,7 @@ struct WebSocketFaultTests {
   func fault(_ fault: LoopbackWebSocketBehavior.Fault, longestRead: Int) async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.greeting = [.text("before"), .fault(fault)]
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(behavior, record: record, shape: .init(longestRead: longestRead))
       .connect("ws://h/")
     var messages = socket.messages.makeAsyncIterator()
@@ -35,7 +35,7 @@ struct WebSocketFaultTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.greeting = [.text("a"), .ping([1]), .text("b"), .fault(.reservedOpcode)]
     behavior.onMessage = { _ in [] }
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(behavior, record: record).connect("ws://h/")
     let error = await #expect(throws: WebSocketError.self) {
       for try await message in socket.messages { try await socket.send(message) }
@@ -54,7 +54,7 @@ struct WebSocketFaultTests {
       behavior.fragmentBytes = fragmentBytes
       behavior.compression = compression
       behavior.greeting = [.text(String(repeating: "x", count: 100)), .text(String(repeating: "y", count: 101))]
-      let record = LoopbackWebSocketRecord()
+      let record = EventRecorder<LoopbackWebSocketEvent>()
       let socket = try await memoryClient(behavior, record: record) {
         $0.maximumMessageBytes = 100
         $0.compression = .init()
@@ -84,7 +84,8 @@ struct WebSocketFaultTests {
 
   /// Returns a socket of a server that neither reads nor writes while the gate is closed.
   private func gated(
-    _ gate: Watched<Bool>, _ behavior: LoopbackWebSocketBehavior = .init(), record: LoopbackWebSocketRecord = .init()
+    _ gate: Watched<Bool>, _ behavior: LoopbackWebSocketBehavior = .init(),
+    record: EventRecorder<LoopbackWebSocketEvent> = .init()
   ) async throws -> (socket: WebSocket, stream: ToldStream) {
     let (near, far) = MemoryStream.pair()
     let stream = ToldStream(near)
@@ -116,7 +117,7 @@ struct WebSocketFaultTests {
   func abandonedInOrder() async throws {
     struct Stop: Error {}
     let gate = Watched(true)
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let (socket, stream) = try await gated(gate, record: record)
     await #expect(throws: Stop.self) {
       try await socket.sendFragments(.text) { writer in
@@ -141,7 +142,7 @@ struct WebSocketFaultTests {
     let (near, far) = MemoryStream.pair()
     let stream = ToldStream(near)
     let gate = Watched(true)
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     Task { [behavior] in
       try? await LoopbackWebSocketServer.serve(far, record: record, behavior)
       far.close()
@@ -198,7 +199,7 @@ struct WebSocketFaultTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersClose = false
     let clock = ManualClock()
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(behavior, record: record, clock: clock).connect("ws://h/")
     let closing = Task { try await socket.close() }
     try await record.waitForEvents(count: 2)
@@ -228,7 +229,7 @@ struct WebSocketFaultTests {
   @Test("A send that is cancelled while it waits sends nothing, and the socket stays open")
   func cancelledSend() async throws {
     let (near, far) = MemoryStream.pair(MemoryStream.Shape(capacity: 1024))
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let gate = Watched(true)
     let server = Task {
       try await LoopbackWebSocketServer.serve(GatedStream(far, gate), record: record)

@@ -24,7 +24,7 @@ struct LoopbackWebSocketTests {
 
   /// Sends bytes, finishes writing, and returns all received bytes.
   private func exchange(
-    _ text: String = opening, _ frames: [UInt8] = [], record: LoopbackWebSocketRecord = LoopbackWebSocketRecord(),
+    _ text: String = opening, _ frames: [UInt8] = [], record: EventRecorder<LoopbackWebSocketEvent> = .init(),
     longestRead: Int = .max, _ edit: (inout LoopbackWebSocketBehavior) -> Void = { _ in }
   ) async throws -> [UInt8] {
     var behavior = LoopbackWebSocketBehavior()
@@ -44,16 +44,16 @@ struct LoopbackWebSocketTests {
   private static let answers: [UInt8] =
     [0x81, 2, 0x68, 0x69] + [0x82, 1, 255] + [0x8A, 1, 7] + [0x88, 2, 3, 0xE8]
 
-  private func expectConversation(_ all: [UInt8], _ record: LoopbackWebSocketRecord) {
+  private func expectConversation(_ all: [UInt8], _ record: EventRecorder<LoopbackWebSocketEvent>) {
     #expect(all == Array(Self.acceptance.utf8) + Self.answers)
-    #expect(record.handshakes.map(\.bytes) == [Array(Self.opening.utf8)])
+    #expect(record.handshakes.map(\.head.bytes) == [Array(Self.opening.utf8)])
     #expect(record.frames == [.text("hi"), .binary([255]), .ping([7]), .pong([8]), .close(1000, "")])
   }
 
   @Test("The server accepts, echoes, answers pings and Close, and records everything, in any split")
   func conversation() async throws {
     for longestRead in [1, Int.max] {
-      let record = LoopbackWebSocketRecord()
+      let record = EventRecorder<LoopbackWebSocketEvent>()
       let all = try await exchange(Self.opening, Self.conversation, record: record, longestRead: longestRead)
       expectConversation(all, record)
     }
@@ -84,17 +84,18 @@ struct LoopbackWebSocketTests {
   func handshakes() async throws {
     let upgrade = RawRequestHead.Field(name: "Upgrade", value: "other")
     let unauthorized = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"
-    let cases: [(LoopbackWebSocketBehavior.Handshake, String)] = [
-      (.answer { _ in LoopbackResponse(status: 401, body: Array("no".utf8)) }, unauthorized),
-      (.answer { _ in nil }, Self.acceptance), (.bytes(Array("hello".utf8)), "hello"), (.silence, ""),
+    let cases: [((inout LoopbackWebSocketBehavior) -> Void, String)] = [
+      ({ $0.onHandshake = { _ in LoopbackResponse(status: 401, body: Array("no".utf8)) } }, unauthorized),
+      ({ $0.onHandshake = { _ in nil } }, Self.acceptance),
+      ({ $0.handshake = .bytes(Array("hello".utf8)) }, "hello"), ({ $0.handshake = .silence }, ""),
       (
-        .fields([upgrade]),
+        { $0.handshake = .fields([upgrade]) },
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\n"
           + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
       ),
     ]
-    for (handshake, expected) in cases {
-      let all = try await exchange { $0.handshake = handshake }
+    for (edit, expected) in cases {
+      let all = try await exchange { edit(&$0) }
       #expect(String(decoding: all, as: UTF8.self) == expected)
     }
     let wrong = String(decoding: try await exchange { $0.handshake = .wrongAccept }, as: UTF8.self)
@@ -132,7 +133,7 @@ struct LoopbackWebSocketTests {
 
   @Test("A client that violates the protocol is recorded, and gets 1002")
   func violation() async throws {
-    let record = LoopbackWebSocketRecord()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
     let all = try await exchange(Self.opening, [0x81, 0], record: record)
     #expect(record.frames.first == .violation("a client did not mask a frame"))
     let close = Array(all.dropFirst(Self.acceptance.utf8.count))

@@ -155,8 +155,8 @@ struct LoopbackTrustTests {
   @Test("A tunnel leads to this machine and records the targets", arguments: [false, true])
   func tunnel(isTLS: Bool) throws {
     let upstream = try LoopbackServer.http { _ in .text("fine") }
-    let proxy = try LoopbackServer.tunnel(tls: isTLS ? LoopbackTLS(identity) : nil) { head in
-      head.target.hasPrefix("refused.example:") ? .text("no", status: 403) : nil
+    let proxy = try LoopbackServer.tunnel(tls: isTLS ? LoopbackTLS(identity) : nil) { request in
+      request.target.hasPrefix("refused.example:") ? .text("no", status: 403) : nil
     }
     func ask(_ line: String) throws -> LoopbackClient {
       let client =

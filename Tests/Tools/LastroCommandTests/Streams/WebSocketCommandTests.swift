@@ -46,7 +46,7 @@ struct WebSocketCommandTests {
       ["ws", "-H", "X-Colour: blue", "--subprotocol", "chat", "--deflate", "--ping", "0", server.url], input: text)
     #expect(result.status == 0, "\(result.errors)")
     #expect(result.text == text + "\n")
-    let fields = try #require(server.record.handshakes.first).fields
+    let fields = try #require(server.record.handshakes.first).head.fields
     #expect(fields.contains { $0.name.lowercased() == "x-colour" && $0.value == "blue" })
     #expect(fields.contains { $0.name.lowercased() == "sec-websocket-protocol" && $0.value == "chat" })
     #expect(fields.contains { $0.name.lowercased() == "sec-websocket-extensions" })
@@ -67,7 +67,7 @@ struct WebSocketCommandTests {
   @Test("A refused handshake, a cut connection, and a protocol violation are failures")
   func failures() async throws {
     var refusing = LoopbackWebSocketBehavior()
-    refusing.handshake = .answer { _ in LoopbackResponse(status: 403) }
+    refusing.onHandshake = { _ in LoopbackResponse(status: 403) }
     var cutting = LoopbackWebSocketBehavior()
     cutting.greeting = [.text("half"), .cut]
     var breaking = LoopbackWebSocketBehavior()
