@@ -88,7 +88,7 @@ private func streams(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let stream = try await hosts.dialer([host: cutting.port]).dial(DialRequest(host: host, port: 7, tls: .init()))
   await stage.prints("truncated") { await truncated(stream) }
 
-  let receiver = try LoopbackDatagramServer { .answer($0.bytes) }
+  let receiver = try LoopbackDatagramServer { [$0] }
   defer { receiver.stop() }
   stage.check("a datagram comes back", try await datagrams(hosts.dialer([host: receiver.port])) == Data("hello".utf8))
 }

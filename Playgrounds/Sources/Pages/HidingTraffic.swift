@@ -74,7 +74,7 @@ extension Page {
       while case let bytes = connection.read(max: 4096), !bytes.isEmpty { try connection.write(bytes) }
     }
     defer { target.stop() }
-    let bridge = try LoopbackObfs4Server(target: .port(target.port))
+    let bridge = try LoopbackObfs4Server(forwardingTo: target.port)
     defer { bridge.stop() }
 
     let stream = try await dial(bridge.bridgeLine, hosts.engine, hosts.configuration.connection)
@@ -84,7 +84,7 @@ extension Page {
     stream.close()
     try await stage.prints("chain") { try chain(bridge.bridgeLine) }
 
-    let shadowsocks = try LoopbackShadowsocksServer(target: .port(target.port))
+    let shadowsocks = try LoopbackShadowsocksServer(forwardingTo: target.port)
     defer { shadowsocks.stop() }
     let through = try await dial(uri: shadowsocks.uri, hosts.engine, hosts.configuration.connection)
     try await through.write(Data("hello".utf8))
@@ -93,7 +93,7 @@ extension Page {
     through.close()
     let web = try LoopbackServer.http(tls: hosts.identity("www.example.org")) { _ in .text("a page") }
     defer { web.stop() }
-    let asked = try LoopbackShadowsocksServer(target: .asked)
+    let asked = try LoopbackShadowsocksServer(forwardingTo: web.port)
     defer { asked.stop() }
     let page = try await fetch(
       "https://www.example.org:\(web.port)/", through: asked.uri, CurlTransport(hosts.configuration))

@@ -26,7 +26,7 @@ private func broken() async throws {
   // sample: fault
   let record = EventRecorder<LoopbackWebSocketEvent>()
   var behavior = LoopbackWebSocketBehavior()
-  behavior.greeting = [.text("hello"), .fault(.reservedOpcode)]
+  behavior.greeting = [.text("hello"), .bytes([0x83, 0x00])]  // opcode 3 is reserved
   let client = WebSocketClient(dialer: LoopbackWebSocketServer.dialer(record: record, behavior))
 
   let socket = try await client.connect("ws://chat.example.org/room")

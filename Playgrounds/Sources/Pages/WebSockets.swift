@@ -254,7 +254,7 @@ private func handshakes(_ stage: Stage, _ hosts: StreamHosts) async throws {
 
   behavior = LoopbackWebSocketBehavior()
   behavior.subprotocol = "chat.v1"
-  behavior.compression = .init()
+  behavior.compresses = true
   let agreeing = try server(hosts, behavior)
   defer { agreeing.stop() }
   let agreed = try await configured(dialer: hosts.dialer([host: agreeing.port])).connect("wss://\(host)/room")

@@ -35,7 +35,7 @@ enum SocketRecipes {
     let echo = try echoServer(try hosts.identity(host))
     let web = try LoopbackServer.http(tls: hosts.identity(host)) { _ in .text("a page") }
     let proxy = try LoopbackServer.socks5()
-    let bridge = try LoopbackObfs4Server(target: .port(web.port))
+    let bridge = try LoopbackObfs4Server(forwardingTo: web.port)
     defer { for server in [echo, web, proxy] { server.stop() } }
     defer { bridge.stop() }
     await recipes.check("SOCKS", prints: ["hello"]) {

@@ -21,14 +21,14 @@ public import LastroTransports
 /// ```
 public struct ConnectionConformance: Sendable {
   /// A broken promise.
-  public struct Finding: Error, Sendable, Hashable, CustomStringConvertible {
+  package struct Finding: Error, Sendable, Hashable, CustomStringConvertible {
     /// The promise that was broken.
-    public var promise: String
+    package var promise: String
     /// The observed behavior.
-    public var problem: String
+    package var problem: String
 
     /// The promise and the problem on one line.
-    public var description: String { "\(promise): \(problem)" }
+    package var description: String { "\(promise): \(problem)" }
   }
 
   let factory: any ConnectionFactory
@@ -73,8 +73,11 @@ public struct ConnectionConformance: Sendable {
 
   /// Checks every promise, one after the other.
   ///
-  /// - Returns: the broken promises; none for a correct connection.
-  public func findings() async -> [Finding] {
+  /// - Returns: a line for each broken promise, with the observed behavior; none for a correct connection.
+  public func findings() async -> [String] { await brokenPromises().map(\.description) }
+
+  /// Checks every promise, one after the other.
+  package func brokenPromises() async -> [Finding] {
     var findings: [Finding] = []
     for check in kept {
       if let finding = await finding(check) { findings.append(finding) }
@@ -84,7 +87,7 @@ public struct ConnectionConformance: Sendable {
 
   /// Checks every promise.
   ///
-  /// - Throws: the first `Finding`.
+  /// - Throws: an error whose description has the first broken promise and the observed behavior.
   public func check() async throws {
     for check in kept {
       if let finding = await finding(check) { throw finding }

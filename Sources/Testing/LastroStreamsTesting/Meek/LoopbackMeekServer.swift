@@ -12,7 +12,7 @@ public import LastroTesting
 /// the session. An unknown ID begins a session.
 public final class LoopbackMeekServer: Sendable {
   /// The target of a session.
-  public enum Target: Sendable, Hashable {
+  package enum Target: Sendable, Hashable {
     /// An echo of all received bytes.
     case echo
     /// A port on 127.0.0.1.
@@ -32,9 +32,14 @@ public final class LoopbackMeekServer: Sendable {
   ///
   /// - Parameters:
   ///   - tls: the TLS options. Default: plaintext.
-  ///   - target: the target of the sessions. Default: an echo.
+  ///   - port: the port on 127.0.0.1 that the sessions lead to. Default `nil`: an echo.
   /// - Throws: `LoopbackError`.
-  public convenience init(tls: LoopbackTLS? = nil, target: Target = .echo) throws(LoopbackError) {
+  public convenience init(tls: LoopbackTLS? = nil, forwardingTo port: Int? = nil) throws(LoopbackError) {
+    try self.init(tls: tls, target: port.map(Target.port) ?? .echo)
+  }
+
+  /// Starts a server whose sessions lead to a target.
+  package convenience init(tls: LoopbackTLS? = nil, target: Target) throws(LoopbackError) {
     try self.init(tls: tls, target: target) { _, _ in nil }
   }
 

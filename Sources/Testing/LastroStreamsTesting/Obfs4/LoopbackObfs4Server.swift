@@ -16,7 +16,7 @@ internal import LastroTunnels
 /// ```
 public final class LoopbackObfs4Server: Sendable {
   /// The target of streams.
-  public enum Target: Sendable, Hashable {
+  package enum Target: Sendable, Hashable {
     /// An echo of all received bytes.
     case echo
     /// A port on 127.0.0.1.
@@ -31,11 +31,11 @@ public final class LoopbackObfs4Server: Sendable {
 
   /// Starts a server with its own key on a port that the kernel chooses.
   ///
-  /// - Parameter target: the target of streams. Default ``Target/echo``.
+  /// - Parameter port: the port on 127.0.0.1 that streams lead to. Default `nil`: an echo of all received bytes.
   /// - Throws: `LoopbackError`.
-  public convenience init(target: Target = .echo) throws(LoopbackError) {
+  public convenience init(forwardingTo port: Int? = nil) throws(LoopbackError) {
     var behavior = LoopbackObfs4Behavior()
-    behavior.target = target
+    behavior.target = port.map(Target.port) ?? .echo
     try self.init(behavior)
   }
 
@@ -66,11 +66,12 @@ public final class LoopbackObfs4Server: Sendable {
   /// Stops the server; see `LoopbackServer.stop()`.
   public func stop() { server.stop() }
 
-  /// Returns a dialer whose streams lead to the same server in this process, without sockets. For these streams, the
-  /// ``Target`` is always an echo.
-  ///
+  /// Returns a dialer whose streams lead to the same server in this process, without sockets. They lead to an echo,
+  /// even if those of sockets are forwarded.
+  public func dialer() -> MemoryDialer { dialer(shape: MemoryStream.Shape()) }
+
   /// - Parameter shape: the shape of the streams, such as one byte at a time.
-  public func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> MemoryDialer {
+  package func dialer(shape: MemoryStream.Shape) -> MemoryDialer {
     MemoryDialer(shape: shape) { [bridge] _, stream in try await Obfs4ServerSession(bridge).serve(stream) }
   }
 }

@@ -22,7 +22,7 @@ public struct LoopbackWebSocketBehavior: Sendable {
   }
 
   /// The permessage-deflate parameters that the server accepts if the client offers it (RFC 7692).
-  public struct Compression: Sendable, Hashable {
+  package struct Compression: Sendable, Hashable {
     /// Whether the server resets its window after each message.
     package var serverNoContextTakeover = false
     /// Whether the client must reset its window after each message.
@@ -35,7 +35,7 @@ public struct LoopbackWebSocketBehavior: Sendable {
     package var minimumBytes = 0
 
     /// Creates parameters that accept the client's offer.
-    public init() {}
+    package init() {}
   }
 
   /// An action of the server.
@@ -52,9 +52,7 @@ public struct LoopbackWebSocketBehavior: Sendable {
     case pong([UInt8])
     /// A Close frame. Later frames are ignored, and the connection ends when the client's Close frame arrives.
     case close(UInt16?, String)
-    /// A frame that violates a rule.
-    case fault(Fault)
-    /// The given bytes, unchanged.
+    /// The given bytes, unchanged, such as a frame that violates a rule.
     case bytes([UInt8])
     /// Ends the connection properly.
     case end
@@ -62,10 +60,13 @@ public struct LoopbackWebSocketBehavior: Sendable {
     case cut
     /// Continues to read, but sends nothing more.
     case fallSilent
+
+    /// Returns the action that sends a frame that violates a rule.
+    package static func fault(_ fault: Fault) -> Self { .bytes(fault.bytes) }
   }
 
   /// A violation of a rule of RFC 6455.
-  public enum Fault: Sendable, Hashable, CaseIterable {
+  package enum Fault: Sendable, Hashable, CaseIterable {
     /// A masked frame.
     case maskedFrame
     /// RSV1 without an extension.
@@ -107,8 +108,13 @@ public struct LoopbackWebSocketBehavior: Sendable {
   package var handshake = Handshake.accept
   /// The subprotocol that the server chooses, offered or not. Default: none.
   public var subprotocol: String?
+  /// Whether the server accepts compression if the client offers it (permessage-deflate, RFC 7692). Default false.
+  public var compresses: Bool {
+    get { compression != nil }
+    set { compression = newValue ? Compression() : nil }
+  }
   /// The compression that the server accepts. Default `nil`: none.
-  public var compression: Compression?
+  package var compression: Compression?
   /// The actions after the socket was opened. Default: none.
   public var greeting: [Action] = []
   /// A closure that returns the actions for a message. Default: an echo.

@@ -58,11 +58,18 @@ public final class LoopbackWebSocketServer: Sendable {
   /// Returns a dialer whose streams all lead to such a server in this process, without sockets.
   ///
   /// - Parameters:
-  ///   - shape: the shape of the streams, such as one byte at a time.
   ///   - record: the record of the server's events.
   ///   - behavior: the behavior of the server. Default: an echo server.
   public static func dialer(
-    shape: MemoryStream.Shape = MemoryStream.Shape(), record: EventRecorder<LoopbackWebSocketEvent> = EventRecorder(),
+    record: EventRecorder<LoopbackWebSocketEvent> = EventRecorder(),
+    _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
+  ) -> MemoryDialer {
+    dialer(shape: MemoryStream.Shape(), record: record, behavior)
+  }
+
+  /// - Parameter shape: the shape of the streams, such as one byte at a time.
+  package static func dialer(
+    shape: MemoryStream.Shape, record: EventRecorder<LoopbackWebSocketEvent> = EventRecorder(),
     _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
   ) -> MemoryDialer {
     MemoryDialer(shape: shape) { _, stream in try await serve(stream, record: record, behavior) }

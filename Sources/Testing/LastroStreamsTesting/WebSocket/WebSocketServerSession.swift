@@ -182,7 +182,6 @@ final class WebSocketServerSession {
     case .ping(let payload): session.ping(makeID(), payload: payload, now: .zero)
     case .pong(let payload): _ = session.pong(payload)
     case .close(let code, let reason): session.close(code: code, reason: reason, now: .zero)
-    case .fault(let fault): return flush() + pieces(fault.bytes)
     case .bytes(let bytes): return flush() + pieces(bytes)
     case .end: return finish(.end)
     case .cut: return finish(.cut)

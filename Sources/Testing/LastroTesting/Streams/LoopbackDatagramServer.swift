@@ -7,42 +7,40 @@ internal import LastroSupport
 /// A scripted UDP server on 127.0.0.1 that answers or drops the datagrams it receives.
 ///
 /// ```swift
-/// let server = try LoopbackDatagramServer { datagram in
-///   datagram.number == 2 ? .drop : .answer(datagram.bytes)
+/// let server = try LoopbackDatagramServer { bytes in
+///   bytes.isEmpty ? [] : [bytes, bytes]  // drops empty datagrams, and answers others twice
 /// }
 /// ```
 ///
 /// It runs on its own thread. Dropping the server stops it.
 public final class LoopbackDatagramServer: Sendable {
   /// A received datagram.
-  public struct Datagram: Sendable, Hashable {
+  package struct Datagram: Sendable, Hashable {
     /// The number of the datagram, from 1, in order of arrival.
     package let number: Int
     /// The bytes of the datagram.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
     /// The sender's port on 127.0.0.1.
     package let port: Int
   }
 
   /// The reaction to a datagram.
-  public struct Reaction: Sendable {
+  package struct Reaction: Sendable {
     enum Kind: Sendable {
-      case answer([UInt8])
-      case drop
-      case duplicate([UInt8])
+      case answers([[UInt8]])
       case delay([UInt8], until: LoopbackGate)
     }
 
     let kind: Kind
 
     /// Returns a reaction that sends a response.
-    public static func answer(_ bytes: [UInt8]) -> Self { Self(kind: .answer(bytes)) }
+    package static func answer(_ bytes: [UInt8]) -> Self { Self(kind: .answers([bytes])) }
 
     /// The reaction that drops the datagram without a response.
-    public static let drop = Self(kind: .drop)
+    package static let drop = Self(kind: .answers([]))
 
     /// Returns a reaction that sends a response twice, as a network may do.
-    public static func duplicate(_ bytes: [UInt8]) -> Self { Self(kind: .duplicate(bytes)) }
+    package static func duplicate(_ bytes: [UInt8]) -> Self { Self(kind: .answers([bytes, bytes])) }
 
     /// Returns a reaction that sends a response when the gate is opened. Later datagrams wait behind this one.
     package static func delay(_ bytes: [UInt8], until gate: LoopbackGate) -> Self {
@@ -51,7 +49,7 @@ public final class LoopbackDatagramServer: Sendable {
   }
 
   /// A closure that decides about each datagram, on the server's thread.
-  public typealias Handler = @Sendable (Datagram) -> Reaction
+  package typealias Handler = @Sendable (Datagram) -> Reaction
 
   /// The port, which the kernel chose.
   public let port: Int
@@ -59,9 +57,18 @@ public final class LoopbackDatagramServer: Sendable {
 
   /// Starts a server.
   ///
+  /// - Parameter answer: returns the datagrams to send back for the bytes of one: none to drop it, or two equal ones,
+  ///   as a network may duplicate it. It runs on the server's thread.
+  /// - Throws: ``LoopbackError`` if no socket or no thread could be created.
+  public convenience init(answering answer: @escaping @Sendable ([UInt8]) -> [[UInt8]]) throws(LoopbackError) {
+    try self.init(handler: { (datagram: Datagram) in Reaction(kind: .answers(answer(datagram.bytes))) })
+  }
+
+  /// Starts a server.
+  ///
   /// - Parameter handler: returns the reaction to each datagram.
   /// - Throws: ``LoopbackError`` if no socket or no thread could be created.
-  public init(handler: @escaping Handler) throws(LoopbackError) {
+  package init(handler: @escaping Handler) throws(LoopbackError) {
     var port: UInt16 = 0
     let descriptor = cloopback_open_datagrams(&port)
     guard descriptor >= 0 else { throw .cannotListen("a UDP port of 127.0.0.1 cannot be bound") }
@@ -72,8 +79,11 @@ public final class LoopbackDatagramServer: Sendable {
 
   deinit { stop() }
 
+  /// The bytes of the datagrams received so far, in order.
+  public var received: [[UInt8]] { datagrams.map(\.bytes) }
+
   /// The datagrams received so far, in order.
-  public var datagrams: [Datagram] { core.datagrams }
+  package var datagrams: [Datagram] { core.datagrams }
 
   /// Makes the system report the port as closed (ICMP "port unreachable": the sender's socket fails with
   /// `ECONNREFUSED`), or accept datagrams again. The port stays bound meanwhile, so that no other socket can use it. It
@@ -176,11 +186,8 @@ private final class DatagramCore: Sendable {
 
   private func react(_ reaction: LoopbackDatagramServer.Reaction, to port: UInt16) {
     switch reaction.kind {
-    case .drop: break
-    case .answer(let bytes): send(bytes, to: port)
-    case .duplicate(let bytes):
-      send(bytes, to: port)
-      send(bytes, to: port)
+    case .answers(let answers):
+      for bytes in answers { send(bytes, to: port) }
     case .delay(let bytes, let gate):
       guard cloopback_wait(stopSignal, gate.readEnd, -1, -1) & Int32(CLOOPBACK_WAIT_FIRST) == 0 else { return }
       send(bytes, to: port)

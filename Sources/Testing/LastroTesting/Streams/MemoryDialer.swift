@@ -12,11 +12,21 @@ public struct MemoryDialer: Dialer {
   /// Creates a dialer.
   ///
   /// - Parameters:
-  ///   - shape: the behavior of the streams. Default: reads of any length, 1 MiB unread.
+  ///   - longestRead: the maximum number of bytes that a read returns. Default: no limit.
+  ///   - capacity: the number of unread bytes above which writes wait. Default 1 MiB.
   ///   - facts: the facts of each stream.
   ///   - accept: serves the far end of each stream in its own task; the end is closed when it returns.
   public init(
-    shape: MemoryStream.Shape = MemoryStream.Shape(), facts: StreamFacts = StreamFacts(),
+    longestRead: Int = .max, capacity: Int = 1 << 20, facts: StreamFacts = StreamFacts(),
+    accept: @escaping @Sendable (DialRequest, MemoryStream) async throws -> Void
+  ) {
+    self.init(
+      shape: MemoryStream.Shape(longestRead: longestRead, capacity: capacity), facts: facts, accept: accept)
+  }
+
+  /// - Parameter shape: the behavior of the streams.
+  package init(
+    shape: MemoryStream.Shape, facts: StreamFacts = StreamFacts(),
     accept: @escaping @Sendable (DialRequest, MemoryStream) async throws -> Void
   ) {
     self.shape = shape

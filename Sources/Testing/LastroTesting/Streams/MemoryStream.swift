@@ -5,18 +5,17 @@ public import Lastro
 
 /// An end of a stream in memory: bytes written to one end are read from the other.
 ///
-/// A read returns at most ``Shape/longestRead`` bytes, regardless of the writes; writes wait while the other end has
-/// ``Shape/capacity`` unread bytes.
+/// A pair may limit the bytes of a read, and the unread bytes above which writes wait.
 public final class MemoryStream: ByteStream {
   /// The behavior of a stream.
-  public struct Shape: Sendable {
+  package struct Shape: Sendable {
     /// The maximum number of bytes that a read returns; 1 returns one byte at a time. Default: no limit.
-    public var longestRead: Int
+    package var longestRead: Int
     /// The number of unread bytes above which writes wait. Default 1 MiB.
-    public var capacity: Int
+    package var capacity: Int
 
     /// Creates a shape.
-    public init(longestRead: Int = .max, capacity: Int = 1 << 20) {
+    package init(longestRead: Int = .max, capacity: Int = 1 << 20) {
       self.longestRead = max(1, longestRead)
       self.capacity = max(1, capacity)
     }
@@ -36,8 +35,20 @@ public final class MemoryStream: ByteStream {
   deinit { close() }
 
   /// Returns two connected ends.
-  public static func pair(_ shape: Shape = Shape(), facts: StreamFacts = StreamFacts()) -> (MemoryStream, MemoryStream)
-  {
+  ///
+  /// - Parameters:
+  ///   - longestRead: the maximum number of bytes that a read returns, regardless of the writes; 1 returns one byte at
+  ///     a time. Default: no limit.
+  ///   - capacity: the number of unread bytes above which writes wait. Default 1 MiB.
+  ///   - facts: the facts of both ends.
+  public static func pair(
+    longestRead: Int = .max, capacity: Int = 1 << 20, facts: StreamFacts = StreamFacts()
+  ) -> (MemoryStream, MemoryStream) {
+    pair(Shape(longestRead: longestRead, capacity: capacity), facts: facts)
+  }
+
+  /// Returns two connected ends.
+  package static func pair(_ shape: Shape, facts: StreamFacts = StreamFacts()) -> (MemoryStream, MemoryStream) {
     let one = MemoryPipe(shape), other = MemoryPipe(shape)
     return (
       MemoryStream(incoming: one, outgoing: other, facts: facts),

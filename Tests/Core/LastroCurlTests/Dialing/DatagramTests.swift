@@ -20,7 +20,7 @@ struct DatagramTests {
 
   @Test("Datagrams arrive whole, including empty ones and the largest")
   func echo() async throws {
-    let server = try LoopbackDatagramServer { .answer($0.bytes) }
+    let server = try LoopbackDatagramServer { [$0] }
     let stream = try await dial(server)
     #expect(stream.maximumDatagramBytes == 65_507)
     for bytes in [Data("hello".utf8), Data(), noise(1_200), noise(65_507)] {
@@ -35,7 +35,7 @@ struct DatagramTests {
   @Test("Lost datagrams do not arrive, duplicates arrive twice, and delayed ones arrive late")
   func faults() async throws {
     let gate = try LoopbackGate()
-    let server = try LoopbackDatagramServer { datagram in
+    let server = try LoopbackDatagramServer { (datagram: LoopbackDatagramServer.Datagram) in
       switch datagram.number {
       case 1: .drop
       case 2: .duplicate(datagram.bytes)

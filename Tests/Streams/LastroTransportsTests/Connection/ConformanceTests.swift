@@ -12,7 +12,7 @@ struct ConformanceTests {
 
   @Test("A network connection over a stream in memory satisfies all requirements") func network() async throws {
     let factory = DialerConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
-    expectNone(await ConnectionConformance(of: factory).findings())
+    expectNone(await ConnectionConformance(of: factory).brokenPromises())
   }
 
   @Test("Reads of one byte and a small buffer change nothing") func slowNetwork() async throws {
@@ -20,7 +20,7 @@ struct ConformanceTests {
       try await ConnectionConformance.echo(stream)
     }
     let factory = DialerConnectionFactory(to: SampleNetwork.server, dialer: dialer)
-    expectNone(await ConnectionConformance(of: factory, bigLength: 1000).findings())
+    expectNone(await ConnectionConformance(of: factory, bigLength: 1000).brokenPromises())
   }
 
   @Test("The sample transport satisfies all requirements, created in each of the document's ways") func sample()
@@ -28,17 +28,17 @@ struct ConformanceTests {
   {
     let server = SampleNetwork.server
     let own = SampleConnectionFactory(serverAddress: server, cert: "cert", iatMode: false)
-    expectNone(await ConnectionConformance(of: own).findings())
+    expectNone(await ConnectionConformance(of: own).brokenPromises())
 
     let network = DialerConnectionFactory(to: server, dialer: SampleNetwork.dialer)
     let over = SampleConnectionFactory(serverAddress: server, cert: "cert", iatMode: true, factory: network)
-    expectNone(await ConnectionConformance(of: over).findings())
+    expectNone(await ConnectionConformance(of: over).brokenPromises())
 
     let single = EachTimeAnew {
       let connection = NetworkConnection(to: server, using: .tcp, dialer: SampleNetwork.dialer)
       return SampleConnectionFactory(serverAddress: server, cert: "cert", iatMode: false, connection: connection)
     }
-    expectNone(await ConnectionConformance(of: single).findings())
+    expectNone(await ConnectionConformance(of: single).brokenPromises())
   }
 
   @Test("The sample transport nested in itself, twice and three times, satisfies all requirements", arguments: [2, 3])
@@ -49,7 +49,7 @@ struct ConformanceTests {
       factory = SampleConnectionFactory(
         serverAddress: SampleNetwork.server, cert: "cert", iatMode: false, factory: factory)
     }
-    expectNone(await ConnectionConformance(of: factory, bigLength: 200_000).findings())
+    expectNone(await ConnectionConformance(of: factory, bigLength: 200_000).brokenPromises())
   }
 }
 

@@ -20,7 +20,7 @@ struct ConnectionConformanceTests {
     let findings = await ConnectionConformance(
       of: ChangedFactory { broken.change(&$0, kept) }, bigLength: 100_000, patience: broken.patience,
       leavingOut: Set(ConnectionConformance.promises).subtracting([broken.promise])
-    ).findings()
+    ).brokenPromises()
     #expect(findings.map(\.promise) == [broken.promise])
     let problem = try #require(findings.first).problem
     #expect(broken.isTold(by: problem), "\(problem)")
@@ -31,7 +31,7 @@ struct ConnectionConformanceTests {
   }
 
   @Test("The base connection of the cases satisfies every requirement") func unchanged() async {
-    #expect(await ConnectionConformance(of: ChangedFactory { _ in }, bigLength: 100_000).findings() == [])
+    #expect(await ConnectionConformance(of: ChangedFactory { _ in }, bigLength: 100_000).brokenPromises() == [])
   }
 
   @Test("A factory without connections fails all requirements not left out, and check throws the first finding")
@@ -41,7 +41,7 @@ struct ConnectionConformanceTests {
     }
     let ends = ConnectionConformance.promisesOfEnds
     let conformance = ConnectionConformance(of: Nothing(), leavingOut: ends)
-    let findings = await conformance.findings()
+    let findings = await conformance.brokenPromises()
     let promises = ConnectionConformance.promises.filter { !ends.contains($0) }
     #expect(findings.map(\.description) == promises.map { "\($0): the factory made no connection" })
     #expect(ends.count == 2)
@@ -64,7 +64,7 @@ struct ConnectionConformanceTests {
     let asked = Asked()
     let parameters = ConnectionParameters.tcp
     parameters.connectTimeout = given.map { .seconds($0) }
-    _ = await ConnectionConformance(of: asked, using: parameters, patience: .seconds(30)).findings()
+    _ = await ConnectionConformance(of: asked, using: parameters, patience: .seconds(30)).brokenPromises()
     let limit = expected.map { Duration.seconds($0) }
     #expect(asked.limits.events == ConnectionConformance.promises.map { _ in limit })
     #expect(parameters.connectTimeout == given.map { Duration.seconds($0) })
