@@ -107,9 +107,7 @@ private func sources(_ stage: Stage) async throws {
 
 private func strictChecks(_ stage: Stage) async throws {
   let site = try Site(stage) { tls, issuer in
-    var profile = CertificateProfile()
-    profile.hasKeyIdentifiers = false
-    tls.identity = try issuer.issue(hosts: [Site.name], profile: profile)
+    tls.identity = try issuer.issue(hosts: [Site.name], hasKeyIdentifiers: false)
   }
   stage.check("by default key identifiers may be missing", await words(try site.stack()) == "validated")
   let strict = try site.stack { $0.requiresStrictChain = true }

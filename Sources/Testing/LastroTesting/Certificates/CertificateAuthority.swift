@@ -17,7 +17,7 @@ public struct CertificateAuthority: Sendable, Hashable {
   public let rootPEM: String
 
   /// The authority's own certificate.
-  public var certificatePEM: String { identity.certificatePEM }
+  package var certificatePEM: String { identity.certificatePEM }
 
   /// Creates a self-signed root.
   ///
@@ -116,12 +116,24 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - keyType: the type of the key. Default P-256.
   ///   - serial: the serial number. Default: a random one.
   ///   - privateKeyPEM: a key to certify instead of a new one, for example to renew a certificate with the same pin.
-  ///   - profile: the other contents of the certificate.
+  ///   - hasKeyIdentifiers: whether the certificate identifies its own and its issuer's key (subject and authority key
+  ///     identifier), as strict clients require. Default true.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public func issue(
     hosts: [String], commonName: String? = nil, validity: CertificateValidity = .days(365),
     keyType: CertificateKeyType = .p256, serial: UInt64? = nil, privateKeyPEM: String? = nil,
-    profile: CertificateProfile = CertificateProfile()
+    hasKeyIdentifiers: Bool = true
+  ) throws(CertificateError) -> MintedCertificate {
+    try issue(
+      hosts: hosts, commonName: commonName, validity: validity, keyType: keyType, serial: serial,
+      privateKeyPEM: privateKeyPEM, profile: CertificateProfile(hasKeyIdentifiers: hasKeyIdentifiers))
+  }
+
+  /// - Parameter profile: the other contents of the certificate.
+  package func issue(
+    hosts: [String], commonName: String? = nil, validity: CertificateValidity = .days(365),
+    keyType: CertificateKeyType = .p256, serial: UInt64? = nil, privateKeyPEM: String? = nil,
+    profile: CertificateProfile
   ) throws(CertificateError) -> MintedCertificate {
     var order = CertificateMint.Order(
       commonName: commonName ?? hosts.first ?? "loopback", validity: validity, keyType: keyType)

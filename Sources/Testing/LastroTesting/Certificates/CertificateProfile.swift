@@ -3,9 +3,9 @@
 import CLoopback
 
 /// The contents of a leaf besides its names and dates, for tests of certificates that clients refuse.
-public struct CertificateProfile: Sendable, Hashable {
+package struct CertificateProfile: Sendable, Hashable {
   /// A purpose of a certificate (extended key usage, RFC 5280 §4.2.1.12).
-  public enum Usage: Sendable, Hashable, CaseIterable {
+  package enum Usage: Sendable, Hashable, CaseIterable {
     /// `serverAuth`.
     case server
     /// `clientAuth`.
@@ -20,20 +20,20 @@ public struct CertificateProfile: Sendable, Hashable {
   }
 
   /// The permitted purposes. Default: both. If empty, the extension is omitted, which permits any purpose.
-  public var usages: Set<Usage>
+  package var usages: Set<Usage>
   /// Whether the certificate identifies its own and its issuer's key (subject and authority key identifier). Default
   /// true.
-  public var hasKeyIdentifiers: Bool
+  package var hasKeyIdentifiers: Bool
   /// Whether the certificate has an unknown critical extension, so that it must be refused. Default false.
   package var hasUnknownCriticalExtension: Bool
   /// Whether the certificate requires a stapled OCSP response (RFC 7633). Default false.
-  public var requiresStaple: Bool
+  package var requiresStaple: Bool
   /// Whether the certificate has version 1, without extensions and hence without subject alternative names. Default
   /// false.
   package var isVersion1: Bool
 
   /// Creates a profile.
-  public init(
+  package init(
     usages: Set<Usage> = [.server, .client], hasKeyIdentifiers: Bool = true,
     hasUnknownCriticalExtension: Bool = false, requiresStaple: Bool = false, isVersion1: Bool = false
   ) {

@@ -101,7 +101,7 @@ public final class DemoAPI: Sendable {
   // MARK: tokens and payments
 
   /// The lifetime in seconds of access tokens issued from now on; with 0 or less they are expired from the start.
-  public var tokenLifetime: Int {
+  package var tokenLifetime: Int {
     get { tokens.lifetime }
     set { tokens.lifetime = newValue }
   }

@@ -130,7 +130,7 @@ public final class LoopbackConnection {
   /// Writes bytes one by one, or in pieces, with a pause between them, to simulate a slow peer.
   ///
   /// - Throws: ``LoopbackError/disconnected``.
-  public func drip(
+  package func drip(
     _ bytes: some Collection<UInt8>, piece: Int = 1, every pause: Duration
   ) throws(LoopbackError) {
     var rest = Array(bytes)[...]

@@ -25,7 +25,7 @@ public final class LoopbackServer: Sendable {
   /// The endpoint that the server listens on, with the actual port.
   public let endpoint: LoopbackEndpoint
   /// Whether the server uses TLS.
-  public let isTLS: Bool
+  package let isTLS: Bool
 
   private let core: LoopbackCore
 

@@ -44,7 +44,7 @@ public final class ManualClock: Sendable {
   }
 
   /// Whether every sleep returns at once and advances the clock by its length.
-  public let autoAdvance: Bool
+  package let autoAdvance: Bool
   private let state: Lock<State>
   /// The time in which the patience of waits is measured.
   private let realTime: TimeSource
@@ -82,7 +82,7 @@ public final class ManualClock: Sendable {
   public var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
   /// The number of sleeping tasks; tasks that only watch a limit (`TimeSource.limit`) do not count.
-  public var sleepers: Int { state.withLock { $0.sleeping(areLimits: false) } }
+  package var sleepers: Int { state.withLock { $0.sleeping(areLimits: false) } }
 
   /// The earliest limit that a task watches (`TimeSource.limit`); `nil` if none is watched.
   public var nextLimit: Duration? {

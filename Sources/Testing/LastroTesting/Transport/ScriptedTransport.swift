@@ -175,8 +175,8 @@ public final class ScriptedTransport: Transport {
 
   /// Checks that every step was used by the request that it expected, and that there were no further requests.
   ///
-  /// - Throws: ``ScriptViolation`` with the differences.
-  public func verify() throws(ScriptViolation) {
+  /// - Throws: an error whose description lists the unused steps, the unexpected requests and the mismatches.
+  public func verify() throws {
     let violation = state.withLock { state in
       ScriptViolation(
         unusedSteps: state.steps.enumerated().map { "step \(state.taken + $0 + 1): \($1.summary)" },
