@@ -20,8 +20,10 @@ private func connected(_ echo: ConnectionEndpoint) async throws {
 
 private func secured(_ carrier: any ConnectionFactory, _ options: ConnectionOptions) throws -> any ConnectionFactory {
   // sample: tls
-  let factory = try TLSConnectionFactory(
-    serverAddress: .hostPort(host: "echo.example.org", port: 7), options: options, factory: carrier)
+  let server = ConnectionEndpoint.hostPort(host: "echo.example.org", port: 7)
+  let factory = try NetworkConnectionFactory(to: server, tls: DialRequest.TLS(), factory: carrier) {
+    TLSDialer(over: $0, connection: options)
+  }
   // end
   return factory
 }
@@ -31,14 +33,17 @@ private func chained(
 ) throws -> any ConnectionFactory {
   // sample: chain
   let chain = try ViaChain(way)
-  let factory = DialerConnectionFactory(to: echo, dialer: try chain.dialer(on: engine))
+  let factory = NetworkConnectionFactory(to: echo, dialer: try chain.dialer(on: engine))
   // end
   return factory
 }
 
 private func bridged(_ endpoint: ConnectionEndpoint, proxy: ConnectionEndpoint) throws -> any ConnectionFactory {
   // sample: factory
-  let factory = try SOCKS5ConnectionFactory(to: endpoint, serverAddress: proxy)
+  let server = try ProxyServer(host: "proxy.example.org", port: 1080)
+  let factory = try NetworkConnectionFactory(to: endpoint, factory: NetworkConnectionFactory(to: proxy)) {
+    try SOCKS5Dialer(proxy: server, over: $0)
+  }
   // end
   return factory
 }

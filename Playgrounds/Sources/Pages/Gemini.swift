@@ -131,7 +131,7 @@ private func task(
 
 private func connection(_ dialer: any Dialer) async throws {
   // sample: connection
-  let factory = DialerConnectionFactory(to: .hostPort(host: "capsule.example.org", port: 1965), dialer: dialer)
+  let factory = NetworkConnectionFactory(to: .hostPort(host: "capsule.example.org", port: 1965), dialer: dialer)
   let connection = try await factory.open(using: .gemini)
   let request = GeminiRequest(url: try GeminiURL("gemini://capsule.example.org/"))
   let question = ConnectionContentContext(

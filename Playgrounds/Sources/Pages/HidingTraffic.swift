@@ -61,7 +61,8 @@ private func connect(
   to address: ConnectionEndpoint, _ certificate: String, _ base: any Dialer
 ) async throws -> any Connection {
   // sample: factory
-  let factory = try WispConnectionFactory(serverAddress: address, cert: certificate, iatMode: false, dialer: base)
+  let bridge = NetworkConnectionFactory(to: address, dialer: base)
+  let factory = try WispConnectionFactory(serverAddress: address, cert: certificate, iatMode: false, factory: bridge)
   let connection = try await factory.open(using: .tcp)
   // end
   return connection

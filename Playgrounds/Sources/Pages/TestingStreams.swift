@@ -40,7 +40,7 @@ private func broken() async throws {
 
 private func promises(_ dialer: any Dialer) async throws {
   // sample: conformance
-  let factory = DialerConnectionFactory(to: .hostPort(host: "echo.example.org", port: 7), dialer: dialer)
+  let factory = NetworkConnectionFactory(to: .hostPort(host: "echo.example.org", port: 7), dialer: dialer)
   let findings = await ConnectionConformance(of: factory).findings()
   print(findings.isEmpty)
   // end

@@ -35,7 +35,7 @@ private func moved(_ dialer: any Dialer) async -> String {
 
 private func asynchronous(_ dialer: any Dialer) async throws {
   // sample: async
-  let factory = DialerConnectionFactory(to: .hostPort(host: "echo.example.org", port: 7), dialer: dialer)
+  let factory = NetworkConnectionFactory(to: .hostPort(host: "echo.example.org", port: 7), dialer: dialer)
   let connection = try await factory.open(using: .tls, within: .seconds(5))
   try await connection.send(Data("hello".utf8))
   let answer = try await connection.receive(minimum: 5, maximum: 5)
@@ -44,7 +44,7 @@ private func asynchronous(_ dialer: any Dialer) async throws {
   // end
 }
 
-private func watched(_ factory: DialerConnectionFactory, tell: @escaping @Sendable (Bool) -> Void) async throws {
+private func watched(_ factory: NetworkConnectionFactory, tell: @escaping @Sendable (Bool) -> Void) async throws {
   // sample: viability
   let parameters = ConnectionParameters.tls
   parameters.pathMonitor = NetlinkPathMonitor.shared
@@ -157,7 +157,7 @@ final class Lines: ProtocolFramerImplementation {
 }
 // end
 
-private func framed(_ factory: DialerConnectionFactory) async throws {
+private func framed(_ factory: NetworkConnectionFactory) async throws {
   // sample: framed
   let parameters = ConnectionParameters.tls
   parameters.defaultProtocolStack.applicationProtocols = [ProtocolFramer.Options(definition: Lines.definition)]
@@ -199,7 +199,7 @@ private func connections(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let dialer = hosts.dialer([host: server.port])
   stage.check("code of NWConnection runs renamed", await moved(dialer) == "hello")
   try await stage.prints("async") { try await asynchronous(dialer) }
-  let factory = DialerConnectionFactory(to: .hostPort(host: "echo.example.org", port: 7), dialer: dialer)
+  let factory = NetworkConnectionFactory(to: .hostPort(host: "echo.example.org", port: 7), dialer: dialer)
   let (viability, tell) = AsyncStream.makeStream(of: Bool.self)
   try await watched(factory) { tell.yield($0) }
   var states = viability.makeAsyncIterator()
@@ -210,7 +210,7 @@ private func connections(_ stage: Stage, _ hosts: StreamHosts) async throws {
   try await stage.prints("conformance") { try await conformance(masked) }
   await stage.prints("refused") { await refused(masked) }
 
-  let inner = DialerConnectionFactory(to: address, dialer: maskedEcho)
+  let inner = NetworkConnectionFactory(to: address, dialer: maskedEcho)
   let over = MaskConnectionFactory(serverAddress: address, cert: "key", iatMode: false, factory: inner)
   stage.check("over another factory", try await echoes(over))
   let one = NetworkConnection(to: address, using: .tcp, dialer: maskedEcho)

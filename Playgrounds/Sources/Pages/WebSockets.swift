@@ -154,7 +154,7 @@ private func reconnecting(_ client: WebSocketClient) async throws {
 
 private func connection(_ dialer: any Dialer) async throws {
   // sample: connection
-  let factory = DialerConnectionFactory(to: .hostPort(host: "chat.example.org", port: 443), dialer: dialer)
+  let factory = NetworkConnectionFactory(to: .hostPort(host: "chat.example.org", port: 443), dialer: dialer)
   let connection = try await factory.open(using: .secureWebSocket)
   let text = ConnectionContentContext(identifier: "text", metadata: [WebSocketProtocol.Metadata(opcode: .text)])
   try await connection.send(Data("hello".utf8), contentContext: text)

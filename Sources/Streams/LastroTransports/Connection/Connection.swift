@@ -10,7 +10,7 @@ internal import LastroSupport
 /// renaming the types.
 ///
 /// ``NetworkConnection`` is the implementation for the network. An author of transports rarely needs to implement a
-/// connection: ``TransformingConnectionFactory`` and ``DialerConnectionFactory`` create them.
+/// connection: ``TransformingConnectionFactory`` and ``NetworkConnectionFactory`` create them.
 ///
 /// Every connection guarantees the following (`ConnectionConformance` in LastroStreamsTesting checks it):
 ///

@@ -3,18 +3,6 @@
 public import FoundationEssentials
 public import Lastro
 internal import LastroCurl
-public import LastroTunnels
-
-extension ProxyConnectionFactory {
-  /// Creates a factory that dials its proxy with the shared engine.
-  ///
-  /// - Throws: `ConfigurationError`, as the other initializers do.
-  public init(
-    to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, credentials: ProxyServer.Credentials? = nil
-  ) throws(ConfigurationError) {
-    try self.init(to: endpoint, serverAddress: serverAddress, credentials: credentials, dialer: CurlDialer.shared)
-  }
-}
 
 extension MeekConnectionFactory {
   /// Creates a factory that sends its requests with a stack of its own, in the default configuration.
@@ -32,25 +20,5 @@ extension WispConnectionFactory {
   /// - Throws: `ConfigurationError`, as the other initializers do.
   public init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool) throws(ConfigurationError) {
     try self.init(serverAddress: serverAddress, cert: cert, iatMode: iatMode, dialer: CurlDialer.shared)
-  }
-
-  /// Creates a factory that dials its server with the shared engine, in any mode of the server.
-  ///
-  /// - Throws: `ConfigurationError`, as the other initializers do.
-  public init(to server: WispServer) throws(ConfigurationError) {
-    try self.init(to: server, dialer: CurlDialer.shared)
-  }
-}
-
-extension ShadowsocksConnectionFactory {
-  /// Creates a factory that dials its server with the shared engine.
-  ///
-  /// - Throws: `ConfigurationError`, as the other initializers do.
-  public init(
-    to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, method: ShadowsocksServer.Method,
-    password: Secret
-  ) throws(ConfigurationError) {
-    try self.init(
-      to: endpoint, serverAddress: serverAddress, method: method, password: password, dialer: CurlDialer.shared)
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Lastro
-package import LastroTunnels
+internal import LastroTunnels
 
 /// A nested pluggable transport as defined by the Swift Transport API (§1.2). Its connections are dialed over those of
 /// a factory, or over a single connection. The innermost connection applies all other parameters. Over a single
 /// connection, framers run on the bytes that the transport carries, and parameters with TLS are not supported.
 package struct NestedConnectionFactory: ConnectionFactory {
   /// A closure that puts a transport over a dialer.
-  package typealias Nest = @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+  package typealias Nest = @Sendable (any Dialer) throws -> any Dialer
 
   private enum Base: Sendable {
     case factory(any ConnectionFactory)
@@ -46,7 +46,11 @@ package struct NestedConnectionFactory: ConnectionFactory {
     self.tls = tls
     self.nest = nest
     _ = try Self.address(of: endpoint)
-    _ = try nest(NowhereDialer())
+    do {
+      _ = try nest(NowhereDialer())
+    } catch {
+      throw (error as? ConfigurationError) ?? ConfigurationError("the tunnel cannot be created: \(error)")
+    }
   }
 
   package func connect(using parameters: ConnectionParameters) -> (any Connection)? {
@@ -75,16 +79,5 @@ package struct NestedConnectionFactory: ConnectionFactory {
     } catch {
       throw ConfigurationError(error.transportError.message, hint: error.transportError.hint)
     }
-  }
-
-  /// Returns a closure that puts a tunnel through the proxy at a `serverAddress` over another dialer. `dial` creates the
-  /// tunnel from the proxy and that other dialer.
-  package static func through(
-    _ address: ConnectionEndpoint, _ credentials: ProxyServer.Credentials?,
-    by dial: @escaping @Sendable (ProxyServer, any Dialer) throws(ConfigurationError) -> any Dialer
-  ) throws(ConfigurationError) -> Nest {
-    let (host, port) = try Self.address(of: address)
-    let proxy = try ProxyServer(host: host, port: port, credentials: credentials)
-    return { below throws(ConfigurationError) in try dial(proxy, below) }
   }
 }

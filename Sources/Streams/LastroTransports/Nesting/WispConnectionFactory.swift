@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
-public import LastroTunnels
+package import LastroTunnels
 
 /// obfs4 as a pluggable transport (`WispDialer`), with the initialisers that the Swift Transport API defines for Wisp
 /// (§1.2).
@@ -24,12 +24,12 @@ public struct WispConnectionFactory: ConnectionFactory {
   ///   - iatMode: whether writes are split and delayed: true is mode 1, false is mode 0.
   ///   - dialer: the dialer that reaches the obfs4 server.
   /// - Throws: `ConfigurationError` for any other kind of endpoint, and for a certificate that is not valid.
-  public init(
+  package init(
     serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, dialer: any Dialer
   ) throws(ConfigurationError) {
     try self.init(
       serverAddress: serverAddress, cert: cert, iatMode: iatMode,
-      factory: DialerConnectionFactory(to: serverAddress, dialer: dialer))
+      factory: NetworkConnectionFactory(to: serverAddress, dialer: dialer))
   }
 
   /// Creates a factory over the connections of another factory, which lead to the obfs4 server. Each connection uses
@@ -59,24 +59,24 @@ public struct WispConnectionFactory: ConnectionFactory {
   ///   - server: the address, certificate and mode of the obfs4 server.
   ///   - factory: the factory whose connections lead to the obfs4 server.
   /// - Throws: `ConfigurationError`, as above.
-  public init(to server: WispServer, factory: any ConnectionFactory) throws(ConfigurationError) {
+  package init(to server: WispServer, factory: any ConnectionFactory) throws(ConfigurationError) {
     nested = try NestedConnectionFactory(to: .somewhere, over: factory) { WispDialer(server, over: $0) }
   }
 
   /// Creates a factory over a single connection, with any mode of the server.
   ///
   /// - Throws: `ConfigurationError`, as above.
-  public init(to server: WispServer, connection: any Connection) throws(ConfigurationError) {
+  package init(to server: WispServer, connection: any Connection) throws(ConfigurationError) {
     nested = try NestedConnectionFactory(to: .somewhere, over: connection) { WispDialer(server, over: $0) }
   }
 
   /// Creates a factory that reaches its server through a dialer, with any mode of the server.
   ///
   /// - Throws: `ConfigurationError`, as above.
-  public init(to server: WispServer, dialer: any Dialer) throws(ConfigurationError) {
+  package init(to server: WispServer, dialer: any Dialer) throws(ConfigurationError) {
     let address = ConnectionEndpoint.hostPort(
       host: .init(server.host), port: .init(integerLiteral: UInt16(clamping: server.port)))
-    try self.init(to: server, factory: DialerConnectionFactory(to: address, dialer: dialer))
+    try self.init(to: server, factory: NetworkConnectionFactory(to: address, dialer: dialer))
   }
 
   /// Creates a connection through the obfs4 server. Returns `nil` for UDP. A factory over a single connection also

@@ -25,12 +25,12 @@ public struct HTTPConnectDialer: Dialer {
   ///
   /// - Parameters:
   ///   - proxy: the proxy.
-  ///   - tls: the TLS parameters for the proxy, which the dialer below must support; `nil`: no TLS.
+  ///   - tls: the TLS parameters for the proxy, which the dialer below must support. Default `nil`: no TLS.
   ///   - below: the dialer that reaches the proxy: directly, or through another tunnel.
   /// - Throws: `ConfigurationError` for credentials that Basic cannot carry: a user with a colon, or control
   ///   characters.
   public init(
-    proxy: ProxyServer, tls: DialRequest.TLS?, over below: any Dialer
+    proxy: ProxyServer, tls: DialRequest.TLS? = nil, over below: any Dialer
   ) throws(ConfigurationError) {
     self.proxy = proxy
     self.tls = tls

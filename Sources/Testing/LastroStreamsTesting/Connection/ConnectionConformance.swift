@@ -15,7 +15,7 @@ public import LastroTransports
 ///
 /// ```swift
 /// let dialer = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
-/// let base = DialerConnectionFactory(to: .hostPort(host: "echo", port: 7), dialer: dialer)
+/// let base = NetworkConnectionFactory(to: .hostPort(host: "echo", port: 7), dialer: dialer)
 /// let factory = MyTransportFactory(factory: base)
 /// try await ConnectionConformance(of: factory).check()
 /// ```

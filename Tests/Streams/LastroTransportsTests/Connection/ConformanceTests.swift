@@ -11,7 +11,7 @@ struct ConformanceTests {
   private static let echo = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
 
   @Test("A network connection over a stream in memory satisfies all requirements") func network() async throws {
-    let factory = DialerConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
+    let factory = NetworkConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
     expectNone(await ConnectionConformance(of: factory).brokenPromises())
   }
 
@@ -19,7 +19,7 @@ struct ConformanceTests {
     let dialer = MemoryDialer(shape: MemoryStream.Shape(longestRead: 1, capacity: 7)) { _, stream in
       try await ConnectionConformance.echo(stream)
     }
-    let factory = DialerConnectionFactory(to: SampleNetwork.server, dialer: dialer)
+    let factory = NetworkConnectionFactory(to: SampleNetwork.server, dialer: dialer)
     expectNone(await ConnectionConformance(of: factory, bigLength: 1000).brokenPromises())
   }
 
@@ -30,7 +30,7 @@ struct ConformanceTests {
     let own = SampleConnectionFactory(serverAddress: server, cert: "cert", iatMode: false)
     expectNone(await ConnectionConformance(of: own).brokenPromises())
 
-    let network = DialerConnectionFactory(to: server, dialer: SampleNetwork.dialer)
+    let network = NetworkConnectionFactory(to: server, dialer: SampleNetwork.dialer)
     let over = SampleConnectionFactory(serverAddress: server, cert: "cert", iatMode: true, factory: network)
     expectNone(await ConnectionConformance(of: over).brokenPromises())
 
@@ -44,7 +44,7 @@ struct ConformanceTests {
   @Test("The sample transport nested in itself, twice and three times, satisfies all requirements", arguments: [2, 3])
   func nested(layers: Int) async throws {
     let network = SampleNetwork.masked(cert: "cert", layers: layers)
-    var factory: any ConnectionFactory = DialerConnectionFactory(to: SampleNetwork.server, dialer: network)
+    var factory: any ConnectionFactory = NetworkConnectionFactory(to: SampleNetwork.server, dialer: network)
     for _ in 0..<layers {
       factory = SampleConnectionFactory(
         serverAddress: SampleNetwork.server, cert: "cert", iatMode: false, factory: factory)

@@ -123,7 +123,7 @@ struct ConnectionEndTests {
     let monitor = FakePathMonitor()
     let parameters = ConnectionParameters.tcp
     parameters.pathMonitor = monitor
-    let network = DialerConnectionFactory(to: SampleNetwork.server, dialer: RecordingDialer())
+    let network = NetworkConnectionFactory(to: SampleNetwork.server, dialer: RecordingDialer())
     let transport = TransformingConnectionFactory(over: network) { SampleMask(cert: "cert") }
     let inner = try #require((isFramed ? network as any ConnectionFactory : transport).connect(using: parameters))
     let outer = isFramed ? NetworkConnection(over: inner, framers: []) : inner

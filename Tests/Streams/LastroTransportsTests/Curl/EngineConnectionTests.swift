@@ -6,6 +6,7 @@ import LastroCurl
 import LastroStreamsTesting
 import LastroTesting
 import LastroTransports
+import LastroTunnels
 import PeerSupport
 import Testing
 
@@ -109,8 +110,11 @@ struct EngineConnectionTests {
     let dante = try await DantePeer.start()
     defer { dante.stop() }
     let server = try echo(tls: false)
-    let factory = try SOCKS5ConnectionFactory(
-      to: try place(server), serverAddress: try place("127.0.0.1", dante.port))
+    let proxy = try ProxyServer(host: "127.0.0.1", port: dante.port)
+    let base = NetworkConnectionFactory(to: try place("127.0.0.1", dante.port))
+    let factory = try NetworkConnectionFactory(to: place(server), factory: base) {
+      try SOCKS5Dialer(proxy: proxy, over: $0)
+    }
     try await expectConformance(factory, using: parameters(tls: false))
   }
 
@@ -120,8 +124,11 @@ struct EngineConnectionTests {
     let squid = try await SquidPeer.start()
     defer { squid.stop() }
     let server = try echo(tls: false)
-    let factory = try HTTPConnectConnectionFactory(
-      to: try place(server), serverAddress: try place("127.0.0.1", squid.port))
+    let proxy = try ProxyServer(host: "127.0.0.1", port: squid.port)
+    let base = NetworkConnectionFactory(to: try place("127.0.0.1", squid.port))
+    let factory = try NetworkConnectionFactory(to: place(server), factory: base) {
+      try HTTPConnectDialer(proxy: proxy, over: $0)
+    }
     let suite = ConnectionConformance(of: factory, using: parameters(tls: false), patience: .seconds(1200))
     // Squid closes a tunnel in both directions as soon as one direction has ended.
     let endsOfSquid = [

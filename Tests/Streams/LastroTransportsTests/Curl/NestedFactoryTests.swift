@@ -7,14 +7,15 @@ import LastroCurl
 import LastroStreamsTesting
 import LastroTesting
 import LastroTransports
+import LastroTunnels
 import PeerSupport
 import TestSupport
 import Testing
 
 @Suite("Nested transports as connection factories", .timeLimit(.minutes(5)))
 struct NestedFactoryTests {
-  private func echo(_ factory: any ConnectionFactory) async throws {
-    let dialer = ConnectionFactoryDialer(factory)
+  private func echo(_ factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp) async throws {
+    let dialer = ConnectionFactoryDialer(factory, using: parameters)
     let stream = try await dialer.dial(DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600)))
     try await stream.expectEcho(50_000)
     stream.close()
@@ -24,34 +25,63 @@ struct NestedFactoryTests {
     .hostPort(host: .init(host), port: try #require(.init("\(server.port)")))
   }
 
+  private func server(_ endpoint: ConnectionEndpoint) throws -> ProxyServer {
+    let (host, port) = try endpoint.serverAddress()
+    return try ProxyServer(host: host, port: port)
+  }
+
+  /// Returns a factory of tunnels through an HTTP proxy that the shared engine dials.
+  private func tunnel(
+    to endpoint: ConnectionEndpoint, through proxy: ConnectionEndpoint
+  ) throws -> NetworkConnectionFactory {
+    let server = try server(proxy)
+    return try NetworkConnectionFactory(to: endpoint, factory: NetworkConnectionFactory(to: proxy)) {
+      try HTTPConnectDialer(proxy: server, over: $0)
+    }
+  }
+
   @Test("TLS over an HTTP proxy, and meek, carry bytes as factories, and UDP returns nil")
   func chain() async throws {
     let lab = try TestAuthority()
     let server = try lab.echo()
     let proxy = try LoopbackServer.tunnel()
-    let tunnel = try HTTPConnectConnectionFactory(to: endpoint(server), serverAddress: endpoint(proxy))
-    let tls = try TLSConnectionFactory(
-      serverAddress: endpoint(server, "localhost"), options: lab.options(), factory: tunnel)
+    let tunnel = try tunnel(to: endpoint(server), through: endpoint(proxy))
+    let options = lab.options()
+    let tls = try NetworkConnectionFactory(
+      to: endpoint(server, "localhost"), tls: DialRequest.TLS(), factory: tunnel
+    ) { TLSDialer(over: $0, connection: options) }
     try await echo(tls)
-    try await echo(TLSConnectionFactory(serverAddress: endpoint(server, "localhost"), options: lab.options()))
+    let direct = NetworkConnectionFactory(
+      to: try endpoint(server, "localhost"), dialer: TLSDialer(over: CurlDialer.shared, connection: options))
+    try await echo(direct, using: ConnectionParameters(tls: DialRequest.TLS()))
     let peer = try LoopbackMeekServer()
     let url = try #require(URL(string: peer.server.baseURL))
     let meek = try MeekConnectionFactory(to: url, serverURL: url)
     try await echo(meek)
-    let way = try HTTPConnectConnectionFactory(to: endpoint(peer.server), serverAddress: endpoint(proxy))
+    let way = try self.tunnel(to: endpoint(peer.server), through: endpoint(proxy))
     let over = try MeekConnectionFactory(to: url, serverURL: url, factory: way)
     try await echo(over)
     for factory in [tunnel, tls, meek, over] as [any ConnectionFactory] { #expect(factory.connect(using: .udp) == nil) }
   }
 
-  @Test("Only addresses and names are accepted as servers")
+  @Test("Only addresses and names are accepted as destinations of a tunnel, whose own errors are reported at once")
   func endpoints() throws {
     let good = ConnectionEndpoint.hostPort(host: "a.test", port: 1)
+    let base = NetworkConnectionFactory(to: good)
     for bad in [ConnectionEndpoint.unix(path: "/x"), .service(name: "a", type: "b", domain: "c")] {
-      #expect(throws: ConfigurationError.self) { try SOCKS5ConnectionFactory(to: good, serverAddress: bad) }
-      #expect(throws: ConfigurationError.self) { try HTTPConnectConnectionFactory(to: bad, serverAddress: good) }
-      #expect(throws: ConfigurationError.self) { try TLSConnectionFactory(serverAddress: bad) }
+      #expect(throws: ConfigurationError.self) { try NetworkConnectionFactory(to: bad, factory: base) { $0 } }
+      #expect(throws: ConfigurationError.self) {
+        try NetworkConnectionFactory(to: bad, connection: NetworkConnection(to: good, using: .tcp)) { $0 }
+      }
     }
+    let proxy = try ProxyServer(host: "a.test", port: 1, credentials: .init(user: "a:b", password: "p"))
+    #expect(throws: ConfigurationError.self) {
+      try NetworkConnectionFactory(to: good, factory: base) { try HTTPConnectDialer(proxy: proxy, over: $0) }
+    }
+    let other = #expect(throws: ConfigurationError.self) {
+      try NetworkConnectionFactory(to: good, factory: base) { _ in throw TestError(name: "no tunnel") }
+    }
+    #expect(other?.message.contains("no tunnel") == true)
   }
 
   @Test(
@@ -64,17 +94,19 @@ struct NestedFactoryTests {
     let server = try LoopbackServer { try $0.echo() }
     let target = try endpoint(server)
     let proxy = ConnectionEndpoint.hostPort(host: "127.0.0.1", port: try #require(.init("\(dante.port)")))
-    let below = DialerConnectionFactory(to: proxy, dialer: lab.base)
+    let below = NetworkConnectionFactory(to: proxy, dialer: lab.base)
     let connection = NetworkConnection(to: proxy, using: .tcp, dialer: lab.base)
+    let address = try self.server(proxy)
+    let nest: NetworkConnectionFactory.Nest = { try SOCKS5Dialer(proxy: address, over: $0) }
     for factory in [
-      try SOCKS5ConnectionFactory(to: target, serverAddress: proxy),
-      try SOCKS5ConnectionFactory(to: target, serverAddress: proxy, dialer: lab.base),
-      try SOCKS5ConnectionFactory(to: target, serverAddress: proxy, factory: below),
-      try SOCKS5ConnectionFactory(to: target, serverAddress: proxy, connection: connection),
+      try NetworkConnectionFactory(to: target, factory: NetworkConnectionFactory(to: proxy), nesting: nest),
+      try NetworkConnectionFactory(to: target, factory: below, nesting: nest),
+      try NetworkConnectionFactory(to: target, connection: connection, nesting: nest),
     ] {
       try await echo(factory)
       #expect(factory.connect(using: .udp) == nil)
     }
+    try await echo(NetworkConnectionFactory(to: target, dialer: try nest(lab.base)))
     #expect(server.acceptedConnections == 4)
   }
 
@@ -96,16 +128,21 @@ struct NestedFactoryTests {
       let factory: any ConnectionFactory
       switch kind {
       case 0:
-        factory = try SOCKS5ConnectionFactory(
-          to: target, serverAddress: socks, connection: NetworkConnection(to: socks, using: .tcp, dialer: lab.base))
+        let proxy = try self.server(socks)
+        factory = try NetworkConnectionFactory(
+          to: target, connection: NetworkConnection(to: socks, using: .tcp, dialer: lab.base)
+        ) { try SOCKS5Dialer(proxy: proxy, over: $0) }
       case 1:
         let proxy = try endpoint(tunnel)
-        factory = try HTTPConnectConnectionFactory(
-          to: target, serverAddress: proxy, connection: NetworkConnection(to: proxy, using: .tcp, dialer: lab.base))
+        let address = try self.server(proxy)
+        factory = try NetworkConnectionFactory(
+          to: target, connection: NetworkConnection(to: proxy, using: .tcp, dialer: lab.base)
+        ) { try HTTPConnectDialer(proxy: address, over: $0) }
       default:
-        factory = try TLSConnectionFactory(
-          serverAddress: target, options: lab.options(),
-          connection: NetworkConnection(to: target, using: .tcp, dialer: lab.base))
+        let options = lab.options()
+        factory = try NetworkConnectionFactory(
+          to: target, tls: DialRequest.TLS(), connection: NetworkConnection(to: target, using: .tcp, dialer: lab.base)
+        ) { TLSDialer(over: $0, connection: options) }
       }
       // The layer underneath cannot provide TLS. The connection fails, because TLS must not be left out silently.
       #expect(factory.connect(using: .tls) == nil)

@@ -88,7 +88,7 @@ struct ProtocolsOverObfs4Tests {
     for factory in [
       try WispConnectionFactory(serverAddress: address, cert: bridge.certificate, iatMode: false),
       try WispConnectionFactory(serverAddress: address, cert: bridge.certificate, iatMode: true),
-      try WispConnectionFactory(to: server),
+      try WispConnectionFactory(to: server, dialer: CurlDialer.shared),
     ] {
       let stream = try await ConnectionFactoryDialer(factory).dial(
         DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600)))

@@ -92,8 +92,10 @@ struct ProtocolsOverShadowsocksTests {
   func factory(method: ShadowsocksServer.Method) async throws {
     let proxy = try proxy(method, .echo)
     let address = ConnectionEndpoint.hostPort(host: "127.0.0.1", port: try #require(.init("\(proxy.port)")))
-    let factory = try ShadowsocksConnectionFactory(
-      to: .hostPort(host: "echo.test", port: 7), serverAddress: address, method: method, password: "test-password")
+    let server = try ShadowsocksServer(host: "127.0.0.1", port: proxy.port, method: method, password: "test-password")
+    let factory = try NetworkConnectionFactory(
+      to: .hostPort(host: "echo.test", port: 7), factory: NetworkConnectionFactory(to: address)
+    ) { ShadowsocksDialer(server, over: $0) }
     let stream = try await ConnectionFactoryDialer(factory).dial(
       DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600)))
     try await stream.expectEcho(20_000)

@@ -27,7 +27,7 @@ struct NestingTests {
 
   @Test("Parameters reach the innermost connection, through every layer") func parameters() async throws {
     let dialer = RecordingDialer()
-    var factory: any ConnectionFactory = DialerConnectionFactory(to: SampleNetwork.server, dialer: dialer)
+    var factory: any ConnectionFactory = NetworkConnectionFactory(to: SampleNetwork.server, dialer: dialer)
     for _ in 0..<2 {
       factory = SampleConnectionFactory(
         serverAddress: SampleNetwork.server, cert: "cert", iatMode: false, factory: factory)
@@ -45,7 +45,7 @@ struct NestingTests {
     async throws
   {
     let dialer = RecordingDialer()
-    let innermost = DialerConnectionFactory(to: SampleNetwork.server, dialer: dialer)
+    let innermost = NetworkConnectionFactory(to: SampleNetwork.server, dialer: dialer)
     let factory = SampleConnectionFactory(
       serverAddress: SampleNetwork.server, cert: "cert", iatMode: false, factory: innermost)
     for limit in [Duration.seconds(600), nil] {
@@ -125,7 +125,7 @@ struct NestingTests {
   @Test("Unsupported TLS is refused and not silently omitted") func tls() async throws {
     var request = Self.request
     request.tls = DialRequest.TLS()
-    let factory = DialerConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
+    let factory = NetworkConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
     for dialer in [
       ConnectionFactoryDialer(factory) as any Dialer,
       SingleConnectionDialer(NetworkConnection(to: SampleNetwork.server, using: .tcp, dialer: Self.echo)),

@@ -23,6 +23,14 @@ struct ShadowsocksFactoryTests {
     #expect(findings.isEmpty, "\(findings)", sourceLocation: sourceLocation)
   }
 
+  /// Returns a closure that puts Shadowsocks over a dialer.
+  private static func nest(
+    _ method: ShadowsocksServer.Method, _ password: Secret = Self.password
+  ) throws -> NetworkConnectionFactory.Nest {
+    let server = try ShadowsocksServer(host: "proxy.test", port: 8388, method: method, password: password)
+    return { ShadowsocksDialer(server, over: $0) }
+  }
+
   private static func behavior(_ method: ShadowsocksServer.Method) -> LoopbackShadowsocksBehavior {
     var behavior = LoopbackShadowsocksBehavior()
     behavior.method = method
@@ -33,19 +41,14 @@ struct ShadowsocksFactoryTests {
   func conformance() async throws {
     let proxy = try LoopbackShadowsocksServer(Self.behavior(.aes256GCM))
     let network = proxy.dialer()
-    await Self.expectConforming(
-      try ShadowsocksConnectionFactory(
-        to: Self.target, serverAddress: Self.address, method: .aes256GCM, password: Self.password, dialer: network))
-    let tcp = DialerConnectionFactory(to: Self.address, dialer: network)
-    await Self.expectConforming(
-      try ShadowsocksConnectionFactory(
-        to: Self.target, serverAddress: Self.address, method: .aes256GCM, password: Self.password, factory: tcp))
+    let nest = try Self.nest(.aes256GCM)
+    await Self.expectConforming(NetworkConnectionFactory(to: Self.target, dialer: try nest(network)))
+    let tcp = NetworkConnectionFactory(to: Self.address, dialer: network)
+    await Self.expectConforming(try NetworkConnectionFactory(to: Self.target, factory: tcp, nesting: nest))
     await Self.expectConforming(
       EachTimeAnew {
         let connection = NetworkConnection(to: Self.address, using: .tcp, dialer: network)
-        return try? ShadowsocksConnectionFactory(
-          to: Self.target, serverAddress: Self.address, method: .aes256GCM, password: Self.password,
-          connection: connection)
+        return try? NetworkConnectionFactory(to: Self.target, connection: connection, nesting: nest)
       })
     #expect(Set(proxy.targets) == ["echo.test:7"])
   }
@@ -56,38 +59,31 @@ struct ShadowsocksFactoryTests {
     let proxy = try LoopbackShadowsocksServer(Self.behavior(method))
     let slow = proxy.dialer(shape: MemoryStream.Shape(longestRead: 100, capacity: 1000))
     await Self.expectConforming(
-      try ShadowsocksConnectionFactory(
-        to: Self.target, serverAddress: Self.address, method: method, password: Self.password, dialer: slow),
-      bigLength: 40_000)
+      NetworkConnectionFactory(to: Self.target, dialer: try Self.nest(method)(slow)), bigLength: 40_000)
   }
 
   @Test("Datagrams, and TLS over one connection, return nil")
   func refusals() throws {
     let network = try LoopbackShadowsocksServer().dialer()
-    let over = try ShadowsocksConnectionFactory(
-      to: Self.target, serverAddress: Self.address, method: .chaCha20Poly1305, password: Self.password, dialer: network)
+    let nest = try Self.nest(.chaCha20Poly1305)
+    let tcp = NetworkConnectionFactory(to: Self.address, dialer: network)
+    let over = try NetworkConnectionFactory(to: Self.target, factory: tcp, nesting: nest)
     #expect(over.connect(using: .udp) == nil)
     let connection = NetworkConnection(to: Self.address, using: .tcp, dialer: network)
-    let single = try ShadowsocksConnectionFactory(
-      to: Self.target, serverAddress: Self.address, method: .chaCha20Poly1305, password: Self.password,
-      connection: connection)
+    let single = try NetworkConnectionFactory(to: Self.target, connection: connection, nesting: nest)
     #expect(single.connect(using: .udp) == nil)
     #expect(single.connect(using: .tls) == nil)
   }
 
-  @Test("An invalid password or address is refused when the factory is created")
+  @Test("An empty password is refused when the server is described, and an address when the factory is created")
   func badArguments() throws {
-    let network = try LoopbackShadowsocksServer().dialer()
-    func make(_ target: ConnectionEndpoint, _ address: ConnectionEndpoint, _ password: Secret)
-      throws(ConfigurationError)
-    {
-      _ = try ShadowsocksConnectionFactory(
-        to: target, serverAddress: address, method: .aes128GCM, password: password, dialer: network)
-    }
-    #expect(throws: ConfigurationError.self) { try make(Self.target, Self.address, "") }
+    #expect(throws: ConfigurationError.self) { try Self.nest(.aes128GCM, "") }
+    let nest = try Self.nest(.aes128GCM)
+    let tcp = NetworkConnectionFactory(to: Self.address, dialer: try LoopbackShadowsocksServer().dialer())
     for other in [ConnectionEndpoint.unix(path: "/x"), .service(name: "a", type: "b", domain: "c")] {
-      #expect(throws: ConfigurationError.self) { try make(Self.target, other, Self.password) }
-      #expect(throws: ConfigurationError.self) { try make(other, Self.address, Self.password) }
+      #expect(throws: ConfigurationError.self) {
+        try NetworkConnectionFactory(to: other, factory: tcp, nesting: nest)
+      }
     }
   }
 
@@ -96,9 +92,8 @@ struct ShadowsocksFactoryTests {
     var behavior = LoopbackShadowsocksBehavior()
     behavior.fault = .anotherPassword
     behavior.opening = [.payload([1])]
-    let factory = try ShadowsocksConnectionFactory(
-      to: Self.target, serverAddress: Self.address, method: .chaCha20Poly1305, password: Self.password,
-      dialer: try LoopbackShadowsocksServer(behavior).dialer())
+    let network = try LoopbackShadowsocksServer(behavior).dialer()
+    let factory = NetworkConnectionFactory(to: Self.target, dialer: try Self.nest(.chaCha20Poly1305)(network))
     let connection = try await factory.open(using: .tcp)
     do throws(ConnectionError) {
       _ = try await connection.receive(minimum: 1)

@@ -28,7 +28,7 @@ struct WispFactoryTests {
     let cert = bridge.certificate
     await Self.expectConforming(
       try WispConnectionFactory(serverAddress: Self.address, cert: cert, iatMode: false, dialer: network))
-    let tcp = DialerConnectionFactory(to: Self.address, dialer: network)
+    let tcp = NetworkConnectionFactory(to: Self.address, dialer: network)
     await Self.expectConforming(
       try WispConnectionFactory(serverAddress: Self.address, cert: cert + "==", iatMode: false, factory: tcp))
     await Self.expectConforming(

@@ -3,31 +3,6 @@
 public import Lastro
 internal import LastroSupport
 
-/// A factory of connections to one endpoint over a `Dialer`. It is the innermost factory of a chain of transports, or a
-/// transport that is itself a dialer.
-///
-/// The parameters select streams or datagrams, TLS and framers.
-public struct DialerConnectionFactory: ConnectionFactory {
-  private let endpoint: ConnectionEndpoint
-  private let dialer: any Dialer
-
-  /// Creates a factory.
-  ///
-  /// - Parameters:
-  ///   - endpoint: the destination of every connection.
-  ///   - dialer: the dialer that connects.
-  public init(to endpoint: ConnectionEndpoint, dialer: any Dialer) {
-    self.endpoint = endpoint
-    self.dialer = dialer
-  }
-
-  /// Creates a ``NetworkConnection``; never returns `nil`. If the dialer does not support the request, the connection
-  /// fails.
-  public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
-    NetworkConnection(to: endpoint, using: parameters, dialer: dialer)
-  }
-}
-
 extension ConnectionFactory {
   /// Returns a `Dialer` whose streams are the connections of this factory. Everything that runs over a dialer (TLS,
   /// WebSocket, Gemini, proxies) can thus run over a transport.
