@@ -67,7 +67,7 @@ private func redirected(_ dialer: any Dialer) async throws {
 private func knownHosts(path: String) -> GeminiConfiguration {
   // sample: known hosts
   var configuration = GeminiConfiguration()
-  configuration.trust = .firstUse(GeminiKnownHostsFile(path: path)) { change in
+  configuration.trust = .firstUse(path: path) { change in
     print(change)
     return .refuse  // or .acceptOnce, or .replace
   }

@@ -47,7 +47,7 @@ private func asynchronous(_ dialer: any Dialer) async throws {
 private func watched(_ factory: NetworkConnectionFactory, tell: @escaping @Sendable (Bool) -> Void) async throws {
   // sample: viability
   let parameters = ConnectionParameters.tls
-  parameters.pathMonitor = NetlinkPathMonitor.shared
+  parameters.watchesNetworkPath = true
   let connection = factory.connect(using: parameters)
   connection?.viabilityUpdateHandler = { isViable in tell(isViable) }
   try await connection?.start(within: .seconds(5))

@@ -110,7 +110,7 @@ enum FlagWords {
       "set GeminiConfiguration.redirects; GeminiRedirects.acrossHosts() follows within Gemini",
       "ask for the other URL by itself"
     ),
-    ("; GeminiFirstUseRules.checksHostName can be switched off", ""),
+    ("; GeminiTrust.firstUse(checksHostName: false) does not check it", ""),
     ("raise GeminiRedirects.limit", "raise --max-redirects"),
   ]
 

@@ -14,12 +14,12 @@ struct Browser: Sendable {
   let width: Int
 
   /// - Parameter knownHosts: the file of the keys of known hosts; `nil` to keep them in memory.
-  init(dialer: any Dialer, knownHosts: GeminiKnownHostsFile?, terminal: Terminal, width: Int = 80) {
+  init(dialer: any Dialer, knownHosts: String?, terminal: Terminal, width: Int = 80) {
     self.terminal = terminal
     self.width = width
     var configuration = GeminiConfiguration()
     configuration.redirects = .acrossHosts()
-    configuration.trust = .firstUse(knownHosts) { change in
+    configuration.trust = .firstUse(path: knownHosts) { change in
       terminal.show("* \(change); refused. Remove its line, if you know why")
       return .refuse
     }
@@ -33,16 +33,16 @@ struct Browser: Sendable {
 
   static func run(_ arguments: [String]) async -> Int32 {
     var arguments = arguments[...]
-    var store: GeminiKnownHostsFile?
+    var knownHosts: String?
     if arguments.first == "--known-hosts", arguments.count > 1 {
-      store = GeminiKnownHostsFile(path: arguments[1])
+      knownHosts = arguments[1]
       arguments = arguments.dropFirst(2)
     }
     guard arguments.count <= 1, arguments.first?.hasPrefix("-") != true else {
       say("usage: Pages browse [--known-hosts FILE] [URL]")
       return 64
     }
-    let browser = Browser(dialer: CurlDialer.shared, knownHosts: store, terminal: .standard)
+    let browser = Browser(dialer: CurlDialer.shared, knownHosts: knownHosts, terminal: .standard)
     await browser.run(arguments.first ?? "gemini://geminiprotocol.net/")
     return 0
   }
@@ -114,8 +114,8 @@ struct Browser: Sendable {
 
   private func show(_ response: GeminiResponse) async throws(GeminiError) -> Visit {
     terminal.show("== \(response.url), \(response.facts.trust.rawValue)")
-    guard let type = response.header.mediaType, type.essence == "text/gemini" else {
-      let isText = response.header.mediaType?.essence.hasPrefix("text/") ?? false
+    guard response.header.mediaType == "text/gemini" else {
+      let isText = response.header.mediaType?.hasPrefix("text/") ?? false
       let data = try await response.body.collect(upTo: GeminiClient.defaultMaximumBodyBytes)
       if isText {
         for line in String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline) {

@@ -3,9 +3,9 @@
 internal import Lastro
 
 /// A media type with its parameters (RFC 2045 §5.1), parsed leniently.
-public struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
+package struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
   /// The type and subtype in lower case, such as `text/gemini`.
-  public var essence: String
+  package var essence: String
   /// The parameters, by name in lower case; the first one of a repeated name.
   package var parameters: [String: String] = [:]
 
@@ -35,7 +35,7 @@ public struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
   package var language: String? { parameters["lang"] }
 
   /// The type and its parameters, sorted by name.
-  public var description: String {
+  package var description: String {
     ([essence] + parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }).joined(separator: "; ")
   }
 

@@ -39,7 +39,7 @@ public struct GeminiResponse: Sendable {
   /// The body in memory as text, in its charset: UTF-8 (repaired), US-ASCII or ISO-8859-1. `nil` for any other charset,
   /// for a body that is not text, and if there is none.
   public var text: String? {
-    guard let data, let type = header.mediaType, type.essence.hasPrefix("text/") else { return nil }
+    guard let data, let type = header.parsedMediaType, type.essence.hasPrefix("text/") else { return nil }
     switch type.charset {
     case "utf-8", "utf8", "us-ascii", "ascii": return String(decoding: data, as: UTF8.self)
     case "iso-8859-1", "latin1":

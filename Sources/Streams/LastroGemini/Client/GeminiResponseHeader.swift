@@ -24,7 +24,11 @@ public struct GeminiResponseHeader: Sendable, Hashable {
     return .seconds(min(seconds, 86_400))
   }
 
-  /// The media type of the body of a 2x response; `text/gemini; charset=utf-8` if `meta` is empty; `nil` for other
-  /// statuses.
-  public var mediaType: GeminiMediaType? { status.isSuccess ? GeminiMediaType(meta) : nil }
+  /// The media type of the body of a 2x response in lower case and without parameters, such as `text/plain`;
+  /// `text/gemini` if `meta` is empty; `nil` for other statuses. Parameters are in `meta`.
+  public var mediaType: String? { parsedMediaType?.essence }
+
+  /// The media type of the body of a 2x response with its parameters; `text/gemini; charset=utf-8` if `meta` is empty;
+  /// `nil` for other statuses.
+  package var parsedMediaType: GeminiMediaType? { status.isSuccess ? GeminiMediaType(meta) : nil }
 }

@@ -77,7 +77,7 @@ final class FirstUseJudge: ServerTrustJudge {
       return .refused(
         .hostMismatch,
         "the certificate that \(host) presents is for other names: \(leaf.namesInShort ?? facts.shortSubject)",
-        hint: "its owner has to name the host in it; GeminiFirstUseRules.checksHostName can be switched off")
+        hint: "its owner has to name the host in it; GeminiTrust.firstUse(checksHostName: false) does not check it")
     }
     return nil
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-public import Lastro
+package import Lastro
 internal import LastroSupport
 
 /// A store of known hosts in a file that several processes may share.
@@ -22,7 +22,7 @@ internal import LastroSupport
 ///
 /// A line that cannot be parsed fails every look-up, with its line number: otherwise its host would count as never
 /// seen. An unknown version fails likewise. The file is not changed in either case.
-public final class GeminiKnownHostsFile: GeminiKnownHosts {
+package final class GeminiKnownHostsFile: GeminiKnownHosts {
   /// The path of the file.
   package let path: String
   private let time: TimeSource
@@ -34,7 +34,7 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
   ///   - path: the path of the file. Its directory must exist when a host is stored.
   ///   - lockTimeout: the longest wait for another writer. Default 10 s.
   ///   - time: the time source for that wait.
-  public init(path: String, lockTimeout: Duration = .seconds(10), time: TimeSource = .continuous) {
+  package init(path: String, lockTimeout: Duration = .seconds(10), time: TimeSource = .continuous) {
     self.path = path
     self.lockTimeout = lockTimeout
     self.time = time

@@ -31,15 +31,31 @@ public struct GeminiTrust: Sendable {
   /// Trust on first use: the key of a host is stored when it is first seen, and must stay the same until its
   /// certificate expires. No authority vouches for it, and the first connection has to be trusted.
   ///
+  /// A file of known keys may be shared by several processes: it is read on every look-up, and replaced (mode 0600)
+  /// under a lock on a file of the same name plus `.lock`. Its first line is `lastro-known-hosts 1`; every other line
+  /// has a host, a port, the pin of the key, and the expiry of the certificate in UTC. Lines that begin with `#` are
+  /// comments. A line that cannot be parsed fails every request, because its host would otherwise count as never seen.
+  ///
   /// - Parameters:
-  ///   - file: the file of known keys. Default `nil`: they are kept in memory, as long as this value is.
-  ///   - rules: the other requirements on a certificate.
+  ///   - path: the path of the file of known keys, which is created when the first key is stored; its directory must
+  ///     exist. Default `nil`: keys are kept in memory, as long as this value is.
+  ///   - checksDates: whether the certificate must be valid at the current time. Default true.
+  ///   - checksHostName: whether the certificate must be for the host: by its subject alternative names, or by its
+  ///     common name if it has none. Default true.
+  ///   - acceptsNewKeyAfterExpiry: whether a host may present a new key without a decision once the known certificate
+  ///     has expired. Default true. If false, that is a change like any other.
   ///   - onMismatch: decides about a changed key. Default `nil`: it is refused.
   public static func firstUse(
-    _ file: GeminiKnownHostsFile? = nil, rules: GeminiFirstUseRules = GeminiFirstUseRules(),
+    path: String? = nil, checksDates: Bool = true, checksHostName: Bool = true, acceptsNewKeyAfterExpiry: Bool = true,
     onMismatch: ChangeHandler? = nil
   ) -> Self {
-    firstUse(storing: file ?? GeminiMemoryKnownHosts(), rules: rules, onMismatch: onMismatch)
+    var rules = GeminiFirstUseRules()
+    rules.checksDates = checksDates
+    rules.checksHostName = checksHostName
+    rules.acceptsNewKeyAfterExpiry = acceptsNewKeyAfterExpiry
+    let store: any GeminiKnownHosts =
+      if let path { GeminiKnownHostsFile(path: path) } else { GeminiMemoryKnownHosts() }
+    return firstUse(storing: store, rules: rules, onMismatch: onMismatch)
   }
 
   package static func firstUse(
@@ -59,16 +75,16 @@ public struct GeminiTrust: Sendable {
 }
 
 /// The requirements on a certificate for trust on first use, besides having the known key of the host.
-public struct GeminiFirstUseRules: Sendable, Hashable {
+package struct GeminiFirstUseRules: Sendable, Hashable {
   /// Whether the certificate must be valid at the current time. Default true.
-  public var checksDates = true
+  package var checksDates = true
   /// Whether the certificate must be for the host: by its subject alternative names, or by its common name if it has
   /// none. Default true.
-  public var checksHostName = true
+  package var checksHostName = true
   /// Whether a host may present a new key without a decision once the known certificate has expired. Default true. If
   /// false, that is a change like any other.
-  public var acceptsNewKeyAfterExpiry = true
+  package var acceptsNewKeyAfterExpiry = true
 
   /// Creates the default rules.
-  public init() {}
+  package init() {}
 }

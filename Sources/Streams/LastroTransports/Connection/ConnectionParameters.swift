@@ -132,8 +132,16 @@ public final class ConnectionParameters: Sendable {
     set { parts.withLock { $0.logger = newValue } }
   }
 
+  /// Whether viability follows the kernel's reports of network changes (netlink), which needs no privileges. Default
+  /// false: a connection counts as viable from ready to its end. A ``NetworkConnection`` that the shared engine dials
+  /// follows them always.
+  public var watchesNetworkPath: Bool {
+    get { pathMonitor != nil }
+    set { pathMonitor = newValue ? pathMonitor ?? NetlinkPathMonitor.shared : nil }
+  }
+
   /// The monitor that determines viability. Default `nil`: a connection counts as viable from ready to its end.
-  public var pathMonitor: (any NetworkPathMonitor)? {
+  package var pathMonitor: (any NetworkPathMonitor)? {
     get { parts.withLock { $0.pathMonitor } }
     set { parts.withLock { $0.pathMonitor = newValue } }
   }

@@ -25,8 +25,8 @@ internal import LastroSupport
 /// - It reads ahead at most 64 KiB; flow control holds back the rest at the server. Sends beyond
 ///   ``ConnectionParameters/maximumQueuedBytes`` fail with `ENOBUFS`.
 /// - Content that arrived before a failure can be received after it.
-/// - Viability is `true` at ready, then follows ``ConnectionParameters/pathMonitor``. It becomes `false` right before a
-///   viable connection fails.
+/// - Viability is `true` at ready. It then follows the network, if the connection watches its path
+///   (``ConnectionParameters/watchesNetworkPath``), and becomes `false` right before a viable connection fails.
 /// - Sends after the end of the outgoing direction fail with `EPIPE`.
 /// - The queue may be concurrent: handlers still run one at a time.
 /// - Dropping the last reference cancels the connection. A handler that retains the connection keeps it alive until it

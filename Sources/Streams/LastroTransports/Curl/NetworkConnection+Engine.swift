@@ -7,8 +7,8 @@ extension NetworkConnection {
   /// Creates a connection that the shared engine dials (`CurlDialer.shared`), as `NWConnection(to:using:)` uses the
   /// system's network stack.
   ///
-  /// Its viability follows the kernel's reports of network changes (``NetlinkPathMonitor``), unless the parameters have
-  /// a monitor.
+  /// Its viability follows the kernel's reports of network changes
+  /// (``ConnectionParameters/watchesNetworkPath``).
   ///
   /// - Parameters:
   ///   - endpoint: the destination.

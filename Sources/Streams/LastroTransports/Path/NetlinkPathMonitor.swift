@@ -2,7 +2,7 @@
 
 internal import Dispatch
 internal import Glibc
-public import Lastro
+package import Lastro
 internal import LastroSupport
 
 /// Monitors the paths of open connections through the kernel (netlink(7), rtnetlink(7)). The kernel reports every
@@ -13,9 +13,9 @@ internal import LastroSupport
 /// socket, which sends nothing. No privileges are needed.
 ///
 /// One socket, opened for the first watched connection, serves all connections of the process.
-public final class NetlinkPathMonitor: NetworkPathMonitor {
+package final class NetlinkPathMonitor: NetworkPathMonitor {
   /// The shared monitor of the process.
-  public static let shared = NetlinkPathMonitor()
+  package static let shared = NetlinkPathMonitor()
 
   private struct State {
     var ways: [UInt64: Way] = [:]
@@ -37,7 +37,7 @@ public final class NetlinkPathMonitor: NetworkPathMonitor {
   init() {}
 
   /// Watches the path to a peer; returns `nil` if the facts have no IP address, or if the kernel has no route to it.
-  public func watch(_ facts: StreamFacts, _ handler: @escaping @Sendable (Bool) -> Void) -> (any Cancelable)? {
+  package func watch(_ facts: StreamFacts, _ handler: @escaping @Sendable (Bool) -> Void) -> (any Cancelable)? {
     guard let text = facts.remoteAddress, let peer = SocketAddress(text, port: facts.remotePort ?? 9),
       let local = peer.sourceOfRoute()
     else { return nil }

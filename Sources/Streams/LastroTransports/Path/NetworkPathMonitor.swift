@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// A monitor that determines whether the network still reaches the peers of connections. It drives
 /// ``Connection/viabilityUpdateHandler``.
-public protocol NetworkPathMonitor: Sendable {
+package protocol NetworkPathMonitor: Sendable {
   /// Watches the path to the server of an open connection.
   ///
   /// - Parameters:

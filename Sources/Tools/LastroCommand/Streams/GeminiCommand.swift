@@ -136,14 +136,9 @@ struct GeminiCommand: StreamingCommand {
 
   private var trust: GeminiTrust {
     if connection.cacert != nil || connection.capath != nil { return .authorities }
-    var rules = GeminiFirstUseRules()
-    rules.checksHostName = !anyName
-    if expired {
-      rules.checksDates = false
-      // Otherwise any server could impersonate a host whose certificate has expired.
-      rules.acceptsNewKeyAfterExpiry = false
-    }
-    return .firstUse(knownHosts.map { GeminiKnownHostsFile(path: $0) }, rules: rules)
+    // With `expired`, any server could otherwise impersonate a host whose certificate has expired.
+    return .firstUse(
+      path: knownHosts, checksDates: !expired, checksHostName: !anyName, acceptsNewKeyAfterExpiry: !expired)
   }
 
   private func finish(_ report: GeminiReport, hint: String?) throws {

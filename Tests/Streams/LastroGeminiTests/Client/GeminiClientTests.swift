@@ -24,7 +24,7 @@ struct GeminiClientTests {
     let client = GeminiClient.trusting(capsule)
     let response = try await client.fetchData("capsule.example")
     #expect(response.status == .success && response.meta == "text/gemini; lang=en")
-    #expect(response.text == "# Hello\r\nbody" && response.header.mediaType?.language == "en")
+    #expect(response.text == "# Hello\r\nbody" && response.header.parsedMediaType?.language == "en")
     #expect(capsule.requests == ["gemini://capsule.example/"])
     let request = try #require(capsule.dialed.first)
     #expect(request.host == "capsule.example" && request.port == 1965 && request.tls?.applicationProtocols == [])

@@ -260,7 +260,9 @@ struct GeminiFlowTests {
       ("text/gemini; x=\"a;b\"; charset=\"us-ascii\"", "text/gemini", "us-ascii"), (";charset=x", "text/gemini", "x"),
     ])
   func mediaTypes(meta: String, essence: String, charset: String) {
-    let type = GeminiResponseHeader(status: .success, meta: meta).mediaType
+    let header = GeminiResponseHeader(status: .success, meta: meta)
+    let type = header.parsedMediaType
+    #expect(header.mediaType == essence)
     #expect(type?.essence == essence && type?.charset == charset)
   }
 }

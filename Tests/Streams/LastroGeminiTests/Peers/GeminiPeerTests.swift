@@ -25,7 +25,7 @@ struct GeminiPeerTests {
     defer { peer.stop() }
     let client = Self.client()
     let page = try await client.fetchData(peer.url("/"))
-    #expect(page.status == .success && page.header.mediaType?.essence == "text/gemini")
+    #expect(page.status == .success && page.header.mediaType == "text/gemini")
     #expect(page.text == "# Molly\n=> /big.bin A file\n" && page.facts.trust == .firstUse)
     #expect(GemtextParser.lines(of: page.data ?? Data()).count == 2)
     let file = try await client.fetchData(peer.url("/big.bin"))

@@ -36,6 +36,18 @@ struct GeminiKnownHostsFileTests {
     try GeminiHost(HostName(name), port: port)
   }
 
+  @Test("Trust on first use takes the path of the file and the other requirements")
+  func trust() throws {
+    let trust = GeminiTrust.firstUse(path: "/nowhere/known", checksHostName: false, acceptsNewKeyAfterExpiry: false)
+    guard case .firstUse(let store, let rules, _) = trust.kind else {
+      Issue.record("another kind of trust")
+      return
+    }
+    let file = try #require(store as? GeminiKnownHostsFile)
+    #expect(file.path == "/nowhere/known")
+    #expect(rules.checksDates && !rules.checksHostName && !rules.acceptsNewKeyAfterExpiry)
+  }
+
   @Test("Hosts are added, found, replaced and removed, and comments and other lines are kept")
   func life() async throws {
     let folder = try Folder()

@@ -24,6 +24,19 @@ struct NetlinkPathMonitorTests {
     #expect(SocketAddress("127.0.0.1\u{0}", port: 9) == nil)
   }
 
+  @Test("Parameters watch the path on request, with the monitor that they have") func parameters() {
+    let parameters = ConnectionParameters.tcp
+    #expect(!parameters.watchesNetworkPath)
+    parameters.watchesNetworkPath = true
+    #expect(parameters.pathMonitor is NetlinkPathMonitor)
+    let fake = FakePathMonitor()
+    parameters.pathMonitor = fake
+    parameters.watchesNetworkPath = true
+    #expect(parameters.pathMonitor is FakePathMonitor)
+    parameters.watchesNetworkPath = false
+    #expect(parameters.pathMonitor == nil)
+  }
+
   @Test("A connection to this machine can be watched and released; one without an address cannot") func watch() {
     let monitor = NetlinkPathMonitor()
     let watch = monitor.watch(StreamFacts(remoteAddress: "127.0.0.1", remotePort: 9)) { _ in }

@@ -60,7 +60,7 @@ struct FlagWordsTests {
       "it may be revoked, or the server does not staple; --cert-status asks for it"
     ),
     (
-      "its owner has to name the host in it; GeminiFirstUseRules.checksHostName can be switched off",
+      "its owner has to name the host in it; GeminiTrust.firstUse(checksHostName: false) does not check it",
       "its owner has to name the host in it"
     ),
     ("leave it out, and choose the interface in ConnectionOptions", "leave it out"),
