@@ -62,8 +62,7 @@ private func pieces(_ socket: WebSocket, lines: [String]) async throws -> Int {
 
 private func ping(_ socket: WebSocket) async throws -> Duration {
   // sample: ping
-  let pong = try await socket.ping(within: .seconds(5))
-  let roundTrip = pong.roundTrip
+  let roundTrip = try await socket.ping(within: .seconds(5))
   // end
   return roundTrip
 }
@@ -133,12 +132,12 @@ private func tooLarge(_ client: WebSocketClient) async throws {
 
 private func reconnecting(_ client: WebSocketClient) async throws {
   // sample: reconnecting
-  let reconnection = WebSocketReconnection(
+  let feed = ReconnectingWebSocket(
+    client, to: "wss://chat.example.org/feed",
     policy: .backoff(.constant(delay: .milliseconds(100), until: .maxRetries(5))), stableAfter: .seconds(60)
   ) { socket in
     try await socket.send("resume")  // first of all on every socket but the first
   }
-  let feed = ReconnectingWebSocket(client, to: "wss://chat.example.org/feed", reconnection: reconnection)
   for try await event in feed.events {
     switch event {
     case .opened(let socket):

@@ -54,8 +54,8 @@ struct Chat: Sendable {
           try await socket.close()
           return
         case "/ping":
-          let pong = try await socket.ping()
-          terminal.show("* the server is \(pong.roundTrip) away")
+          let roundTrip = try await socket.ping()
+          terminal.show("* the server is \(roundTrip) away")
         case "": continue
         default: try await socket.send(name.map { "\($0): \(line)" } ?? line)
         }

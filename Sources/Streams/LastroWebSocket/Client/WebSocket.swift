@@ -155,7 +155,7 @@ public final class WebSocket: Sendable {
 
   // MARK: control
 
-  /// Sends a ping and waits for its pong.
+  /// Sends a ping, waits for its pong, and returns the time from the call until the pong arrived.
   ///
   /// A pong with the payload of a later ping ends the wait too, because a server may answer only the latest ping (RFC
   /// 6455 §5.5.3).
@@ -166,6 +166,13 @@ public final class WebSocket: Sendable {
   /// - Throws: `timedOut`, `cancelled`, `invalidArgument`, `closed`, or the error that made the socket fail.
   @discardableResult
   public func ping(
+    _ payload: Data? = nil, within limit: Duration? = .seconds(10)
+  ) async throws(WebSocketError) -> Duration {
+    try await exchangePing(payload, within: limit).roundTrip
+  }
+
+  /// Sends a ping and returns its pong; see ``ping(_:within:)``.
+  package func exchangePing(
     _ payload: Data? = nil, within limit: Duration? = .seconds(10)
   ) async throws(WebSocketError) -> WebSocketPong {
     try Self.check(payload)

@@ -23,7 +23,7 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     case protocolViolation(WebSocketCloseCode)
     /// The server sent a message or a frame beyond the limits; code 1009 was sent to it.
     case messageTooLarge
-    /// ``WebSocketReconnection/onReopen`` threw this error; the reopened socket was cut.
+    /// The closure `onReopen` of a ``ReconnectingWebSocket`` threw this error; the reopened socket was cut.
     case reopeningRefused(any Error)
     /// No pong came for a keep-alive ping.
     case keepAliveFailed

@@ -56,11 +56,11 @@ public struct WebSocketFragment: Sendable, Hashable {
 }
 
 /// The server's response to a ping.
-public struct WebSocketPong: Sendable, Hashable {
+package struct WebSocketPong: Sendable, Hashable {
   /// The payload, which equals that of the ping.
-  public var payload: Data
+  package var payload: Data
   /// The time from the call until the pong arrived.
-  public var roundTrip: Duration
+  package var roundTrip: Duration
 
   /// Creates a pong, for tests.
   package init(payload: Data, roundTrip: Duration) {

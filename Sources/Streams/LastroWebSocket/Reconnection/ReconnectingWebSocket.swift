@@ -37,6 +37,23 @@ public struct ReconnectingWebSocket: Sendable {
     public var attempt: Int
   }
 
+  /// Information about a loss, which a policy gets besides the error.
+  public struct Loss: Sendable {
+    /// Whether there was an open socket; false if connecting failed.
+    public var wasOpen: Bool
+    /// The time for which the socket was open.
+    public var openFor: Duration
+    /// The result of the closing; `nil` if the socket was not closed by a Close frame.
+    public var close: WebSocketClose?
+
+    /// Creates a loss, for tests of policies.
+    package init(wasOpen: Bool, openFor: Duration, close: WebSocketClose?) {
+      self.wasOpen = wasOpen
+      self.openFor = openFor
+      self.close = close
+    }
+  }
+
   private let client: WebSocketClient
   private let resource: RawHTTPResource
   private let reconnection: WebSocketReconnection
@@ -47,25 +64,39 @@ public struct ReconnectingWebSocket: Sendable {
   ///   - client: the client that connects.
   ///   - url: the URL, as for ``WebSocketClient/connect(_:headers:)``.
   ///   - headers: additional header fields of every handshake. Default: none.
-  ///   - reconnection: the rules for reconnecting. Default ``WebSocketReconnection/standard``.
+  ///   - policy: decides whether to reconnect, and after which delay. Its state contains the latest 1,000 errors, and
+  ///     counts all of them. It is not consulted if an egress policy denies the server's address: reconnecting then
+  ///     ends. Default `nil`: a random delay of up to 0.5 s, which doubles up to 30 s (full jitter), for 20 consecutive
+  ///     losses.
+  ///   - stableAfter: the time after which an open socket counts as stable, so that the policy starts over. Default
+  ///     30 s.
+  ///   - onReopen: called with every socket but the first, before it is returned, for example to subscribe again or to
+  ///     request missed messages. If it throws, the socket is cut, which counts as a loss. Default: does nothing.
   public init(
-    _ client: WebSocketClient, to url: String, headers: RawHeaders = [:],
-    reconnection: WebSocketReconnection = .standard
+    _ client: WebSocketClient, to url: String, headers: RawHeaders = [:], policy: Retry.Policy<Loss>? = nil,
+    stableAfter: Duration = .seconds(30), onReopen: @escaping @Sendable (WebSocket) async throws -> Void = { _ in }
   ) {
     self.init(
       client, to: RawHTTPResource(baseRequestMaking: .init { try WebSocketURL.request(url, headers: headers) }),
-      reconnection: reconnection)
+      policy: policy, stableAfter: stableAfter, onReopen: onReopen)
   }
 
-  /// Creates a reconnecting WebSocket with the request of a resource, which is made again for every handshake. Default
-  /// `reconnection`: ``WebSocketReconnection/standard``.
+  /// Creates a reconnecting WebSocket with the request of a resource, which is made again for every handshake.
+  ///
+  /// - Parameters:
+  ///   - client: the client that connects.
+  ///   - resource: makes the request of each handshake.
+  ///   - policy: decides whether to reconnect. Default `nil`: as for a URL.
+  ///   - stableAfter: the time after which the policy starts over. Default 30 s.
+  ///   - onReopen: called with every socket but the first. Default: does nothing.
   public init<Model, APIError>(
-    _ client: WebSocketClient, to resource: HTTPResource<Model, APIError>,
-    reconnection: WebSocketReconnection = .standard
+    _ client: WebSocketClient, to resource: HTTPResource<Model, APIError>, policy: Retry.Policy<Loss>? = nil,
+    stableAfter: Duration = .seconds(30), onReopen: @escaping @Sendable (WebSocket) async throws -> Void = { _ in }
   ) {
     self.client = client
     self.resource = resource.raw
-    self.reconnection = reconnection
+    reconnection = WebSocketReconnection(
+      policy: policy ?? WebSocketReconnection.standardPolicy, stableAfter: stableAfter, onReopen: onReopen)
   }
 
   /// The sockets and the gaps between them. Each iterator connects separately, when its first event is requested.
@@ -181,7 +212,7 @@ extension ReconnectingWebSocket.AsyncIterator {
   }
 
   private mutating func gap(
-    _ error: WebSocketError, _ loss: WebSocketReconnection.Loss
+    _ error: WebSocketError, _ loss: ReconnectingWebSocket.Loss
   ) throws(WebSocketError) -> ReconnectingWebSocket.Event {
     // A denied address is permanent; a stack does not retry it either (`RetryVeto`).
     if error.code == .egressDenied { throw error }

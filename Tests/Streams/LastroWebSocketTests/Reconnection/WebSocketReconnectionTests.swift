@@ -27,12 +27,11 @@ struct WebSocketReconnectionTests {
     behavior.onMessage = { _ in [.cut] }
     let clock = ManualClock(autoAdvance: true)
     let reopened = EventRecorder<String>()
-    let reconnection = WebSocketReconnection(
+    let feed = ReconnectingWebSocket(
+      client([false, true, true, false, true, true], behavior, clock: clock), to: "ws://h/",
       policy: .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxRetries(3)))
     ) { _ in reopened.record("reopened") }
-    var events = ReconnectingWebSocket(
-      client([false, true, true, false, true, true], behavior, clock: clock), to: "ws://h/", reconnection: reconnection
-    ).events.makeAsyncIterator()
+    var events = feed.events.makeAsyncIterator()
     var delays: [Duration] = []
     for isOpen in [true, false, false, false, true] {
       switch try await events.next() {
@@ -58,16 +57,14 @@ struct WebSocketReconnectionTests {
   func manyRetries() async throws {
     let clock = ManualClock(autoAdvance: true)
     let kept = Lock(0)
-    let limit = Retry.Policy<WebSocketReconnection.Loss>.backoff(
+    let limit = Retry.Policy<ReconnectingWebSocket.Loss>.backoff(
       .constant(delay: .seconds(1), until: .maxRetries(1500)))
-    let policy = Retry.Policy<WebSocketReconnection.Loss>.custom { error, state, loss in
+    let policy = Retry.Policy<ReconnectingWebSocket.Loss>.custom { error, state, loss in
       kept.withLock { $0 = max($0, state.errors.count) }
       return limit.shouldRetry(with: error, state: state, metadata: loss)
     }
     let client = client(Array(repeating: true, count: 1600), LoopbackWebSocketBehavior(), clock: clock)
-    var events = ReconnectingWebSocket(
-      client, to: "ws://h/", reconnection: WebSocketReconnection(policy: policy)
-    ).events.makeAsyncIterator()
+    var events = ReconnectingWebSocket(client, to: "ws://h/", policy: policy).events.makeAsyncIterator()
     for attempt in 1...1500 {
       guard case .gap(let gap) = try await events.next() else { return fails("no gap") }
       try #require(gap.attempt == attempt)
@@ -92,12 +89,11 @@ struct WebSocketReconnectionTests {
     struct Expired: Error {}
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.cut] }
-    let reconnection = WebSocketReconnection(
+    let feed = ReconnectingWebSocket(
+      client([], behavior, clock: ManualClock(autoAdvance: true)), to: "ws://h/",
       policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1)))
     ) { _ in throw Expired() }
-    var events = ReconnectingWebSocket(
-      client([], behavior, clock: ManualClock(autoAdvance: true)), to: "ws://h/", reconnection: reconnection
-    ).events.makeAsyncIterator()
+    var events = feed.events.makeAsyncIterator()
     if case .opened(let socket) = try await events.next() { try? await socket.send("lost") }
     _ = try await events.next()
     let error = try #require(await next(&events))
@@ -125,10 +121,9 @@ struct WebSocketReconnectionTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.close(1012, "restart")] }
     let clock = ManualClock(autoAdvance: true)
-    let reconnection = WebSocketReconnection(
-      policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1))), stableAfter: .seconds(30))
     var events = ReconnectingWebSocket(
-      client([], behavior, clock: clock), to: "ws://h/", reconnection: reconnection
+      client([], behavior, clock: clock), to: "ws://h/",
+      policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1))), stableAfter: .seconds(30)
     ).events.makeAsyncIterator()
     for _ in 0..<3 {
       guard case .opened(let socket) = try await events.next() else { return fails("no socket") }

@@ -13,10 +13,11 @@ struct WebSocketControlTests {
   func ping() async throws {
     let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(record: record).connect("ws://h/")
-    #expect(try await socket.ping(Data("abc".utf8)).payload == Data("abc".utf8))
-    let own = try await socket.ping()
+    #expect(try await socket.exchangePing(Data("abc".utf8)).payload == Data("abc".utf8))
+    let own = try await socket.exchangePing()
     #expect(own.payload.count == 8)
     #expect(record.frames == [.ping(Array("abc".utf8)), .ping(Array(own.payload))])
+    #expect(try await socket.ping() >= .zero)
   }
 
   @Test("A pong for a later ping answers earlier ones, and an unsolicited pong answers none")
@@ -26,9 +27,9 @@ struct WebSocketControlTests {
     behavior.onMessage = { _ in [.pong([9]), .pong([2])] }
     let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(behavior, record: record).connect("ws://h/")
-    async let first = socket.ping(Data([1]), within: nil)
+    async let first = socket.exchangePing(Data([1]), within: nil)
     try await record.waitForEvents(count: 2)
-    async let second = socket.ping(Data([2]), within: nil)
+    async let second = socket.exchangePing(Data([2]), within: nil)
     try await record.waitForEvents(count: 3)
     try await socket.send("now")
     #expect(try await first.payload == Data([1]))
@@ -60,7 +61,7 @@ struct WebSocketControlTests {
     first.cancel()
     let error = await #expect(throws: WebSocketError.self) { try await first.value }
     #expect(error?.word == "cancelled")
-    async let second = socket.ping(Data([1]), within: nil)
+    async let second = socket.exchangePing(Data([1]), within: nil)
     try await record.waitForEvents(count: 3)
     try await socket.send("now")
     #expect(try await second.payload == Data([1]))
