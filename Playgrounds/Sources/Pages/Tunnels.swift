@@ -19,7 +19,7 @@ private func nested(_ base: any Dialer) throws -> any Dialer {
 
 private func meek(front: URL, serverURL: URL, _ stack: any HTTPNetworkStack) async throws -> any ByteStream {
   // sample: meek
-  let dialer = MeekDialer(try MeekServer(to: front, serverURL: serverURL), through: stack)
+  let dialer = try MeekDialer(to: front, serverURL: serverURL, through: stack)
   let stream = try await dialer.dial(DialRequest(host: "echo.example.org", port: 7))
   // end
   return stream

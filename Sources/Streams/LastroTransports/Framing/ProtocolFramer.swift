@@ -90,11 +90,11 @@ public enum ProtocolFramer {
     var metadata: any ProtocolMetadata { attachment ?? self }
   }
 
-  /// An error of a framer or of its input. It ends the connection, except for ``Reason/unconsumedOutput(bytes:)``,
-  /// which fails only the send.
+  /// An error of a framer or of its input. It ends the connection, unless a framer left part of a message to send
+  /// unwritten, which fails only the send.
   public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of error.
-    public enum Reason: Sendable, Hashable {
+    package enum Reason: Sendable, Hashable {
       /// The framer consumed nothing, and asked for no more bytes than are available: it would be called forever.
       case noProgress(needed: Int, available: Int)
       /// The framer requests more bytes at a time than are buffered (``ConnectionParameters/maximumFramerBytes``).
@@ -116,9 +116,9 @@ public enum ProtocolFramer {
     }
 
     /// The label of the framer.
-    public var label: String
+    package var label: String
     /// The kind of error.
-    public var reason: Reason
+    package var reason: Reason
 
     /// Creates a failure.
     package init(label: String, reason: Reason) {
@@ -250,8 +250,8 @@ extension ProtocolFramer.Instance {
   /// Delivers the next `length` bytes of the input unchanged, including bytes that have not arrived yet.
   ///
   /// Until they have arrived, ``ProtocolFramerImplementation/handleInput(framer:)`` is not called. A stream that ends
-  /// earlier fails with ``ProtocolFramer/Failure/Reason/incompleteMessage(missing:)``. A length of `Int.max` delivers
-  /// everything up to the end of the stream without such a failure; the framer is not called again in that case.
+  /// earlier fails with code `truncated_stream`. A length of `Int.max` delivers everything up to the end of the stream
+  /// without such a failure; the framer is not called again in that case.
   ///
   /// - Parameters:
   ///   - length: the number of bytes; 0 delivers only the metadata.

@@ -79,7 +79,7 @@ public protocol ProtocolFramerImplementation: AnyObject, SendableMetatype {
   ///
   /// - Returns: the number of bytes that must be available before the next call, including those not consumed; 0 or
   ///   less for any number. A framer that consumed nothing must ask for more than is available, or it fails with
-  ///   ``ProtocolFramer/Failure/Reason/noProgress(needed:available:)``.
+  ///   code `protocol_violation`.
   func handleInput(framer: ProtocolFramer.Instance) -> Int
 
   /// Called when a message, or a piece of one, is to be sent. Consume its bytes with

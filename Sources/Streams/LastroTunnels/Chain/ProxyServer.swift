@@ -7,14 +7,14 @@ public import Lastro
 /// Its description contains no password.
 public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
   /// The user and password for a proxy.
-  public struct Credentials: Sendable, Hashable {
+  package struct Credentials: Sendable, Hashable {
     /// The user; may appear in logs.
     package var user: String
     /// The password.
     package var password: Secret
 
     /// Creates credentials.
-    public init(user: String, password: Secret) {
+    package init(user: String, password: Secret) {
       self.user = user
       self.password = password
     }
@@ -27,10 +27,29 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
   /// The user and password for the proxy. Default `nil`: it requires none.
   package let credentials: Credentials?
 
-  /// Creates a proxy; `credentials` are `nil` by default.
+  /// Creates a proxy that requires no password.
   ///
+  /// - Parameters:
+  ///   - host: the host name or IP address.
+  ///   - port: the port.
   /// - Throws: `ConfigurationError` if the host is invalid, or if the port is not 1 to 65,535.
-  public init(host: String, port: Int, credentials: Credentials? = nil) throws(ConfigurationError) {
+  public init(host: String, port: Int) throws(ConfigurationError) {
+    try self.init(host: host, port: port, credentials: nil)
+  }
+
+  /// Creates a proxy that requires a user and a password.
+  ///
+  /// - Parameters:
+  ///   - host: the host name or IP address.
+  ///   - port: the port.
+  ///   - user: the user; may appear in logs.
+  ///   - password: the password.
+  /// - Throws: `ConfigurationError` if the host is invalid, or if the port is not 1 to 65,535.
+  public init(host: String, port: Int, user: String, password: Secret) throws(ConfigurationError) {
+    try self.init(host: host, port: port, credentials: Credentials(user: user, password: password))
+  }
+
+  package init(host: String, port: Int, credentials: Credentials?) throws(ConfigurationError) {
     do throws(TransportError) {
       self.host = try NestedTarget(host: host, port: port).hostText
     } catch {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+public import FoundationEssentials
 internal import HTTPTypes
 public import Lastro
 internal import LastroHTTP
 
 /// The meek tunnel: a stream as a sequence of HTTP requests, which a web server or a front before it forwards.
+///
+/// Requests go to the front: its name is resolved, sent in TLS (SNI), and verified in the certificate. The `Host` field
+/// has the server behind it, and the path is the server's. The `url` of meek-client is the server's URL here, and its
+/// `front` is the host of the front.
 ///
 /// Every stream is a session with a random `X-Session-Id`. Bytes are sent in the bodies of `POST`s and received in the
 /// responses, at most 64 KiB each way. After an exchange that carried bytes, the next request follows at once.
@@ -36,11 +40,22 @@ public struct MeekDialer: Dialer {
   /// allows plaintext; a `TLSDialer` over this dialer asks its own judges.
   ///
   /// - Parameters:
-  ///   - server: the server and its front.
+  ///   - front: the URL to contact, `http` or `https`, without path, query and user. Default `nil`: the server itself.
+  ///   - serverURL: the URL of the meek server, with the same scheme as the front.
   ///   - stack: the stack that sends the requests.
   ///   - time: the time source for pauses. Default: the system's clock.
   ///   - random: the source of session IDs. Default: the system's generator.
+  /// - Throws: `ConfigurationError` if a URL cannot be used.
   public init(
+    to front: URL? = nil, serverURL: URL, through stack: any HTTPNetworkStack, time: TimeSource = .continuous,
+    random: RandomSource = .system
+  ) throws(ConfigurationError) {
+    let server = try MeekServer(to: front ?? serverURL, serverURL: serverURL)
+    self.init(server, through: stack, time: time, random: random)
+  }
+
+  /// Creates a tunnel whose requests are sent by a stack.
+  package init(
     _ server: MeekServer, through stack: any HTTPNetworkStack, time: TimeSource = .continuous,
     random: RandomSource = .system
   ) {
@@ -56,11 +71,22 @@ public struct MeekDialer: Dialer {
   /// For an `https` server, the dialer below must support TLS.
   ///
   /// - Parameters:
-  ///   - server: the server and its front.
+  ///   - front: the URL to contact, `http` or `https`, without path, query and user. Default `nil`: the server itself.
+  ///   - serverURL: the URL of the meek server, with the same scheme as the front.
   ///   - below: the dialer that opens the streams.
   ///   - time: the time source for pauses. Default: the system's clock.
   ///   - random: the source of session IDs. Default: the system's generator.
+  /// - Throws: `ConfigurationError` if a URL cannot be used.
   public init(
+    to front: URL? = nil, serverURL: URL, over below: any Dialer, time: TimeSource = .continuous,
+    random: RandomSource = .system
+  ) throws(ConfigurationError) {
+    let server = try MeekServer(to: front ?? serverURL, serverURL: serverURL)
+    self.init(server, over: below, time: time, random: random)
+  }
+
+  /// Creates a tunnel whose requests are sent over streams of another dialer.
+  package init(
     _ server: MeekServer, over below: any Dialer, time: TimeSource = .continuous, random: RandomSource = .system
   ) {
     self.server = server

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
-public import Lastro
+package import FoundationEssentials
+package import Lastro
 
 /// A meek server, and the front through which it is reached.
 ///
 /// Requests go to the front: its name is resolved, sent in TLS (SNI), and verified in the certificate. The `Host` field
 /// has the server behind it, and the path is the server's. The `url` of meek-client is the server's
 /// URL here, and its `front` is the host of the front.
-public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
+package struct MeekServer: Sendable, Hashable, CustomStringConvertible {
   /// The URL that is contacted: scheme, host and port.
   package let front: URL
   /// The URL of the meek server: host, port, path and query.
@@ -25,7 +25,7 @@ public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
   ///     own URL.
   ///   - serverURL: the URL of the meek server, with the same scheme as the front.
   /// - Throws: `ConfigurationError` if a URL cannot be used.
-  public init(to front: URL, serverURL: URL) throws(ConfigurationError) {
+  package init(to front: URL, serverURL: URL) throws(ConfigurationError) {
     self.front = front
     self.serverURL = serverURL
     let contact = try Self.target(front, "the front")
@@ -45,7 +45,7 @@ public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
   /// Creates a server that is contacted directly.
   ///
   /// - Throws: `ConfigurationError` if the URL cannot be used.
-  public init(_ serverURL: URL) throws(ConfigurationError) { try self.init(to: serverURL, serverURL: serverURL) }
+  package init(_ serverURL: URL) throws(ConfigurationError) { try self.init(to: serverURL, serverURL: serverURL) }
 
   private static func target(_ url: URL, _ name: String) throws(ConfigurationError) -> RequestTarget {
     do throws(TransportError) {
@@ -56,7 +56,7 @@ public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The front and the server's host, without paths, which may be secret.
-  public var description: String {
+  package var description: String {
     let contact = requestURL.split(separator: "/", maxSplits: 3).prefix(2).joined(separator: "//")
     return hostField.map { "\(contact) for \($0)" } ?? contact
   }

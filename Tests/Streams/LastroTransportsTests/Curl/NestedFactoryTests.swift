@@ -74,7 +74,7 @@ struct NestedFactoryTests {
         try NetworkConnectionFactory(to: bad, connection: NetworkConnection(to: good, using: .tcp)) { $0 }
       }
     }
-    let proxy = try ProxyServer(host: "a.test", port: 1, credentials: .init(user: "a:b", password: "p"))
+    let proxy = try ProxyServer(host: "a.test", port: 1, user: "a:b", password: "p")
     #expect(throws: ConfigurationError.self) {
       try NetworkConnectionFactory(to: good, factory: base) { try HTTPConnectDialer(proxy: proxy, over: $0) }
     }
