@@ -26,13 +26,17 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - keyType: the type of the key. Default P-256.
   ///   - validity: the period of validity. Default ten years.
   ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
-  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public init(
     commonName: String = "Loopback root", keyType: CertificateKeyType = .p256,
     validity: CertificateValidity = .days(3650), pathLength: Int? = nil
-  ) throws(CertificateError) {
-    try self.init(
-      commonName: commonName, keyType: keyType, validity: validity, pathLength: pathLength, nameConstraints: nil)
+  ) throws(LoopbackError) {
+    do throws(CertificateError) {
+      try self.init(
+        commonName: commonName, keyType: keyType, validity: validity, pathLength: pathLength, nameConstraints: nil)
+    } catch {
+      throw .invalidCertificate(error.description)
+    }
   }
 
   /// - Parameter nameConstraints: the names that certificates below the root may have; `nil` for any.
@@ -63,13 +67,17 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - keyType: the type of the key. Default P-256.
   ///   - validity: the period of validity. Default five years.
   ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
-  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public func intermediate(
     commonName: String = "Loopback intermediate", keyType: CertificateKeyType = .p256,
     validity: CertificateValidity = .days(1825), pathLength: Int? = nil
-  ) throws(CertificateError) -> CertificateAuthority {
-    try intermediate(
-      commonName: commonName, keyType: keyType, validity: validity, pathLength: pathLength, nameConstraints: nil)
+  ) throws(LoopbackError) -> CertificateAuthority {
+    do throws(CertificateError) {
+      return try intermediate(
+        commonName: commonName, keyType: keyType, validity: validity, pathLength: pathLength, nameConstraints: nil)
+    } catch {
+      throw .invalidCertificate(error.description)
+    }
   }
 
   /// - Parameter nameConstraints: the names that certificates below the intermediate may have; `nil` for any.
@@ -118,15 +126,19 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - privateKeyPEM: a key to certify instead of a new one, for example to renew a certificate with the same pin.
   ///   - hasKeyIdentifiers: whether the certificate identifies its own and its issuer's key (subject and authority key
   ///     identifier), as strict clients require. Default true.
-  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public func issue(
     hosts: [String], commonName: String? = nil, validity: CertificateValidity = .days(365),
     keyType: CertificateKeyType = .p256, serial: UInt64? = nil, privateKeyPEM: String? = nil,
     hasKeyIdentifiers: Bool = true
-  ) throws(CertificateError) -> MintedCertificate {
-    try issue(
-      hosts: hosts, commonName: commonName, validity: validity, keyType: keyType, serial: serial,
-      privateKeyPEM: privateKeyPEM, profile: CertificateProfile(hasKeyIdentifiers: hasKeyIdentifiers))
+  ) throws(LoopbackError) -> MintedCertificate {
+    do throws(CertificateError) {
+      return try issue(
+        hosts: hosts, commonName: commonName, validity: validity, keyType: keyType, serial: serial,
+        privateKeyPEM: privateKeyPEM, profile: CertificateProfile(hasKeyIdentifiers: hasKeyIdentifiers))
+    } catch {
+      throw .invalidCertificate(error.description)
+    }
   }
 
   /// - Parameter profile: the other contents of the certificate.

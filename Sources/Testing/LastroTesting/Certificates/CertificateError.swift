@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The reason why a certificate could not be created, or did not verify.
-public enum CertificateError: Error, Sendable, Hashable, CustomStringConvertible {
+/// The reason why a certificate could not be created, or did not verify. Public functions throw it as a
+/// ``LoopbackError/invalidCertificate(_:)``.
+package enum CertificateError: Error, Sendable, Hashable, CustomStringConvertible {
   /// OpenSSL failed to create the certificate; the text names the step.
   case cannotMint(String)
   /// A PEM text could not be read.
@@ -12,7 +13,7 @@ public enum CertificateError: Error, Sendable, Hashable, CustomStringConvertible
   case invalid(code: Int32, reason: String)
 
   /// The error as a sentence.
-  public var description: String {
+  package var description: String {
     switch self {
     case .cannotMint(let reason): "the certificate cannot be made: \(reason)"
     case .unreadable(let reason): "the certificate cannot be read: \(reason)"

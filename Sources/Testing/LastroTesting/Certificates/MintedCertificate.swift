@@ -34,11 +34,15 @@ public struct MintedCertificate: Sendable, Hashable {
 
   /// The pin of the key, in the form of Lastro's policies.
   ///
-  /// - Throws: ``CertificateError/unreadable(_:)``.
+  /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public var pin: SPKIHash {
-    get throws(CertificateError) {
-      guard let pin = SPKIHash(try publicKeySHA256()) else { throw .unreadable("its key has no SHA-256") }
-      return pin
+    get throws(LoopbackError) {
+      do throws(CertificateError) {
+        guard let pin = SPKIHash(try publicKeySHA256()) else { throw .unreadable("its key has no SHA-256") }
+        return pin
+      } catch {
+        throw .invalidCertificate(error.description)
+      }
     }
   }
 

@@ -29,11 +29,15 @@ extension CertificateAuthority {
   ///   - validity: `thisUpdate` and `nextUpdate`. Default: from an hour ago for a week. ``CertificateValidity/expired``
   ///     makes an outdated response.
   /// - Returns: the response in DER (RFC 6960 §4.2.1).
-  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public func ocspResponse(
     for certificate: MintedCertificate, validity: CertificateValidity = .days(7)
-  ) throws(CertificateError) -> [UInt8] {
-    try ocspResponse(for: certificate, status: .good, validity: validity, signedBy: self)
+  ) throws(LoopbackError) -> [UInt8] {
+    do throws(CertificateError) {
+      return try ocspResponse(for: certificate, status: .good, validity: validity, signedBy: self)
+    } catch {
+      throw .invalidCertificate(error.description)
+    }
   }
 
   /// Creates an OCSP response that another authority signed.

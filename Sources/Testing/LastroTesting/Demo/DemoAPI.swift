@@ -69,7 +69,7 @@ public final class DemoAPI: Sendable {
   ///   - tokenLifetime: the lifetime of issued access tokens in seconds; with 0 or less they are expired from the
   ///     start. Default 3600.
   ///   - time: the time source for the expiry of tokens. Default: the system's.
-  /// - Throws: ``CertificateError``, ``LoopbackError``.
+  /// - Throws: ``LoopbackError``.
   public static func start(
     on listener: LoopbackEndpoint = .ephemeral, hosts: [String] = [],
     token: String = "demo-token", clientID: String = "demo-client", clientSecret: String = "demo-secret",

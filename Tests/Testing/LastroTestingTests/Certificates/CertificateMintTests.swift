@@ -69,8 +69,8 @@ struct CertificateMintTests {
     #expect(throws: CertificateError.self) { try bad.publicKeySHA256() }
     #expect(throws: CertificateError.self) { try bad.verify(host: nil, trusting: "no") }
     let root = try CertificateAuthority()
-    #expect(throws: CertificateError.self) { try root.issue(hosts: [], privateKeyPEM: "no") }
-    #expect(throws: CertificateError.self) { try root.issue(hosts: [], commonName: "") }
+    #expect(throws: LoopbackError.self) { try root.issue(hosts: [], privateKeyPEM: "no") }
+    #expect(throws: LoopbackError.self) { try root.issue(hosts: [], commonName: "") }
     #expect(throws: LoopbackError.self) { try LoopbackServer(tls: LoopbackTLS(bad)) { _ in } }
   }
 }
