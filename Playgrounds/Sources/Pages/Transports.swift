@@ -86,21 +86,21 @@ struct Mask: StreamTransform {
 
 // sample: transport
 struct MaskConnectionFactory: ConnectionFactory {
-  private let transport: TransformingConnectionFactory
+  private let transport: NetworkConnectionFactory
 
   /// Connects to the transport's server itself.
   init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, network: any Dialer = CurlDialer.shared) {
-    transport = TransformingConnectionFactory(to: serverAddress, dialer: network) { Mask(cert: cert) }
+    transport = NetworkConnectionFactory(to: serverAddress, dialer: network) { Mask(cert: cert) }
   }
 
   /// Makes its connections over those of another transport.
   init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, factory: any ConnectionFactory) {
-    transport = TransformingConnectionFactory(over: factory) { Mask(cert: cert) }
+    transport = NetworkConnectionFactory(factory: factory) { Mask(cert: cert) }
   }
 
   /// Uses one connection. When that is lost, there is no other.
   init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, connection: any Connection) {
-    transport = TransformingConnectionFactory(over: connection) { Mask(cert: cert) }
+    transport = NetworkConnectionFactory(connection: connection) { Mask(cert: cert) }
   }
 
   func connect(using parameters: ConnectionParameters) -> (any Connection)? { transport.connect(using: parameters) }

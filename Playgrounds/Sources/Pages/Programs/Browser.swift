@@ -79,12 +79,12 @@ struct Browser: Sendable {
         terminal.show("* there is no link \(number)")
         return nil
       }
-      switch try here.url.resolve(here.links[number - 1]) {
-      case .gemini(let url): return url
-      case .other(_, let text):
-        terminal.show("* for another program: \(harmless(text))")
+      let link = here.links[number - 1]
+      guard let url = try here.url.resolve(link) else {
+        terminal.show("* for another program: \(harmless(link))")
         return nil
       }
+      return url
     } catch {
       terminal.show("* \(error)")
       return nil

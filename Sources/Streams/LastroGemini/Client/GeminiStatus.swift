@@ -37,7 +37,7 @@ public struct GeminiStatus: RawRepresentable, Sendable, Hashable, CustomStringCo
   /// The category, from the first digit.
   public var category: Category { Category(rawValue: rawValue / 10) ?? .permanentFailure }
   /// Whether a body follows (2x).
-  public var isSuccess: Bool { category == .success }
+  package var isSuccess: Bool { category == .success }
   /// Whether the status is 11.
   public var isSensitiveInput: Bool { self == .sensitiveInput }
   /// The two digits.

@@ -125,7 +125,8 @@ struct GeminiCall {
   private func target(of header: GeminiResponseHeader) throws(GeminiError) -> GeminiReference {
     do throws(GeminiError) {
       guard header.meta.contains(where: { $0 != " " }) else { throw .invalidURL("its URL is missing") }
-      guard case .gemini(let next) = try url.resolve(header.meta) else { return try url.resolve(header.meta) }
+      let target = try url.target(of: header.meta)
+      guard case .gemini(let next) = target else { return target }
       // Servers copy the input into the next URL, which errors and logs would reveal.
       return .gemini(carriesSecret ? try next.masked() : next)
     } catch {

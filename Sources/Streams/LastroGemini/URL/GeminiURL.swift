@@ -87,10 +87,19 @@ public struct GeminiURL: Sendable, Hashable {
       isSensitive: sensitive, hidesPath: hidesPath)
   }
 
-  /// Resolves a link of this document, or a redirect from it (RFC 3986 §5.2).
+  /// Resolves a link of this document, or a redirect from it (RFC 3986 §5.2). Returns `nil` for an absolute URL of
+  /// another scheme, which is meant for another program.
   ///
   /// - Throws: the errors of ``init(_:)-(String)``, if the reference is not a valid URL.
-  public func resolve(_ reference: String) throws(GeminiError) -> GeminiReference {
+  public func resolve(_ reference: String) throws(GeminiError) -> GeminiURL? {
+    guard case .gemini(let url) = try target(of: reference) else { return nil }
+    return url
+  }
+
+  /// Resolves a link of this document, or a redirect from it, of any scheme.
+  ///
+  /// - Throws: the errors of ``init(_:)-(String)``, if the reference is not a valid URL.
+  package func target(of reference: String) throws(GeminiError) -> GeminiReference {
     try GeminiURLReader.resolve(reference, against: self)
   }
 
@@ -115,7 +124,7 @@ extension GeminiURL: CustomStringConvertible, CustomReflectable {
 }
 
 /// The target of a link.
-public enum GeminiReference: Sendable, Hashable {
+package enum GeminiReference: Sendable, Hashable {
   /// A Gemini URL.
   case gemini(GeminiURL)
   /// An absolute URL of another scheme, as written.

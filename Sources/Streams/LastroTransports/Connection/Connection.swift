@@ -10,7 +10,7 @@ internal import LastroSupport
 /// renaming the types.
 ///
 /// ``NetworkConnection`` is the implementation for the network. An author of transports rarely needs to implement a
-/// connection: ``TransformingConnectionFactory`` and ``NetworkConnectionFactory`` create them.
+/// connection: ``NetworkConnectionFactory`` creates them.
 ///
 /// Every connection guarantees the following (`ConnectionConformance` in LastroStreamsTesting checks it):
 ///
@@ -85,9 +85,9 @@ public protocol Connection: AnyObject, Sendable {
 
 extension Connection {
   /// The maximum number of bytes that ``receive(completion:)`` requests by default.
-  public static var defaultReceiveLength: Int { 65_536 }
+  package static var defaultReceiveLength: Int { 65_536 }
 
-  /// Receives 1 to ``defaultReceiveLength`` bytes.
+  /// Receives 1 to 65,536 bytes.
   public func receive(
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
   ) {

@@ -94,9 +94,9 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
   /// An IPv6 address, optionally with a zone (`fe80::1%eth0`).
   public struct IPv6Address: Sendable, Hashable, CustomStringConvertible {
     /// The address without its zone, in the format of RFC 5952.
-    public let address: String
+    package let address: String
     /// The interface on which the address is valid; `nil` if there is no zone.
-    public let zone: String?
+    package let zone: String?
 
     /// Parses an address with or without brackets; returns `nil` for any other text.
     public init?(_ text: String) {

@@ -38,6 +38,6 @@ extension StreamTransform {
   public mutating func ending() throws -> Data { Data() }
 
   /// Returns a stream whose bytes this transform changes in both directions, for custom dialers.
-  /// ``TransformingConnectionFactory`` builds whole transports.
+  /// ``NetworkConnectionFactory`` builds whole transports.
   public func over(_ stream: any ByteStream) -> any ByteStream { TransformedStream(stream, self) }
 }

@@ -5,7 +5,7 @@ package import Lastro
 internal import LastroSupport
 
 /// A stream whose bytes a ``StreamTransform`` changes in both directions. It is meant for custom dialers;
-/// ``TransformingConnectionFactory`` builds whole transports from it.
+/// ``NetworkConnectionFactory`` builds whole transports from it.
 package final class TransformedStream: ByteStream {
   private struct State {
     var bytes = Data()

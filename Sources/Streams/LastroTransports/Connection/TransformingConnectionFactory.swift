@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-public import Lastro
+package import Lastro
 
-/// A transport built from a ``StreamTransform``: a factory with the three initialisers that the Swift Transport API
-/// defines (§1.2).
-///
-/// ```swift
-/// struct Inverted: StreamTransform {
-///   mutating func outgoing(_ data: Data) -> Data { Data(data.map { ~$0 }) }
-///   mutating func incoming(_ data: Data) -> Data { Data(data.map { ~$0 }) }
-/// }
-/// let factory = TransformingConnectionFactory(to: server, dialer: dialer) { Inverted() }
-/// ```
-///
-/// It supports streams only: for parameters that ask for datagrams it returns `nil`, as the specification requires.
-public struct TransformingConnectionFactory: ConnectionFactory {
+/// A transport built from a ``StreamTransform``, behind the initializers of ``NetworkConnectionFactory`` with a
+/// `transform:`.
+package struct TransformingConnectionFactory: ConnectionFactory {
   private enum Base: Sendable {
     case factory(any ConnectionFactory)
     case single(SingleConnectionDialer)
@@ -32,7 +22,7 @@ public struct TransformingConnectionFactory: ConnectionFactory {
   ///     when a connection is started.
   ///   - dialer: the dialer that connects.
   ///   - transform: creates the transform of one connection.
-  public init(
+  package init(
     to serverAddress: ConnectionEndpoint, dialer: any Dialer,
     transform: @escaping @Sendable () -> any StreamTransform
   ) {
@@ -43,7 +33,7 @@ public struct TransformingConnectionFactory: ConnectionFactory {
 
   /// Creates a factory over the connections of another factory. Each connection runs over a connection of
   /// that factory, which gets the parameters unchanged.
-  public init(over factory: any ConnectionFactory, transform: @escaping @Sendable () -> any StreamTransform) {
+  package init(over factory: any ConnectionFactory, transform: @escaping @Sendable () -> any StreamTransform) {
     base = .factory(factory)
     endpoint = .somewhere
     makeTransform = transform
@@ -54,14 +44,14 @@ public struct TransformingConnectionFactory: ConnectionFactory {
   ///
   /// Because the connection already exists, TLS in the parameters of ``connect(using:)`` is refused with code
   /// `unsupported`. Framers in them run on the bytes that the transport carries.
-  public init(over connection: any Connection, transform: @escaping @Sendable () -> any StreamTransform) {
+  package init(over connection: any Connection, transform: @escaping @Sendable () -> any StreamTransform) {
     base = .single(SingleConnectionDialer(connection))
     endpoint = .somewhere
     makeTransform = transform
   }
 
   /// Creates a connection; returns `nil` for datagrams.
-  public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
+  package func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     guard !parameters.isDatagrams else { return nil }
     // A single connection already exists, so its parameters stay complete: the dialer refuses TLS instead of ignoring
     // it.

@@ -2,14 +2,24 @@
 
 public import Lastro
 
-/// A factory of connections to one endpoint: over the network, over a `Dialer`, or through a tunnel over the
-/// connections of another factory.
+/// A factory of connections to one endpoint: over the network, over a `Dialer`, or through a tunnel or a transform over
+/// the connections of another factory.
 ///
 /// Every tunnel that is a dialer becomes a pluggable transport (Swift Transport API §1.2):
 ///
 /// ```swift
 /// let factory = try NetworkConnectionFactory(to: endpoint, factory: base) { try SOCKS5Dialer(proxy: proxy, over: $0) }
 /// let connection = factory.connect(using: .tcp)
+/// ```
+///
+/// A transport that only transforms bytes needs no dialer of its own, but a ``StreamTransform``:
+///
+/// ```swift
+/// struct Inverted: StreamTransform {
+///   mutating func outgoing(_ data: Data) -> Data { Data(data.map { ~$0 }) }
+///   mutating func incoming(_ data: Data) -> Data { Data(data.map { ~$0 }) }
+/// }
+/// let factory = NetworkConnectionFactory(factory: base) { Inverted() }
 /// ```
 public struct NetworkConnectionFactory: ConnectionFactory {
   /// A closure that puts a tunnel over a dialer.
@@ -71,8 +81,45 @@ public struct NetworkConnectionFactory: ConnectionFactory {
     make = { nested.connect(using: $0) }
   }
 
+  /// Creates a factory of a transport that only transforms bytes, and connects to its server through a dialer.
+  ///
+  /// - Parameters:
+  ///   - serverAddress: an IPv4 address, an IPv6 address or a name; any other endpoint fails with code `unsupported`
+  ///     when a connection is started.
+  ///   - dialer: the dialer that connects.
+  ///   - transform: creates the transform of one connection.
+  public init(
+    to serverAddress: ConnectionEndpoint, dialer: any Dialer,
+    transform: @escaping @Sendable () -> any StreamTransform
+  ) {
+    let transforming = TransformingConnectionFactory(to: serverAddress, dialer: dialer, transform: transform)
+    make = { transforming.connect(using: $0) }
+  }
+
+  /// Creates a factory of a transport that only transforms bytes, over the connections of another factory, which gets
+  /// the parameters unchanged.
+  ///
+  /// - Parameters:
+  ///   - factory: the factory whose connections lead to the transport's server.
+  ///   - transform: creates the transform of one connection.
+  public init(factory: any ConnectionFactory, transform: @escaping @Sendable () -> any StreamTransform) {
+    let transforming = TransformingConnectionFactory(over: factory, transform: transform)
+    make = { transforming.connect(using: $0) }
+  }
+
+  /// Creates a factory of a transport that only transforms bytes, over a single connection. Its first connection uses
+  /// that one; every other fails with code `connection_lost`, and so do connections with TLS, with code `unsupported`.
+  ///
+  /// - Parameters:
+  ///   - connection: the connection to the transport's server.
+  ///   - transform: creates the transform of one connection.
+  public init(connection: any Connection, transform: @escaping @Sendable () -> any StreamTransform) {
+    let transforming = TransformingConnectionFactory(over: connection, transform: transform)
+    make = { transforming.connect(using: $0) }
+  }
+
   /// Creates a ``NetworkConnection``, whose parameters select streams or datagrams, TLS and framers. A connection that
-  /// cannot be dialed fails. Returns `nil` for datagrams through a tunnel, and over a single connection for parameters
-  /// with TLS.
+  /// cannot be dialed fails. Returns `nil` for datagrams through a tunnel or a transform, and over a single connection
+  /// of a tunnel for parameters with TLS.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? { make(parameters) }
 }

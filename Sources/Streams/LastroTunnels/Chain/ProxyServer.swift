@@ -21,9 +21,9 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The host name or IP address in its canonical form; IPv6 without brackets.
-  public let host: String
+  package let host: String
   /// The port, 1 to 65,535.
-  public let port: Int
+  package let port: Int
   /// The user and password for the proxy. Default `nil`: it requires none.
   package let credentials: Credentials?
 

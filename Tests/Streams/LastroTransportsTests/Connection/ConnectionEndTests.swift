@@ -112,7 +112,7 @@ struct ConnectionEndTests {
   }
 
   @Test("TLS that can no longer be added to a connection is refused, not omitted") func tls() async throws {
-    let factory = TransformingConnectionFactory(over: connection()) { SampleMask(cert: "cert") }
+    let factory = NetworkConnectionFactory(connection: connection()) { SampleMask(cert: "cert") }
     await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await factory.open(using: .tls) }
     let framed = NetworkConnection(over: connection(), framers: [], using: .tls)
     await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await framed.start() }
@@ -124,7 +124,7 @@ struct ConnectionEndTests {
     let parameters = ConnectionParameters.tcp
     parameters.pathMonitor = monitor
     let network = NetworkConnectionFactory(to: SampleNetwork.server, dialer: RecordingDialer())
-    let transport = TransformingConnectionFactory(over: network) { SampleMask(cert: "cert") }
+    let transport = NetworkConnectionFactory(factory: network) { SampleMask(cert: "cert") }
     let inner = try #require((isFramed ? network as any ConnectionFactory : transport).connect(using: parameters))
     let outer = isFramed ? NetworkConnection(over: inner, framers: []) : inner
     let (changes, continuation) = AsyncStream.makeStream(of: Bool.self)

@@ -102,7 +102,7 @@ struct EngineConnectionTests {
   func transport(tls: Bool) async throws {
     let server = try echo(tls: tls)
     let network = NetworkConnectionFactory(to: try place(server))
-    let factory = TransformingConnectionFactory(over: network) { Inverted() }
+    let factory = NetworkConnectionFactory(factory: network) { Inverted() }
     try await expectConformance(factory, using: parameters(tls: tls))
   }
 

@@ -202,21 +202,21 @@ struct SampleMask: StreamTransform {
 
 /// The connection factory of the transport.
 struct SampleConnectionFactory: ConnectionFactory {
-  private let transport: TransformingConnectionFactory
+  private let transport: NetworkConnectionFactory
 
   /// Connects to the transport's server over the network.
   init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, network: any Dialer = SampleNetwork.dialer) {
-    transport = TransformingConnectionFactory(to: serverAddress, dialer: network) { SampleMask(cert: cert) }
+    transport = NetworkConnectionFactory(to: serverAddress, dialer: network) { SampleMask(cert: cert) }
   }
 
   /// Connects over the connections of another transport.
   init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, factory: any ConnectionFactory) {
-    transport = TransformingConnectionFactory(over: factory) { SampleMask(cert: cert) }
+    transport = NetworkConnectionFactory(factory: factory) { SampleMask(cert: cert) }
   }
 
   /// Connects over one connection. When that connection is lost, there is no other.
   init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, connection: any Connection) {
-    transport = TransformingConnectionFactory(over: connection) { SampleMask(cert: cert) }
+    transport = NetworkConnectionFactory(connection: connection) { SampleMask(cert: cert) }
   }
 
   func connect(using parameters: ConnectionParameters) -> (any Connection)? { transport.connect(using: parameters) }
