@@ -87,11 +87,10 @@ private func otherTrust(judge: any ServerTrustJudge) -> [GeminiConfiguration] {
 
 private func identified(_ dialer: any Dialer, certificate: [UInt8], key: [UInt8]) async throws -> GeminiResponse {
   // sample: identity
-  let configuration = GeminiConfiguration()
-  configuration.identities.add(
+  let client = GeminiClient(dialer: dialer)
+  client.addIdentity(
     TLSOptions.Identity(certificate: .bytes(certificate), key: .bytes(key)),
     for: try GeminiURL("gemini://capsule.example.org/members"))
-  let client = GeminiClient(dialer: dialer, configuration: configuration)
   let response = try await client.fetchData("gemini://capsule.example.org/members/ann")
   // end
   return response

@@ -45,11 +45,9 @@ private func observe(_ socket: WebSocket) async throws {
   // end
 }
 
-private func pieces(_ socket: WebSocket, lines: [String]) async throws -> Int {
+private func pieces(_ socket: WebSocket, lines: AsyncStream<String>) async throws -> Int {
   // sample: fragments
-  try await socket.sendFragments(.text) { writer in
-    for line in lines { try await writer.write(line) }
-  }
+  try await socket.send(fragments: lines)  // an async sequence of texts
 
   var received = 0
   for try await piece in socket.fragments {
@@ -208,7 +206,10 @@ private func openSocket(_ stage: Stage, _ hosts: StreamHosts) async throws {
   stage.check("TLS was checked", socket.facts.trust == .validated)
   try await stage.prints("connection") { try await connection(hosts.dialer([host: server.port])) }
   try await stage.prints("observers") { try await observe(socket) }
-  stage.check("fragments arrive as one message", try await pieces(socket, lines: ["one\n", "two\n"]) == 8)
+  let (lines, source) = AsyncStream.makeStream(of: String.self)
+  for line in ["one\n", "two\n"] { source.yield(line) }
+  source.finish()
+  stage.check("fragments arrive as one message", try await pieces(socket, lines: lines) == 8)
   stage.check("a ping is answered", try await ping(socket) > .zero)
   try await stage.prints("close") { try await goodbye(socket) }
   do {

@@ -25,7 +25,24 @@ public struct GeminiClient: Sendable {
   /// Creates a client. Default `configuration`: `GeminiConfiguration()`.
   public init(dialer: any Dialer, configuration: GeminiConfiguration = GeminiConfiguration()) {
     self.dialer = dialer
+    var configuration = configuration
+    configuration.identities = GeminiIdentities(configuration.identities)
     self.configuration = configuration
+  }
+
+  /// Adds a client certificate for a host, a port, and all paths below a given one; replaces one with the same scope.
+  /// The certificate is never presented outside its scope, even after redirects, and applies to later connections of
+  /// this client and its copies. The function may be called from any thread.
+  ///
+  /// A scope `/app` covers `/app`, `/app?x` and `/app/x`, but not `/apple`; `/` covers the whole host. Of several
+  /// matching scopes, the longest applies. Paths are compared after percent-decoding. A path with an encoded `/` or `\`
+  /// matches only the scope `/`, because servers may interpret it either way.
+  ///
+  /// - Parameters:
+  ///   - identity: the certificate and its key.
+  ///   - url: the host, port and path of the scope; the query is ignored.
+  public func addIdentity(_ identity: TLSOptions.Identity, for url: GeminiURL) {
+    configuration.identities.add(identity, for: url)
   }
 
   /// Sends a request, like ``fetch(_:)-(GeminiURL)``.

@@ -28,11 +28,11 @@ public struct GeminiConfiguration: Sendable {
   public var trust = GeminiTrust.firstUse()
   /// The connection options. Default: those of `ConnectionOptions`.
   ///
-  /// Their client certificates are never presented; ``identities`` are, within their scopes. The dialer's own options
-  /// do not apply, because their client certificates would be sent to every host.
+  /// Their client certificates are never presented; those of ``GeminiClient/addIdentity(_:for:)`` are, within their
+  /// scopes. The dialer's own options do not apply, because their client certificates would be sent to every host.
   public var connection = ConnectionOptions()
-  /// The client certificates. Default: none.
-  public var identities = GeminiIdentities()
+  /// The client certificates. Default: none. A client copies them.
+  package var identities = GeminiIdentities()
   /// The policy for redirects. Default ``GeminiRedirects/standard``.
   public var redirects = GeminiRedirects.standard
   /// A closure that answers statuses 10 and 11: it returns a text, which is sent as the query, or `nil` to return the

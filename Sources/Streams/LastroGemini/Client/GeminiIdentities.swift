@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 internal import LastroSupport
 
 /// A collection of client certificates, each for a host, a port, and all paths below a given one. They are never
@@ -10,23 +10,26 @@ internal import LastroSupport
 /// matching scopes, the longest applies. Paths are compared after percent-decoding. A path with an encoded `/` or `\`
 /// matches only the scope `/`, because servers may interpret it either way. The collection may be used from any thread;
 /// changes apply to later connections.
-public final class GeminiIdentities: Sendable {
+package final class GeminiIdentities: Sendable {
   private struct Scope: Hashable {
     var host: GeminiHost
     var segments: [[UInt8]]
   }
 
-  private let identities = Lock<[Scope: TLSOptions.Identity]>([:])
+  private let identities: Lock<[Scope: TLSOptions.Identity]>
 
   /// Creates an empty collection.
-  public init() {}
+  package init() { identities = Lock([:]) }
+
+  /// Creates a collection with the certificates of another one.
+  package init(_ other: GeminiIdentities) { identities = Lock(other.identities.withLock { $0 }) }
 
   /// Adds a client certificate; replaces one with the same scope.
   ///
   /// - Parameters:
   ///   - identity: the certificate and its key.
   ///   - url: the host, port and path of the scope; the query is ignored.
-  public func add(_ identity: TLSOptions.Identity, for url: GeminiURL) {
+  package func add(_ identity: TLSOptions.Identity, for url: GeminiURL) {
     let scope = Scope(host: url.authority, segments: Self.segments(url.path))
     identities.withLock { $0[scope] = identity }
   }

@@ -106,18 +106,13 @@ public final class WebSocket: Sendable {
     }
   }
 
-  /// Sends one message piece by piece, for content that is too large for memory or not yet complete. Other messages
-  /// wait meanwhile; pings and pongs do not.
-  ///
-  /// If `body` throws, or is cancelled, after a fragment was sent, the message cannot be completed. The socket then
-  /// fails with `messageAbandoned` and sends the server code 1011, because the protocol has no other way to abandon a
-  /// message.
+  /// Sends one message piece by piece, as ``send(fragments:)`` does, with pieces that a closure writes.
   ///
   /// - Parameters:
   ///   - kind: the kind of the message.
   ///   - body: writes the fragments. The message ends when it returns.
   /// - Throws: the error that `body` throws; ``WebSocketError``.
-  public func sendFragments(
+  package func sendFragments(
     _ kind: WebSocketMessage.Kind, _ body: (borrowing WebSocketFragmentWriter) async throws -> Void
   ) async throws {
     defer { stay() }
@@ -131,7 +126,13 @@ public final class WebSocket: Sendable {
     }
   }
 
-  /// Sends one text message whose pieces come from a sequence; see ``sendFragments(_:_:)``.
+  /// Sends one text message whose pieces come from a sequence, for content that is too large for memory or not yet
+  /// complete. The next piece is requested when the layer below has accepted the last one. Other messages wait
+  /// meanwhile; pings and pongs do not.
+  ///
+  /// If the sequence throws, or the task is cancelled, after a piece was sent, the message cannot be completed. The
+  /// socket then fails with `messageAbandoned` and sends the server code 1011, because the protocol has no other way to
+  /// abandon a message.
   ///
   /// - Throws: the error that the sequence throws; ``WebSocketError``.
   public func send<Pieces: AsyncSequence>(
@@ -142,7 +143,7 @@ public final class WebSocket: Sendable {
     }
   }
 
-  /// Sends one binary message whose pieces come from a sequence; see ``sendFragments(_:_:)``.
+  /// Sends one binary message whose pieces come from a sequence, like a text message.
   ///
   /// - Throws: the error that the sequence throws; ``WebSocketError``.
   public func send<Pieces: AsyncSequence>(

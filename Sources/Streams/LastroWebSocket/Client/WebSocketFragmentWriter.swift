@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+package import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
 internal import LastroWire
 
 /// A writer for the fragments of one message; see ``WebSocket/sendFragments(_:_:)``. It may be used by one task at a
 /// time.
-public struct WebSocketFragmentWriter: ~Copyable {
+package struct WebSocketFragmentWriter: ~Copyable {
   private let core: WebSocketCore
   private let kind: WebSocketMessage.Kind
   private let message: UInt64
@@ -22,7 +22,7 @@ public struct WebSocketFragmentWriter: ~Copyable {
   /// Sends a piece of a text message; returns when the layer below has accepted it.
   ///
   /// - Throws: `invalidArgument` for a binary message; otherwise like ``WebSocket/send(_:)-(String)``.
-  public func write(_ text: String) async throws(WebSocketError) {
+  package func write(_ text: String) async throws(WebSocketError) {
     guard kind == .text else { throw .invalid("text was written to a binary message", hint: "write Data") }
     if !text.isEmpty { try await send(Array(text.utf8), isFinal: false) }
   }
@@ -31,7 +31,7 @@ public struct WebSocketFragmentWriter: ~Copyable {
   ///
   /// - Throws: `invalidArgument` for a text message, whose pieces must be text; otherwise like
   ///   ``WebSocket/send(_:)-(String)``.
-  public func write(_ data: Data) async throws(WebSocketError) {
+  package func write(_ data: Data) async throws(WebSocketError) {
     guard kind == .binary else { throw .invalid("bytes were written to a text message", hint: "write a String") }
     if !data.isEmpty { try await send(Array(data), isFinal: false) }
   }

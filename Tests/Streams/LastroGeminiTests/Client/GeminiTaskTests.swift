@@ -129,6 +129,22 @@ struct GeminiTaskTests {
     if name == "app" { #expect(try identities.identity(for: GeminiURL(url)) == nil) }
   }
 
+  @Test("Certificates belong to a client and its copies, not to others with the same configuration")
+  func ownIdentities() throws {
+    let url = try GeminiURL("capsule.example/app")
+    var configuration = GeminiConfiguration()
+    configuration.identities = try Self.identities()
+    let dialer = MemoryDialer { _, _ in }
+    let (one, other) = (
+      GeminiClient(dialer: dialer, configuration: configuration),
+      GeminiClient(dialer: dialer, configuration: configuration)
+    )
+    let copy = one
+    one.addIdentity(Self.identity("new"), for: url)
+    #expect(copy.configuration.identities.identity(for: url) == Self.identity("new"))
+    #expect(other.configuration.identities.identity(for: url) == Self.identity("app"))
+  }
+
   @Test("Redirects drop the certificate, and no other is presented")
   func leavingScope() async throws {
     let capsule = Capsule { request in
