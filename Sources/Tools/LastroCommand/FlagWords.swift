@@ -91,8 +91,7 @@ enum FlagWords {
       "leave it out: -T - and -d send in chunks where -H asks for it"
     ),
     ("fetch without it: RequestOptions.cache = .noStore", "fetch without --cache"),
-    ("CookieRules.acceptsNameless takes cookies without one", "the program takes none without"),
-    ("remove cookies, or lower CookieRules.maximumCookies", "remove cookies"),
+    ("CookieJar(acceptsNameless: true) takes cookies without one", "the program takes none without"),
   ]
 
   private static let streams: [Pair] = [

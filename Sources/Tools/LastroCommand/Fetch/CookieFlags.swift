@@ -44,18 +44,10 @@ struct CookieFlags: ParsableArguments {
   /// Reads the files, and adds the cookies of the command line. If no file is given for reading or saving, the cookies
   /// become a field of the request, as in curl, and the server's cookies are not stored.
   ///
-  /// - Parameter jar: the jar of an earlier URL of the same request, which has the cookies of the files.
+  /// - Parameter kept: the jar of an earlier URL of the same request, which has the cookies of the files.
   /// - Throws: `ConfigurationError` for a file that cannot be read; `TransportError` if the limit of `-m` passes
   ///   meanwhile.
-  func jar(for specification: inout RequestSpecification, reusing jar: CookieJar? = nil) throws -> Jar {
-    do {
-      return try readJar(for: &specification, jar)
-    } catch let error as CookieError {
-      throw ConfigurationError(error.message, hint: error.hint)
-    }
-  }
-
-  private func readJar(for specification: inout RequestSpecification, _ kept: CookieJar?) throws -> Jar {
+  func jar(for specification: inout RequestSpecification, reusing kept: CookieJar? = nil) throws -> Jar {
     let text = specification.headers.contains { $0.name.lowercased() == "cookie" } ? nil : text
     guard jarFile != nil || !files.isEmpty else {
       if let text { specification.headers.append(("Cookie", text)) }

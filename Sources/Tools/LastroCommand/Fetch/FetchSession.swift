@@ -252,7 +252,7 @@ final class FetchSession: Sendable {
     guard let jar = jar.withLock({ $0 }) else { return }
     do {
       try command.cookies.save(jar)
-    } catch let error as CookieError {
+    } catch let error as ConfigurationError {
       Console.error("lastro: \("\(error)".onOneLine)")
       throw ExitCode(1)
     }

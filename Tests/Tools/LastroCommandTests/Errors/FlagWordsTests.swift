@@ -43,7 +43,7 @@ struct FlagWordsTests {
       "send a file in place of standard input"
     ),
     (
-      "give it a name; CookieRules.acceptsNameless takes cookies without one",
+      "give it a name; CookieJar(acceptsNameless: true) takes cookies without one",
       "give it a name; the program takes none without"
     ),
     (
@@ -115,7 +115,6 @@ struct FlagWordsTests {
       "the server has to send less: the program has no flag for this limit"
     ),
     ("raise that timeout or connectionsPerHost, or send less at once", "raise that timeout, or send less at once"),
-    ("remove cookies, or lower CookieRules.maximumCookies", "remove cookies"),
     ("send less at once, or raise maximumQueuedRequests", "send less at once: lower --concurrency"),
     ("send less often, or raise Timeouts.total or the Pacer's maximumWait", "send less often, or raise -m"),
     (

@@ -13,8 +13,8 @@ public import Lastro
 /// The value is a `Secret`: no description of the cookie shows it.
 public struct Cookie: Sendable, Hashable {
   /// The `SameSite` attribute, which restricts requests made by pages of other sites. A client without pages has no
-  /// such requests: the attribute is stored, but not enforced.
-  public enum SameSite: String, Sendable, Hashable {
+  /// such requests: the attribute is checked as the cookie is accepted, and has no effect later.
+  package enum SameSite: String, Sendable, Hashable {
     /// No attribute.
     case unspecified
     /// `Strict`.
@@ -42,18 +42,18 @@ public struct Cookie: Sendable, Hashable {
   /// false.
   public var isHTTPOnly: Bool
   /// The `SameSite` attribute. Default ``SameSite/unspecified``.
-  public var sameSite: SameSite
+  package var sameSite = SameSite.unspecified
   /// The time at which the cookie expires; `nil`, the default, for a session cookie.
   public var expiry: Date?
   /// The time at which a jar first stored the cookie, which stays when it gets a new value; `nil` before.
-  public var created: Date?
+  package var created: Date?
   /// The time at which the cookie was last set or sent; `nil` before.
-  public var lastUsed: Date?
+  package var lastUsed: Date?
 
   /// Creates a cookie. ``CookieJar/insert(_:)`` validates it.
   public init(
     _ name: String, _ value: Secret, domain: String, path: String = "/", isHostOnly: Bool = true,
-    isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified, expiry: Date? = nil
+    isSecure: Bool = false, isHTTPOnly: Bool = false, expiry: Date? = nil
   ) {
     self.name = name
     self.value = value
@@ -62,7 +62,6 @@ public struct Cookie: Sendable, Hashable {
     self.isHostOnly = isHostOnly
     self.isSecure = isSecure
     self.isHTTPOnly = isHTTPOnly
-    self.sameSite = sameSite
     self.expiry = expiry
   }
 }

@@ -58,7 +58,7 @@ package enum CookieRefusal: String, Sendable, Hashable, CaseIterable, Error {
     switch self {
     case .controlCharacter, .separator: "percent-encode it"
     case .notUTF8: "encode it in base64"
-    case .empty, .nameless: "give it a name; CookieRules.acceptsNameless takes cookies without one"
+    case .empty, .nameless: "give it a name; CookieJar(acceptsNameless: true) takes cookies without one"
     case .tooLong: "keep the data on the server, and a key to it in the cookie"
     case .invalidDomain: "give a host, such as api.example.org, without a dot in front"
     case .publicSuffix, .foreignDomain: "give the host itself, or the registered name above it"

@@ -3,9 +3,9 @@
 internal import Lastro
 
 /// The result of processing one `Set-Cookie` field.
-public struct CookieVerdict: Sendable, Hashable, CustomStringConvertible {
+struct CookieVerdict: Sendable, Hashable, CustomStringConvertible {
   /// The jar's reaction to a field.
-  package enum Outcome: Sendable, Hashable {
+  enum Outcome: Sendable, Hashable {
     /// The cookie was stored: it is new, or has another value than before.
     case stored
     /// The jar had the cookie with the same value; its other attributes were updated.
@@ -19,18 +19,18 @@ public struct CookieVerdict: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The cookie's name; empty if the field is unreadable, or has no name.
-  package let name: String
+  let name: String
   /// The jar's reaction.
-  package let outcome: Outcome
+  let outcome: Outcome
 
-  /// Creates a verdict, for tests.
-  package init(_ name: String, _ outcome: Outcome) { (self.name, self.outcome) = (name, outcome) }
+  /// Creates a verdict.
+  init(_ name: String, _ outcome: Outcome) { (self.name, self.outcome) = (name, outcome) }
 
   /// Whether later requests will carry other cookies than before.
   var changesRequests: Bool { outcome == .stored || outcome == .removed }
 
   /// The name and the outcome, such as `session: stored`.
-  public var description: String {
+  var description: String {
     let words =
       switch outcome {
       case .stored: "stored"

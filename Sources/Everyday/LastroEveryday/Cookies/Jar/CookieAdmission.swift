@@ -18,10 +18,11 @@ struct CookieAdmission {
     guard rules.acceptsNameless || !line.name.isEmpty else { throw .nameless }
     let scope = try scope(line.domain, from: source)
     guard source.isSecure || !line.isSecure else { throw .secureInTheClear }
-    let cookie = Cookie(
+    var cookie = Cookie(
       line.name, Secret(line.value), domain: scope.domain, path: line.path ?? CookiePath.ofRequest(source.path),
       isHostOnly: scope.isHostOnly, isSecure: line.isSecure, isHTTPOnly: line.isHTTPOnly,
-      sameSite: Cookie.SameSite(line.sameSite), expiry: expiry(line, now))
+      expiry: expiry(line, now))
+    cookie.sameSite = Cookie.SameSite(line.sameSite)
     try checkPromises(of: cookie, isPathWritten: line.path != nil)
     return cookie
   }

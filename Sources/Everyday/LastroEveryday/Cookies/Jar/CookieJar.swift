@@ -18,10 +18,10 @@ internal import LastroWire
 ///
 /// The rules are those of browsers, as far as a client without pages can follow them. Public suffixes come from the
 /// machine's list (Debian's package `publicsuffix`); without the list, only single labels such as `uk` are public
-/// suffixes.
+/// suffixes. A jar keeps at most 180 cookies per registrable domain, such as `example.co.uk` with all hosts below it,
+/// and 3000 in all; a `Cookie` field has at most 16 KiB, and cookies that do not fit are not sent.
 public final class CookieJar: Sendable {
-  /// The rules for accepting cookies.
-  package let rules: CookieRules
+  let rules: CookieRules
   let time: TimeSource
   private let admission: CookieAdmission
   private let shelf: Lock<CookieShelf>
@@ -30,9 +30,15 @@ public final class CookieJar: Sendable {
   /// Creates an empty jar.
   ///
   /// - Parameters:
-  ///   - rules: the rules for accepting cookies.
+  ///   - acceptsNameless: whether cookies without a name are accepted, such as `Set-Cookie: x`. Default false: servers
+  ///     rarely intend them, and parsers of `Cookie` misread them.
+  ///   - treatsLoopbackAsSecure: whether `http` to `localhost`, names below it, `127.0.0.0/8` and `::1` counts as
+  ///     secure. Default false. For tests of servers on this machine: such traffic does not leave the machine.
   ///   - time: the clock by which cookies expire. Default: the system's.
-  public convenience init(rules: CookieRules = .standard, time: TimeSource = .continuous) {
+  public convenience init(
+    acceptsNameless: Bool = false, treatsLoopbackAsSecure: Bool = false, time: TimeSource = .continuous
+  ) {
+    let rules = CookieRules(acceptsNameless: acceptsNameless, treatsLoopbackAsSecure: treatsLoopbackAsSecure)
     self.init(rules: rules, store: nil, time: time, suffixes: .system)
   }
 
@@ -48,23 +54,25 @@ public final class CookieJar: Sendable {
   ///
   /// A save writes a new file, `PATH.new`, and renames it atomically. Only the owner can read either file (0600),
   /// because they contain sessions. A new file left behind by a killed process is removed by the next load or save.
-  /// ``Cookie/sameSite`` is lost, and so is a cookie whose value contains a tab.
+  /// The `SameSite` attribute is lost, and so is a cookie whose value contains a tab.
   ///
   /// - Parameters:
   ///   - path: the path of the file, which need not exist yet. A symbolic link there is replaced, not followed.
-  ///   - rules: the rules for accepting cookies.
+  ///   - acceptsNameless: whether cookies without a name are accepted. Default false.
+  ///   - treatsLoopbackAsSecure: whether `http` to this machine counts as secure. Default false.
   ///   - time: the clock by which cookies expire. Default: the system's.
-  /// - Throws: ``CookieError`` if the file cannot be read, exceeds 16 MiB, is not UTF-8, or has a line that is not in
-  ///   the format, because an empty jar would overwrite it.
+  /// - Throws: `ConfigurationError` if the file cannot be read, exceeds 16 MiB, is not UTF-8, or has a line that is not
+  ///   in the format, because an empty jar would overwrite it.
   public convenience init(
-    path: String, rules: CookieRules = .standard, time: TimeSource = .continuous
-  ) throws(CookieError) {
+    path: String, acceptsNameless: Bool = false, treatsLoopbackAsSecure: Bool = false, time: TimeSource = .continuous
+  ) throws(ConfigurationError) {
+    let rules = CookieRules(acceptsNameless: acceptsNameless, treatsLoopbackAsSecure: treatsLoopbackAsSecure)
     try self.init(rules: rules, loading: CookieFile(path: path), time: time, suffixes: .system)
   }
 
   convenience init(
     rules: CookieRules, loading store: any CookieStore, time: TimeSource, suffixes: PublicSuffixList
-  ) throws(CookieError) {
+  ) throws(ConfigurationError) {
     let cookies = try store.load()
     self.init(rules: rules, store: store, time: time, suffixes: suffixes)
     let now = now
@@ -118,13 +126,13 @@ public final class CookieJar: Sendable {
 
   /// Inserts a cookie of the application, replacing the cookie with the same name, domain, path and `isHostOnly`.
   ///
-  /// - Throws: ``CookieError`` for a cookie that no server could set: with a separator, for a public suffix, or with a
-  ///   name prefix whose requirements it does not meet.
-  public func insert(_ cookie: Cookie) throws(CookieError) {
+  /// - Throws: `ConfigurationError` for a cookie that no server could set: with a separator, for a public suffix, or
+  ///   with a name prefix whose requirements it does not meet.
+  public func insert(_ cookie: Cookie) throws(ConfigurationError) {
     do throws(CookieRefusal) {
       try admit(cookie, now)
     } catch {
-      throw CookieError(error, of: cookie)
+      throw ConfigurationError(error, of: cookie)
     }
     changed()
   }
@@ -141,11 +149,12 @@ public final class CookieJar: Sendable {
   /// - Parameters:
   ///   - lines: the values of the response's `Set-Cookie` fields, one each.
   ///   - url: the URL of the request.
-  /// - Returns: the result for each line, in order.
+  /// - Returns: a text for the result of each line, such as `session: stored`, or the name and the reason of a refusal,
+  ///   in order; without values of cookies.
   /// - Throws: `TransportError`, stage `request`, for text that is not an absolute `http` or `https` URL.
   @discardableResult
-  public func receive(_ lines: [String], from url: String) throws(TransportError) -> [CookieVerdict] {
-    receive(lines.map { Array($0.utf8) }, from: try CookieSource(url: url, rules))
+  public func receive(_ lines: [String], from url: String) throws(TransportError) -> [String] {
+    receive(lines.map { Array($0.utf8) }, from: try CookieSource(url: url, rules)).map(\.description)
   }
 
   func receive(_ lines: [[UInt8]], from source: CookieSource) -> [CookieVerdict] {
@@ -199,16 +208,17 @@ public final class CookieJar: Sendable {
 
   /// Returns all cookies in the format of Netscape's `cookies.txt`, which curl and wget read and write.
   ///
-  /// The format cannot express ``Cookie/sameSite``, or a value with a tab: a comment line names each cookie left out
-  /// for that. The text contains the values of the cookies.
+  /// The format cannot express the `SameSite` attribute, or a value with a tab: a comment line names each cookie left
+  /// out for that. The text contains the values of the cookies.
   public func netscapeText() -> String { NetscapeCookies.text(of: cookies) }
 
   /// Inserts the cookies of a text in the format of Netscape's `cookies.txt`, if ``insert(_:)`` would accept them;
   /// expired cookies are left out.
   ///
-  /// - Returns: the lines that set no cookie, with the reasons.
+  /// - Returns: a text for each line that sets no cookie, such as `line 3 has 4 fields, and not 7`, in the order of the
+  ///   lines; without values of cookies.
   @discardableResult
-  public func importNetscape(_ text: String) -> [CookieImportProblem] {
+  public func importNetscape(_ text: String) -> [String] {
     let now = now
     var (entries, problems) = NetscapeCookies.entries(of: text)
     for entry in entries {
@@ -219,17 +229,17 @@ public final class CookieJar: Sendable {
       }
     }
     if !entries.isEmpty { changed() }
-    return problems.sorted { $0.line < $1.line }
+    return problems.sorted { $0.line < $1.line }.map(\.description)
   }
 
   /// Writes the cookies to the file immediately; does nothing if the jar has no file.
   ///
-  /// - Throws: ``CookieError`` if they exceed the 16 MiB that can be read back, the path is a device or a pipe, such as
-  ///   `/dev/null`, or the new file cannot be written or renamed. The old file then stays unchanged.
-  public func save() async throws(CookieError) { try await keeper?.save { self.cookies } }
+  /// - Throws: `ConfigurationError` if they exceed the 16 MiB that can be read back, the path is a device or a pipe,
+  ///   such as `/dev/null`, or the new file cannot be written or renamed. The old file then stays unchanged.
+  public func save() async throws(ConfigurationError) { try await keeper?.save { self.cookies } }
 
   /// The error of the last automatic save; `nil` if it succeeded. The next change tries again.
-  public var saveFailure: CookieError? { keeper?.failure }
+  public var saveFailure: ConfigurationError? { keeper?.failure }
 
   private func changed() {
     keeper?.changed { [weak self] () -> (@Sendable () -> [Cookie])? in

@@ -1,30 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+import Lastro
 
 /// The rules by which a ``CookieJar`` accepts cookies, and its limits.
-public struct CookieRules: Sendable, Hashable {
+struct CookieRules: Sendable, Hashable {
   /// Whether cookies without a name are accepted, such as `Set-Cookie: x`. Default false: servers rarely intend them,
   /// and parsers of `Cookie` misread them.
-  public var acceptsNameless = false
+  var acceptsNameless = false
   /// Whether `http` to `localhost`, names below it, `127.0.0.0/8` and `::1` counts as secure. Default false. For tests
   /// of servers on this machine: such traffic does not leave the machine.
-  public var treatsLoopbackAsSecure = false
+  var treatsLoopbackAsSecure = false
   /// The maximum number of cookies per registrable domain, such as `example.co.uk`, including all hosts below it.
   /// Default 180.
-  package let maximumCookiesPerDomain: Int
+  let maximumCookiesPerDomain: Int
   /// The maximum number of cookies in the jar. Default 3000.
-  package let maximumCookies: Int
+  let maximumCookies: Int
   /// The maximum size of a request's `Cookie` field in bytes; cookies that do not fit are not sent. Default 16 KiB.
-  package let maximumFieldBytes: Int
+  let maximumFieldBytes: Int
 
   /// The default rules.
-  public static let standard = CookieRules()
+  static let standard = CookieRules()
 
   private init() {
     maximumCookiesPerDomain = 180
     maximumCookies = 3000
     maximumFieldBytes = 16 * 1024
+  }
+
+  /// Creates rules with the default limits.
+  init(acceptsNameless: Bool, treatsLoopbackAsSecure: Bool) {
+    self.init()
+    self.acceptsNameless = acceptsNameless
+    self.treatsLoopbackAsSecure = treatsLoopbackAsSecure
   }
 
   /// Creates rules with other limits.
@@ -35,7 +42,7 @@ public struct CookieRules: Sendable, Hashable {
   ///   - maximumFieldBytes: the maximum size of a `Cookie` field, 4096 to 1 MiB: a single cookie may have 4096 bytes.
   /// - Throws: `ConfigurationError` for a value out of its range. The lower bounds of the ranges come from the standard
   ///   (draft-ietf-httpbis-rfc6265bis §6.1).
-  public init(
+  init(
     maximumCookiesPerDomain: Int = 180, maximumCookies: Int = 3000, maximumFieldBytes: Int = 16 * 1024
   ) throws(ConfigurationError) {
     try Self.check("maximumCookiesPerDomain", maximumCookiesPerDomain, 50...100_000)

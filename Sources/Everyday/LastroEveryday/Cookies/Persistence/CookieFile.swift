@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Lastro
 internal import LastroSupport
 
 /// The file of a ``CookieJar``, whose initializer with a path describes it.
@@ -11,13 +12,13 @@ package struct CookieFile: CookieStore, Hashable {
 
   /// Reads the cookies; returns none if there is no file.
   ///
-  /// - Throws: ``CookieError`` if the file cannot be read, exceeds 16 MiB, is not UTF-8, or has a line that is not in
-  ///   the format, so that a file of another kind is never overwritten.
-  package func load() throws(CookieError) -> [Cookie] {
+  /// - Throws: `ConfigurationError` if the file cannot be read, exceeds 16 MiB, is not UTF-8, or has a line that is not
+  ///   in the format, so that a file of another kind is never overwritten.
+  package func load() throws(ConfigurationError) -> [Cookie] {
     guard let text = try read() else { return [] }
     let (entries, problems) = NetscapeCookies.entries(of: text)
     if let problem = problems.first {
-      throw CookieError(
+      throw ConfigurationError(
         "line \(problem.line) of \(path) \(problem.reason)", hint: "name a file of cookies, or remove the line")
     }
     return entries.map(\.cookie)
@@ -25,40 +26,26 @@ package struct CookieFile: CookieStore, Hashable {
 
   /// Replaces the file.
   ///
-  /// - Throws: ``CookieError`` if the cookies exceed the 16 MiB that can be read back, the path is a device or a pipe,
-  ///   such as `/dev/null`, or the new file cannot be written or renamed. The old file then stays unchanged.
-  package func save(_ cookies: [Cookie]) throws(CookieError) {
+  /// - Throws: `ConfigurationError` if the cookies exceed the 16 MiB that can be read back, the path is a device or a
+  ///   pipe, such as `/dev/null`, or the new file cannot be written or renamed. The old file then stays unchanged.
+  package func save(_ cookies: [Cookie]) throws(ConfigurationError) {
     let file = try file()
     do throws(PrivateFile.Failure) {
       try file.replace(with: NetscapeCookies.text(of: cookies))
     } catch {
-      throw CookieError(error, path)
+      throw ConfigurationError(error, path)
     }
   }
 
-  private func read() throws(CookieError) -> String? {
+  private func read() throws(ConfigurationError) -> String? {
     let file = try file()
-    do throws(PrivateFile.Failure) { return try file.read() } catch { throw CookieError(error, path) }
+    do throws(PrivateFile.Failure) { return try file.read() } catch { throw ConfigurationError(error, path) }
   }
 
-  private func file() throws(CookieError) -> PrivateFile {
+  private func file() throws(ConfigurationError) -> PrivateFile {
     guard !path.isEmpty, !path.utf8.contains(0) else {
-      throw CookieError("the path of the file of cookies is empty or has a NUL", hint: "name a file")
+      throw ConfigurationError("the path of the file of cookies is empty or has a NUL", hint: "name a file")
     }
     return PrivateFile(path)
-  }
-}
-
-extension CookieError {
-  init(_ failure: PrivateFile.Failure, _ path: String) {
-    switch failure {
-    case .system(let words, let reason, let hint): self.init("\(words) \(path): \(reason)", hint: hint)
-    case .unfit, .notText:
-      self.init("\(path) is not a file of cookies", hint: "name a regular file of UTF-8, of at most 16 MiB")
-    case .tooLarge(let count):
-      self.init(
-        "the cookies for \(path) have \(count) bytes, above the maximum of 16 MiB",
-        hint: "remove cookies, or lower CookieRules.maximumCookies")
-    }
   }
 }

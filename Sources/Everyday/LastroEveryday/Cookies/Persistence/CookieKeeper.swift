@@ -13,7 +13,7 @@ final class CookieKeeper: Sendable {
     var isBehind = false
     var isScheduled = false
     var nextSave: Duration?
-    var failure: CookieError?
+    var failure: ConfigurationError?
   }
 
   /// Writes one save after another, each with the jar's cookies at that time.
@@ -22,7 +22,7 @@ final class CookieKeeper: Sendable {
 
     init(_ store: any CookieStore) { self.store = store }
 
-    func write(_ cookies: @Sendable () -> [Cookie]) throws(CookieError) { try store.save(cookies()) }
+    func write(_ cookies: @Sendable () -> [Cookie]) throws(ConfigurationError) { try store.save(cookies()) }
   }
 
   private let store: any CookieStore
@@ -36,7 +36,7 @@ final class CookieKeeper: Sendable {
     writer = Writer(store)
   }
 
-  var failure: CookieError? { state.withLock { $0.failure } }
+  var failure: ConfigurationError? { state.withLock { $0.failure } }
 
   /// Records a change, and schedules a save.
   ///
@@ -58,13 +58,13 @@ final class CookieKeeper: Sendable {
     }
   }
 
-  func save(_ cookies: @Sendable () -> [Cookie]) async throws(CookieError) {
+  func save(_ cookies: @Sendable () -> [Cookie]) async throws(ConfigurationError) {
     state.withLock { state in
       // Changes from here on may miss this save.
       state.isBehind = false
       state.nextSave = time.now() + Self.pause
     }
-    do throws(CookieError) {
+    do throws(ConfigurationError) {
       try await writer.write(cookies)
       state.withLock { $0.failure = nil }
     } catch {

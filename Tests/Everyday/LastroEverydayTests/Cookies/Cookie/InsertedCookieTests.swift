@@ -34,21 +34,29 @@ struct InsertedCookieTests {
       (Cookie("a", "b", domain: ".a.com"), .invalidDomain), (Cookie("a", "b", domain: "a.com:80"), .invalidDomain),
       (Cookie("a", "b", domain: "a.com."), .invalidDomain), (Cookie("a", "b", domain: "a.com", path: ""), .invalidPath),
       (Cookie("a", "b", domain: "co.uk", isHostOnly: false), .publicSuffix),
-      (Cookie("a", "b", domain: "a.com", sameSite: .none), .sameSiteNone),
       (Cookie("__Host-a", "b", domain: "a.com"), .prefix),
       (Cookie("a", Secret(String(repeating: "b", count: 4096)), domain: "a.com"), .tooLong),
     ] as [(Cookie, CookieRefusal)])
   func refused(cookie: Cookie, refusal: CookieRefusal) throws {
     let jar = TestJar()
-    let error = #expect(throws: CookieError.self) { try jar.jar.insert(cookie) }
-    #expect(error?.refusal == refusal)
+    let error = #expect(throws: ConfigurationError.self) { try jar.jar.insert(cookie) }
+    #expect(error == ConfigurationError(refusal, of: cookie))
+    #expect(jar.jar.cookies.isEmpty)
+  }
+
+  @Test("A cookie for other sites that is not secure is refused")
+  func sameSite() throws {
+    let jar = TestJar()
+    var cookie = Cookie("a", "b", domain: "a.com")
+    cookie.sameSite = .none
+    #expect(throws: ConfigurationError(.sameSiteNone, of: cookie)) { try jar.jar.insert(cookie) }
     #expect(jar.jar.cookies.isEmpty)
   }
 
   @Test("An error names the cookie and the remedy, but not the value")
   func errorText() throws {
     let jar = TestJar()
-    let error = #expect(throws: CookieError.self) {
+    let error = #expect(throws: ConfigurationError.self) {
       try jar.jar.insert(Cookie("a", "hunter2; Path=/", domain: "a.com"))
     }
     #expect("\(try #require(error))" == "the cookie a has a separator in its name or value (percent-encode it)")

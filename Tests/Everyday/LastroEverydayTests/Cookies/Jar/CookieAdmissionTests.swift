@@ -208,7 +208,7 @@ struct TestJar {
   /// Receives one line, and returns its outcome.
   @discardableResult
   func set(_ line: String, from url: String = "https://www.example.com/") throws -> CookieVerdict.Outcome? {
-    try jar.receive([line], from: url).first?.outcome
+    try jar.receive([Array(line.utf8)], from: CookieSource(url: url, jar.rules)).first?.outcome
   }
 
   /// Returns the value of `Cookie` in a request to a URL.

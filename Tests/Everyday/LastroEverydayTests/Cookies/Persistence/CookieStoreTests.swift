@@ -15,10 +15,10 @@ private final class MemoryStore: CookieStore {
   let saves = Lock<[[String]]>([])
   let fails = Lock(false)
 
-  func load() throws(CookieError) -> [Cookie] { [Cookie("old", "1", domain: "a.com")] }
+  func load() throws(ConfigurationError) -> [Cookie] { [Cookie("old", "1", domain: "a.com")] }
 
-  func save(_ cookies: [Cookie]) throws(CookieError) {
-    if fails.withLock({ $0 }) { throw CookieError("the disk is full", hint: "make room") }
+  func save(_ cookies: [Cookie]) throws(ConfigurationError) {
+    if fails.withLock({ $0 }) { throw ConfigurationError("the disk is full", hint: "make room") }
     saves.withLock { $0.append(cookies.map(\.name)) }
   }
 }
@@ -61,7 +61,7 @@ struct CookieStoreTests {
     let store = MemoryStore(), clock = ManualClock()
     let jar = try Self.jar(store, clock)
     store.fails.withLock { $0 = true }
-    await #expect(throws: CookieError.self) { try await jar.save() }
+    await #expect(throws: ConfigurationError.self) { try await jar.save() }
     #expect(jar.saveFailure?.message == "the disk is full")
     store.fails.withLock { $0 = false }
     try await jar.save()
@@ -107,10 +107,8 @@ struct CookieStoreTests {
     // The second cookie expires a minute after the start of the manual clock, in 2001.
     let text = "a.com\tFALSE\t/\tFALSE\t0\ta\t1\na.com\tFALSE\t/\tFALSE\t1000000060\tb\t2\n"
     try Data(text.utf8).write(to: URL(filePath: path))
-    var rules = CookieRules.standard
-    rules.treatsLoopbackAsSecure = true
-    let jar = try CookieJar(path: path, rules: rules, time: ManualClock().timeSource)
-    #expect(jar.rules == rules)
+    let jar = try CookieJar(path: path, treatsLoopbackAsSecure: true, time: ManualClock().timeSource)
+    #expect(jar.rules == CookieRules(acceptsNameless: false, treatsLoopbackAsSecure: true))
     #expect(jar.cookies.map(\.name) == ["a", "b"])
     try jar.insert(Cookie("c", "3", domain: "a.com"))
     try await jar.save()
@@ -168,19 +166,19 @@ struct CookieStoreTests {
     let path = directory.file("notes")
     for content in [Data("export PATH=/bin\n".utf8), Data([0xFF, 0xFE, 0x0A])] {
       try content.write(to: URL(filePath: path))
-      #expect(throws: CookieError.self) { try Self.jar(CookieFile(path: path), ManualClock()) }
+      #expect(throws: ConfigurationError.self) { try Self.jar(CookieFile(path: path), ManualClock()) }
       #expect(try Data(contentsOf: URL(filePath: path)) == content)
     }
     #expect(mkfifo(directory.file("pipe"), 0o600) == 0)
     for path in [directory.path, directory.file("pipe"), "", "a\0b"] {
-      #expect(throws: CookieError.self) { try CookieFile(path: path).load() }
+      #expect(throws: ConfigurationError.self) { try CookieFile(path: path).load() }
     }
-    #expect(throws: CookieError.self) { try CookieFile(path: directory.file("pipe")).save([]) }
+    #expect(throws: ConfigurationError.self) { try CookieFile(path: directory.file("pipe")).save([]) }
     var status = stat()
     #expect(stat(directory.file("pipe"), &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
-    let error = #expect(throws: CookieError.self) { try CookieFile(path: directory.file("no/such")).save([]) }
+    let error = #expect(throws: ConfigurationError.self) { try CookieFile(path: directory.file("no/such")).save([]) }
     #expect(error?.message.contains("cannot make a file beside") == true)
     // A directory that is not empty cannot be replaced, and no file is left beside it.
-    #expect(throws: CookieError.self) { try CookieFile(path: directory.path).save([]) }
+    #expect(throws: ConfigurationError.self) { try CookieFile(path: directory.path).save([]) }
   }
 }

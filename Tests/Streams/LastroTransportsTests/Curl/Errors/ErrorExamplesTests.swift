@@ -346,14 +346,14 @@ struct ErrorExamplesTests {
       resolve/host_not_found: the system cannot resolve far.test: Temporary failure in name resolution (check the name, and DNS on this machine)
       request/invalid_body: "a\nb" cannot be a boundary (give 1 to 70 letters, digits or '()+_,-./:=? and no space at the end; or none, to have one drawn)
       request/invalid_header: the part "a\n" of the form has the field Content-Type (leave it out: a part's fields follow from its name, file name and type)
-      the cookie has a value and no name (give it a name; CookieRules.acceptsNameless takes cookies without one)
+      the cookie has a value and no name (give it a name; CookieJar(acceptsNameless: true) takes cookies without one)
       maximumCookies is 2000000, out of range (3000…1000000) (give a value in it)
       """#,
       of: [
         { throw TransportError.notAnAddress("far.example\n") },
         { throw TransportError.lookUpFailed(far, "Temporary failure in name resolution", -3) },
         { try RequestBody.multipart(MultipartForm(boundary: "a\nb")) }, { [form] in try RequestBody.multipart(form) },
-        { throw CookieError(.nameless, of: Cookie("", "x", domain: "a.com")) },
+        { throw ConfigurationError(.nameless, of: Cookie("", "x", domain: "a.com")) },
         { try CookieRules(maximumCookies: 2_000_000) },
       ])
   }
