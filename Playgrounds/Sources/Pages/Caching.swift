@@ -58,7 +58,7 @@ private func mode() -> RequestOptions {
 private func collapsing() -> StackConfiguration {
   // sample: collapsing
   var configuration = StackConfiguration()
-  configuration.collapsing = RequestCollapsing()
+  configuration.collapsesEqualRequests = true
   // end
   return configuration
 }
@@ -66,8 +66,7 @@ private func collapsing() -> StackConfiguration {
 private func disk(_ directory: String) throws -> StackConfiguration {
   var configuration = StackConfiguration()
   // sample: disk
-  let store = try SQLiteCacheStore(directory: directory + "/http-cache")
-  configuration.cache = HTTPCache(store: store)
+  configuration.cache = try HTTPCache(directory: directory + "/http-cache")
   // end
   return configuration
 }

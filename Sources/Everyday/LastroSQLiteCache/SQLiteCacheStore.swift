@@ -2,16 +2,11 @@
 
 internal import FoundationEssentials
 internal import HTTPTypes
-public import Lastro
-public import LastroEveryday
+package import Lastro
+package import LastroEveryday
 internal import LastroSupport
 
 /// A store in a folder, based on SQLite. Its responses survive a restart of the program.
-///
-/// ```swift
-/// let store = try SQLiteCacheStore(directory: "/var/cache/example/http")
-/// configuration.cache = HTTPCache(store: store)
-/// ```
 ///
 /// Bodies over 64 KiB are files. A response can be found once all of it is on the disk, so a crash at any moment leaves
 /// no partial response. A response that differs from what was written is removed and not served; an invalid database is
@@ -21,7 +16,7 @@ internal import LastroSupport
 /// A response is in memory while it is received and while it is served. A response that sets a cookie, or that was
 /// requested with credentials and is not `public`, stays in memory unless `persistsCredentialed` is set. Nothing is
 /// encrypted: only the folder's owner may access it (0700).
-public final class SQLiteCacheStore: HTTPCacheStore {
+package final class SQLiteCacheStore: HTTPCacheStore {
   /// The path of the folder.
   package let directory: String
   private let maximumEntryBytes: Int
@@ -46,7 +41,7 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   ///     store's own thread afterwards. Default `nil`.
   /// - Throws: `ConfigurationError` for a limit below 1, and for a folder that cannot be created, that other users may
   ///   access, or that belongs to another user.
-  public convenience init(
+  package convenience init(
     directory: String, maximumBytes: Int = 256 * 1024 * 1024, maximumEntryBytes: Int = 16 * 1024 * 1024,
     persistsCredentialed: Bool = false, time: TimeSource = .continuous, random: RandomSource = .system,
     onEvent: (@Sendable (SQLiteCacheEvent) -> Void)? = nil
@@ -165,7 +160,7 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   }
 
   /// Writes the recorded uses to the disk. Without it, recently used responses may be taken for older ones and evicted.
-  public func flush() async { await perform(()) { contents throws(SQLiteFailure) in try contents.writeUses() } }
+  package func flush() async { await perform(()) { contents throws(SQLiteFailure) in try contents.writeUses() } }
 
   private static func inMemory(_ id: StoredHead.ID) -> StoredHead.ID? {
     id.rawValue < 0 ? StoredHead.ID(rawValue: -id.rawValue) : nil
@@ -213,15 +208,4 @@ private final class SQLiteCacheWriting: CacheWriting {
   }
 
   func abandon() { body.withLock { $0 = nil } }
-}
-
-extension HTTPCache {
-  /// Creates a cache that keeps its responses in a folder.
-  ///
-  /// - Parameters:
-  ///   - store: the store of the folder.
-  ///   - policy: the options of the cache.
-  public convenience init(store: SQLiteCacheStore, policy: HTTPCachePolicy = HTTPCachePolicy()) {
-    self.init(store: store as any HTTPCacheStore, policy: policy)
-  }
 }

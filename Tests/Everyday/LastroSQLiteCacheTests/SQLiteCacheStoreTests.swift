@@ -126,8 +126,8 @@ struct SQLiteCacheStoreTests {
 
   @Test(
     "Responses to credentials do not reach the disk if partitions do not separate them",
-    arguments: [HTTPCachePolicy.Partitioning.common, .shared])
-  func partitioned(partitioning: HTTPCachePolicy.Partitioning) async throws {
+    arguments: [HTTPCache.Partitioning.common, .shared])
+  func partitioned(partitioning: HTTPCache.Partitioning) async throws {
     let folder = Folder()
     let origin = ScriptedTransport { (request, _) throws(TransportError) in
       let control = request.head.path == "/open" ? "public, max-age=60" : "must-revalidate, max-age=60"

@@ -40,7 +40,7 @@ struct ShopStacks: Sendable {
 
     var cached = policy
     // The shop's requests do not depend on the user, so all users can share a cached response.
-    cached.cache = HTTPCache(policy: HTTPCachePolicy(partitioning: .common))
+    cached.cache = HTTPCache(partitioning: .common)
     // Few requests pass the cache, and they must be enough to detect a server that hangs.
     cached.resilience = try Self.resilience(failures: 4, settings)
     stock = settings.stack(engine, cached)

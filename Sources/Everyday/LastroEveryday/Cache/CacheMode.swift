@@ -3,7 +3,7 @@
 internal import LastroWire
 
 /// The way in which one request uses the cache: a mode of the Fetch standard.
-public enum CacheMode: String, Sendable, Hashable, CaseIterable {
+public enum CacheMode: Sendable, Hashable {
   /// Follows HTTP caching (RFC 9111): a fresh response is served, a stale one is validated. The default.
   case standard
   /// Skips the cache: nothing is read from it, and nothing is stored (Fetch: `no-store`).

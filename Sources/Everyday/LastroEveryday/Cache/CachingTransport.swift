@@ -62,7 +62,7 @@ package struct CachingTransport: Transport {
   package func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
     let use = CacheUse(request.layerUses[.cache])
     let sender = CacheSender(of: request, principal: use.principal, cache.policy)
-    let words = "\((use.mode ?? .standard).rawValue); \(sender.explanation(cache.policy))"
+    let words = "\(use.mode ?? .standard); \(sender.explanation(cache.policy))"
     return base.explain(request) + [.init("cache", sender.isUnrepeatable ? sender.explanation(cache.policy) : words)]
   }
 }

@@ -34,14 +34,35 @@ public final class HTTPCache: Sendable {
   /// - Parameters:
   ///   - maximumBytes: the maximum total cost. Default 64 MiB; a negative value counts as 0.
   ///   - maximumEntryBytes: the maximum size of one body. Default 1 MiB; a negative value counts as 0.
-  ///   - policy: the options of the cache.
+  ///   - partitioning: the set of requests that may share a response. Default ``Partitioning/byPrincipal``.
+  ///   - heuristicFraction: the fraction of the time since `Last-Modified` for which a response without explicit
+  ///     freshness is fresh (RFC 9111 §4.2.2), at most 24 hours. Default 0.1; 0 for none. Clamped to 0…1.
+  ///   - staleWhenUnreachable: the time for which a stale response may be served while the server is unreachable (RFC
+  ///     9111 §4.2.4), unless the response forbids it. Default `nil`: only as long as `stale-if-error` says.
+  ///   - collapsesEqualRequests: whether equal simultaneous requests share one transfer. Default true.
+  ///   - addsCacheStatus: whether the cache adds a member to the `Cache-Status` field of responses (RFC 9211). Default
+  ///     false.
+  ///   - readsNoVarySearch: whether the cache follows `No-Vary-Search` of responses
+  ///     (draft-ietf-httpbis-no-vary-search): requests whose URLs differ only in the parts of the query that the field
+  ///     declares irrelevant get the same response. The first response of a path supplies the rule and is not stored.
+  ///     Responses stored by a rule are found by this cache only, even if they are on disk. The rules of a thousand
+  ///     paths are remembered. Default false.
   public convenience init(
     maximumBytes: Int = 64 * 1024 * 1024, maximumEntryBytes: Int = 1024 * 1024,
-    policy: HTTPCachePolicy = HTTPCachePolicy()
+    partitioning: Partitioning = .byPrincipal, heuristicFraction: Double = 0.1, staleWhenUnreachable: Duration? = nil,
+    collapsesEqualRequests: Bool = true, addsCacheStatus: Bool = false, readsNoVarySearch: Bool = false
   ) {
+    let policy = HTTPCachePolicy(
+      partitioning: partitioning, heuristicFraction: heuristicFraction, staleWhenUnreachable: staleWhenUnreachable,
+      maximumEntryBytes: max(maximumEntryBytes, HTTPCachePolicy.minimumEntryLimit),
+      collapsesEqualRequests: collapsesEqualRequests, addsCacheStatus: addsCacheStatus,
+      readsNoVarySearch: readsNoVarySearch)
     self.init(
       store: MemoryCacheStore(maximumBytes: maximumBytes, maximumEntryBytes: maximumEntryBytes), policy: policy)
   }
+
+  /// Creates a cache in memory with other options.
+  package convenience init(policy: HTTPCachePolicy) { self.init(store: MemoryCacheStore(), policy: policy) }
 
   /// Creates a cache over a store.
   package init(store: any HTTPCacheStore, policy: HTTPCachePolicy = HTTPCachePolicy()) {

@@ -2,45 +2,32 @@
 
 internal import LastroWire
 
-/// The options of an ``HTTPCache``.
-public struct HTTPCachePolicy: Sendable, Hashable {
-  /// The set of requests that may get a response made for another request.
-  public enum Partitioning: Sendable, Hashable {
-    /// Requests with the same `RequestOptions.principal`; without one, requests with the same credentials: the header
-    /// fields that `Redaction.standard` masks, the fields and secrets that the request's options name, and the client
-    /// certificate. A response to a request without credentials, or one that is `public`, is for anyone.
-    ///
-    /// A credential that changes with each request, such as a signature, is represented by the user or key id in it. If
-    /// it contains neither, the response is not stored unless it is `public`.
-    case byPrincipal
-    /// Any request: for a program with a single principal.
-    case common
-    /// Any request, as in a cache with many users (RFC 9111 §3.5). Nothing `private` is stored, and no response to a
-    /// request with credentials unless it is `public`, `must-revalidate` or has `s-maxage`, which takes precedence over
-    /// `max-age`. As in any shared cache, `Cookie` does not count as a credential: servers send `Vary: Cookie`.
-    case shared
-  }
+/// The options of an ``HTTPCache``, whose initializer describes them.
+package struct HTTPCachePolicy: Sendable, Hashable {
+  /// The lowest limit of bodies in a policy. A store with a lower limit enforces it by itself, and a response that has
+  /// grown beyond that limit can still be received in the background.
+  package static let minimumEntryLimit = 16 * 1024 * 1024
 
-  /// The set of requests that may share a response. Default ``Partitioning/byPrincipal``.
-  public var partitioning: Partitioning
+  /// The set of requests that may share a response. Default ``HTTPCache/Partitioning/byPrincipal``.
+  package var partitioning: HTTPCache.Partitioning
   /// The fraction of the time since `Last-Modified` for which a response without explicit freshness is fresh (RFC 9111
   /// §4.2.2), at most 24 hours. Default 0.1; 0 for none. The value is clamped to 0…1.
-  public var heuristicFraction: Double
+  package var heuristicFraction: Double
   /// The time for which a stale response may be served while the server is unreachable (RFC 9111 §4.2.4), unless the
   /// response forbids it. Default `nil`: only as long as `stale-if-error` says.
-  public var staleWhenUnreachable: Duration?
+  package var staleWhenUnreachable: Duration?
   /// The maximum size of a stored body, in bytes; the store has a limit too. Default 16 MiB.
-  public var maximumEntryBytes: Int
+  package var maximumEntryBytes: Int
   /// Whether equal simultaneous requests share one transfer. Default true.
-  public var collapsesEqualRequests: Bool
+  package var collapsesEqualRequests: Bool
   /// Whether the cache adds a member to the `Cache-Status` field of responses (RFC 9211). Default false.
-  public var addsCacheStatus: Bool
+  package var addsCacheStatus: Bool
   /// Whether the cache follows `No-Vary-Search` of responses (draft-ietf-httpbis-no-vary-search): requests whose URLs
   /// differ only in the parts of the query that the field declares irrelevant get the same response. Default false.
   ///
   /// The first response of a path supplies the rule and is not stored. Responses stored by a rule are found by this
   /// ``HTTPCache`` only, even in a store on disk. The rules of a thousand paths are remembered.
-  public var readsNoVarySearch: Bool
+  package var readsNoVarySearch: Bool
   /// Whether responses that are for their sender alone, or set a cookie, are stored. Default true. False for a program
   /// whose store holds such responses in memory only, so that they would be lost when the process exits.
   package var storesPersonal = true
@@ -49,9 +36,9 @@ public struct HTTPCachePolicy: Sendable, Hashable {
   package var way = ""
 
   /// Creates a policy.
-  public init(
-    partitioning: Partitioning = .byPrincipal, heuristicFraction: Double = 0.1,
-    staleWhenUnreachable: Duration? = nil, maximumEntryBytes: Int = 16 * 1024 * 1024,
+  package init(
+    partitioning: HTTPCache.Partitioning = .byPrincipal, heuristicFraction: Double = 0.1,
+    staleWhenUnreachable: Duration? = nil, maximumEntryBytes: Int = Self.minimumEntryLimit,
     collapsesEqualRequests: Bool = true, addsCacheStatus: Bool = false, readsNoVarySearch: Bool = false
   ) {
     self.partitioning = partitioning

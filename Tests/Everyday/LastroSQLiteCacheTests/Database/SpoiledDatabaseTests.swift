@@ -76,4 +76,17 @@ struct SpoiledDatabaseTests {
     #expect(await Store.body(store, Store.key(1)) == Store.small)
     #expect(folder.bodies.isEmpty)
   }
+
+  @Test("A cache reports an invalid database by a text, and works with an empty one")
+  func reported() async throws {
+    let folder = Store.Folder()
+    do { _ = try SQLiteCacheStore(directory: folder.path) }
+    #expect(await eventually { !FileManager.default.fileExists(atPath: folder.database + "-wal") })
+    try Data(repeating: 0x41, count: 10_000).write(to: URL(filePath: folder.database))
+    let events = Lock<[String]>([])
+    let cache = try HTTPCache(directory: folder.path) { event in events.withLock { $0.append(event) } }
+    await cache.removeAll()
+    #expect(events.withLock { $0.contains { $0.hasPrefix("the cache was emptied and created afresh: ") } })
+    await cache.flush()
+  }
 }

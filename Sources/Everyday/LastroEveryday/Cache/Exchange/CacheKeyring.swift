@@ -19,7 +19,7 @@ struct CacheKeyring: Sendable {
   /// Returns the partition of a request; empty for requests without credentials and without connection options of their
   /// own.
   func partition(
-    of sender: CacheSender, _ partitioning: HTTPCachePolicy.Partitioning
+    of sender: CacheSender, _ partitioning: HTTPCache.Partitioning
   ) throws(ConfigurationError) -> [UInt8] {
     guard partitioning == .byPrincipal else { return try way(of: sender) }
     if let principal = sender.principal {

@@ -61,7 +61,7 @@ struct ChangeTests {
 
   @Test("A validation that makes a response private, or public no longer, removes it from the store")
   func validation() async throws {
-    for partitioning in [HTTPCachePolicy.Partitioning.shared, .byPrincipal] {
+    for partitioning in [HTTPCache.Partitioning.shared, .byPrincipal] {
       let world = CacheWorld(policy: HTTPCachePolicy(partitioning: partitioning)) {
         (request, number) throws(TransportError) in
         let control = number == 0 ? "public, max-age=60" : "private, max-age=60"

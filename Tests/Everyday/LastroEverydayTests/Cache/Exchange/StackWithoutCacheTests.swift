@@ -12,13 +12,25 @@ struct StackWithoutCacheTests {
   @Test("A request that only a cache may answer gets a 504 and is not sent", arguments: [false, true])
   func onlyStored(collapses: Bool) async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200))
-    let stack = TransportNetworkStack(transport) { if collapses { $0.collapsing = RequestCollapsing() } }
+    let stack = TransportNetworkStack(transport) { $0.collapsesEqualRequests = collapses }
     var options = RequestOptions()
     options.cache = .onlyStored
     let error = try await stack.failure(of: .test(options: options))
     #expect(error.statusCode == .gatewayTimeout)
     #expect("\(error.ledger)".contains("the stack has no cache"))
     #expect(transport.requests.isEmpty)
+  }
+
+  @Test("Sharing of transfers and a cache exclude each other, and switching sharing off keeps the cache")
+  func exclusive() {
+    var configuration = StackConfiguration()
+    configuration.cache = HTTPCache()
+    configuration.collapsesEqualRequests = false
+    #expect(configuration.cache != nil && !configuration.collapsesEqualRequests)
+    configuration.collapsesEqualRequests = true
+    #expect(configuration.cache == nil && configuration.collapsesEqualRequests)
+    configuration.cache = HTTPCache()
+    #expect(!configuration.collapsesEqualRequests)
   }
 
   @Test(
