@@ -79,10 +79,10 @@ enum Parts: String, CaseIterable {
       case .off: nil
       case .empty: Resilience()
       case .breaker: Resilience(breaker: try CircuitBreaker())
-      case .pacer: Resilience(pacer: Pacer())
+      case .pacer: Resilience(pacer: try Pacer())
       case .limiter: Resilience(limiter: try ConcurrencyLimiter())
       case .standard: .standard()
-      case .all: Resilience(pacer: Pacer(), limiter: try ConcurrencyLimiter(), breaker: try CircuitBreaker())
+      case .all: Resilience(pacer: try Pacer(), limiter: try ConcurrencyLimiter(), breaker: try CircuitBreaker())
       }
     }
   }

@@ -19,7 +19,6 @@ private func use(_ nightly: Pacer) -> RequestOptions {
   // sample: use
   var options = RequestOptions()
   options.resilience = .none
-  options.resilience = .only([.breaker])
   options.resilience = .with(Resilience(pacer: nightly))
   // end
   return options
@@ -66,7 +65,7 @@ private func limits() throws -> StackConfiguration {
   var configuration = StackConfiguration()
   // sample: limits
   let limiter = try ConcurrencyLimiter(.aimd(initial: 20, range: 1...200))
-  let pacer = Pacer(pace: try .init(perSecond: 50, burst: 10))
+  let pacer = try Pacer(perSecond: 50, burst: 10)
   configuration.resilience = Resilience(pacer: pacer, limiter: limiter)
   // end
   return configuration
@@ -106,7 +105,7 @@ extension Page {
       TransferResponse(head: HTTPResponse(status: .ok), body: ResponseBody(Data()))
     }
     _ = try standard()
-    _ = use(Pacer())
+    _ = use(try Pacer())
     try await endpoints(TransportNetworkStack(transport: transport, configuration: try limits()))
     try await stage.prints("breaker") { try await breaker() }
     try await stage.prints("told") { try await told() }

@@ -52,7 +52,7 @@ public struct Resilience: Sendable {
   /// Returns a breaker, and a pacer that follows the `Retry-After` and `RateLimit` fields of servers. It has no limiter
   /// and no hedger, because their settings depend on the service.
   public static func standard() -> Resilience {
-    Resilience(pacer: Pacer(), breaker: CircuitBreaker(policy: .standard))
+    Resilience(pacer: Pacer(PacingPolicy()), breaker: CircuitBreaker(policy: .standard))
   }
 }
 
@@ -80,7 +80,7 @@ extension Resilience: TransportLayer {
 }
 
 extension RequestOptions {
-  /// The parts of a ``Resilience`` that the request goes through. Default ``ResilienceUse/stack``.
+  /// The ``Resilience`` that the request goes through. Default ``ResilienceUse/stack``.
   ///
   /// The parts of ``ResilienceUse/with(_:)`` apply in every stack, whether or not it has a ``Resilience`` of its own.
   public var resilience: ResilienceUse {
@@ -97,11 +97,6 @@ extension Resilience {
     case .stack: return self
     case .none: return Resilience(endpoints: endpoints)
     case .with(let other): return other
-    case .only(let parts):
-      return Resilience(
-        pacer: parts.contains(.pacer) ? pacer : nil, limiter: parts.contains(.limiter) ? limiter : nil,
-        breaker: parts.contains(.breaker) ? breaker : nil, hedger: parts.contains(.hedger) ? hedger : nil,
-        endpoints: endpoints, onEvent: onEvent)
     }
   }
 }

@@ -104,7 +104,7 @@ struct ResilienceTellingTests {
 
   @Test("A request that is sent at once has waited for nothing, also by the system's clock")
   func atOnce() async throws {
-    let slot = try await Pacer().slot(for: ResilienceKey(try Origin("https://api.example.org")))
+    let slot = try await Pacer(PacingPolicy()).slot(for: ResilienceKey(try Origin("https://api.example.org")))
     #expect(slot.waited == .zero)
   }
 
@@ -152,7 +152,7 @@ struct ResilienceTellingTests {
     }
   }
 
-  @Test("A request can bypass the parts, use some of them, or use others")
+  @Test("A request can bypass the parts, use one of them, or use others")
   func use() async throws {
     let clock = ManualClock()
     let breaker = try Self.breaker(clock)
@@ -163,10 +163,10 @@ struct ResilienceTellingTests {
       ScriptedTransport(repeatingLast: .respond(status: 200)), Resilience(limiter: limiter, breaker: breaker), clock)
     #expect(try await Self.end(stack).0 == "policy/circuit_open")
     #expect(try await Self.end(stack, .stack).0 == "policy/circuit_open")
-    #expect(try await Self.end(stack, .only([.breaker])).0 == "policy/circuit_open")
+    #expect(try await Self.end(stack, .with(Resilience(breaker: breaker))).0 == "policy/circuit_open")
     var (end, ledger) = try await Self.end(stack, ResilienceUse.none)
     #expect(end == "200" && Self.notes(ledger).isEmpty)
-    (end, ledger) = try await Self.end(stack, .only([.limiter, .pacer]))
+    (end, ledger) = try await Self.end(stack, .with(Resilience(limiter: limiter)))
     #expect(end == "200" && Self.notes(ledger).map(\.bound?.limit) == [1])
     (end, ledger) = try await Self.end(stack, .with(Resilience(limiter: own)))
     #expect(end == "200" && Self.notes(ledger).map(\.bound?.limit) == [7])
@@ -205,13 +205,13 @@ struct ResilienceTellingTests {
         .description
     }
     func lease(_ url: String) throws -> EndpointLease {
-      let others = try urls.filter { $0 != url }.map { try Endpoint($0) }
+      let others = try urls.filter { $0 != url }.map { try Origin($0) }
       return endpoints.lease(avoiding: others)
     }
     #expect(try await page().contains("  endpoint: https://api.example.org, one of 3, in tier 0; 0 under way\n"))
     try lease(urls[1]).end(.failure, latency: .zero)
     let own = try lease(urls[0])
-    for use in [nil, ResilienceUse.none, .only([.breaker])] {
+    for use in [nil, ResilienceUse.none, .stack] {
       #expect(
         try await page(use).contains("; 1 under way; ejected of the others: https://eu.example.org\n"), "\(use as Any)")
     }

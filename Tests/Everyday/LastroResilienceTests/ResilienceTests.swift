@@ -10,7 +10,7 @@ struct ResilienceTests {
   func defaults() throws {
     #expect(try CircuitBreaker().policy == CircuitBreakerPolicy.standard)
     #expect(try Hedger().policy == HedgingPolicy.standard)
-    #expect(Pacer().policy == PacingPolicy())
+    #expect(try Pacer().policy == PacingPolicy())
     let standard = Resilience.standard()
     #expect(standard.breaker?.policy == CircuitBreakerPolicy.standard)
     #expect(standard.pacer?.policy == PacingPolicy())
@@ -46,14 +46,14 @@ struct ResilienceTests {
 
   @Test("A pacer follows each of its options")
   func pacer() throws {
-    let pace = try Pacer.Pace(perSecond: 2, burst: 3)
-    let policy = Pacer(
-      pace: pace, readsRateLimitFields: false, sharesRetryAfter: false, whenClosed: .refuse, maximumWait: .seconds(7)
+    let policy = try Pacer(
+      perSecond: 2, burst: 3, readsRateLimitFields: false, sharesRetryAfter: false, maximumWait: .seconds(7)
     ).policy
-    #expect(policy.pace == pace)
+    #expect(try policy.pace == Pacer.Pace(perSecond: 2, burst: 3))
     #expect(!policy.readsRateLimitFields)
     #expect(!policy.sharesRetryAfter)
-    #expect(policy.whenClosed == .refuse)
+    #expect(policy.whenClosed == .wait)
     #expect(policy.maximumWait == .seconds(7))
+    #expect(try Pacer(maximumWait: .zero).policy.whenClosed == .refuse)
   }
 }

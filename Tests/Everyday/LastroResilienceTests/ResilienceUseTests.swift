@@ -31,10 +31,10 @@ struct ResilienceUseTests {
     #expect(try await stack.failure(of: .test()).words == "connect/connect_failed")
   }
 
-  @Test("In a stack without resilience, requests that ask for none, or filter, are sent")
-  func filters() async throws {
+  @Test("In a stack without resilience, requests that ask for none, or for those of the stack, are sent")
+  func withoutParts() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
-    for use in [ResilienceUse.none, .stack, .only([.breaker])] {
+    for use in [ResilienceUse.none, .stack] {
       var options = RequestOptions()
       options.resilience = use
       #expect(try await stack.fetch(.test(options: options)).response.status == .ok)

@@ -59,7 +59,7 @@ struct ResilientTransportTests {
     let scripted = ScriptedTransport([
       .respond(status: 429, headers: [.retryAfter: "4"], body: ""), .respond(status: 200, body: ""),
     ])
-    let pacer = Pacer(time: clock.timeSource, random: .seeded(1))
+    let pacer = try Pacer(time: clock.timeSource, random: .seeded(1))
     let transport = ResilientTransport(over: scripted, Resilience(pacer: pacer), time: clock.timeSource)
     #expect(await Self.end(transport) == "429")
     #expect(await Self.end(transport, Self.request(deadline: .seconds(3))) == "policy/rate_limited")
@@ -97,7 +97,7 @@ struct ResilientTransportTests {
         head: .init(status: isDown ? 500 : 200, headerFields: index == 0 ? quota : [:]), body: ResponseBody(Data()))
     }
     let resilience = Resilience(
-      pacer: Pacer(key: .origin, time: clock.timeSource, random: .seeded(1)),
+      pacer: try Pacer(key: .origin, time: clock.timeSource, random: .seeded(1)),
       breaker: try CircuitBreaker(time: clock.timeSource, random: .seeded(1)))
     let transport = ResilientTransport(over: scripted, resilience, time: clock.timeSource)
     #expect(await Self.end(transport) == "200")
@@ -125,7 +125,7 @@ struct ResilientTransportTests {
     }
     let clock = ManualClock()
     let limiter = try ConcurrencyLimiter(.fixed(1), queueCapacity: 1, time: clock.timeSource)
-    let pacer = Pacer(key: .origin, time: clock.timeSource)
+    let pacer = try Pacer(key: .origin, time: clock.timeSource)
     let transport = ResilientTransport(
       over: scripted, Resilience(pacer: pacer, limiter: limiter), time: clock.timeSource)
     #expect(await Self.end(transport) == "200")

@@ -37,10 +37,10 @@ struct Shop: Sendable {
 
   /// Fetches the rate from one server, and from the other if that fails.
   private func rate(of currency: String) async -> Rate? {
-    var tried: [Endpoint] = []
+    var tried: [Origin] = []
     while tried.count < 2 {
       let lease = rates.lease(avoiding: tried)
-      tried.append(lease.endpoint)
+      tried.append(lease.origin)
       let start = ContinuousClock.now
       do throws(HTTPFetchError<TextAPIError>) {
         let rate = try await stacks.rates.fetch(.rate(of: currency, from: lease.origin)).value

@@ -94,7 +94,7 @@ extension TransportError {
       case .proxy:
         (
           "the egress policy refuses the proxy, which would choose the address",
-          "set ConnectionOptions.proxy to .none, or EgressPolicy.proxies to .trust if it enforces a policy"
+          "set ConnectionOptions.proxy to .none, or EgressPolicy.trustsProxies to true if it enforces a policy"
         )
       case .unixSocket: ("the egress policy refuses Unix sockets", "leave unixSocketPath nil, or egress unrestricted")
       }

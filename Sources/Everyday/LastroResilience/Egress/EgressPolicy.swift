@@ -20,9 +20,9 @@ internal import LastroWire
 /// configuration.connection.egress.allowing = [try EgressRange("10.20.0.0/16", ports: 443...443)]
 /// ```
 ///
-/// A proxy resolves names itself, so the policy sees only the proxy's address; see ``proxies``. A transport layered
-/// over another, such as SOCKS 5 used as a dialer, is a proxy that only the caller knows about: the policy checks its
-/// address, not the host behind it, and does not refuse it. Unix sockets are refused.
+/// A proxy resolves names itself, so the policy sees only the proxy's address; see ``trustsProxies``. A transport
+/// layered over another, such as SOCKS 5 used as a dialer, is a proxy that only the caller knows about: the policy
+/// checks its address, not the host behind it, and does not refuse it. Unix sockets are refused.
 ///
 /// Start from ``publicInternet``: ``unrestricted`` denies nothing until ``denying`` or ``ports`` is set.
 public struct EgressPolicy: Sendable, Hashable {
@@ -69,34 +69,19 @@ public struct EgressPolicy: Sendable, Hashable {
     set { rules.nat64Prefixes = newValue.map(\.range) }
   }
 
-  /// The rule for a host that has both allowed and denied addresses. Default ``MixedAnswers/refuse``.
-  public var mixedAnswers: MixedAnswers {
-    get { rules.usesAllowedOfMixed ? .useAllowed : .refuse }
-    set { rules.usesAllowedOfMixed = newValue == .useAllowed }
+  /// Whether the denied addresses of a host that also has allowed ones are skipped. Otherwise no further address is
+  /// used after the first denied one; addresses are tried in turn, so an allowed address before it may still connect.
+  /// Default false.
+  public var skipsDeniedAddresses: Bool {
+    get { rules.usesAllowedOfMixed }
+    set { rules.usesAllowedOfMixed = newValue }
   }
-  /// The rule for requests through a proxy, including one set in the environment. Default ``ProxyRule/refuse``.
-  public var proxies: ProxyRule {
-    get { rules.trustsProxies ? .trust : .refuse }
-    set { rules.trustsProxies = newValue == .trust }
-  }
-
-  /// A rule for hosts that have both allowed and denied addresses.
-  public enum MixedAnswers: Sendable, Hashable {
-    /// Uses no further address after the first denied one. Addresses are tried in turn, so an allowed address before it
-    /// may still connect.
-    case refuse
-    /// Skips denied addresses.
-    case useAllowed
-  }
-
-  /// A rule for requests that go through a proxy.
-  public enum ProxyRule: Sendable, Hashable {
-    /// Refuses such requests.
-    case refuse
-    /// Sends such requests and relies on the proxy's own policy. The proxy's address is not checked. If a URL contains
-    /// an address in its usual spelling, that address is checked; a name that `socks4` or `socks5` resolves locally is
-    /// not.
-    case trust
+  /// Whether requests through a proxy are sent, including one set in the environment, relying on the proxy's own
+  /// policy; otherwise they are refused. The proxy's address is not checked. If a URL contains an address in its usual
+  /// spelling, that address is checked; a name that `socks4` or `socks5` resolves locally is not. Default false.
+  public var trustsProxies: Bool {
+    get { rules.trustsProxies }
+    set { rules.trustsProxies = newValue }
   }
 
   /// Returns the reason for which the policy denies an address.

@@ -5,7 +5,7 @@ public import Lastro
 /// A server that is one of several equivalent ones.
 public struct Endpoint: Sendable, Hashable {
   /// The server.
-  public let origin: Origin
+  package let origin: Origin
   /// The endpoint's relative weight within its tier. Default 1.
   package let weight: Int
   /// The tier of the endpoint; a tier is used only while no lower tier has a healthy endpoint. Default 0, the first.

@@ -7,7 +7,7 @@ internal import LastroSupport
 /// if it is dropped.
 public struct EndpointLease: ~Copyable, Sendable {
   /// The endpoint.
-  public let endpoint: Endpoint
+  package let endpoint: Endpoint
   private let set: EndpointSet
   private let index: Int
   private var isOut = true

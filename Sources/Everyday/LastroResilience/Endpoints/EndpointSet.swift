@@ -67,12 +67,12 @@ public final class EndpointSet: Sendable {
 
   /// Chooses an endpoint for an attempt.
   ///
-  /// - Parameter tried: the endpoints of earlier attempts of the same call, which are avoided if there are others.
-  public func lease(avoiding tried: [Endpoint] = []) -> EndpointLease {
+  /// - Parameter tried: the origins of earlier attempts of the same call, which are avoided if there are others.
+  public func lease(avoiding tried: [Origin] = []) -> EndpointLease {
     let now = time.now()
     let units = (random.unit(), random.unit())
     let (index, endpoint) = machine.withLock { machine in
-      let avoided = Set(machine.members.indices.filter { tried.contains(machine.members[$0].endpoint) })
+      let avoided = Set(machine.members.indices.filter { tried.contains(machine.members[$0].endpoint.origin) })
       var next = units.0
       let index = machine.choose(avoiding: avoided, now: now) {
         defer { next = units.1 }

@@ -10,13 +10,13 @@ internal import LastroSupport
 /// credentials. It may be used from any thread.
 ///
 /// ```swift
-/// let pacer = Pacer(pace: try .init(perSecond: 10, burst: 5))
+/// let pacer = try Pacer(perSecond: 10, burst: 5)
 /// var configuration = StackConfiguration()
 /// configuration.resilience = Resilience(pacer: pacer)
 /// ```
 public final class Pacer: Sendable {
   /// A pace that the application sets.
-  public struct Pace: Sendable, Hashable {
+  package struct Pace: Sendable, Hashable {
     /// The long-term number of requests per second.
     package let perSecond: Double
     /// The maximum number of requests in a burst.
@@ -26,7 +26,7 @@ public final class Pacer: Sendable {
     ///
     /// - Throws: `ConfigurationError` for a pace below one in a day or above a million in a second, and for a burst
     ///   outside 1…1000000.
-    public init(perSecond: Double, burst: Int = 1) throws(ConfigurationError) {
+    package init(perSecond: Double, burst: Int = 1) throws(ConfigurationError) {
       guard perSecond >= 1 / 86_400.0, perSecond <= 1_000_000 else {
         throw ConfigurationError(
           "perSecond is \(perSecond), out of range (one per day to a million per second)",
@@ -39,7 +39,7 @@ public final class Pacer: Sendable {
   }
 
   /// The treatment of a request that may not be sent yet.
-  public enum WhenClosed: Sendable, Hashable {
+  package enum WhenClosed: Sendable, Hashable {
     /// The request waits for at most the pacer's `maximumWait`, and never beyond its deadline.
     case wait
     /// The request fails at once with code `rate_limited`.
@@ -97,26 +97,31 @@ public final class Pacer: Sendable {
   /// Creates a pacer without known quotas.
   ///
   /// - Parameters:
-  ///   - pace: the pace that the application sets. Default `nil`: only the server's limits apply.
+  ///   - perSecond: the long-term number of requests per second that the application sets, from one in a day to a
+  ///     million in a second. Default `nil`: only the server's limits apply.
+  ///   - burst: the maximum number of requests in a burst at that pace: 1 to 1,000,000. Default 1.
   ///   - readsRateLimitFields: whether the server's `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers) and
   ///     `X-RateLimit-…` are followed. Default true.
   ///   - sharesRetryAfter: whether the `Retry-After` of a 429 or 503 applies to all requests of the key, and not only
   ///     to the one that received it. Default true.
-  ///   - whenClosed: the treatment of a request that may not be sent yet. Default ``WhenClosed/wait``.
-  ///   - maximumWait: the longest that a request waits. Default 60 s.
+  ///   - maximumWait: the longest that a request waits, and never beyond its deadline. Zero: a request that may not be
+  ///     sent yet fails at once, with code `rate_limited`. Default 60 s.
   ///   - key: the rule that decides which requests share a pace. Default: requests to the same origin with the same
   ///     `Authorization`.
   ///   - time: the time source. Default: the system's.
   ///   - random: a source of jitter, so that requests that wait for the same moment do not start together. Default: the
   ///     system's.
+  /// - Throws: `ConfigurationError` for a pace or a burst out of range.
   public convenience init(
-    pace: Pace? = nil, readsRateLimitFields: Bool = true, sharesRetryAfter: Bool = true,
-    whenClosed: WhenClosed = .wait, maximumWait: Duration = .seconds(60),
-    key: ResilienceKeyRule = .originAndCredentials, time: TimeSource = .continuous, random: RandomSource = .system
-  ) {
+    perSecond: Double? = nil, burst: Int = 1, readsRateLimitFields: Bool = true, sharesRetryAfter: Bool = true,
+    maximumWait: Duration = .seconds(60), key: ResilienceKeyRule = .originAndCredentials,
+    time: TimeSource = .continuous, random: RandomSource = .system
+  ) throws(ConfigurationError) {
+    var pace: Pace?
+    if let perSecond { pace = try Pace(perSecond: perSecond, burst: burst) }
     let policy = PacingPolicy(
       pace: pace, readsRateLimitFields: readsRateLimitFields, sharesRetryAfter: sharesRetryAfter,
-      whenClosed: whenClosed, maximumWait: maximumWait)
+      whenClosed: maximumWait > .zero ? .wait : .refuse, maximumWait: maximumWait)
     self.init(policy, key: key, time: time, random: random)
   }
 

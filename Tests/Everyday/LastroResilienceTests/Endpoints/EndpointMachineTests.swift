@@ -113,13 +113,13 @@ struct EndpointSetTests {
     let endpoints = try ["https://a.example.org", "https://b.example.org"].map { try Endpoint($0) }
     let set = try EndpointSet(endpoints, time: clock.timeSource, random: .seeded(1))
     do {
-      let lease = set.lease(avoiding: [endpoints[0]])
+      let lease = set.lease(avoiding: [endpoints[0].origin])
       #expect(lease.origin.host == "b.example.org")
       #expect(set.health().map(\.inUse) == [0, 1])
       _ = consume lease
     }
     #expect(set.health().map(\.inUse) == [0, 0])
-    for _ in 0..<5 { set.lease(avoiding: [endpoints[0]]).end(.failure, latency: .zero) }
+    for _ in 0..<5 { set.lease(avoiding: [endpoints[0].origin]).end(.failure, latency: .zero) }
     #expect(set.health().map(\.isEjected) == [false, true])
     #expect(set.lease(avoiding: []).endpoint == endpoints[0])
   }

@@ -312,7 +312,7 @@ struct HedgedRaceTests {
     #expect(broken.answers == ["200 try 0"])
     #expect(broken.events == [.hedgeWithheld(.circuit)])
     // While the first try is under way, the response to another request asks to send no more for a while.
-    let pacer = Pacer(key: .origin, time: ManualClock().timeSource)
+    let pacer = try Pacer(key: .origin, time: ManualClock().timeSource)
     let slot = try await pacer.slot(for: key)
     let paced = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, _ in
       resilience.pacer = pacer
