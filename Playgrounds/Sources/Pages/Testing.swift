@@ -184,7 +184,7 @@ private func http2() throws -> LoopbackServer {
 
 private func replay(_ recorder: HARRecorder) async throws -> String {
   // sample: replay
-  let transport = HARReplayTransport(recorder.har())
+  let transport = try HARReplayTransport(json: recorder.har())
   let stack = TransportNetworkStack(transport: transport)
   let login = try await stack.fetch(.user("octocat")).value.login
   // transport.remainingEntries == 0

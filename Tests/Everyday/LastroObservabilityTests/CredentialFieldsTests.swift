@@ -24,7 +24,7 @@ struct CredentialFieldsTests {
     let fetched = try await stack.fetch(RawHTTPResource.test(fields: given.fields(of: "ann")))
     let request = try #require(transport.requests.first)
     var texts = entries.withLock { $0 }.map(\.text)
-    texts.append(String(decoding: try recorder.har().json(), as: UTF8.self))
+    texts.append(String(decoding: try recorder.har(), as: UTF8.self))
     texts.append(CurlCommand.render(try .test(fields: given.fields(of: "ann"))))
     texts += ["\(fetched.response.ledger)", "\(request)"]
     #expect(texts.contains { $0.contains(given.name) })

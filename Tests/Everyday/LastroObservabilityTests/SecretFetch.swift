@@ -68,7 +68,7 @@ struct SecretFetch {
     keep("resource", resource)
     keep("endpoint's options", endpoint.options)
     if endpoint.isMarked { for request in transport.requests.prefix(4) { keep("transport's request", request) } }
-    keepText("archive", String(decoding: try recorder.har().json(), as: UTF8.self))
+    keepText("archive", String(decoding: try recorder.har(), as: UTF8.self))
     for span in tracer.finishedSpans { keep(span) }
     for entry in entries.withLock({ $0 }) {
       outputs.withLock { $0.append(Output(place: "log, \(entry.message)", text: entry.text)) }

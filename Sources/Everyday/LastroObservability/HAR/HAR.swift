@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
-public import Lastro
+package import FoundationEssentials
+package import Lastro
 
 /// An HTTP archive, version 1.2: exchanges in the format that browsers and proxies export and import.
 ///
 /// Fields that the format does not define begin with an underscore, as it requires: the call and attempt of an
 /// exchange, the reason for its failure, and its connection. Custom fields of other programs are dropped when an
 /// archive is read.
-public struct HAR: Codable, Sendable, Hashable {
+package struct HAR: Codable, Sendable, Hashable {
   /// The content of the archive.
   package var log: Log
 
@@ -19,7 +19,7 @@ public struct HAR: Codable, Sendable, Hashable {
   package init(entries: [Entry]) { log = Log(entries: entries) }
 
   /// The number of exchanges.
-  public var count: Int { log.entries.count }
+  package var count: Int { log.entries.count }
 
   /// The version, the creator and the exchanges.
   package struct Log: Codable, Sendable, Hashable {
@@ -63,7 +63,7 @@ public struct HAR: Codable, Sendable, Hashable {
   /// Parses JSON.
   ///
   /// - Throws: `ConfigurationError` with the place at which the data is not an HTTP archive.
-  public init(json: Data) throws(ConfigurationError) {
+  package init(json: Data) throws(ConfigurationError) {
     do {
       self = try JSONDecoder().decode(HAR.self, from: json)
     } catch {
@@ -76,7 +76,7 @@ public struct HAR: Codable, Sendable, Hashable {
   /// Returns the archive as indented JSON with sorted keys, so that archives can be compared.
   ///
   /// - Throws: `ConfigurationError` if it cannot be written. An archive from a ``HARRecorder`` always can.
-  public func json() throws(ConfigurationError) -> Data {
+  package func json() throws(ConfigurationError) -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     // Encode numbers that JSON does not support as strings instead of failing.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import Lastro
 internal import LastroSupport
 
@@ -12,28 +13,17 @@ internal import LastroSupport
 /// let recorder = HARRecorder()
 /// configuration.observers.append(recorder)
 /// // ...
-/// try recorder.har().json().write(to: file)
+/// try recorder.har().write(to: file)
 /// ```
 public final class HARRecorder: FetchObserver {
   /// The limits on the recorded exchanges.
-  public struct Limits: Sendable, Hashable {
-    /// The maximum number of exchanges; beyond it the oldest are dropped and counted in ``HARRecorder/droppedEntries``.
-    /// Default 1000; values below 1 count as 1.
-    public var entries: Int
-    /// The maximum number of bytes of each body of requests and responses; a longer body is cut off, with a comment.
-    /// Default 1 MiB; a negative number counts as 0.
-    public var bodyBytes: Int
-    /// The maximum number of bytes of all exchanges together, by their texts. Beyond it the oldest are dropped and
-    /// counted in ``HARRecorder/droppedEntries``; a single exchange above the limit is dropped too. Exchanges in
-    /// progress do not count. Default 64 MiB; a negative number counts as 0.
-    public var totalBytes: Int
-
-    /// Creates limits.
-    public init(entries: Int = 1000, bodyBytes: Int = 1 << 20, totalBytes: Int = 64 << 20) {
-      self.entries = max(1, entries)
-      self.bodyBytes = max(0, bodyBytes)
-      self.totalBytes = max(0, totalBytes)
-    }
+  private struct Limits {
+    /// The maximum number of exchanges.
+    let entries: Int
+    /// The maximum number of bytes of each body.
+    let bodyBytes: Int
+    /// The maximum number of bytes of all exchanges together.
+    let totalBytes: Int
   }
 
   /// An exchange in progress.
@@ -87,11 +77,22 @@ public final class HARRecorder: FetchObserver {
   /// Creates a recorder.
   ///
   /// - Parameters:
-  ///   - limits: the limits. Default: 1000 exchanges, 1 MiB per body, 64 MiB in total.
-  ///   - secrets: the treatment of secrets. Default: masked.
-  public init(limits: Limits = Limits(), secrets: Secrets = .masked) {
+  ///   - maximumEntries: the maximum number of exchanges; beyond it the oldest are dropped and counted in
+  ///     ``droppedEntries``. Default 1000; values below 1 count as 1.
+  ///   - maximumBodyBytes: the maximum number of bytes of each body of requests and responses; a longer body is cut
+  ///     off, with a comment. Default 1 MiB; a negative number counts as 0.
+  ///   - maximumBytes: the maximum number of bytes of all exchanges together, by their texts. Beyond it the oldest are
+  ///     dropped and counted in ``droppedEntries``; a single exchange above the limit is dropped too. Exchanges in
+  ///     progress do not count. Default 64 MiB; a negative number counts as 0.
+  ///   - secrets: the treatment of secrets. Default: the usual names are masked, and those that the options of requests
+  ///     name.
+  public init(
+    maximumEntries: Int = 1000, maximumBodyBytes: Int = 1 << 20, maximumBytes: Int = 64 << 20,
+    secrets: Secrets = .masked(.standard)
+  ) {
     self.secrets = secrets
-    self.limits = limits
+    limits = Limits(
+      entries: max(1, maximumEntries), bodyBytes: max(0, maximumBodyBytes), totalBytes: max(0, maximumBytes))
   }
 
   /// The number of exchanges that were dropped because a limit was exceeded, oldest first.
@@ -102,11 +103,23 @@ public final class HARRecorder: FetchObserver {
     }
   }
 
-  /// Returns the completed exchanges.
-  public func har() -> HAR { HAR(entries: entries { _ in true }) }
+  /// Returns the completed exchanges as an HTTP archive, version 1.2: the format that browsers and proxies export and
+  /// import. It is indented JSON with sorted keys, so that archives can be compared.
+  ///
+  /// Fields that the format does not define begin with an underscore, as it requires: the call and attempt of an
+  /// exchange, the reason for its failure, and its connection.
+  ///
+  /// - Parameter callID: the `AttemptLedger.callID` of a response or an error, whose call's exchanges are returned.
+  ///   Default `nil`: those of all calls.
+  /// - Throws: `ConfigurationError` if JSON cannot express an exchange, which cannot happen to a recorded one.
+  public func har(forCall callID: UInt64? = nil) throws(ConfigurationError) -> Data {
+    try archive(forCall: callID).json()
+  }
 
-  /// Returns the exchanges of one call: pass the `AttemptLedger.callID` of its response or error.
-  public func har(forCall callID: UInt64) -> HAR { HAR(entries: entries { $0.call == callID }) }
+  /// Returns the completed exchanges, of one call or of all.
+  package func archive(forCall callID: UInt64? = nil) -> HAR {
+    HAR(entries: entries { callID == nil || $0.call == callID })
+  }
 
   /// Removes the completed exchanges.
   public func removeAll() {
@@ -181,9 +194,6 @@ extension HARRecorder {
     /// Writes everything unchanged, including passwords, tokens and cookies. A reader of the archive can impersonate
     /// your user.
     case writtenInTheClearForWhoeverReadsTheArchive
-
-    /// Masks the usual names, and those that the options of requests name.
-    public static let masked = Secrets.masked(.standard)
 
     func redaction(for request: ResourceRequest) -> Redaction? {
       switch self {

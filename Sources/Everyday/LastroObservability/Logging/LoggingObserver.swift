@@ -26,20 +26,12 @@ public import Logging
 /// Several stacks may share an observer if they have the same clock.
 public final class LoggingObserver: FetchObserver {
   /// The log levels by kind of event.
-  public struct Levels: Sendable, Hashable {
-    /// The level of a success, and of a stream that was opened. Default info.
-    public var succeeded: Logger.Level = .info
-    /// The level of a failure after all retries. Default warning.
-    public var failed: Logger.Level = .warning
-    /// The level of a cancellation by the caller. Default debug.
-    public var cancelled: Logger.Level = .debug
-    /// The levels of failures by status, which replace ``failed``. Default: 404 and 410 are info. With such a response,
-    /// a server reports that a resource does not exist, which is often the question and not a fault of either side. If
-    /// every resource must exist, write `byStatus[404] = nil`.
-    public var byStatus: [Int: Logger.Level] = [404: .info, 410: .info]
-
-    /// Creates the default levels.
-    public init() {}
+  private struct Levels {
+    let succeeded: Logger.Level
+    let failed: Logger.Level
+    let cancelled: Logger.Level
+    /// The levels of failures by status, which replace ``failed``.
+    let byStatus: [Int: Logger.Level]
 
     func level(of error: HTTPFetchError<any Error>) -> Logger.Level {
       if error.isCancelled { return cancelled }
@@ -64,18 +56,25 @@ public final class LoggingObserver: FetchObserver {
   ///
   /// - Parameters:
   ///   - logger: the logger; its own level determines which events are processed at all.
-  ///   - levels: the log levels.
+  ///   - successLevel: the level of a success, and of a stream that was opened. Default info.
+  ///   - failureLevel: the level of a failure after all retries. Default warning.
+  ///   - cancellationLevel: the level of a cancellation by the caller. Default debug.
+  ///   - levelsByStatus: the levels of failures with a status, in place of `failureLevel`. Default: 404 and 410 are
+  ///     info. With such a response, a server reports that a resource does not exist, which is often the question and
+  ///     not a fault of either side. If every resource must exist, give an empty dictionary.
   ///   - maximumAlike: the maximum number of similar failures that are logged within a window. Default 10; values below
   ///     1 count as 1.
   ///   - window: the length of a window, which begins with its first failure. Default 1 min; with zero or less, every
   ///     failure is logged.
   ///   - redaction: the masking rules, besides those in a request's options.
   public init(
-    logger: Logger, levels: Levels = Levels(), maximumAlike: Int = 10, window: Duration = .seconds(60),
-    redaction: Redaction = .standard
+    logger: Logger, successLevel: Logger.Level = .info, failureLevel: Logger.Level = .warning,
+    cancellationLevel: Logger.Level = .debug, levelsByStatus: [Int: Logger.Level] = [404: .info, 410: .info],
+    maximumAlike: Int = 10, window: Duration = .seconds(60), redaction: Redaction = .standard
   ) {
     self.logger = logger
-    self.levels = levels
+    levels = Levels(
+      succeeded: successLevel, failed: failureLevel, cancelled: cancellationLevel, byStatus: levelsByStatus)
     self.redaction = redaction
     sampler = Lock(FailureSampler(maximumAlike: maximumAlike, window: window))
   }

@@ -54,7 +54,7 @@ struct HARReplay {
       throw TransportError(
         stage: .request, code: .incompleteRecording,
         message: "the body of exchange #\(number) was not recorded: \(content.comment ?? "some of it is missing")",
-        hint: "record it with a higher HARRecorder.Limits.bodyBytes, and not as a stream")
+        hint: "record it with a higher maximumBodyBytes of the HARRecorder, and not as a stream")
     }
     guard let text = content.text else { return Data() }
     guard content.encoding == "base64" else { return Data(text.utf8) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
+public import FoundationEssentials
 public import HTTPTypes
 public import Lastro
 internal import LastroSupport
@@ -46,13 +46,27 @@ public final class HARReplayTransport: Transport {
   ///   - matching: the properties to compare. Default ``Matching/strict``.
   ///   - headers: the names of the header fields that strict matching compares. Default: none.
   ///   - time: the time source for the deadlines of requests. Default: the system's clock.
-  public init(
+  package init(
     _ har: HAR, matching: Matching = .strict, headers: Set<HTTPField.Name> = [], time: TimeSource = .continuous
   ) {
     entries = har.log.entries
     self.time = time
     self.matching = matching
     matcher = HARMatcher(headers: matching == .strict ? headers : [], comparesBody: matching == .strict)
+  }
+
+  /// Creates a transport that replays an archive.
+  ///
+  /// - Parameters:
+  ///   - data: the JSON of the archive, as ``HARRecorder/har(forCall:)`` or a browser writes it.
+  ///   - matching: the properties to compare. Default ``Matching/strict``.
+  ///   - headers: the names of the header fields that strict matching compares. Default: none.
+  ///   - time: the time source for the deadlines of requests. Default: the system's clock.
+  /// - Throws: `ConfigurationError` with the place at which the data is not an HTTP archive.
+  public convenience init(
+    json data: Data, matching: Matching = .strict, headers: Set<HTTPField.Name> = [], time: TimeSource = .continuous
+  ) throws(ConfigurationError) {
+    self.init(try HAR(json: data), matching: matching, headers: headers, time: time)
   }
 
   /// Creates a transport that replays the archive in a file.

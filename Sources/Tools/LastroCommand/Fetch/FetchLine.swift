@@ -114,7 +114,7 @@ struct FetchLine {
 
   private func write(_ archive: HARRecorder?) throws {
     guard let archive, let path = requests.lazy.compactMap(\.output.har).first else { return }
-    let data = try Console.checked { try archive.har().json() }
+    let data = try Console.checked { try archive.har() }
     do {
       guard path != "-" else { return try ResponseOutput.writeAll(data, to: 1) }
       let file = try OutputFile(path)

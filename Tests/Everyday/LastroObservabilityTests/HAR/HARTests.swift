@@ -29,7 +29,7 @@ struct HARTests {
     var options = RequestOptions()
     options.operation = "getThing"
     let response = try await stack.fetch(.test(url: "https://example.com/a?q=a+b&c=%C3%A9", options: options)).response
-    let entries = recorder.har().log.entries
+    let entries = recorder.archive().log.entries
     #expect(entries.map(\.response.status) == [302, 503, 0, 200])
     #expect(entries.map(\.attempt) == [1, 1, 2, 3])
     #expect(entries.map(\.hop) == [0, 1, 0, 0])
@@ -50,8 +50,8 @@ struct HARTests {
     #expect(entries[3].startedDateTime == "2001-09-09T01:46:42.000Z")
     #expect(entries[3].timings == HAR.Timings(wait: 1500))
     #expect(entries[3].time == 1500)
-    #expect(recorder.har(forCall: response.ledger.callID) == recorder.har())
-    #expect(recorder.har(forCall: 0).log.entries.isEmpty)
+    #expect(recorder.archive(forCall: response.ledger.callID) == recorder.archive())
+    #expect(recorder.archive(forCall: 0).log.entries.isEmpty)
   }
 
   @Test("An archive has the required members, and additional ones begin with an underscore")
@@ -61,7 +61,7 @@ struct HARTests {
       recorder, .fail(.timeout, .connectTimeout),
       .respond(status: 200, headers: [.setCookie: "a=b; Path=/; HttpOnly"], body: Data([0xFF, 0])))
     _ = try await stack.fetch(.test(.put, fields: [.cookie: "x=1; y=2"], body: .json(Model(name: "n"))))
-    let json = try JSONTree(recorder.har().json())
+    let json = try JSONTree(recorder.har())
     let log = try json["log"]
     #expect(try log["version"].text == "1.2")
     #expect(try log["creator"].keys.isSuperset(of: ["name", "version"]))
@@ -98,7 +98,7 @@ struct HARTests {
     #expect(try entries[1]["response"]["cookies"].items[0]["httpOnly"].flag)
     #expect(try entries[1]["response"]["content"]["encoding"].text == "base64")
     #expect(try entries[1]["response"]["content"]["text"].text == "/wA=")
-    #expect(try HAR(json: recorder.har().json()) == recorder.har())
+    #expect(try HAR(json: recorder.har()) == recorder.archive())
   }
 
   @Test("Timings are the phases of the transfer, without connecting if a connection was reused")
@@ -136,7 +136,7 @@ struct HARTests {
           .authorization: "Bearer SECRETSECRET", .cookie: "a=SECRETSECRET",
           try #require(.init("X-Mine")): "SECRETSECRET",
         ], body: .form(["password": "SECRETSECRET", "user": "me"]), options: options))
-    let text = String(decoding: try recorder.har().json(), as: UTF8.self)
+    let text = String(decoding: try recorder.har(), as: UTF8.self)
     #expect(!text.contains("SECRETSECRET"))
     #expect(text.contains("password=***&user=me"))
     #expect(text.contains("?token=***&who=***&q=1"))
@@ -157,9 +157,9 @@ struct HARTests {
     options.operation = "get PLANTED-1"
     _ = try await stack(recorder, echo).fetch(
       .test(.put, fields: [.cookie: "PLANTED-1=x"], body: .raw("b"), options: options))
-    let text = String(decoding: try recorder.har().json(), as: UTF8.self)
+    let text = String(decoding: try recorder.har(), as: UTF8.self)
     #expect(!text.contains("PLANTED"))
-    let response = try #require(recorder.har().log.entries.first).response
+    let response = try #require(recorder.archive().log.entries.first).response
     #expect(response.statusText == "*** is fine" && response.content.mimeType == "text/plain; x=***")
     #expect(response.cookies == [HAR.Cookie(name: "***", value: "***", path: "/***", domain: "***.example")])
   }
@@ -169,7 +169,7 @@ struct HARTests {
     let recorder = HARRecorder()
     let stack = stack(recorder, .respond(status: 200, body: "you said PLANTED-2"))
     _ = try await stack.fetch(.test(.post, body: .form(["a": "b"], secrets: ["note": "PLANTED-2"])))
-    #expect(!String(decoding: try recorder.har().json(), as: UTF8.self).contains("PLANTED"))
+    #expect(!String(decoding: try recorder.har(), as: UTF8.self).contains("PLANTED"))
   }
 
   @Test(
@@ -246,17 +246,17 @@ struct HARTests {
     let stack = stack(recorder, .respond(status: 200, body: #"{"token":"SECRET1"}"#))
     _ = try await stack.fetch(
       .test(url: "https://example.com/?token=SECRET2", fields: [.authorization: "SECRET3", .cookie: "a=SECRET4"]))
-    let text = String(decoding: try recorder.har().json(), as: UTF8.self)
+    let text = String(decoding: try recorder.har(), as: UTF8.self)
     for number in 1...4 { #expect(text.contains("SECRET\(number)")) }
   }
 
   @Test("Bodies are cut at the limit, between characters, and marked as truncated")
   func bodiesAreBounded() async throws {
-    let recorder = HARRecorder(limits: .init(bodyBytes: 5))
+    let recorder = HARRecorder(maximumBodyBytes: 5)
     let stack = stack(recorder, .respond(status: 200, body: "abcdé and so on"), .respond(status: 200, body: "abcde"))
     _ = try await stack.fetch(.test(.put, body: .raw("1234567")))
     _ = try await stack.fetch(.test(.put, body: .raw("12345")))
-    let entries = recorder.har().log.entries
+    let entries = recorder.archive().log.entries
     let cut = entries[0].response.content
     #expect(cut.text == "abcd")
     #expect(cut.size == 16)
@@ -309,31 +309,31 @@ struct HARTests {
 
   @Test("The total size of all entries is bounded: the oldest are dropped and counted")
   func allEntriesTogetherAreBounded() async throws {
-    let recorder = HARRecorder(limits: .init(bodyBytes: 10_000, totalBytes: 40_000))
+    let recorder = HARRecorder(maximumBodyBytes: 10_000, maximumBytes: 40_000)
     let body = String(repeating: "b", count: 8_000)
     let stack = TransportNetworkStack.observed(
       ScriptedTransport { _ throws(TransportError) in .answer(200, body: body) }, by: recorder, clock: clock)
     for number in 0..<10 { _ = try await stack.fetch(.test(url: "https://example.com/\(number)")) }
-    #expect(recorder.har().log.entries.map { String($0.request.url.suffix(1)) } == ["6", "7", "8", "9"])
+    #expect(recorder.archive().log.entries.map { String($0.request.url.suffix(1)) } == ["6", "7", "8", "9"])
     #expect(recorder.droppedEntries == 6)
     recorder.removeAll()
     _ = try await stack.fetch(.test(url: "https://example.com/x"))
-    #expect(recorder.har().log.entries.count == 1 && recorder.droppedEntries == 6)
-    let none = HARRecorder(limits: .init(totalBytes: -1))
+    #expect(recorder.archive().log.entries.count == 1 && recorder.droppedEntries == 6)
+    let none = HARRecorder(maximumBytes: -1)
     _ = try await self.stack(none, .respond(status: 200)).fetch(.test())
-    #expect(none.har().log.entries.isEmpty && none.droppedEntries == 1)
+    #expect(none.archive().log.entries.isEmpty && none.droppedEntries == 1)
   }
 
   @Test("Beyond the number of entries the oldest are dropped and counted")
   func theOldestEntriesAreDropped() async throws {
-    let recorder = HARRecorder(limits: .init(entries: 3))
+    let recorder = HARRecorder(maximumEntries: 3)
     let stack = TransportNetworkStack.observed(
       ScriptedTransport { _ throws(TransportError) in .answer(200) }, by: recorder, clock: clock)
     for number in 0..<10 { _ = try await stack.fetch(.test(url: "https://example.com/\(number)")) }
-    #expect(recorder.har().log.entries.map { String($0.request.url.suffix(1)) } == ["7", "8", "9"])
+    #expect(recorder.archive().log.entries.map { String($0.request.url.suffix(1)) } == ["7", "8", "9"])
     #expect(recorder.droppedEntries == 7)
     recorder.removeAll()
-    #expect(recorder.har().log.entries.isEmpty)
+    #expect(recorder.archive().log.entries.isEmpty)
   }
 
   @Test("A stream is recorded without its body, and with its end")
@@ -345,7 +345,7 @@ struct HARTests {
     let body = try await stack.stream(.test()).value
     await #expect(throws: TransportError.self) { for try await _ in body {} }
     _ = try await stack.stream(.test())
-    let entries = recorder.har().log.entries
+    let entries = recorder.archive().log.entries
     #expect(entries.map(\.response.status) == [200, 200, 204])
     #expect(entries.map(\.response.content.size) == [5, 3, 0])
     #expect(entries.map(\.response.content.isTruncated) == [true, true, nil])

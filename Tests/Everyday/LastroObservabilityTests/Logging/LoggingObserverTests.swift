@@ -23,14 +23,14 @@ struct LoggingObserverTests {
 
   /// Returns the log lines of one fetch.
   private func lines(
-    _ steps: ScriptedTransport.Step..., levels: LoggingObserver.Levels = .init(), level: Logger.Level = .trace,
-    retries: Bool = false
+    _ steps: ScriptedTransport.Step..., levelsByStatus: [Int: Logger.Level] = [404: .info, 410: .info],
+    level: Logger.Level = .trace, retries: Bool = false
   ) async throws -> [RecordingLogHandler.Entry] {
     let (logger, entries) = RecordingLogHandler.make(level: level)
     var options = RequestOptions()
     options.operation = "get\nThing"
     let stack = stack(
-      ScriptedTransport(steps), LoggingObserver(logger: logger, levels: levels),
+      ScriptedTransport(steps), LoggingObserver(logger: logger, levelsByStatus: levelsByStatus),
       interceptors: retries ? [RetryInterceptor(policy: .maxRetries(1))] : [])
     _ = try? await stack.fetch(.test(url: "https://example.com/a?q=1", options: options))
     return entries.withLock { $0 }
@@ -54,13 +54,25 @@ struct LoggingObserverTests {
     var levels: [Logger.Level?] = []
     for status in [404, 410, 400, 429, 500] { levels.append(try await lines(.answer(status)).first?.level) }
     #expect(levels == [.info, .info, .warning, .warning, .warning])
-    var own = LoggingObserver.Levels()
-    own.byStatus = [500: .critical]
-    #expect(try await lines(.answer(404), levels: own).first?.level == .warning)
-    #expect(try await lines(.answer(500), levels: own).first?.level == .critical)
+    let own: [Int: Logger.Level] = [500: .critical]
+    #expect(try await lines(.answer(404), levelsByStatus: own).first?.level == .warning)
+    #expect(try await lines(.answer(500), levelsByStatus: own).first?.level == .critical)
     let cancelled = try await lines(.fail(.cancelled(requestSent: true)))
     #expect(cancelled.map(\.message) == ["call cancelled"] && cancelled.first?.level == .debug)
     #expect(try await lines(.answer(404), level: .warning).isEmpty)
+  }
+
+  @Test("Levels of successes, failures and cancellations can be chosen")
+  func chosenLevels() async throws {
+    let steps: [ScriptedTransport.Step] = [
+      .answer(200), .fail(.connect, .connectFailed), .fail(.cancelled(requestSent: true)),
+    ]
+    let (logger, entries) = RecordingLogHandler.make(level: .trace)
+    let observer = LoggingObserver(
+      logger: logger, successLevel: .trace, failureLevel: .error, cancellationLevel: .notice)
+    let stack = stack(ScriptedTransport(steps), observer)
+    for _ in steps { _ = try? await stack.fetch(.test()) }
+    #expect(entries.withLock { $0.map(\.level) } == [.trace, .error, .notice])
   }
 
   @Test(

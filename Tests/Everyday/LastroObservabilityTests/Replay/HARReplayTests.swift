@@ -92,7 +92,7 @@ struct HARReplayTests {
     #expect(expected.map { $0.attempts.count } == [3, 1, 1, 3, 1])
 
     let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).har").path()
-    try recorder.har().json().write(to: URL(filePath: path))
+    try recorder.har().write(to: URL(filePath: path))
     defer { try? FileManager.default.removeItem(atPath: path) }
     let transport = try HARReplayTransport(
       contentsOfFile: path, headers: [.authorization, .contentType])
@@ -118,13 +118,13 @@ struct HARReplayTests {
     let recorder = HARRecorder()
     let live = Self.stack(ScriptedTransport([.respond(status: 200, body: "ok")]), [recorder])
     _ = try await live.fetch(.test(.post, url: url, body: body("hunter2")))
-    let data = try #require(recorder.har().log.entries.first?.request.postData)
+    let data = try #require(recorder.archive().log.entries.first?.request.postData)
     #expect(data.encoding == "base64")
     for secret in ["hunter2", "another", ""] {
-      let transport = HARReplayTransport(recorder.har(), matching: .strict)
+      let transport = HARReplayTransport(recorder.archive(), matching: .strict)
       #expect(try await text(transport, Self.request(url, .post, body: body(secret))) == "ok")
     }
-    let transport = HARReplayTransport(recorder.har(), matching: .strict)
+    let transport = HARReplayTransport(recorder.archive(), matching: .strict)
     let error = await #expect(throws: TransportError.self) {
       try await transport.execute(Self.request(url, .post, body: body("hunter2", 0xFD)))
     }

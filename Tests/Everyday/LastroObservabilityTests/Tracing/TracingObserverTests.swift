@@ -36,7 +36,7 @@ struct TracingObserverTests {
     let stack = TransportNetworkStack.observed(
       ScriptedTransport([.fail(.refusedTrust(failure))]), by: TracingObserver(tracer: tracer), recorder, clock: clock)
     _ = try await stack.failure(of: .test())
-    let archived = recorder.har().log.entries.compactMap(\.error?.message)
+    let archived = recorder.archive().log.entries.compactMap(\.error?.message)
     let texts = archived + tracer.finishedSpans.compactMap(\.status?.message)
     #expect(texts.count == 3 && texts.allSatisfy { $0.contains("token-service:8443 was refused") }, "\(texts)")
   }
