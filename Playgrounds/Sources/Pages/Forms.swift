@@ -61,7 +61,7 @@ private func parts() async throws {
   let answer = try await stack.stream(request)
   for try await part in try answer.value.parts(of: answer.response) {
     let bytes = try await part.body.collect(upTo: 1 << 20)
-    print(part.byteRange?.bounds.lowerBound ?? 0, String(decoding: bytes, as: UTF8.self))
+    print(part.byteRange?.lowerBound ?? 0, String(decoding: bytes, as: UTF8.self))
   }
   // end
 }

@@ -72,13 +72,11 @@ private func operations() async throws {
     .respond(status: .ok, headers: [.retryAfter: "2"], body: #"{"state":"running"}"#),
     .respond(status: .ok, body: #"{"state":"done","report":"42 rows"}"#),
   ])
-  var options = OperationOptions()
-  options.timeSource = ManualClock(autoAdvance: true).timeSource
   // sample: operations
   let order = RawHTTPResource.send(.post, "https://api.example.org/reports")
   guard case .running(let handle) = try await stack.begin(order) else { return }
   print(handle.statusURL)
-  let report: String = try await stack.wait(for: handle, options: options) { body, _ in
+  let report: String = try await stack.wait(for: handle) { body, _ in
     let status = try JSONDecoder().decode(Status.self, from: body)
     return if let report = status.report { .done(report) } else { .running() }
   }

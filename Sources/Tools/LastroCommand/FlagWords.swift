@@ -14,7 +14,7 @@ enum FlagWords {
 
   private static let times: [Pair] = [
     ("Timeouts.total or the Pacer's maximumWait", "-m"),
-    ("Timeouts.total", "-m"), ("PageOptions.total", "-m"), ("OperationOptions.total", "-m"),
+    ("Timeouts.total", "-m"), ("the parameter total of pages", "-m"), ("the parameter total of wait", "-m"),
     ("GeminiConfiguration.totalTimeout", "--timeout"), ("GeminiConfiguration.headerTimeout", "--timeout"),
     ("GeminiConfiguration.idleTimeout", "--idle-timeout"), ("raise refreshTimeout", "raise -m"),
     ("Timeouts.attempt", "--attempt-timeout"), ("Timeouts.idle", "--idle-timeout"),
@@ -42,7 +42,7 @@ enum FlagWords {
     ("raise EventStreamOptions.maximumLineBytes", unbounded), ("raise EventStreamOptions.maximumEventBytes", unbounded),
     ("raise EventStreamOptions.maximumIDBytes", unbounded),
     (
-      "raise PageOptions.maximumPages, or continue from the last page's resume point",
+      "raise maximumPages, or continue from the last page's resume point",
       "continue from the URL of the last page"
     ),
     ("raise that timeout or connectionsPerHost, or send less at once", "raise that timeout, or send less at once"),
@@ -84,7 +84,7 @@ enum FlagWords {
     ("mark the request idempotent to allow sending it again", "--retry-all sends it again"),
     ("only with an Idempotency-Key, or if it is .idempotent", "only with an Idempotency-Key, or with --retry-all"),
     ("use https, or set allowsInsecureOrigins: true to send them anyway", "use https"),
-    ("name that origin in PageOptions.origins if it may have the request's credentials", "fetch that URL by itself"),
+    ("name that origin in the parameter origins if it may have the request's credentials", "fetch that URL by itself"),
     ("use WebSocketClient", "use lastro ws"),
     (
       "leave it out: over HTTP/1.1 a stream of unknown length is sent in chunks",

@@ -75,7 +75,7 @@ struct FlagWordsTests {
     ("leave unixSocketPath nil", "leave --unix-socket out"),
     ("leave unixSocketPath out, or dial without the proxy", "leave --unix-socket out, or dial without the proxy"),
     ("look at the source, or raise refreshTimeout", "look at the source, or raise -m"),
-    ("name that origin in PageOptions.origins if it may have the request's credentials", "fetch that URL by itself"),
+    ("name that origin in the parameter origins if it may have the request's credentials", "fetch that URL by itself"),
     (
       "raise EventStreamOptions.firstEvent or JSONStreamOptions.firstText, if the server needs that long",
       "raise --idle-timeout, if the server needs that long"
@@ -93,7 +93,7 @@ struct FlagWordsTests {
       "raise --max-redirects, if the server is known to need more"
     ),
     (
-      "raise PageOptions.maximumPages, or continue from the last page's resume point",
+      "raise maximumPages, or continue from the last page's resume point",
       "continue from the URL of the last page"
     ),
     ("raise RedirectPolicy's limit if that is right", "raise --max-redirs if that is right"),

@@ -3,17 +3,17 @@
 internal import Lastro
 internal import LastroWire
 
-/// The limits of a multipart message, apart from the bodies of its parts, whose sizes the reader limits.
-public struct MultipartLimits: Sendable, Hashable {
+/// The limits of a multipart message, which the parameters of `parts` describe.
+struct MultipartLimits: Sendable, Hashable {
   /// The maximum number of parts. Default `nil`: 1,000, or 10,000 for `multipart/byteranges`.
-  public var maximumParts: Int?
+  var maximumParts: Int?
   /// The maximum size of a part's head in bytes. Default 16 KiB.
-  public var maximumHeadBytes = 16 * 1024
+  var maximumHeadBytes = 16 * 1024
   /// The maximum number of fields in a part's head. Default 32.
-  public var maximumFields = 32
+  var maximumFields = 32
 
   /// Creates the default limits.
-  public init() {}
+  init() {}
 
   /// Returns the validated limits for the machine.
   ///
@@ -24,7 +24,7 @@ public struct MultipartLimits: Sendable, Hashable {
       ("maximumParts", parts), ("maximumHeadBytes", maximumHeadBytes), ("maximumFields", maximumFields),
     ] where value < 0 {
       throw .refused(
-        .invalidOption, "MultipartLimits.\(name) is \(value), below the minimum of 0", hint: "give 0 or more")
+        .invalidOption, "\(name) is \(value), below the minimum of 0", hint: "give 0 or more")
     }
     var limits = MultipartMachine.Limits()
     limits.parts = parts

@@ -6,23 +6,16 @@ internal import LastroWire
 
 /// A part of a multipart response (RFC 2046 §5.1).
 public struct MultipartPart: Sendable {
-  /// The bytes of the whole representation that a part of `multipart/byteranges` contains (RFC 9110 §14.4).
-  public struct ByteRange: Sendable, Hashable {
-    /// The positions of the first and the last byte.
-    public let bounds: ClosedRange<Int64>
-    /// The length of the whole representation; `nil` if the server does not say.
-    public let total: Int64?
-  }
-
   /// The fields of the part's head.
   public let fields: HTTPFields
   /// The name in `Content-Disposition`.
   public let name: String?
   /// The file name in `Content-Disposition`, as the server wrote it: do not trust it as a path.
   public let filename: String?
-  /// The range in `Content-Range`; every part of `multipart/byteranges` has one. Ranges may come in any order, and
-  /// overlap.
-  public let byteRange: ByteRange?
+  /// The positions of the first and the last byte in the whole representation, by `Content-Range` (RFC 9110 §14.4);
+  /// every part of `multipart/byteranges` has them. Ranges may come in any order, and overlap. The length of the whole
+  /// representation is in the same field, if the server knows it.
+  public let byteRange: ClosedRange<Int64>?
   /// The body, which must be read before the next part is requested. An unread body is skipped: reading it afterwards
   /// throws stage `request` with code `invalid_body`.
   public let body: ResponseBody
@@ -35,7 +28,7 @@ public struct MultipartPart: Sendable {
     name = disposition?.name
     filename = disposition?.filename
     byteRange = fields[.contentRange].flatMap { ContentRange($0) }.flatMap { range in
-      range.bytes.map { ByteRange(bounds: ClosedRange($0), total: range.total) }
+      range.bytes.map { ClosedRange($0) }
     }
     self.body = body
   }

@@ -10,7 +10,7 @@ extension ResponseBody {
   /// ```swift
   /// let answer = try await stack.stream(.get(url, headers: [.range: "bytes=0-99,5000-5099"]))
   /// for try await part in try answer.value.parts(of: answer.response) {
-  ///   try await save(part.body.collect(upTo: 1 << 20), at: part.byteRange?.bounds.lowerBound)
+  ///   try await save(part.body.collect(upTo: 1 << 20), at: part.byteRange?.lowerBound)
   /// }
   /// ```
   ///
@@ -24,24 +24,38 @@ extension ResponseBody {
   ///
   /// - Parameters:
   ///   - response: the response, which names the type and the boundary.
-  ///   - limits: the limits. Default ``MultipartLimits/init()``.
+  ///   - maximumParts: the maximum number of parts. Default `nil`: 1,000, or 10,000 for `multipart/byteranges`.
+  ///   - maximumHeadBytes: the maximum size of a part's head in bytes. Default 16 KiB.
+  ///   - maximumFields: the maximum number of fields in a part's head. Default 32.
   /// - Throws: stage `response` with code `unexpected_content_type` if the response is not multipart, or
   ///   `malformed_response` if it names no boundary; stage `request`, code `invalid_option` for limits below 0.
   public func parts(
-    of response: ResourceResponse, limits: MultipartLimits = MultipartLimits()
+    of response: ResourceResponse, maximumParts: Int? = nil, maximumHeadBytes: Int = 16 * 1024, maximumFields: Int = 32
   ) throws(TransportError) -> some AsyncSequence<MultipartPart, TransportError> & Sendable {
-    try parts(contentType: response.headerFields[.contentType], limits: limits)
+    try parts(
+      contentType: response.headerFields[.contentType], maximumParts: maximumParts, maximumHeadBytes: maximumHeadBytes,
+      maximumFields: maximumFields)
   }
 
   /// Returns the parts of a body of a multipart type, such as the body of a part.
   ///
   /// - Parameters:
   ///   - contentType: the multipart type with its boundary.
-  ///   - limits: the limits. Default ``MultipartLimits/init()``.
-  /// - Throws: the same errors as ``parts(of:limits:)``.
+  ///   - maximumParts: the maximum number of parts. Default `nil`: 1,000, or 10,000 for `multipart/byteranges`.
+  ///   - maximumHeadBytes: the maximum size of a part's head in bytes. Default 16 KiB.
+  ///   - maximumFields: the maximum number of fields in a part's head. Default 32.
+  /// - Throws: the same errors as ``parts(of:maximumParts:maximumHeadBytes:maximumFields:)``.
   public func parts(
-    contentType: String?, limits: MultipartLimits = MultipartLimits()
+    contentType: String?, maximumParts: Int? = nil, maximumHeadBytes: Int = 16 * 1024, maximumFields: Int = 32
   ) throws(TransportError) -> some AsyncSequence<MultipartPart, TransportError> & Sendable {
+    var limits = MultipartLimits()
+    limits.maximumParts = maximumParts
+    limits.maximumHeadBytes = maximumHeadBytes
+    limits.maximumFields = maximumFields
+    return try parts(contentType: contentType, limits: limits)
+  }
+
+  func parts(contentType: String?, limits: MultipartLimits) throws(TransportError) -> MultipartParts {
     guard let contentType, let type = ParameterizedValue(contentType), type.essence.hasPrefix("multipart/") else {
       throw .notMultipart(contentType)
     }

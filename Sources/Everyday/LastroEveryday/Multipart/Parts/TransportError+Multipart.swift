@@ -22,9 +22,9 @@ extension MultipartViolation {
     let hint =
       switch kind {
       case .truncated: TransportError.cutHint
-      case .headTooLarge: "raise MultipartLimits.maximumHeadBytes if the server is trusted"
-      case .tooManyFields: "raise MultipartLimits.maximumFields if the server is trusted"
-      case .tooManyParts: "raise MultipartLimits.maximumParts if the server is trusted"
+      case .headTooLarge: "raise maximumHeadBytes if the server is trusted"
+      case .tooManyFields: "raise maximumFields if the server is trusted"
+      case .tooManyParts: "raise maximumParts if the server is trusted"
       case .preambleTooLarge: "check that Content-Type names the boundary that the body has"
       default: "the server does not follow RFC 2046: report it to its owner"
       }

@@ -22,13 +22,23 @@ extension HTTPNetworkStack {
   /// - Parameters:
   ///   - resource: the resource to request. Its model decoding is not used.
   ///   - prefersAsync: whether to request a 202 by `Prefer: respond-async` (RFC 7240 §4.1). Default false.
-  ///   - options: the options, of which the origins and the clock are used. Default ``OperationOptions/init()``.
+  ///   - origins: origins besides the request's at which operations may be; they then get the request's credentials.
+  ///     Default: none.
   /// - Throws: `HTTPFetchError` of the call; stage `response` with code `no_operation` for a 202 that names no status
   ///   URL, and `foreign_operation` or `invalid_url` for a status URL that must not be requested. In these cases the
   ///   server has accepted the request, and the error contains the response with its body.
   public func begin<Model, APIError>(
-    _ resource: HTTPResource<Model, APIError>, prefersAsync: Bool = false,
-    options: OperationOptions = OperationOptions()
+    _ resource: HTTPResource<Model, APIError>, prefersAsync: Bool = false, origins: Set<Origin> = []
+  ) async throws(HTTPFetchError<APIError>) -> OperationStart {
+    var options = OperationOptions()
+    options.origins = origins
+    options.timeSource = ownConfiguration.timeSource
+    return try await begin(resource, prefersAsync: prefersAsync, options: options)
+  }
+
+  /// Sends a request that the server may process for a long time; of the options, the origins and the clock are used.
+  package func begin<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>, prefersAsync: Bool = false, options: OperationOptions
   ) async throws(HTTPFetchError<APIError>) -> OperationStart {
     let asked = Lock<HTTPRequest?>(nil)
     let make = based(resource).baseRequestMaking.make
@@ -68,13 +78,27 @@ extension HTTPNetworkStack {
   /// - Parameters:
   ///   - handle: the operation.
   ///   - headers: the fields of each poll. Default none; interceptors add their fields to each request.
-  ///   - options: the options for polling. Default ``OperationOptions/init()``.
+  ///   - total: the time limit of the whole wait, including the poll in progress, by the stack's clock. Default `nil`:
+  ///     none.
   ///   - read: determines the state from the body and the response of a 2xx.
   /// - Returns: the value that `read` returned in ``OperationState/done(_:)``.
   /// - Throws: `HTTPFetchError<any Error>` of a poll, also if the task is cancelled, and with stage `timeout` if the
   ///   total limit has passed; the error of ``OperationState/failed(_:)``; the errors of `read`.
   public func wait<Value>(
-    for handle: OperationHandle, headers: RawHeaders = [:], options: OperationOptions = OperationOptions(),
+    for handle: OperationHandle, headers: RawHeaders = [:], total: Duration? = nil,
+    read: @escaping @Sendable (_ body: Data, _ response: ResourceResponse) throws -> OperationState<Value>
+  ) async throws -> Value {
+    let configuration = ownConfiguration
+    var options = OperationOptions()
+    options.total = total
+    options.timeSource = configuration.timeSource
+    options.randomSource = configuration.randomSource
+    return try await wait(for: handle, headers: headers, options: options, read: read)
+  }
+
+  /// Polls the state of an operation, with all options in one value.
+  package func wait<Value>(
+    for handle: OperationHandle, headers: RawHeaders = [:], options: OperationOptions,
     read: @escaping @Sendable (_ body: Data, _ response: ResourceResponse) throws -> OperationState<Value>
   ) async throws -> Value {
     let question = RawHTTPResource(

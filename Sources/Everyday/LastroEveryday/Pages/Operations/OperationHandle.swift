@@ -75,7 +75,7 @@ public struct OperationHandle: Sendable, Hashable, Codable {
       throw .accepted(
         .foreignOperation, "the server at \(own) accepted the request, and names an operation at \(origin)",
         hint: """
-          name that origin in OperationOptions.origins if it may have the credentials, never from https to http; \
+          name that origin in the parameter origins if it may have the credentials, never from https to http; \
           the operation continues, and an OperationHandle made from the error's response can wait for it
           """)
     }

@@ -33,7 +33,7 @@ struct OperationPolling {
   var limit: SharedLimit? {
     options.total.map {
       SharedLimit(
-        of: $0, since: start, options.timeSource, named: "OperationOptions.total",
+        of: $0, since: start, options.timeSource, named: "the parameter total of wait",
         "while the server worked on the operation")
     }
   }

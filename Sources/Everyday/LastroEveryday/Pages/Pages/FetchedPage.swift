@@ -18,7 +18,7 @@ public struct FetchedPage<Page: Sendable>: Sendable {
 /// It contains a URL, or a value for a URL or a header field, as the server gave it.
 public struct PageResumePoint: Sendable, Hashable, Codable {
   /// The difference of the next page's request.
-  public let next: NextPage
+  package let next: NextPage
   /// The number of pages before it.
   public let index: Int
 }

@@ -33,7 +33,7 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
         .noRequest(
           TransportError.refused(
             .tooManyPages, "there are more pages than the limit of \(options.maximumPages) allows",
-            hint: "raise PageOptions.maximumPages, or continue from the last page's resume point")))
+            hint: "raise maximumPages, or continue from the last page's resume point")))
     }
     var progress = progress
     let asked = Lock<PageAsked?>(nil)
@@ -73,7 +73,7 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
     let start = progress.start ?? options.timeSource.now()
     progress.start = start
     return SharedLimit(
-      of: total, since: start, options.timeSource, named: "PageOptions.total",
+      of: total, since: start, options.timeSource, named: "the parameter total of pages",
       "while page \(progress.index + 1) was fetched")
   }
 }

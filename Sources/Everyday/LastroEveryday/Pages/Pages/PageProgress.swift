@@ -79,7 +79,7 @@ struct PageProgress: Sendable {
     guard origin == own || origins.contains(origin) else {
       throw .refused(
         .foreignPage, "the link to the next page leads from \(own) to \(origin)",
-        hint: "name that origin in PageOptions.origins if it may have the request's credentials")
+        hint: "name that origin in the parameter origins if it may have the request's credentials")
     }
   }
 }

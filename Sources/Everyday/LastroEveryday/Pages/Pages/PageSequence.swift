@@ -14,7 +14,7 @@ internal import LastroSupport
 /// Each page is a separate call, with its own retries, limits and ledger. A page that fails ends the sequence; the
 /// ``FetchedPage/resumePoint`` of the previous page continues from there. A link that leads to another origin, from
 /// `https` to `http`, or back to a fetched page is not followed: after the page that contains it, the sequence ends
-/// with an error of stage `request`. ``PageOptions`` holds the limits. Each iterator starts from the beginning.
+/// with an error of stage `request`. Each iterator starts from the beginning.
 public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Sendable {
   /// A page with its response.
   public typealias Element = FetchedPage<Page>
@@ -40,7 +40,7 @@ public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Send
     ///
     /// - Throws: `HTTPFetchError` of the page's call, also if the task is cancelled during it (a page that was fetched
     ///   ahead is returned nevertheless); stage `request` with code `pagination_loop`, `foreign_page`,
-    ///   `insecure_redirect`, `invalid_url` or `too_many_pages`; stage `timeout` if ``PageOptions/total`` has passed.
+    ///   `insecure_redirect`, `invalid_url` or `too_many_pages`; stage `timeout` if the total time limit has passed.
     public mutating func next() async throws(Failure) -> Element? { try await next(isolation: #isolation) }
 
     /// Returns the next page, like ``next()``.
@@ -92,10 +92,31 @@ extension HTTPNetworkStack {
   ///   - first: the resource of the first page. The requests for the other pages have the same method, fields and body.
   ///   - next: the way in which the API names the next page.
   ///   - resumePoint: the point at which to start instead of at the first page. Default: `nil`.
-  ///   - options: the limits. Default ``PageOptions/init()``.
+  ///   - maximumPages: the maximum number of pages. If there are more, the sequence fails with `too_many_pages` after
+  ///     the last one allowed. Default 1000.
+  ///   - total: the time limit of the whole sequence, from the first page on, by the stack's clock, in addition to the
+  ///     timeouts of each page's call. Default `nil`: none.
+  ///   - origins: origins besides that of the resource's own request to which links may lead. The requests carry the
+  ///     same fields as the first one, including credentials. Links from an `https` resource never lead to `http`.
+  ///     Default: none.
+  ///   - fetchesAhead: whether the next page is fetched while the caller processes a page. Default false.
   public func pages<Page, APIError>(
     _ first: HTTPResource<Page, APIError>, by next: Pagination<Page>, from resumePoint: PageResumePoint? = nil,
-    options: PageOptions = PageOptions()
+    maximumPages: Int = 1000, total: Duration? = nil, origins: Set<Origin> = [], fetchesAhead: Bool = false
+  ) -> PageSequence<Page, APIError> {
+    var options = PageOptions()
+    options.maximumPages = maximumPages
+    options.total = total
+    options.origins = origins
+    options.fetchesAhead = fetchesAhead
+    options.timeSource = ownConfiguration.timeSource
+    return pages(first, by: next, from: resumePoint, options: options)
+  }
+
+  /// Returns the pages of an API, with all limits in one value.
+  package func pages<Page, APIError>(
+    _ first: HTTPResource<Page, APIError>, by next: Pagination<Page>, from resumePoint: PageResumePoint? = nil,
+    options: PageOptions
   ) -> PageSequence<Page, APIError> {
     PageSequence(
       fetcher: PageFetcher(stack: self, first: first, pagination: next, options: options), resumePoint: resumePoint)

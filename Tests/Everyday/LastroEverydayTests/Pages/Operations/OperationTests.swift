@@ -244,16 +244,13 @@ struct OperationTests {
   @Test("The time limit ends a query that stalls")
   func stalled() async throws {
     let clock = ManualClock()
-    var options = OperationOptions()
-    options.total = .seconds(5)
-    options.timeSource = clock.timeSource
-    let transport = ScriptedTransport([.hang])
-    let stack = TransportNetworkStack(transport)
+    let transport = ScriptedTransport([.hang], time: clock.timeSource)
+    let stack = TransportNetworkStack(transport, time: clock.timeSource)
     let handle = OperationHandle(statusURL: "https://api.example.org/o")
-    let task = Task { [options] in
-      try await stack.wait(for: handle, options: options) { _, _ in OperationState<Int>.running() }
+    let task = Task {
+      try await stack.wait(for: handle, total: .seconds(5)) { _, _ in OperationState<Int>.running() }
     }
-    #expect(await eventually { transport.runningRequests == 1 && clock.nextLimit != nil })
+    #expect(await eventually { transport.runningRequests == 1 && clock.nextLimit == .seconds(5) })
     clock.advance(by: .seconds(5))
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await task.value }
     #expect(error?.words == "timeout/total_timeout")

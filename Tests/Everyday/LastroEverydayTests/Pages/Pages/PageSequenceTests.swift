@@ -300,23 +300,31 @@ struct PageSequenceTests {
   @Test("The total time limit ends a page, or the sequence before one")
   func total() async throws {
     let clock = ManualClock()
-    var options = PageOptions()
-    options.total = .seconds(10)
-    options.timeSource = clock.timeSource
     let slow = ScriptedTransport(
       [.slow(clock, .seconds(11), headers: [.link: "<?page=2>; rel=next"], body: "[1]"), .answer(200, body: "[2]")],
       time: clock.timeSource)
     let stack = TransportNetworkStack(slow, time: clock.timeSource)
-    let read = await all(stack.pages(Numbers.get(Self.url), by: .link, options: options))
+    let read = await all(stack.pages(Numbers.get(Self.url), by: .link, total: .seconds(10)))
     #expect(read.pages == [[1]] && read.end == "timeout/total_timeout")
     let hanging = ScriptedTransport([link("?page=2", "[1]"), .hang], time: clock.timeSource)
     let pages = TransportNetworkStack(hanging, time: clock.timeSource).pages(
-      Numbers.get(Self.url), by: .link, options: options)
+      Numbers.get(Self.url), by: .link, total: .seconds(10))
     let task = Task { await all(pages) }
     #expect(await eventually { hanging.requests.count == 2 && clock.nextLimit != nil })
     clock.advance(by: .seconds(10))
     #expect(await task.value.end == "timeout/total_timeout")
     #expect(await eventually { hanging.runningRequests == 0 })
+  }
+
+  @Test("A sequence has the limits of its parameters")
+  func parameters() throws {
+    let stack = TransportNetworkStack(ScriptedTransport([]))
+    let origins: Set<Origin> = [try Origin("https://b.example")]
+    let options = stack.pages(
+      Numbers.get(Self.url), by: .link, maximumPages: 2, total: .seconds(3), origins: origins, fetchesAhead: true
+    ).fetcher.options
+    #expect(options.maximumPages == 2 && options.total == .seconds(3))
+    #expect(options.origins == origins && options.fetchesAhead)
   }
 
   @Test("Elements are returned one by one, across empty pages")
