@@ -67,7 +67,7 @@ private func resumed(_ path: String) async throws {
 private func digest(_ stack: any HTTPNetworkStack, _ path: String, _ hash: String) async throws {
   // sample: digest
   var options = DownloadOptions()
-  options.digest = .sha256(hash)
+  options.sha256 = hash
   options.replaces = true
   let file = try await stack.download(.get("https://example.org/image.iso"), to: path, options: options)
   print(file.verified)

@@ -114,7 +114,7 @@ enum FlagWords {
   ]
 
   private static let files: [Pair] = [
-    ("download it when it does not change, or raise the limit of onChange", "download it when it does not change"),
+    ("download it when it does not change, or raise maximumRestarts", "download it when it does not change"),
     (
       "add a policy for it, or set allowNotPinnedDomains",
       "give it a pin by --pin, or a policy in the file of --pin-policy"

@@ -82,7 +82,7 @@ enum FileRecipes {
   private static func digest(_ api: CurlNetworkStack, _ path: String, _ hash: String) async throws {
     // sample: digest
     var options = DownloadOptions()
-    options.digest = .sha256(hash)  // hexadecimal; a file that differs is never put in place
+    options.sha256 = hash  // hexadecimal; a file that differs is never put in place
     options.replaces = true
     let file = try await api.download(.get("/image.iso"), to: path, options: options)
     print(file.length, "bytes, as expected")

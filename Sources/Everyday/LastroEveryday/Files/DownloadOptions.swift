@@ -7,19 +7,10 @@ public import Lastro
 /// ```swift
 /// var options = DownloadOptions()
 /// options.replaces = true
-/// options.digest = .sha256("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
+/// options.sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 /// let file = try await stack.download(.get("https://example.org/image.iso"), to: "/srv/image.iso", options: options)
 /// ```
 public struct DownloadOptions: Sendable {
-  /// The reaction to a changed file: the server's representation differs from that of the bytes on disk, or the server
-  /// sends or serves only the whole file when the rest is requested.
-  public enum ChangePolicy: Sendable, Hashable {
-    /// The download starts over, at most `limit` times.
-    case restart(limit: Int)
-    /// The download fails with `resume_mismatch`, and the received bytes are removed.
-    case fail
-  }
-
   /// Whether the download resumes an interrupted download of the same resource to the same path, even of another
   /// process, and keeps its own bytes if it is interrupted. Default true.
   ///
@@ -32,11 +23,18 @@ public struct DownloadOptions: Sendable {
   /// If the server's response to a range is unusable, the whole file is requested, once per call. The bytes on disk are
   /// kept until the server sends the whole file.
   public var resumes = true
-  /// The reaction to a changed file. Default: the download starts over, at most 3 times.
-  public var onChange: ChangePolicy = .restart(limit: 3)
-  /// The digest that the file must have. Default `nil`: the digest in the server's `Repr-Digest` (RFC 9530), if it
-  /// sends one.
-  public var digest: ExpectedDigest?
+  /// The maximum number of times that the download starts over because the file has changed: the server's
+  /// representation differs from that of the bytes on disk, or the server sends or serves only the whole file when the
+  /// rest is requested. Default 3. After the last of them, and with 0 at once, a change fails the download with
+  /// `resume_mismatch`, and the received bytes are removed.
+  public var maximumRestarts = 3
+  /// The SHA-256 digest (FIPS 180-4) that the file must have: 64 hexadecimal digits of either case. Any other text
+  /// fails the transfer before a request is sent. Default `nil`: the digest in the server's `Repr-Digest` (RFC 9530),
+  /// if it sends one, unless ``sha512`` is set.
+  public var sha256: String?
+  /// The SHA-512 digest (FIPS 180-4) that the file must have: 128 hexadecimal digits of either case, as for ``sha256``.
+  /// Default `nil`.
+  public var sha512: String?
   /// The number of segments downloaded at the same time, from 1 to 4. Default 1.
   ///
   /// More segments help if a server limits the speed of each connection; over HTTP/2 all share one connection, and
@@ -59,9 +57,9 @@ public struct DownloadOptions: Sendable {
   /// A reporter of the number of bytes on disk and of the file's length; the count includes the bytes of a resumed
   /// download. Default `nil`.
   public var progress: TransferProgressReporter?
-  /// The clock for waits and syncs. Default: the continuous clock.
-  public var timeSource: TimeSource = .continuous
 
+  /// The clock for waits and syncs, which is the stack's.
+  var timeSource: TimeSource = .continuous
   /// The file system.
   var files: any FileLayer = SystemFiles()
   /// The minimum size of a segment. Files smaller than four times this size are downloaded by one request.
@@ -74,8 +72,9 @@ public struct DownloadOptions: Sendable {
 
   /// - Throws: a refusal of invalid options.
   func check() throws(TransportError) {
-    if case .restart(let limit) = onChange, limit < 0 {
-      throw .refused(.invalidOption, "a download cannot start over \(limit) times", hint: "give 0 or more, or .fail")
+    guard maximumRestarts >= 0 else {
+      throw .refused(
+        .invalidOption, "maximumRestarts is \(maximumRestarts), below the minimum of 0", hint: "give 0 or more")
     }
     guard (1...4).contains(segments) else {
       throw .refused(
@@ -84,6 +83,12 @@ public struct DownloadOptions: Sendable {
     if let maximumBytes, maximumBytes < 0 {
       throw .refused(.invalidOption, "maximumBytes is \(maximumBytes), below the minimum of 0", hint: "give 0 or more")
     }
-    try digest?.check()
+    for digest in digests { try digest.check() }
+  }
+
+  /// The digests that the caller expects.
+  var digests: [ExpectedDigest] {
+    let texts: [(HashAlgorithm, String?)] = [(.sha256, sha256), (.sha512, sha512)]
+    return texts.compactMap { algorithm, text in text.map { ExpectedDigest(algorithm: algorithm, text: $0) } }
   }
 }

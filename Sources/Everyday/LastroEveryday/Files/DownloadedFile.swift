@@ -18,9 +18,9 @@ public struct DownloadedFile: Sendable {
   /// file was complete already.
   public var requests = 0
   /// The number of restarts because the server's file changed.
-  public var restarts = 0
+  package var restarts = 0
   /// The number of segments that were downloaded at the same time.
-  public var segments = 1
+  package var segments = 1
   /// The `ETag` of the file, as the server sent it.
   package var entityTag: String?
   /// The `Content-Type`, as the server sent it.

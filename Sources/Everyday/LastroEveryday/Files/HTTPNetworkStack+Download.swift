@@ -34,6 +34,8 @@ extension HTTPNetworkStack {
     _ resource: HTTPResource<Model, APIError>, to path: String, options: DownloadOptions = DownloadOptions()
   ) async throws(HTTPFetchError<APIError>) -> DownloadedFile {
     defer { options.progress?.finish() }
+    var options = options
+    options.timeSource = ownConfiguration.timeSource
     let resource = based(resource)
     let source: DownloadSource
     do {

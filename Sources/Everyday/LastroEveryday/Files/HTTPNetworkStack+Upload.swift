@@ -100,6 +100,8 @@ extension HTTPNetworkStack {
     _ path: String, _ resource: HTTPResource<Model, APIError>, _ options: UploadOptions, _ token: UploadToken?
   ) async throws(HTTPFetchError<APIError>) -> UploadedFile {
     defer { options.progress?.finish() }
+    var options = options
+    options.timeSource = ownConfiguration.timeSource
     let resource = based(resource)
     let file: any OpenFile
     let status: FileStatus

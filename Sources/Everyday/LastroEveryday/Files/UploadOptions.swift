@@ -13,20 +13,13 @@ public enum UploadProtocol: String, Sendable, Hashable, Codable {
 
 /// The options of a resumable upload.
 public struct UploadOptions: Sendable {
-  /// The content of the first request.
-  public enum Strategy: Sendable, Hashable {
-    /// The first request has no content and creates the upload. tus always does this.
-    case careful
-    /// The first request has the whole content, which also works with a server that does not support resumable uploads.
-    /// If the connection is lost before the server names an upload (104), the upload fails, because the content may
-    /// have been processed.
-    case optimistic
-  }
-
   /// The protocol of the upload. Default ``UploadProtocol/tus``.
   public var uploadProtocol: UploadProtocol
-  /// The strategy of the first request. Default ``Strategy/careful``.
-  public var strategy: Strategy = .careful
+  /// Whether the first request of the draft has the whole content, which also works with a server that does not support
+  /// resumable uploads. If the connection is lost before the server names an upload (104), the upload fails, because
+  /// the content may have been processed. Otherwise the first request has no content and creates the upload, as tus
+  /// always does. Default false.
+  public var sendsContentAtOnce = false
   /// The maximum number of bytes per append request, for servers and proxies that accept no more. Default `nil`: no
   /// limit. After a 413 response the size is halved.
   public var bytesPerAppend: Int64?
@@ -48,9 +41,9 @@ public struct UploadOptions: Sendable {
   /// A handler that is called once with a token for the upload, by which another process can resume it
   /// (`resumeUpload(_:of:as:options:)`). Called on the task of the upload. Default `nil`.
   public var onToken: (@Sendable (UploadToken) -> Void)?
-  /// The clock for waits. Default: the continuous clock.
-  public var timeSource: TimeSource = .continuous
 
+  /// The clock for waits, which is the stack's.
+  var timeSource: TimeSource = .continuous
   var files: any FileLayer = SystemFiles()
 
   /// Creates the options for a protocol.

@@ -45,7 +45,7 @@ struct DownloadFlags: ParsableArguments {
     options.resumes = continueAt != nil
     options.replaces = true
     options.maximumBytes = limit.map(Int64.init)
-    options.digest = expectSHA256.map { .sha256($0) }
+    options.sha256 = expectSHA256
     options.segments = segments ?? 1
     return options
   }

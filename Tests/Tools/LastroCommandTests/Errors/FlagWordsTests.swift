@@ -32,7 +32,7 @@ struct FlagWordsTests {
     ("check the host in the URL, or TLS.serverName", "check the host in the URL, or --server-name"),
     ("check the name, and what ConnectionOptions.resolver returns for it", "check the name"),
     ("connect again, or use ReconnectingWebSocket", "connect again"),
-    ("download it when it does not change, or raise the limit of onChange", "download it when it does not change"),
+    ("download it when it does not change, or raise maximumRestarts", "download it when it does not change"),
     (
       "find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore",
       "find what makes the store hang, or fetch without --cache"

@@ -190,7 +190,7 @@ extension EventReader {
       wait = max(wait, asked)
     }
     if let left = timeLeft, wait >= left { throw loss ?? (left > .zero ? tooLate(wait) : outOfTime) }
-    let reason = loss.map { EventStreamState.Loss.failed($0.erased.bodiless) } ?? .ended
+    let reason = loss?.erased.bodiless
     lease.board.change { $0.post(.waiting(for: wait, because: reason)) }
     do {
       if wait > .zero { try await time.sleep(wait) }

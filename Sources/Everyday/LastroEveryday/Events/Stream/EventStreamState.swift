@@ -5,20 +5,13 @@ public import Lastro
 /// The activity of an ``EventStream``.
 @nonexhaustive
 public enum EventStreamState: Sendable {
-  /// The reason for which there is no connection.
-  public enum Loss: Sendable {
-    /// The server ended its response.
-    case ended
-    /// The connection was lost, or could not be opened.
-    case failed(HTTPFetchError<any Error>)
-  }
-
   /// The stream is connecting, until it receives the head of the response; this includes the stack's retries.
   case connecting
   /// The server has responded, and sends events.
   case open
-  /// The stream will reconnect after the given time, for the given reason.
-  case waiting(for: Duration, because: Loss)
+  /// The stream will reconnect after the given time. The error is that of a connection that was lost or could not be
+  /// opened; `nil` if the server ended its response.
+  case waiting(for: Duration, because: HTTPFetchError<any Error>?)
   /// The stream is over: it ended, failed, was cancelled, or its reader has left.
   case ended
 

@@ -2,21 +2,10 @@
 
 import Lastro
 
-/// The digest that a file must have, in hexadecimal.
-public struct ExpectedDigest: Sendable, Hashable, CustomStringConvertible {
+/// The digest that a file must have, in hexadecimal of either case.
+struct ExpectedDigest {
   let algorithm: HashAlgorithm
   let text: String
-
-  /// Returns an expected SHA-256 digest (FIPS 180-4): 64 hexadecimal digits of either case. Any other text fails the
-  /// transfer before a request is sent.
-  public static func sha256(_ hexadecimal: String) -> Self { Self(algorithm: .sha256, text: hexadecimal) }
-
-  /// Returns an expected SHA-512 digest (FIPS 180-4): 128 hexadecimal digits of either case. Any other text fails the
-  /// transfer before a request is sent.
-  public static func sha512(_ hexadecimal: String) -> Self { Self(algorithm: .sha512, text: hexadecimal) }
-
-  /// The algorithm and the digest, such as `SHA-256 9f86…`.
-  public var description: String { "\(algorithm) \(text)" }
 
   /// The length of the algorithm's digests in bytes.
   private var length: Int { algorithm == .sha512 ? 64 : 32 }

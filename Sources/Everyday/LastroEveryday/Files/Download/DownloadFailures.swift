@@ -52,7 +52,7 @@ extension DownloadMachine.Failure {
         times == 1
           ? "the file on the server has changed, or its rest is not served"
           : "the file on the server changed \(times) times",
-        hint: "download it when it does not change, or raise the limit of onChange")
+        hint: "download it when it does not change, or raise maximumRestarts")
     case .tooLarge(let limit): .downloadTooLarge(limit)
     case .unexpectedStatus, .asItIs: nil
     }

@@ -53,7 +53,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     self.source = source
     var rules = DownloadMachine.Rules()
     rules.resumes = options.resumes
-    if case .restart(let limit) = options.onChange { rules.maximumRestarts = limit } else { rules.maximumRestarts = 0 }
+    rules.maximumRestarts = options.maximumRestarts
     rules.maximumBytes = options.maximumBytes
     rules.bytesPerSync = options.bytesPerSync
     rules.probesRanges = options.segments > 1
@@ -384,9 +384,10 @@ extension DownloadRun {
     verified = expected
   }
 
-  /// Returns the digest that the caller expects, or otherwise the server's.
+  /// Returns the digests that the caller expects, or otherwise the server's.
   private func expectedDigests(of representation: Representation?) -> [Digest] {
-    if let digest = options.digest?.digest { return [digest] }
+    let given = options.digests.compactMap(\.digest)
+    guard given.isEmpty else { return given }
     return Array((representation?.digest.map(DigestField.digests) ?? []).prefix(1))
   }
 

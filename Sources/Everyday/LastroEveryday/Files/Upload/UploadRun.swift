@@ -40,7 +40,7 @@ struct UploadRun<Model: Sendable, APIError: Error> {
     machine = UploadMachine(
       .init(
         dialect: dialect, length: status.length,
-        sendsAtOnce: dialect == .draft && options.strategy == .optimistic, bytesPerAppend: options.bytesPerAppend))
+        sendsAtOnce: dialect == .draft && options.sendsContentAtOnce, bytesPerAppend: options.bytesPerAppend))
     losses = LossWait(options.retries, options.timeSource)
     place = UploadPlace(base: base, dialect: dialect, credentialOrigins: options.credentialOrigins)
   }

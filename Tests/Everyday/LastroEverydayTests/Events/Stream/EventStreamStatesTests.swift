@@ -78,9 +78,6 @@ struct EventStreamStatesTests {
 extension EventStreamState {
   fileprivate var line: String {
     guard case .waiting(let wait, let reason) = self else { return word }
-    switch reason {
-    case .ended: return "waiting \(wait.brief): ended"
-    case .failed(let error): return "waiting \(wait.brief): \(error.words)"
-    }
+    return "waiting \(wait.brief): \(reason?.words ?? "ended")"
   }
 }

@@ -66,11 +66,11 @@ struct DigestTests {
     let origin = RangeOrigin(bytes: 10_000)
     origin.add([.reprDigest: try Self.field(.sha256, of: Data("other".utf8))])
     let hash = try MessageDigest(of: origin.content, .sha512).hexadecimal
-    let file = try await origin.download(to: "/d/file", in: SimulatedFiles()) { $0.digest = .sha512(hash.uppercased()) }
+    let file = try await origin.download(to: "/d/file", in: SimulatedFiles()) { $0.sha512 = hash.uppercased() }
     #expect(file.verified == ["SHA-512 \(hash)"])
     let wrong = String(repeating: "0", count: 64)
     let words = await Self.words {
-      try await origin.download(to: "/d/file", in: SimulatedFiles()) { $0.digest = .sha256(wrong) }
+      try await origin.download(to: "/d/file", in: SimulatedFiles()) { $0.sha256 = wrong }
     }
     #expect(words == "response/digest_mismatch")
   }

@@ -149,7 +149,7 @@ struct DownloadKillTests {
     let download = {
       try await origin.download(to: "/d/file", in: files) {
         $0.replaces = replaces
-        if what == "digest" { $0.digest = .sha256(digest) }
+        if what == "digest" { $0.sha256 = digest }
         $0.resumes = what != "anew"
         $0.maximumBytes = what == "limit" ? 2_999 : nil
       }

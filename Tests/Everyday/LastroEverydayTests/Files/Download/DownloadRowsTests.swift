@@ -52,7 +52,7 @@ struct DownloadRowsTests {
     try await Self.begun(origin, files)
     origin.change(to: Data("other".utf8), tag: "\"v2\"")
     #expect(
-      await Self.words { try await origin.download(to: "/d/file", in: files) { $0.onChange = .fail } }
+      await Self.words { try await origin.download(to: "/d/file", in: files) { $0.maximumRestarts = 0 } }
         == "response/resume_mismatch")
     #expect(files.names.isEmpty)
   }
@@ -405,8 +405,8 @@ struct DownloadRowsTests {
   func options() async throws {
     let origin = RangeOrigin(bytes: 10)
     let edits: [(inout DownloadOptions) -> Void] = [
-      { $0.segments = 0 }, { $0.segments = 5 }, { $0.onChange = .restart(limit: -1) }, { $0.maximumBytes = -1 },
-      { $0.digest = .sha256("12") }, { $0.digest = .sha512(String(repeating: "z", count: 128)) },
+      { $0.segments = 0 }, { $0.segments = 5 }, { $0.maximumRestarts = -1 }, { $0.maximumBytes = -1 },
+      { $0.sha256 = "12" }, { $0.sha512 = String(repeating: "z", count: 128) },
     ]
     for edit in edits {
       #expect(

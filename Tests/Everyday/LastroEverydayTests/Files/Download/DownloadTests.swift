@@ -220,7 +220,6 @@ final class RangeOrigin: Sendable {
     let clock = ManualClock(autoAdvance: true)
     var options = DownloadOptions()
     options.files = files
-    options.timeSource = clock.timeSource
     edit(&options)
     return try await TransportNetworkStack(transport, time: clock.timeSource).download(
       .get(url), to: path, options: options)

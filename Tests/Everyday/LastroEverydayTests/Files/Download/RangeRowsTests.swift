@@ -237,7 +237,7 @@ struct RangeRowsTests {
     origin.answerRanges(by: .answer { _, _ in .answer(400) })
     let edit: (inout DownloadOptions) -> Void = {
       Self.segmented(segments)(&$0)
-      $0.onChange = .fail
+      $0.maximumRestarts = 0
     }
     #expect(
       await Self.words { try await origin.download(to: "/d/file", in: files, edit) } == "response/resume_mismatch")

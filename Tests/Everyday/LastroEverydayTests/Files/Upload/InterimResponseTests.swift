@@ -80,7 +80,7 @@ struct InterimResponseTests {
     engine.connection.httpVersion = version
     let stack = try CurlNetworkStack(engine, configuration: .patient)
     var options = UploadOptions(.draft)
-    options.strategy = .optimistic
+    options.sendsContentAtOnce = true
     let upload = try await stack.upload(file: folder.file("f"), to: .get("\(server.baseURL)/files"), options: options)
     #expect(upload.requests == 1)
     #expect(upload.length == Int64(Self.pieces * Self.pieceBytes))

@@ -34,15 +34,15 @@ struct UploadTests {
 
   @Test(
     "Draft protocol: the upload is created first or optimistically, and the response is the target's",
-    arguments: [UploadOptions.Strategy.careful, .optimistic])
-  func draft(strategy: UploadOptions.Strategy) async throws {
+    arguments: [false, true])
+  func draft(atOnce: Bool) async throws {
     let origin = UploadOrigin(bytes: 3_000, .draft)
-    let upload = try await origin.upload { $0.strategy = strategy }
+    let upload = try await origin.upload { $0.sendsContentAtOnce = atOnce }
     #expect(origin.received == origin.content)
     #expect(upload.response.headerFields[HTTPField.Name("X-Target")!] == "done")
-    #expect(origin.requests.map(\.head.method) == (strategy == .careful ? [.post, .patch] : [.post]))
+    #expect(origin.requests.map(\.head.method) == (atOnce ? [.post] : [.post, .patch]))
     #expect(origin.requests.allSatisfy { $0.head.headerFields[.interopVersion] == "8" })
-    #expect(origin.requests.first?.head.headerFields[.uploadComplete] == (strategy == .careful ? "?0" : "?1"))
+    #expect(origin.requests.first?.head.headerFields[.uploadComplete] == (atOnce ? "?1" : "?0"))
   }
 
   @Test(
@@ -62,7 +62,7 @@ struct UploadTests {
   @Test("Draft protocol, optimistic: an interim response gives the URL with which the upload is resumed")
   func named() async throws {
     let origin = UploadOrigin(bytes: 3_000, .draft, [.nameAndCut(after: 1_000)])
-    let upload = try await origin.upload { $0.strategy = .optimistic }
+    let upload = try await origin.upload { $0.sendsContentAtOnce = true }
     #expect(origin.received == origin.content && upload.url == "https://example.org/u/1")
     #expect(origin.requests.map(\.head.method) == [.post, .head, .patch])
     #expect(origin.requests.last?.head.headerFields[.uploadOffset] == "1000")
@@ -72,7 +72,7 @@ struct UploadTests {
   func unnamed() async throws {
     let origin = UploadOrigin(bytes: 3_000, .draft, [.cut(after: 1_000)])
     let error = await #expect(throws: HTTPFetchError<any Error>.self) {
-      try await origin.upload { $0.strategy = .optimistic }
+      try await origin.upload { $0.sendsContentAtOnce = true }
     }
     #expect(error?.words == "response/connection_lost" && origin.requests.count == 1)
   }
@@ -151,7 +151,7 @@ struct UploadTests {
       try origin.requests.map { $0.head.headerFields[.contentDigest] }
         == [nil, field(origin.content[..<2_000]), field(origin.content[2_000...])])
     let plain = UploadOrigin(bytes: 3_000, .draft)
-    _ = try await plain.upload { $0.strategy = .optimistic }
+    _ = try await plain.upload { $0.sendsContentAtOnce = true }
     #expect(plain.requests.first?.head.headerFields[.reprDigest] == nil)
   }
 
@@ -222,7 +222,7 @@ struct UploadTests {
       options.requiresBody = true
       options.onInterimResponse = { _ in told.withLock { $0 += 1 } }
     }
-    let upload = try await origin.upload { $0.strategy = .optimistic }
+    let upload = try await origin.upload { $0.sendsContentAtOnce = true }
     #expect(upload.url == "https://example.org/moved" && origin.received == origin.content)
     // If the stack had followed the redirect, the content would have been sent twice in a row.
     #expect(origin.requests.map(\.head.method) == [.post, .head, .patch, .head, .patch])
@@ -366,7 +366,6 @@ final class UploadOrigin: Sendable {
     let clock = ManualClock(autoAdvance: true)
     var options = UploadOptions(dialect)
     options.files = files
-    options.timeSource = clock.timeSource
     edit(&options)
     var request = try ResourceRequest(
       url: "https://example.org/files", headers: ["Authorization": "Bearer t0ken", "X-Key": "k3y", "X-Plain": "1"])

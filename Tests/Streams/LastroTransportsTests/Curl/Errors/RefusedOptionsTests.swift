@@ -121,8 +121,8 @@ struct RefusedOptionsTests {
   @Test("Downloads and uploads refuse options that are out of range, and digests that are not digests")
   func files() throws {
     let downloads: [(inout DownloadOptions) -> Void] = [
-      { $0.onChange = .restart(limit: -1) }, { $0.segments = 9 }, { $0.maximumBytes = -1 },
-      { $0.digest = .sha256("12") }, { $0.digest = .sha512("zz") },
+      { $0.maximumRestarts = -1 }, { $0.segments = 9 }, { $0.maximumBytes = -1 },
+      { $0.sha256 = "12" }, { $0.sha512 = "zz" },
     ]
     for (index, edit) in downloads.enumerated() {
       var options = DownloadOptions()
