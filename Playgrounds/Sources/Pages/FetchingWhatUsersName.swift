@@ -44,7 +44,7 @@ private func refused(_ stack: CurlNetworkStack) async {
 private func ranges() throws {
   // sample: egress
   var policy = EgressPolicy.publicInternet
-  policy.allowing = [try EgressRange("10.20.0.0/16", ports: 443...443)]
+  try policy.allow("10.20.0.0/16", ports: 443...443)
   for address in ["93.184.216.34", "169.254.169.254", "::ffff:127.0.0.1", "10.20.3.4"] {
     print(address, try policy.denial(of: address, port: 443) ?? "allowed")
   }
@@ -57,7 +57,7 @@ private func redirected() async throws {
   }
   var engine = CurlConfiguration()
   engine.connection.egress = .publicInternet
-  engine.connection.egress.allowing = [try EgressRange("127.0.0.1/32", ports: server.port...server.port)]
+  try engine.connection.egress.allow("127.0.0.1/32", ports: server.port...server.port)
   engine.connection.proxy = .none
   let stack = try CurlNetworkStack(engine)
   let url = server.baseURL

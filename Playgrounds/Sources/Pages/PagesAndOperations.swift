@@ -74,7 +74,7 @@ private func operations() async throws {
   ])
   // sample: operations
   let order = RawHTTPResource.send(.post, "https://api.example.org/reports")
-  guard case .running(let handle) = try await stack.begin(order) else { return }
+  guard let handle = try await stack.begin(order).handle else { return }
   print(handle.statusURL)
   let report: String = try await stack.wait(for: handle) { body, _ in
     let status = try JSONDecoder().decode(Status.self, from: body)

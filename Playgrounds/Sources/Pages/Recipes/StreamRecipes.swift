@@ -59,7 +59,7 @@ enum StreamRecipes {
   private static func operation(_ api: CurlNetworkStack) async throws {
     // sample: operation
     struct Report: Decodable, Sendable { let url: String? }
-    guard case .running(let handle) = try await api.begin(.post("/reports", json: ["year": 2026])) else { return }
+    guard let handle = try await api.begin(.post("/reports", json: ["year": 2026])).handle else { return }
     let url: String = try await api.wait(for: handle) { body, _ in
       let report = try JSONDecoder().decode(Report.self, from: body)
       return if let url = report.url { .done(url) } else { .running() }

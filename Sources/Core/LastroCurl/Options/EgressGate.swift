@@ -105,8 +105,8 @@ extension TransportError {
 extension EgressRules.Denial {
   fileprivate var hint: String {
     switch self {
-    case .addressClass, .embedded, .port: "have EgressPolicy.allowing name it, if it is meant to be reached"
-    case .range: "have EgressPolicy.denying and nat64Prefixes leave it out, if it is meant to be reached"
+    case .addressClass, .embedded, .port: "call EgressPolicy.allow for it, if it is meant to be reached"
+    case .range: "call EgressPolicy.deny and addNAT64Prefix for less, if it is meant to be reached"
     case .unreadable: "give a host that has an IPv4 or IPv6 address"
     }
   }

@@ -81,7 +81,7 @@ extension EgressRules.Denial {
     switch self {
     case .addressClass(let kind): kind.rawValue
     case .embedded(let kind): "\(kind.rawValue), embedded"
-    case .range: "denied by EgressPolicy.denying"
+    case .range: "denied by EgressPolicy.deny"
     case .port: "not among EgressPolicy.ports"
     case .unreadable: "no IPv4 or IPv6 address"
     }

@@ -17,20 +17,21 @@ internal import LastroWire
 /// ```swift
 /// var configuration = CurlConfiguration()
 /// configuration.connection.egress = .publicInternet
-/// configuration.connection.egress.allowing = [try EgressRange("10.20.0.0/16", ports: 443...443)]
+/// try configuration.connection.egress.allow("10.20.0.0/16", ports: 443...443)
 /// ```
 ///
 /// A proxy resolves names itself, so the policy sees only the proxy's address; see ``trustsProxies``. A transport
 /// layered over another, such as SOCKS 5 used as a dialer, is a proxy that only the caller knows about: the policy
 /// checks its address, not the host behind it, and does not refuse it. Unix sockets are refused.
 ///
-/// Start from ``publicInternet``: ``unrestricted`` denies nothing until ``denying`` or ``ports`` is set.
+/// Start from ``publicInternet``: ``unrestricted`` denies nothing until ``deny(_:ports:)`` is called or ``ports`` is
+/// set.
 public struct EgressPolicy: Sendable, Hashable {
   var rules: EgressRules
 
   /// Allows public Internet hosts only. It denies loopback, private networks, link-local addresses (including cloud
   /// metadata services), multicast, all other special-purpose addresses (RFC 6890) and addresses that embed an IPv4
-  /// address. The public addresses of this machine are allowed: add them to ``denying``.
+  /// address. The public addresses of this machine are allowed: call ``deny(_:ports:)`` for them.
   public static let publicInternet = Self(rules: EgressRules())
 
   /// Allows every address.
@@ -40,17 +41,18 @@ public struct EgressPolicy: Sendable, Hashable {
     return Self(rules: rules)
   }()
 
-  /// Ranges that are allowed regardless of their class. Default: none.
-  public var allowing: [EgressRange] {
+  /// Ranges that are allowed regardless of their class.
+  package var allowing: [EgressRange] {
     get { rules.allowing.map(EgressRange.init(range:)) }
     set { rules.allowing = newValue.map(\.range) }
   }
-  /// Ranges that are denied regardless of all other rules. Default: none.
-  public var denying: [EgressRange] {
+  /// Ranges that are denied regardless of all other rules.
+  package var denying: [EgressRange] {
     get { rules.denying.map(EgressRange.init(range:)) }
     set { rules.denying = newValue.map(\.range) }
   }
-  /// The ports that may be connected to. Ranges in ``allowing`` are exempt from this limit. Default `nil`: all ports.
+  /// The ports that may be connected to. Ranges that ``allow(_:ports:)`` named are exempt from this limit. Default
+  /// `nil`: all ports.
   public var ports: Set<Int>? {
     get { rules.ports }
     set { rules.ports = newValue }
@@ -62,9 +64,8 @@ public struct EgressPolicy: Sendable, Hashable {
     get { rules.unwrapsEmbedded }
     set { rules.unwrapsEmbedded = newValue }
   }
-  /// Prefixes in which the local network embeds IPv4 addresses (RFC 6052), of 32, 40, 48, 56, 64 or 96 bits. The policy
-  /// judges the embedded address. Default: none.
-  public var nat64Prefixes: [EgressRange] {
+  /// Prefixes in which the local network embeds IPv4 addresses.
+  package var nat64Prefixes: [EgressRange] {
     get { rules.nat64Prefixes.map(EgressRange.init(range:)) }
     set { rules.nat64Prefixes = newValue.map(\.range) }
   }
@@ -82,6 +83,34 @@ public struct EgressPolicy: Sendable, Hashable {
   public var trustsProxies: Bool {
     get { rules.trustsProxies }
     set { rules.trustsProxies = newValue }
+  }
+
+  /// Allows a range of addresses, regardless of their class.
+  ///
+  /// - Parameters:
+  ///   - range: an address, or a network such as `10.0.0.0/8` or `fd00::/8`, without brackets.
+  ///   - ports: the ports for which the range is allowed. Default `nil`: all.
+  /// - Throws: `ConfigurationError` for text that is not an address or network, and for ports outside 0…65535.
+  public mutating func allow(_ range: String, ports: ClosedRange<Int>? = nil) throws(ConfigurationError) {
+    allowing.append(try EgressRange(range, ports: ports))
+  }
+
+  /// Denies a range of addresses, regardless of all other rules.
+  ///
+  /// - Parameters:
+  ///   - range: an address or a network, as for ``allow(_:ports:)``.
+  ///   - ports: the ports for which the range is denied. Default `nil`: all.
+  /// - Throws: `ConfigurationError` for text that is not an address or network, and for ports outside 0…65535.
+  public mutating func deny(_ range: String, ports: ClosedRange<Int>? = nil) throws(ConfigurationError) {
+    denying.append(try EgressRange(range, ports: ports))
+  }
+
+  /// Adds a prefix in which the local network embeds IPv4 addresses (RFC 6052). The policy judges the embedded address.
+  ///
+  /// - Parameter prefix: a network of IPv6 with a prefix of 32, 40, 48, 56, 64 or 96 bits, such as `2001:db8:64::/96`.
+  /// - Throws: `ConfigurationError` for text that is not an address or network.
+  public mutating func addNAT64Prefix(_ prefix: String) throws(ConfigurationError) {
+    nat64Prefixes.append(try EgressRange(prefix))
   }
 
   /// Returns the reason for which the policy denies an address.

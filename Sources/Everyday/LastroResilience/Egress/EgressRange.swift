@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-public import Lastro
+package import Lastro
 internal import LastroSupport
 internal import LastroWire
 
 /// A range of addresses with a common prefix, optionally limited to some ports.
-public struct EgressRange: Sendable, Hashable {
+package struct EgressRange: Sendable, Hashable {
   let range: AddressRange
 
   init(range: AddressRange) { self.range = range }
@@ -17,7 +17,7 @@ public struct EgressRange: Sendable, Hashable {
   ///   - text: the address or network, without brackets.
   ///   - ports: the ports that the range covers. Default `nil`: all.
   /// - Throws: `ConfigurationError` for text that is not an address or network, and for ports outside 0…65535.
-  public init(_ text: String, ports: ClosedRange<Int>? = nil) throws(ConfigurationError) {
+  package init(_ text: String, ports: ClosedRange<Int>? = nil) throws(ConfigurationError) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     let base = try IPAddress(text: parts.first.map(String.init) ?? "")
     var bits = base.width

@@ -6,11 +6,12 @@ public import Lastro
 internal import LastroSupport
 
 extension HTTPNetworkStack {
-  /// Sends a request that the server may process for a long time, and returns a handle or the result. A 202, or a 201
-  /// that names a status URL, yields a handle; the body of any other 2xx response is the result.
+  /// Sends a request that the server may process for a long time, and returns the response, with a handle if the result
+  /// is still to come. A 202, or a 201 that names a status URL, yields a handle; the body of any other 2xx response is
+  /// the result.
   ///
   /// ```swift
-  /// guard case .running(let handle) = try await stack.begin(.post(url, json: order)) else { return }
+  /// guard let handle = try await stack.begin(.post(url, json: order)).handle else { return }
   /// let report: Report = try await stack.wait(for: handle) { body, _ in
   ///   let status = try JSONDecoder().decode(Status.self, from: body)
   ///   return if let report = status.report { .done(report) } else { .running() }
@@ -24,12 +25,14 @@ extension HTTPNetworkStack {
   ///   - prefersAsync: whether to request a 202 by `Prefer: respond-async` (RFC 7240 §4.1). Default false.
   ///   - origins: origins besides the request's at which operations may be; they then get the request's credentials.
   ///     Default: none.
+  /// - Returns: the handle for ``wait(for:headers:total:read:)``, which is `nil` if the request is complete, and the
+  ///   response with its body.
   /// - Throws: `HTTPFetchError` of the call; stage `response` with code `no_operation` for a 202 that names no status
   ///   URL, and `foreign_operation` or `invalid_url` for a status URL that must not be requested. In these cases the
   ///   server has accepted the request, and the error contains the response with its body.
   public func begin<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, prefersAsync: Bool = false, origins: Set<Origin> = []
-  ) async throws(HTTPFetchError<APIError>) -> OperationStart {
+  ) async throws(HTTPFetchError<APIError>) -> (handle: OperationHandle?, answer: Fetched<Data, ResourceResponse>) {
     var options = OperationOptions()
     options.origins = origins
     options.timeSource = ownConfiguration.timeSource
@@ -39,7 +42,7 @@ extension HTTPNetworkStack {
   /// Sends a request that the server may process for a long time; of the options, the origins and the clock are used.
   package func begin<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, prefersAsync: Bool = false, options: OperationOptions
-  ) async throws(HTTPFetchError<APIError>) -> OperationStart {
+  ) async throws(HTTPFetchError<APIError>) -> (handle: OperationHandle?, answer: Fetched<Data, ResourceResponse>) {
     let asked = Lock<HTTPRequest?>(nil)
     let make = based(resource).baseRequestMaking.make
     let raw = HTTPResource<Data, APIError>(
@@ -57,10 +60,11 @@ extension HTTPNetworkStack {
     let isRunning =
       response.status == .accepted
       || response.status == .created && RawHeaders(response.headerFields).namesMonitor
-    guard isRunning, let request = asked.withLock({ $0 }) else { return .done(answer.value, response) }
+    guard isRunning, let request = asked.withLock({ $0 }) else { return (nil, answer) }
     do throws(TransportError) {
-      return .running(
-        try OperationHandle(response, to: request, options.origins, sinceEpoch: options.timeSource.sinceEpoch))
+      let handle = try OperationHandle(
+        response, to: request, options.origins, sinceEpoch: options.timeSource.sinceEpoch)
+      return (handle, answer)
     } catch {
       // The server is working on the request, and only this response tells where.
       throw HTTPFetchError(

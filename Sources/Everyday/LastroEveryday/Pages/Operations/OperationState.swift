@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
-public import Lastro
-
 /// The state of an operation, as a status response describes it.
 public enum OperationState<Value: Sendable>: Sendable {
   /// The operation is not done. Poll again after this time; `nil`: after the response's `Retry-After`, or else after a
@@ -12,12 +9,4 @@ public enum OperationState<Value: Sendable>: Sendable {
   case done(Value)
   /// The operation has failed with this error, which is thrown.
   case failed(any Error)
-}
-
-/// The result of a request that may take long.
-public enum OperationStart: Sendable {
-  /// The server is working on the request.
-  case running(OperationHandle)
-  /// The request is complete, with this body and response.
-  case done(Data, ResourceResponse)
 }

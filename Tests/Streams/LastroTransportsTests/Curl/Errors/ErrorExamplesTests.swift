@@ -367,7 +367,7 @@ struct ErrorExamplesTests {
       policy/circuit_open: the circuit of https://api.example.org (search) is open: too many attempts failed; the next is tried in 4 s (wait until the server works again, or give CircuitBreaker other options)
       policy/concurrency_limited: the limiter of https://api.example.org (search) refused the attempt: 20 are running, 100 wait (send less at once, or give ConcurrencyLimiter a longer queue)
       policy/rate_limited: the rate limit of https://api.example.org (search) requires a wait of 30 s, and only 10 s are left (send less often, or raise Timeouts.total or the Pacer's maximumWait)
-      policy/egress_denied: the egress policy denies an address of a.example:443: loopback (have EgressPolicy.allowing name it, if it is meant to be reached)
+      policy/egress_denied: the egress policy denies an address of a.example:443: loopback (call EgressPolicy.allow for it, if it is meant to be reached)
       minimumCalls is 20, above the maximum of 10 (give 10 or less)
       """,
       of: [
