@@ -148,7 +148,7 @@ extension FailureCode {
   /// No byte was sent or received for as long as the idle timeout.
   public static let idleTimeout = Self("idle_timeout")
   /// No event arrived on a stream within `EventStreamOptions.firstEvent`, or no JSON text within
-  /// `JSONStreamOptions.firstText`.
+  /// the `firstText` of `jsonLines` or `jsonSequence`.
   public static let firstEventTimeout = Self("first_event_timeout")
   /// The whole call took longer than the total timeout.
   public static let totalTimeout = Self("total_timeout")

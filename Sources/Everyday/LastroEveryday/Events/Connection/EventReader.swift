@@ -14,7 +14,7 @@ struct EventReader<APIError: Error>: Sendable {
   /// The end mark, as an error names it; a stream that ends without its mark is a failure.
   private let endMark: String?
   /// The events by which the API reports an error, which are thrown.
-  private let failureEvent: FailureEvent
+  private let failureEvent: EventMark
   private let lease: EventLease
   private let facts = Lock<EventRequestFacts?>(nil)
   /// The time at which the first connection was begun.
@@ -31,7 +31,7 @@ struct EventReader<APIError: Error>: Sendable {
   ///   - stream: the stream.
   ///   - endMark: the mark without which the end is a failure. Default `nil`: no mark is needed.
   ///   - failureEvent: the events that report an error of the API. Default: none.
-  init(_ stream: EventStream<APIError>, endMark: String? = nil, failureEvent: FailureEvent = .none) {
+  init(_ stream: EventStream<APIError>, endMark: String? = nil, failureEvent: EventMark = .none) {
     self.endMark = endMark
     self.failureEvent = failureEvent
     call = stream.call

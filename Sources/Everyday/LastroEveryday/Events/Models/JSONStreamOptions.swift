@@ -2,10 +2,10 @@
 
 internal import Lastro
 
-/// The framing and limits of a ``JSONStream``.
-public struct JSONStreamOptions: Sendable {
+/// The framing and limits of a stream of JSON texts, which the parameters of `jsonLines` and `jsonSequence` describe.
+struct JSONStreamOptions: Sendable {
   /// The separation of JSON texts in a stream.
-  public enum Framing: Sendable, Hashable {
+  enum Framing: Sendable, Hashable {
     /// JSON Lines, also known as NDJSON: one text per line. Lines end in LF or CRLF; the last one may have no
     /// terminator. Empty lines are skipped.
     case lines
@@ -14,38 +14,38 @@ public struct JSONStreamOptions: Sendable {
     case textSequence
   }
 
-  /// The framing of the texts. Default ``Framing-swift.enum/lines``.
-  public var framing: Framing = .lines
+  /// The framing of the texts. Default ``Framing/lines``.
+  var framing: Framing = .lines
   /// The maximum size of a text in bytes. Default 1 MiB; at least 1. A larger text ends the stream with stage `limit`,
   /// code `event_too_large`.
-  public var maximumTextBytes = 1 << 20
+  var maximumTextBytes = 1 << 20
   /// The maximum time from the head of the response to the first JSON text, whatever other bytes arrive, such as empty
   /// lines. If it passes, the stream fails with stage `timeout`, code `first_event_timeout`. Until the first text it
   /// replaces the idle timeout, as ``EventStreamOptions/firstEvent`` does. Default `nil`: no limit but that of silence.
   /// Must be positive.
-  public var firstText: Duration?
+  var firstText: Duration?
 
   /// Creates the default options.
-  public init() {}
+  init() {}
 
   /// Creates the default options with another framing.
-  public init(framing: Framing) { self.framing = framing }
+  init(framing: Framing) { self.framing = framing }
 
   /// The limit for the first text, with its names in errors.
   var firstElement: FirstElementLimit? {
-    firstText.map { FirstElementLimit(limit: $0, element: "JSON text", option: "JSONStreamOptions.firstText") }
+    firstText.map { FirstElementLimit(limit: $0, element: "JSON text", option: "the parameter firstText") }
   }
 
   /// Throws a refusal of invalid options.
   func check() throws(TransportError) {
     guard maximumTextBytes >= 1 else {
       throw .refused(
-        .invalidOption, "JSONStreamOptions.maximumTextBytes is \(maximumTextBytes), below the minimum of 1",
+        .invalidOption, "maximumTextBytes is \(maximumTextBytes), below the minimum of 1",
         hint: "give 1 or more")
     }
     if let firstText, firstText <= .zero {
       throw .refused(
-        .invalidOption, "JSONStreamOptions.firstText is \(firstText.brief), which is not positive",
+        .invalidOption, "firstText is \(firstText.brief), which is not positive",
         hint: "give a positive one, or nil for no limit")
     }
   }

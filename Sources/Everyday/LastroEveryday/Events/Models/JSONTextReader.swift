@@ -37,7 +37,7 @@ extension TransportError {
       Self(
         stage: .limit, code: .eventTooLarge,
         message: "a JSON text of the stream is longer than \(limit.counted("byte"))",
-        hint: "raise JSONStreamOptions.maximumTextBytes, or check whether the framing is a different one",
+        hint: "raise maximumTextBytes, or check whether the texts are framed in the other way",
         requestSent: true)
     case .truncated:
       Self(

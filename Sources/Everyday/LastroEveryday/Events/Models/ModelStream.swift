@@ -20,23 +20,32 @@ extension EventStream {
   ///   - end: the mark of a complete stream. Default: none.
   ///   - failure: the events that report errors of the API. Default: none.
   public func decoding<Model: Decodable & Sendable>(
-    _ type: Model.Type, names: Set<String>? = nil, decoder: JSONDecoder? = nil, until end: EndMark = .none,
-    failure: FailureEvent = .none
+    _ type: Model.Type, names: Set<String>? = nil, decoder: JSONDecoder? = nil, until end: EventMark = .none,
+    failure: EventMark = .none
   ) -> ModelStream<Model, APIError> {
     var events = self
     events.endsAtClose = end == .close
-    return ModelStream(events: events, names: names, end: end, failure: failure, decoding: .json(decoder: decoder))
+    let models = EventModels<Model, APIError>(
+      events: events, names: names, end: end, failure: failure, decoding: .json(decoder: decoder))
+    return ModelStream(.events(models))
   }
 }
 
-/// The models of server-sent events, as ``EventStream/decoding(_:names:decoder:until:failure:)`` returns them.
+/// The models of a stream, as ``EventStream/decoding(_:names:decoder:until:failure:)`` of server-sent events, and
+/// `jsonLines` and `jsonSequence` of a stack return them.
 ///
-/// The stream ends with its end mark, and closes the connection; without a mark, it ends when its events end. In
-/// addition to the errors of the events, it throws:
+/// Nothing is sent before the first model is requested. It reads no more than the loop consumes. Leaving the loop
+/// closes the connection, and so does cancelling the task. Iterate the stream once: a second iterator sends the request
+/// again.
 ///
-/// - for an end before the mark: stage `response`, code `truncated_stream`;
+/// The stream ends with its end mark, or with the last model, and closes the connection; without these, it ends when
+/// its events or its body end. Only events reconnect. In addition to the errors of opening a stream, and of the events,
+/// it throws:
+///
+/// - for an end before the mark, or before the last model: stage `response`, code `truncated_stream`;
 /// - for an event that reports an error of the API: the reason `http`, with the response's status, which is 200, and
 ///   the error as the resource decodes it;
+/// - for a JSON text over the limit: stage `limit`, code `event_too_large`;
 /// - for data that cannot be decoded: the reason `decode`.
 public struct ModelStream<Model: Decodable & Sendable, APIError: Error>: AsyncSequence, Sendable {
   /// The type of the models.
@@ -44,18 +53,36 @@ public struct ModelStream<Model: Decodable & Sendable, APIError: Error>: AsyncSe
   /// The error that ends the stream.
   public typealias Failure = HTTPFetchError<APIError>
 
-  /// The events that contain the models.
-  public let events: EventStream<APIError>
-  let names: Set<String>?
-  let end: EndMark
-  let failure: FailureEvent
-  let decoding: HTTPModelDecoding<Model>
+  enum Source: Sendable {
+    case events(EventModels<Model, APIError>)
+    case texts(JSONModels<Model, APIError>)
+  }
+
+  private let source: Source
+
+  init(_ source: Source) { self.source = source }
+
+  /// The latest response that opened the stream, with the ledger of its call; `nil` before the first.
+  public var response: ResourceResponse? {
+    switch source {
+    case .events(let models): models.events.response
+    case .texts(let models): models.response
+    }
+  }
 
   /// An iterator over models, for one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
-    let stream: ModelStream
-    var events: EventReader<APIError>
-    var isOver = false
+    /// The reader of events, or else of texts. Each is changed in place, because a copy would copy what it has
+    /// buffered.
+    private var events: EventModelReader<Model, APIError>?
+    private var texts: JSONModelReader<Model, APIError>?
+
+    fileprivate init(_ source: Source) {
+      switch source {
+      case .events(let models): events = EventModelReader(models)
+      case .texts(let models): texts = JSONModelReader(models)
+      }
+    }
 
     /// Returns the next model; `nil` at the proper end, and after an error.
     ///
@@ -67,44 +94,12 @@ public struct ModelStream<Model: Decodable & Sendable, APIError: Error>: AsyncSe
     /// - Throws: `HTTPFetchError`, as described for ``ModelStream``.
     public mutating func next(
       isolation actor: isolated (any Actor)?
-    ) async throws(HTTPFetchError<APIError>) -> Model? { try await nextOrEnd() }
+    ) async throws(HTTPFetchError<APIError>) -> Model? {
+      if let model = try await events?.nextOrEnd() { return model }
+      return try await texts?.nextOrEnd()
+    }
   }
 
   /// Creates an iterator, which connects when the first model is requested.
-  public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(stream: self, events: EventReader(events, endMark: end.text, failureEvent: failure))
-  }
-}
-
-extension ModelStream.AsyncIterator: ModelReader {
-  mutating func finish() {
-    isOver = true
-    events.end()
-  }
-
-  mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
-    while !isOver {
-      guard let event = try await events.next() else { return nil }
-      // Nothing after the mark is read, whether or not the mark is decoded.
-      if stream.end.matches(event) { finish() }
-      if isDecoded(event) { return try decode(event) }
-    }
-    return nil
-  }
-
-  private func isDecoded(_ event: ServerSentEvent) -> Bool {
-    if event.data.isEmpty { return false }
-    if let names = stream.names { return names.contains(event.name) && !isMark(event) }
-    return event.name != "ping" && !isOver
-  }
-
-  /// Whether the event's data is the end mark, which is not a model.
-  private func isMark(_ event: ServerSentEvent) -> Bool {
-    if case .data = stream.end { stream.end.matches(event) } else { false }
-  }
-
-  private func decode(_ event: ServerSentEvent) throws(HTTPFetchError<APIError>) -> Model {
-    guard let open = events.stream else { throw HTTPFetchError(.cancelled) }
-    return try open.decode(Data(event.data.utf8), by: stream.decoding)
-  }
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source) }
 }

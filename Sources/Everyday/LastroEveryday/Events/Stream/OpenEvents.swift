@@ -23,7 +23,7 @@ public struct OpenEvents<APIError: Error>: AsyncSequence, Sendable {
   fileprivate struct Rest: Sendable {
     var first: ServerSentEvent?
     var reader: EventReader<APIError>
-    let end: EndMark
+    let end: EventMark
   }
 
   /// The response that opened the stream, with its head and the ledger of its call; `nil` if the server had no events
@@ -37,7 +37,7 @@ public struct OpenEvents<APIError: Error>: AsyncSequence, Sendable {
   }
 
   fileprivate init(
-    _ first: ServerSentEvent?, _ reader: EventReader<APIError>, until end: EndMark, response: ResourceResponse?
+    _ first: ServerSentEvent?, _ reader: EventReader<APIError>, until end: EventMark, response: ResourceResponse?
   ) {
     self.response = response
     rest = Box(Rest(first: first, reader: reader, end: end))
@@ -96,13 +96,13 @@ extension EventStream {
   ///
   /// - Parameters:
   ///   - end: the event that completes the stream. It is the last one that is returned, and an end without it is an
-  ///     error (`truncated_stream`). Default ``EndMark/none``.
+  ///     error (`truncated_stream`). Default ``EventMark/none``.
   ///   - failure: the events that report errors of the API. Such an event is not returned: it is thrown with the reason
-  ///     `http`, the response's status, which is 200, and the error as the resource decodes it. If it is the first event,
-  ///     this function throws it. Default ``FailureEvent/none``: all events are returned.
+  ///     `http`, the response's status, which is 200, and the error as the resource decodes it. If it is the first
+  ///     event, this function throws it. Default ``EventMark/none``: all events are returned.
   /// - Throws: the errors of the stream.
   public func opened(
-    until end: EndMark = .none, failure: FailureEvent = .none
+    until end: EventMark = .none, failure: EventMark = .none
   ) async throws(HTTPFetchError<APIError>) -> OpenEvents<APIError> {
     var stream = self
     stream.endsAtClose = end == .close

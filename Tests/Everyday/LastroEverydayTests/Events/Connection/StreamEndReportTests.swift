@@ -42,7 +42,7 @@ struct StreamEndReportTests {
 
   /// Reads models until the stream ends.
   private func readModels(
-    _ texts: String..., until end: EndMark = .none, failure: FailureEvent = .none, lineBytes: Int = 1_000
+    _ texts: String..., until end: EventMark = .none, failure: EventMark = .none, lineBytes: Int = 1_000
   ) async throws -> HTTPFetchError<APIFailure>? {
     var options = EventStreamOptions()
     options.maximumLineBytes = lineBytes

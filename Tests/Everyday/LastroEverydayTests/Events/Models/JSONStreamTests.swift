@@ -3,10 +3,11 @@
 import Foundation
 import HTTPTypes
 import Lastro
-import LastroEveryday
 import LastroTesting
 import TestSupport
 import Testing
+
+@testable import LastroEveryday
 
 private struct Part: Decodable, Sendable, Equatable {
   var text: String
@@ -52,8 +53,10 @@ struct JSONStreamTests {
     let transport = ScriptedTransport([.events(""), .events(""), .events("")])
     let stack = eventStack(transport)
     let resources = [try RawHTTPResource.test(), try .test(), try .test(fields: [.accept: "application/json"])]
-    for (resource, options) in zip(resources, [JSONStreamOptions(), Self.sequence, JSONStreamOptions()]) {
-      _ = await stack.jsonLines(Part.self, of: resource, options: options).outcome()
+    for (resource, isSequence) in zip(resources, [false, true, false]) {
+      let stream =
+        isSequence ? stack.jsonSequence(Part.self, of: resource) : stack.jsonLines(Part.self, of: resource)
+      _ = await stream.outcome()
     }
     #expect(
       transport.requests.map { $0.head.headerFields[.accept] } == [
@@ -134,13 +137,11 @@ struct JSONStreamTests {
 
   @Test("The limit for the first text counts texts: bytes without one do not end it, and the idle timeout follows it")
   func firstText() async throws {
-    var options = JSONStreamOptions()
-    options.firstText = .seconds(20)
     for line in ["{\"text\":\"a\"}\n", "\n"] {
       let clock = ManualClock()
       let source = FedSource()
       let stream = eventStack(ScriptedTransport([.events(source)]), clock: clock).jsonLines(
-        Part.self, of: try RawHTTPResource.test(), options: options)
+        Part.self, of: try RawHTTPResource.test(), firstText: .seconds(20))
       async let outcome = stream.outcome()
       try await clock.waitForLimits(count: 1)
       #expect(clock.nextLimit == .seconds(20))

@@ -25,7 +25,7 @@ struct ModelStreamTests {
 
   private func read(
     _ steps: ScriptedTransport.Step..., method: HTTPRequest.Method = .post, names: Set<String>? = nil,
-    until end: EndMark = .none, failure: FailureEvent = .none
+    until end: EventMark = .none, failure: EventMark = .none
   ) async throws -> Outcome {
     let transport = ScriptedTransport(steps)
     let outcome: Outcome = await eventStack(transport).events(try resource(method))
@@ -43,10 +43,20 @@ struct ModelStreamTests {
     #expect(chunks == ["a", "b"])
   }
 
+  @Test("An event with the key of the end mark completes the stream, and is a model if its name is among the decoded")
+  func keyAsMark() async throws {
+    let text = "data: {\"text\":\"a\"}\n\ndata: {\"text\":\"b\",\"done\":true}\n\ndata: junk\n\n"
+    let cases: [(Set<String>?, Int)] = [(nil, 1), (["message"], 2)]
+    for (names, expected) in cases {
+      let (chunks, error) = try await read(.events(text), names: names, until: .key("done"))
+      #expect(error == nil && chunks.count == expected)
+    }
+  }
+
   @Test(
     "An end without the mark is a truncated stream",
-    arguments: [EndMark.data("[DONE]"), .event("message_stop")])
-  func withoutMark(end: EndMark) async throws {
+    arguments: [EventMark.data("[DONE]"), .event("message_stop"), .key("done")])
+  func withoutMark(end: EventMark) async throws {
     let (chunks, error) = try await read(.events("data: {\"text\":\"a\"}\n\n"), until: end)
     #expect(chunks == ["a"])
     #expect(error?.words == "response/truncated_stream")
@@ -135,10 +145,10 @@ struct ModelStreamTests {
   @Test(
     "An event with the API's error is thrown as that error",
     arguments: [
-      (FailureEvent.event("error"), "event: error\ndata: {\"message\":\"overloaded\"}\n\n"),
+      (EventMark.event("error"), "event: error\ndata: {\"message\":\"overloaded\"}\n\n"),
       (.key("message"), "data: {\"message\":\"overloaded\"}\n\n"),
     ])
-  func failures(failure: FailureEvent, text: String) async throws {
+  func failures(failure: EventMark, text: String) async throws {
     let (chunks, error) = try await read(
       .events("data: {\"text\":\"a\"}\n\n" + text + "data: {\"text\":\"b\"}\n\n"), until: .data("[DONE]"),
       failure: failure)
@@ -198,7 +208,7 @@ struct ModelStreamTests {
         .decoding(Chunk.self, until: .data("[DONE]"))
       for try await _ in stream where !text.contains("DONE") { break }
       #expect(source.isCancelled)
-      #expect(stream.events.response?.attempts.count == 1)
+      #expect(stream.response?.attempts.count == 1)
     }
   }
 }

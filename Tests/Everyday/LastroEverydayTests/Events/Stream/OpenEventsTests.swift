@@ -12,7 +12,7 @@ import Testing
 @Suite("Open event streams", .timeLimit(.minutes(5)))
 struct OpenEventsTests {
   private func open(
-    _ steps: ScriptedTransport.Step..., until end: EndMark = .none
+    _ steps: ScriptedTransport.Step..., until end: EventMark = .none
   ) async throws -> OpenEvents<any Error> {
     let transport = ScriptedTransport(steps)
     return try await eventStack(transport).events(try .test()).opened(until: end)

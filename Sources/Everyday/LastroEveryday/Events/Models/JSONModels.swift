@@ -1,60 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-public import Lastro
+import Lastro
 internal import LastroSupport
 internal import LastroWire
 
-/// The models of JSON Lines, or of a JSON text sequence, as a stack's `jsonLines` returns them.
-///
-/// Nothing is sent before the first model is requested, and the stream does not reconnect. It reads no more than the
-/// loop consumes. Leaving the loop closes the connection, and so does cancelling the task. The content type is ignored,
-/// because services use many. Iterate the stream once: a second iterator sends the request again.
-///
-/// In addition to the errors of opening a stream, it throws errors for an end before the last model, code
-/// `truncated_stream`; for a text over the limit, stage `limit`, code `event_too_large`; and for a text that cannot be
-/// decoded, reason `decode`.
-public struct JSONStream<Model: Decodable & Sendable, APIError: Error>: AsyncSequence, Sendable {
-  /// The type of the models.
-  public typealias Element = Model
-  /// The error that ends the stream.
-  public typealias Failure = HTTPFetchError<APIError>
-
+/// The models of JSON Lines, or of a JSON text sequence: the request, and the way in which its body is read.
+struct JSONModels<Model: Decodable & Sendable, APIError: Error>: Sendable {
   let call: StreamCall<APIError>
   let options: JSONStreamOptions
   let decoding: HTTPModelDecoding<Model>
   let isLast: (@Sendable (Model) -> Bool)?
   let latest = Lock<ResourceResponse?>(nil)
 
-  /// The response that opened the stream, with the ledger of the call; `nil` before that.
-  public var response: ResourceResponse? { latest.withLock { $0 } }
-
-  /// An iterator over models, for one task at a time.
-  public struct AsyncIterator: AsyncIteratorProtocol {
-    let stream: JSONStream
-    var texts: JSONTextReader
-    var open: OpenStream<APIError>?
-    var isAtEnd = false
-    var isOver = false
-
-    /// Returns the next model; `nil` at the proper end, and after an error.
-    ///
-    /// - Throws: `HTTPFetchError`, as described for ``JSONStream``.
-    public mutating func next() async throws(HTTPFetchError<APIError>) -> Model? { try await next(isolation: nil) }
-
-    /// Returns the next model; `nil` at the proper end, and after an error.
-    ///
-    /// - Throws: `HTTPFetchError`, as described for ``JSONStream``.
-    public mutating func next(
-      isolation actor: isolated (any Actor)?
-    ) async throws(HTTPFetchError<APIError>) -> Model? { try await nextOrEnd() }
-  }
-
-  /// Creates an iterator, which connects when the first model is requested.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(stream: self, texts: JSONTextReader(options)) }
+  var response: ResourceResponse? { latest.withLock { $0 } }
 }
 
-extension JSONStream.AsyncIterator: ModelReader {
+/// A reader of models from the JSON texts of a body.
+struct JSONModelReader<Model: Decodable & Sendable, APIError: Error> {
+  let stream: JSONModels<Model, APIError>
+  var texts: JSONTextReader
+  var open: OpenStream<APIError>?
+  var isAtEnd = false
+  var isOver = false
+
+  init(_ stream: JSONModels<Model, APIError>) {
+    self.stream = stream
+    texts = JSONTextReader(stream.options)
+  }
+}
+
+extension JSONModelReader: ModelReader {
   mutating func finish() {
     isOver = true
     // The body counts as complete, unless a failure was found before.
