@@ -45,7 +45,7 @@ private func use(_ other: CookieJar) -> RequestOptions {
   // sample: use
   var options = RequestOptions()
   options.cookies = .none
-  options.cookies = .jar(other)
+  options.cookies = .with(other)
   // end
   return options
 }

@@ -80,20 +80,21 @@ extension Resilience: TransportLayer {
 }
 
 extension RequestOptions {
-  /// The ``Resilience`` that the request goes through. Default ``ResilienceUse/stack``.
+  /// The ``Resilience`` that the request goes through. Default `.stack`.
   ///
-  /// The parts of ``ResilienceUse/with(_:)`` apply in every stack, whether or not it has a ``Resilience`` of its own.
-  public var resilience: ResilienceUse {
-    get { layerUses[.resilience] as? ResilienceUse ?? .stack }
-    set { layerUses[.resilience] = newValue }
+  /// A health check has to reach a server whose circuit is open: give it `.none`. The parts of `.with(_:)` apply in
+  /// every stack, whether or not it has a ``Resilience`` of its own.
+  public var resilience: StackPartUse<Resilience> {
+    get { (layerUses[.resilience] as? ResilienceUse)?.use ?? .stack }
+    set { layerUses[.resilience] = ResilienceUse(newValue) }
   }
 }
 
 extension Resilience {
   /// Returns the parts that a request goes through.
   func used(by request: TransferRequest) -> Resilience {
-    guard let use = request.layerUses[.resilience] as? ResilienceUse else { return self }
-    switch use {
+    guard let setting = request.layerUses[.resilience] as? ResilienceUse else { return self }
+    switch setting.use {
     case .stack: return self
     case .none: return Resilience(endpoints: endpoints)
     case .with(let other): return other

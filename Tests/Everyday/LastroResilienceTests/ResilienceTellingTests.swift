@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Resilience of a stack and its reports", .timeLimit(.minutes(5)))
 struct ResilienceTellingTests {
-  private static func resource(_ use: ResilienceUse? = nil) throws -> RawHTTPResource {
+  private static func resource(_ use: StackPartUse<Resilience>? = nil) throws -> RawHTTPResource {
     var options = RequestOptions()
     if let use { options.resilience = use }
     return RawHTTPResource(request: try ResourceRequest(url: "https://api.example.org/"), options: options)
@@ -28,7 +28,7 @@ struct ResilienceTellingTests {
 
   /// Returns the stage and code of the failure, or the status of the response, and the ledger of the call.
   private static func end(
-    _ stack: TransportNetworkStack, _ use: ResilienceUse? = nil
+    _ stack: TransportNetworkStack, _ use: StackPartUse<Resilience>? = nil
   ) async throws -> (String, AttemptLedger) {
     let resource = try resource(use)
     do throws(HTTPFetchError<any Error>) {
@@ -164,7 +164,7 @@ struct ResilienceTellingTests {
     #expect(try await Self.end(stack).0 == "policy/circuit_open")
     #expect(try await Self.end(stack, .stack).0 == "policy/circuit_open")
     #expect(try await Self.end(stack, .with(Resilience(breaker: breaker))).0 == "policy/circuit_open")
-    var (end, ledger) = try await Self.end(stack, ResilienceUse.none)
+    var (end, ledger) = try await Self.end(stack, StackPartUse<Resilience>.none)
     #expect(end == "200" && Self.notes(ledger).isEmpty)
     (end, ledger) = try await Self.end(stack, .with(Resilience(limiter: limiter)))
     #expect(end == "200" && Self.notes(ledger).map(\.bound?.limit) == [1])
@@ -187,7 +187,7 @@ struct ResilienceTellingTests {
     for line in [
       "  pace: 10.0 requests a second", "  concurrency: 0 of 4 under way, 0 wait", "  circuit: open, for 5 s",
     ] { #expect(page.contains(line + "\n"), "\(line)\nin\n\(page)") }
-    let unheeding = await stack.explain(try Self.resource(ResilienceUse.none)).description
+    let unheeding = await stack.explain(try Self.resource(StackPartUse<Resilience>.none)).description
     #expect(unheeding.contains("  resilience: none for this request\n") && !unheeding.contains("circuit"))
     let plain = await Self.stack(ScriptedTransport([]), nil, clock).explain(try Self.resource()).description
     #expect(!plain.contains("circuit") && !plain.contains("resilience"))
@@ -200,7 +200,7 @@ struct ResilienceTellingTests {
     let endpoints = try EndpointSet(
       try urls.map { try Endpoint($0) }, outliers: try OutlierPolicy(consecutiveFailures: 1), time: clock.timeSource,
       random: .seeded(1))
-    func page(_ use: ResilienceUse? = nil) async throws -> String {
+    func page(_ use: StackPartUse<Resilience>? = nil) async throws -> String {
       await Self.stack(ScriptedTransport([]), Resilience(endpoints: endpoints), clock).explain(try Self.resource(use))
         .description
     }
@@ -211,7 +211,7 @@ struct ResilienceTellingTests {
     #expect(try await page().contains("  endpoint: https://api.example.org, one of 3, in tier 0; 0 under way\n"))
     try lease(urls[1]).end(.failure, latency: .zero)
     let own = try lease(urls[0])
-    for use in [nil, ResilienceUse.none, .stack] {
+    for use in [nil, StackPartUse<Resilience>.none, .stack] {
       #expect(
         try await page(use).contains("; 1 under way; ejected of the others: https://eu.example.org\n"), "\(use as Any)")
     }

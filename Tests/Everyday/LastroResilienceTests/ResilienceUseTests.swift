@@ -34,7 +34,7 @@ struct ResilienceUseTests {
   @Test("In a stack without resilience, requests that ask for none, or for those of the stack, are sent")
   func withoutParts() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
-    for use in [ResilienceUse.none, .stack] {
+    for use in [StackPartUse<Resilience>.none, .stack] {
       var options = RequestOptions()
       options.resilience = use
       #expect(try await stack.fetch(.test(options: options)).response.status == .ok)

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Lastro
+import Lastro
 
-/// The jar that a request uses.
-public enum CookieUse: Sendable {
-  /// The stack's jar.
-  case stack
-  /// No jar: only the request's own cookies are sent, and none are stored.
-  case none
-  /// The given jar instead of the stack's, for a call in another session. A stack without a jar uses it too.
-  case jar(CookieJar)
-}
+/// The jar that a request uses, as a setting for the layers of cookies.
+struct CookieUse: TransportLayerUse {
+  let use: StackPartUse<CookieJar>
 
-extension CookieUse: TransportLayerUse {
-  package func complete(_ layers: inout ByLayerPlace<any TransportLayer>) -> Bool {
-    guard case .jar(let jar) = self, layers[.cookieSending] == nil else { return false }
+  init(_ use: StackPartUse<CookieJar>) { self.use = use }
+
+  func complete(_ layers: inout ByLayerPlace<any TransportLayer>) -> Bool {
+    guard case .with(let jar) = use, layers[.cookieSending] == nil else { return false }
     layers[.cookieSending] = CookieSending(jar)
     layers[.cookieReceipt] = CookieReceipt(jar)
     return true

@@ -25,23 +25,24 @@ extension StackConfiguration {
 }
 
 extension RequestOptions {
-  /// The jar that supplies the request's cookies, and stores the response's cookies. Default ``CookieUse/stack``.
+  /// The jar that supplies the request's cookies, and stores the response's cookies. Default `.stack`.
   ///
-  /// A jar given by ``CookieUse/jar(_:)`` is used in every stack, whether or not the stack has a jar of its own. A
-  /// request with a `Cookie` field is sent unchanged; cookies that its response sets are stored.
-  public var cookies: CookieUse {
-    get { layerUses[.cookieSending] as? CookieUse ?? .stack }
-    set { layerUses[.cookieSending] = newValue }
+  /// With `.none`, only the request's own cookies are sent, and none are stored. A jar given by `.with(_:)`, for a call
+  /// in another session, is used in every stack, whether or not the stack has a jar of its own. A request with a
+  /// `Cookie` field is sent unchanged; cookies that its response sets are stored.
+  public var cookies: StackPartUse<CookieJar> {
+    get { (layerUses[.cookieSending] as? CookieUse)?.use ?? .stack }
+    set { layerUses[.cookieSending] = CookieUse(newValue) }
   }
 }
 
 extension CookieJar {
   /// Returns the jar that a request uses in a stack with this jar.
   func used(by request: TransferRequest) -> CookieJar? {
-    switch request.layerUses[.cookieSending] as? CookieUse ?? .stack {
+    switch (request.layerUses[.cookieSending] as? CookieUse)?.use ?? .stack {
     case .stack: self
     case .none: nil
-    case .jar(let other): other
+    case .with(let other): other
     }
   }
 }

@@ -181,7 +181,7 @@ struct RequestOptionTableTests {
     Row(name: "cookies") { trial in
       let jar = CookieJar()
       var sent: [String] = []
-      for _ in 0..<2 { sent.append(try await trial.get("/jar") { $0.cookies = .jar(jar) }.text) }
+      for _ in 0..<2 { sent.append(try await trial.get("/jar") { $0.cookies = .with(jar) }.text) }
       return sent == ["-", "a=1"]
     },
     Row(name: "cache") { trial in

@@ -21,7 +21,7 @@ private struct CookieSendingTransport: Transport {
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     var request = request
     // Tell the cache which jar is used: a response that sets a cookie is for that jar only, even before it has cookies.
-    if let jar = jar.used(by: request) { request.layerUses[.cookieSending] = CookieUse.jar(jar) }
+    if let jar = jar.used(by: request) { request.layerUses[.cookieSending] = CookieUse(.with(jar)) }
     guard let selection = selection(for: request, isUse: true), !selection.field.isEmpty else {
       return try await base.execute(request)
     }

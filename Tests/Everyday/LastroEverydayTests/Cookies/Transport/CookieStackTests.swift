@@ -54,7 +54,7 @@ struct CookieStackTests {
   func ownJar() async throws {
     let transport = ScriptedTransport(repeatingLast: Self.setting(200, "a=1"))
     var options = RequestOptions()
-    options.cookies = .jar(Self.jar())
+    options.cookies = .with(Self.jar())
     let stack = Self.stack(transport, nil)
     for _ in 0..<2 { _ = try await stack.fetch(.test(url: "https://a.com/", options: options)) }
     _ = try await stack.fetch(.test(url: "https://a.com/"))
@@ -167,14 +167,14 @@ struct CookieStackTests {
     let jar = Self.jar(), other = Self.jar()
     let transport = ScriptedTransport(repeatingLast: Self.setting(200, "a=1"))
     let stack = Self.stack(transport, jar)
-    func options(_ use: CookieUse) -> RequestOptions {
+    func options(_ use: StackPartUse<CookieJar>) -> RequestOptions {
       var options = RequestOptions()
       options.cookies = use
       return options
     }
     _ = try await stack.fetch(.test(options: options(.none)))
     #expect(jar.cookies.isEmpty)
-    for _ in 0..<2 { _ = try await stack.fetch(.test(options: options(.jar(other)))) }
+    for _ in 0..<2 { _ = try await stack.fetch(.test(options: options(.with(other)))) }
     _ = try await stack.fetch(.test(options: options(.stack)))
     #expect(Self.sent(transport) == [nil, nil, "a=1", nil])
     #expect(jar.cookies.count == 1 && other.cookies.count == 1)
