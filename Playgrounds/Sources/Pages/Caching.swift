@@ -34,7 +34,7 @@ private func report() async throws {
   for seconds in [0, 30, 31] {
     clock.advance(by: .seconds(seconds))
     let answer = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example.org/rates")))
-    print(answer.response.facts.cache?.description ?? "no cache")
+    for note in answer.response.facts.notes { print(note.text) }
   }
   // end
 }

@@ -146,7 +146,7 @@ struct SQLiteCacheStoreTests {
         let stack = TransportNetworkStack(transport: origin, configuration: configuration)
         let resource = try RawHTTPResource.test(url: "https://example.com/\(path)", fields: fields)
         if !isReopened { _ = try await stack.fetch(resource) }
-        let hit = try await stack.fetch(resource).response.facts.cache?.outcome == .hit
+        let hit = try await stack.fetch(resource).response.facts.cache == .hit
         #expect(hit == (isOnDisk || !isReopened), "\(path)")
       }
     }
@@ -235,7 +235,7 @@ struct SQLiteCacheStoreTests {
       isFull.withLock { $0 = false }
       clock.advance(by: .seconds(60))
       _ = try await stack.fetch(.test())
-      #expect(try await stack.fetch(.test()).response.facts.cache?.outcome == .hit)
+      #expect(try await stack.fetch(.test()).response.facts.cache == .hit)
     }
   }
 

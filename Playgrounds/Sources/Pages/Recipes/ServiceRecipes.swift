@@ -67,7 +67,7 @@ enum ServiceRecipes {
     let api = try CurlNetworkStack(engine, configuration: configuration)
     for _ in 1...2 {
       let answer = try await api.fetch(.text("/rates"))
-      print(answer.response.facts.cache?.outcome.rawValue ?? "")
+      print(answer.response.facts.cache?.rawValue ?? "")
     }
     // end
   }

@@ -26,7 +26,7 @@ struct Shop: Sendable {
     async let price = try? stacks.prices.fetch(.price(of: sku, from: prices)).value
     async let rate = rate(of: currency)
     let count = try await stacks.stock.fetch(.stock(of: sku, from: stock))
-    let isOld = count.response.facts.cache?.outcome == .staleServed
+    let isOld = count.response.facts.cache == .staleServed
     let euros = await price.map { Double($0.cents) / 100 }
     guard let rate = await rate else {
       return Offer(sku: sku, count: count.value.count, isOld: isOld, price: euros, currency: "EUR")

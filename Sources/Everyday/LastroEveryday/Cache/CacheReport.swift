@@ -1,29 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// The cache's handling of a request, in the terms of RFC 9211.
-///
-/// ```swift
-/// let report = response.facts.cache
-/// ```
-public struct CacheReport: Sendable, Hashable, CustomStringConvertible {
-  /// The way in which a request was answered. More cases may be added: a `switch` needs an `@unknown default`.
-  @nonexhaustive
-  public enum Outcome: String, Sendable, Hashable {
-    /// The response came from the cache.
-    case hit
-    /// The response came from the cache, after the server confirmed that it is still valid.
-    case revalidated
-    /// The response came from the server.
-    case missed
-    /// The response came from the cache, although it is no longer fresh.
-    case staleServed = "stale_served"
-    /// The request skipped the cache and went to the server. With ``CacheMode/onlyStored``, nothing answered it: the
-    /// status is 504.
-    case bypassed
-  }
-
+package struct CacheReport: Sendable, Hashable, CustomStringConvertible {
   /// The reason for forwarding a request to the server (RFC 9211 §2.2).
   package enum ForwardReason: String, Sendable, Hashable {
     /// No response is stored for the URL.
@@ -43,13 +23,13 @@ public struct CacheReport: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The way in which the request was answered.
-  public var outcome: Outcome
+  package var outcome: CacheOutcome
   /// The reason for asking the server; `nil` if it was not asked. Default `nil`.
   package var forwardReason: ForwardReason?
   /// The status code of the server's response. Default `nil`.
   package var forwardStatus: Int?
   /// The age of the response from the cache, in whole seconds. Default `nil`.
-  public var age: Int?
+  package var age: Int?
   /// The number of seconds for which the response remains fresh; negative if it is stale. Default `nil`.
   package var ttl: Int?
   /// Whether the request was answered by another request's transfer. Default false.
@@ -58,10 +38,10 @@ public struct CacheReport: Sendable, Hashable, CustomStringConvertible {
   package var isStored = false
 
   /// Creates a report.
-  package init(_ outcome: Outcome) { self.outcome = outcome }
+  package init(_ outcome: CacheOutcome) { self.outcome = outcome }
 
   /// The report as a member of the `Cache-Status` field (RFC 9211), with the age added: `Lastro; hit; ttl=376; age=24`.
-  public var description: String { member + (age.map { "; age=\($0)" } ?? "") }
+  package var description: String { member + (age.map { "; age=\($0)" } ?? "") }
 
   /// The report as a member of the `Cache-Status` field: `Lastro; hit; ttl=376`.
   package var member: String {
@@ -84,7 +64,7 @@ extension CacheReport {
 
   /// Parses a note that ``note`` made.
   init?(_ note: TransferFacts.Note) {
-    guard note.name == Self.noteName, let outcome = Outcome(rawValue: note.detail) else { return nil }
+    guard note.name == Self.noteName, let outcome = CacheOutcome(rawValue: note.detail) else { return nil }
     self.init(outcome)
     for part in note.text.split(separator: ";").map({ $0.drop { $0 == " " } }) {
       let sides = part.split(separator: "=", maxSplits: 1).map(String.init)
@@ -104,5 +84,5 @@ extension CacheReport {
 
 extension TransferFacts {
   /// The cache's report on the request; `nil` if the stack has no cache.
-  public var cache: CacheReport? { notes.lazy.compactMap(CacheReport.init).first }
+  package var cacheReport: CacheReport? { notes.lazy.compactMap(CacheReport.init).first }
 }

@@ -91,7 +91,7 @@ extension CacheExchange {
   /// Returns a response to another request as this one's. Its facts are dropped: they describe the other request's
   /// transfer.
   private func collapsed(_ response: TransferResponse) -> TransferResponse {
-    var report = response.facts.cache ?? CacheReport(.hit)
+    var report = response.facts.cacheReport ?? CacheReport(.hit)
     report.isCollapsed = true
     var response = response
     response.facts = TransferFacts()
@@ -118,7 +118,7 @@ extension CacheExchange {
         transport: base.transport,
         visit: StoreVisit(base.cache.access, time: base.time, start: base.time.now(), deadline: request.deadline))
       guard let asked = try? await exchange.ask(asking) else { return false }
-      return asked.response.facts.cache?.outcome != .staleServed
+      return asked.response.facts.cache != .staleServed
     }
   }
 }

@@ -372,7 +372,7 @@ struct CacheWorld {
   struct Got: Equatable {
     var status: Int
     var body: String
-    var outcome: CacheReport.Outcome?
+    var outcome: CacheOutcome?
     var report: CacheReport?
     var fields: HTTPFields
 
@@ -407,8 +407,8 @@ struct CacheWorld {
 extension CacheWorld.Got {
   init(_ body: Data, _ response: ResourceResponse) {
     self.init(
-      status: response.status.code, body: String(decoding: body, as: UTF8.self), outcome: response.facts.cache?.outcome,
-      report: response.facts.cache, fields: response.headerFields)
+      status: response.status.code, body: String(decoding: body, as: UTF8.self), outcome: response.facts.cache,
+      report: response.facts.cacheReport, fields: response.headerFields)
   }
 }
 

@@ -43,7 +43,7 @@ struct RequestCollapsingTests {
       edit(&options)
       let value = try await stack.fetch(
         RawHTTPResource.test(method, url: "https://example.com/a", fields: fields, options: options))
-      return (String(decoding: value.value, as: UTF8.self), value.response.facts.cache)
+      return (String(decoding: value.value, as: UTF8.self), value.response.facts.cacheReport)
     }
   }
 
