@@ -85,9 +85,7 @@ private func hedging() async throws {
 
 private func endpoints(_ stack: TransportNetworkStack) async throws {
   // sample: endpoints
-  let apis = try EndpointSet([
-    try Endpoint("https://eu.example.org"), try Endpoint("https://us.example.org", tier: 1),
-  ])
+  let apis = try EndpointSet(["https://eu.example.org"], backups: ["https://us.example.org"])
   let lease = apis.lease()
   let start = ContinuousClock.now
   do {

@@ -17,7 +17,7 @@ struct Shop: Sendable {
     prices = settings.prices
     stock = settings.stock
     rates = try EndpointSet(
-      settings.rates.enumerated().map { try Endpoint($0.element, tier: $0.offset) }, time: settings.time)
+      Array(settings.rates.prefix(1)), backups: Array(settings.rates.dropFirst()), time: settings.time)
   }
 
   /// - Throws: the error of the stock fetch, because there is no offer without a count.

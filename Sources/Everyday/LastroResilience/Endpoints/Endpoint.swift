@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// A server that is one of several equivalent ones.
-public struct Endpoint: Sendable, Hashable {
+package struct Endpoint: Sendable, Hashable {
   /// The server.
   package let origin: Origin
   /// The endpoint's relative weight within its tier. Default 1.
@@ -18,7 +18,7 @@ public struct Endpoint: Sendable, Hashable {
   ///   - weight: 1 to 1000.
   ///   - tier: 0 or more.
   /// - Throws: `ConfigurationError` for an invalid URL, or a weight or tier out of range.
-  public init(_ url: String, weight: Int = 1, tier: Int = 0) throws(ConfigurationError) {
+  package init(_ url: String, weight: Int = 1, tier: Int = 0) throws(ConfigurationError) {
     origin = try Origin(url)
     guard (1...1000).contains(weight) else {
       throw ConfigurationError(

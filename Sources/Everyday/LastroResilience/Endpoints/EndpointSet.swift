@@ -9,8 +9,7 @@ internal import LastroSupport
 /// It may be used from any thread.
 ///
 /// ```swift
-/// let apis = try EndpointSet([try Endpoint("https://eu.example.org"), try Endpoint("https://us.example.org", tier:
-/// 1)])
+/// let apis = try EndpointSet(["https://eu.example.org"], backups: ["https://us.example.org"])
 /// let lease = apis.lease()
 /// let request = try ResourceRequest(url: "\(lease.origin)/notes")
 /// // … fetch it, then:
@@ -34,18 +33,23 @@ public final class EndpointSet: Sendable {
   /// Creates a set. The healthy endpoint with the least load is chosen. Five consecutive failures eject an endpoint.
   ///
   /// - Parameters:
-  ///   - endpoints: 1 to 1000.
+  ///   - urls: the absolute `http` or `https` URLs of the servers; everything after a port is ignored.
+  ///   - backups: the URLs of servers that are used only while none of `urls` is healthy. Default: none. Both lists
+  ///     together have 1 to 1000 servers.
   ///   - time: the time source. Default: the system's.
   ///   - random: the source of random numbers. Default: the system's.
-  /// - Throws: `ConfigurationError` for no endpoint, and for more than 1000.
+  /// - Throws: `ConfigurationError` for no server, for more than 1000, and for an invalid URL.
   public convenience init(
-    _ endpoints: [Endpoint], time: TimeSource = .continuous, random: RandomSource = .system
+    _ urls: [String], backups: [String] = [], time: TimeSource = .continuous, random: RandomSource = .system
   ) throws(ConfigurationError) {
+    var endpoints: [Endpoint] = []
+    for url in urls { endpoints.append(try Endpoint(url)) }
+    for url in backups { endpoints.append(try Endpoint(url, tier: 1)) }
     try self.init(endpoints, outliers: .standard, time: time, random: random)
   }
 
   package init(
-    _ endpoints: [Endpoint], policy: BalancingPolicy = .leastLoaded, outliers: OutlierPolicy,
+    _ endpoints: [Endpoint], policy: BalancingPolicy = .leastLoaded, outliers: OutlierPolicy = .standard,
     time: TimeSource = .continuous, random: RandomSource = .system
   ) throws(ConfigurationError) {
     guard (1...1000).contains(endpoints.count) else {

@@ -107,6 +107,21 @@ struct EndpointMachineTests {
 
 @Suite("Endpoint set")
 struct EndpointSetTests {
+  @Test("A backup is used only while no other server is healthy")
+  func backups() throws {
+    let clock = ManualClock()
+    let set = try EndpointSet(
+      ["https://a.example.org"], backups: ["https://b.example.org"], time: clock.timeSource, random: .seeded(1))
+    for _ in 0..<5 {
+      let lease = set.lease()
+      #expect(lease.origin.host == "a.example.org")
+      lease.end(.failure, latency: .zero)
+    }
+    #expect(set.lease().origin.host == "b.example.org")
+    clock.advance(by: .seconds(300))
+    #expect(set.lease().origin.host == "a.example.org")
+  }
+
   @Test("A dropped lease is returned, failures eject, and tried endpoints are avoided")
   func leases() throws {
     let clock = ManualClock()
