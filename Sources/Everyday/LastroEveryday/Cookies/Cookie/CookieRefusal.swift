@@ -10,7 +10,7 @@ package enum CookieRefusal: String, Sendable, Hashable, CaseIterable, Error {
   case notUTF8 = "not_utf8"
   /// The cookie has neither a name nor a value (§5.6).
   case empty
-  /// The cookie has a value without a name, and ``CookieRules/acceptsNameless`` is false.
+  /// The cookie has a value without a name, and the jar does not accept such cookies.
   case nameless
   /// The name and the value together have more than 4096 bytes (§5.6).
   case tooLong = "too_long"
