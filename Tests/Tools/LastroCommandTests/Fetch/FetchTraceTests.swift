@@ -57,7 +57,9 @@ struct FetchTraceTests {
     let server = try server()
     let directory = try PeerDirectory()
     let result = try await Lastro.run(
-      ["fetch", "--trace-ascii", "t.txt", "--bearer", "hush", "-d", "a=1&password=pw9", server.baseURL + "/in?key=k3y"],
+      [
+        "fetch", "--trace-ascii", "t.txt", "--bearer", "hush", "-d", "a=1&password=pw9", server.baseURL + "/in?key=k3y",
+      ],
       folder: directory.file(""))
     #expect(result.status == 0, "\(result.errors)")
     let text = directory.text(of: "t.txt")
