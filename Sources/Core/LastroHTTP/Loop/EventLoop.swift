@@ -5,7 +5,7 @@ package import Lastro
 internal import LastroSupport
 
 /// The handle of an event loop, which any thread may use. A driver turns the loop: a thread of its own
-/// (``LoopThread``), or the caller of a ``ManualLoop``. The loop ends when the last reference to this object is
+/// (``LoopThread``), or a test. The loop ends when the last reference to this object is
 /// released and its exchanges have ended, so no shutdown is needed.
 package final class EventLoop: Sendable {
   package let inbox: LoopInbox

@@ -3,7 +3,7 @@
 /// The parts of an event loop that its driver operates: a core, the reactor that the driver waits on, and the tasks
 /// that run between turns. It has no thread of its own.
 ///
-/// Owner: a driver, which is ``LoopThread`` in production and the caller's thread under a ``ManualLoop``.
+/// Owner: a driver, which is ``LoopThread`` in production and a test's own thread in a simulation.
 final class LoopTurner {
   private let core: LoopCore
   private let reactor: any Reactor

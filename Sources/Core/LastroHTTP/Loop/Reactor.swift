@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The source of readiness events for a loop, on which its driver waits: ``SystemReactor`` in production,
-/// ``SimulatedReactor`` in tests.
+/// The source of readiness events for a loop, on which its driver waits: ``SystemReactor`` in production. Tests have one
+/// without descriptors.
 ///
 /// The loop itself uses only the wait and the events that ended it. Guests and links register their descriptors with
-/// the reactor that they were made for: libcurl's dialing uses ``Poller``, and links in memory use
-/// ``SimulatedReactor``. Thread: the driver's.
+/// the reactor that they were made for: libcurl's dialing uses ``Poller``. Thread: the driver's.
 package protocol Reactor: AnyObject {
   /// Whether there are events that the last turn did not process.
   var hasLeft: Bool { get }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A reactor without descriptors, for tests and simulations. It reports the readiness that links in memory set, as
-/// epoll reports the readiness of sockets, and never waits.
+@testable import LastroHTTP
+
+/// A reactor without descriptors. It reports the readiness that links in memory set, as epoll reports the readiness of
+/// sockets, and never waits.
 ///
 /// Events are reported in the order in which their descriptors were opened, so that equal histories have equal
 /// outcomes.
-package final class SimulatedReactor: Reactor {
+final class SimulatedReactor: Reactor {
   private struct Entry {
     var owner: UInt32
     var isWatched = (read: false, write: false)
@@ -21,34 +23,32 @@ package final class SimulatedReactor: Reactor {
   private var latest: Int32 = 0
   private var ready: [Int32] = []
 
-  package init() {}
-
   /// The number of open descriptors.
-  package var openCount: Int { entries.count }
+  var openCount: Int { entries.count }
 
   /// Opens a descriptor, with a number that was never used before.
-  package func open(owner: UInt32) -> Int32 {
+  func open(owner: UInt32) -> Int32 {
     latest += 1
     entries[latest] = Entry(owner: owner)
     return latest
   }
 
-  package func close(_ descriptor: Int32) { entries[descriptor] = nil }
+  func close(_ descriptor: Int32) { entries[descriptor] = nil }
 
   /// Sets which kinds of readiness are reported.
-  package func watch(_ descriptor: Int32, read: Bool, write: Bool) {
+  func watch(_ descriptor: Int32, read: Bool, write: Bool) {
     entries[descriptor]?.isWatched = (read, write)
   }
 
   /// Sets the readiness of a descriptor.
-  package func set(_ descriptor: Int32, readable: Bool, writable: Bool) {
+  func set(_ descriptor: Int32, readable: Bool, writable: Bool) {
     entries[descriptor]?.isReady = (readable, writable)
   }
 
   /// Always false, because each turn processes all events.
-  package var hasLeft: Bool { false }
+  var hasLeft: Bool { false }
 
-  package func wait(_ wait: LoopWait) -> Int {
+  func wait(_ wait: LoopWait) -> Int {
     ready = entries.keys.filter { isReady($0) }.sorted()
     return ready.count
   }
@@ -58,7 +58,7 @@ package final class SimulatedReactor: Reactor {
     return readiness.read || readiness.write
   }
 
-  package func report(_ count: Int, to body: (Readiness) -> Void) -> Bool {
+  func report(_ count: Int, to body: (Readiness) -> Void) -> Bool {
     for descriptor in ready.prefix(count) {
       // An earlier event may have closed this descriptor, or consumed its bytes.
       guard isReady(descriptor), let entry = entries[descriptor] else { continue }

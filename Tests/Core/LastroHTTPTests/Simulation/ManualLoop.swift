@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Lastro
-internal import LastroSupport
+import Lastro
+import LastroSupport
 
-/// An event loop that its caller turns, with a clock that the caller provides, for tests and simulations.
+@testable import LastroHTTP
+
+/// An event loop that its caller turns, with a clock that the caller provides.
 ///
 /// It starts no thread, opens no descriptor and never waits. One thread at a time may use it.
-package final class ManualLoop {
-  package let loop: EventLoop
+final class ManualLoop {
+  let loop: EventLoop
   /// The reactor that reports the readiness of links in memory.
-  package let reactor = SimulatedReactor()
+  let reactor = SimulatedReactor()
   private let identity = ThreadIdentity()
   private let finished = Watched(false)
   private let turner: LoopTurner
@@ -20,7 +22,7 @@ package final class ManualLoop {
   /// - Parameters:
   ///   - time: the clock that measures limits.
   ///   - prepare: adds guests and engines before the first turn.
-  package init(time: TimeSource, _ prepare: (LoopCore) -> Void = { _ in }) {
+  init(time: TimeSource, _ prepare: (LoopCore) -> Void = { _ in }) {
     let inbox = LoopInbox.ofCaller(), seat = LoopSeat(), time = LoopTime(time)
     loop = EventLoop(inbox, seat, identity, time, finished)
     turner = LoopTurner(reactor, inbox, seat, time, prepare: prepare)
@@ -30,7 +32,7 @@ package final class ManualLoop {
 
   /// The time at which the loop must be turned next, on its own clock: 0 for now, `.max` for never; `nil` if the loop
   /// has ended.
-  package var due: Int64? {
+  var due: Int64? {
     guard !hasEnded, let wait = turner.nextWait() else { return nil }
     return reactor.wait(wait) > 0 || wait.left == 0 ? 0 : wait.due
   }
@@ -49,7 +51,7 @@ package final class ManualLoop {
   /// - Parameter turns: the maximum number of turns. Default 10,000.
   /// - Returns: false if descriptors are still ready after that many turns, which means that the loop is busy without
   ///   progress.
-  package func settle(turns: Int = 10_000) -> Bool {
+  func settle(turns: Int = 10_000) -> Bool {
     identity.begin()
     for _ in 0..<turns where !hasEnded {
       guard let wait = turner.nextWait() else {
