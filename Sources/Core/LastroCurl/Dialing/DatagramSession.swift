@@ -69,7 +69,7 @@ final class DatagramSession {
     updateInterest()
   }
 
-  func ready(_ ready: Poller.Ready) {
+  func ready(_ ready: Readiness) {
     if ready.readable || ready.failed { serveReader() }
     if ready.writable || ready.failed { serveWriter() }
     updateInterest()

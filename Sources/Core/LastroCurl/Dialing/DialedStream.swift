@@ -264,7 +264,7 @@ final class DialedStream {
 
   // MARK: Waiting
 
-  func ready(_ ready: Poller.Ready) {
+  func ready(_ ready: Readiness) {
     if ready.readable || ready.failed { serveReader() }
     if ready.writable || ready.failed { serveWriter() }
     updateInterest()

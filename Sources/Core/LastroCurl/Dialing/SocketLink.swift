@@ -73,7 +73,7 @@ final class SocketLink: Link {
   func attach(_ user: any LinkUser) { self.user = user }
 
   /// Reports that the descriptor is ready.
-  func ready(_ ready: Poller.Ready) {
+  func ready(_ ready: Readiness) {
     user?.ready(readable: ready.readable || ready.failed, writable: ready.writable || ready.failed)
   }
 

@@ -102,7 +102,7 @@ final class StreamHub: LoopGuest {
 
   func beginTurn() { turnShare.beginTurn() }
 
-  func ready(_ ready: Poller.Ready) {
+  func ready(_ ready: Readiness) {
     switch ready.owner {
     case Self.linkOwner:
       if ready.descriptor < links.count { links[Int(ready.descriptor)]?.value.ready(ready) }

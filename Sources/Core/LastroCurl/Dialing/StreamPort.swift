@@ -16,7 +16,7 @@ enum StreamPort {
   }
 
   /// Reports that the descriptor is ready.
-  func ready(_ ready: Poller.Ready) {
+  func ready(_ ready: Readiness) {
     switch self {
     case .bytes(let session): session.ready(ready)
     case .datagrams(let session): session.ready(ready)

@@ -211,7 +211,7 @@ final class StreamSession {
   // The session is alive while one of these calls runs, which may end it; the open connection refers to it.
 
   /// Reports that the descriptor is ready.
-  func ready(_ ready: Poller.Ready) { stream?.ready(ready) }
+  func ready(_ ready: Readiness) { stream?.ready(ready) }
 
   func read(_ read: StreamRead) { stream?.read(read) }
 

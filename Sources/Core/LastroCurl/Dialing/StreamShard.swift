@@ -44,7 +44,7 @@ final class StreamShard {
     streams -= 1
   }
 
-  func socketReady(_ ready: Poller.Ready) { multi.act(on: ready) }
+  func socketReady(_ ready: Readiness) { multi.act(on: ready) }
 
   func fireTimer(now: Int64) { multi.fireTimer(now: now) }
 

@@ -49,7 +49,7 @@ struct MultiHandle: ~Copyable {
   func remove(_ easy: EasyHandle) { curl_multi_remove_handle(raw, easy.raw) }
 
   /// Lets libcurl act on a ready descriptor.
-  func act(on ready: Poller.Ready) {
+  func act(on ready: Readiness) {
     act(
       on: ready.descriptor,
       (ready.readable ? CURL_CSELECT_IN : 0) | (ready.writable ? CURL_CSELECT_OUT : 0)

@@ -20,7 +20,7 @@ package protocol LoopGuest: AnyObject {
   func beginTurn()
 
   /// Processes a descriptor that is ready.
-  func ready(_ ready: Poller.Ready)
+  func ready(_ ready: Readiness)
 
   /// Processes timers. Called once in each turn of the loop, after descriptors and commands.
   func turn(now: Int64)

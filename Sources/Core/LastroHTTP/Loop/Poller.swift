@@ -5,8 +5,6 @@ internal import Glibc
 
 /// The system's event queue. No other type uses epoll. Used by the loop's thread alone.
 package final class Poller {
-  package typealias Ready = Readiness
-
   /// The state of a descriptor, which is also its index in ``watches``.
   private struct Watch {
     var owner: UInt32 = 0
@@ -139,7 +137,7 @@ package final class Poller {
   /// Reports events for a limited time, but at least one. The remaining events are left for the next call.
   ///
   /// - Parameter count: the result of ``wait(timeout:)``; 0 if events are left from an earlier call.
-  func report(_ count: Int, to body: (Ready) -> Void) {
+  func report(_ count: Int, to body: (Readiness) -> Void) {
     if left.isEmpty { left = 0..<count }
     if left.isEmpty { return }
     let start = left.lowerBound, end = monotonicNow().adding(nanoseconds: Self.turnNanoseconds)
@@ -150,12 +148,12 @@ package final class Poller {
     }
   }
 
-  private func report(_ event: epoll_event, to body: (Ready) -> Void) {
+  private func report(_ event: epoll_event, to body: (Readiness) -> Void) {
     let flags = event.events
     let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
     if flags == 0 || !isWanted(descriptor) { return }
     body(
-      Ready(
+      Readiness(
         descriptor: descriptor,
         owner: UInt32(event.data.u64 >> 32),
         readable: flags & EPOLLIN.rawValue != 0,
