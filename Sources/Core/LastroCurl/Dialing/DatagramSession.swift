@@ -11,7 +11,7 @@ internal import LastroSupport
 ///
 /// Owner: ``StreamHub``. Thread: the loop's. Unread datagrams stay in the kernel's buffer, which is bounded: the system
 /// drops datagrams that do not fit.
-final class DatagramSession {
+final class DatagramSession: StreamPort {
   /// The maximum sizes of a datagram over IPv4, and over IPv6 without jumbograms (RFC 768, RFC 8200 §4.5).
   private static let mostBytes4 = 65_507
   private static let mostBytes6 = 65_527

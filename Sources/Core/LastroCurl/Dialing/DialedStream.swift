@@ -176,7 +176,7 @@ final class DialedStream {
       // A write that was given up halfway ends the stream.
       let isGivenUp = writer.answer.isGiven
       write.answer.offer(.failure(isGivenUp ? .streamClosed : .streamBusy))
-      if isGivenUp { hub.finish(.bytes(session), .streamClosed) }
+      if isGivenUp { hub.finish(session, .streamClosed) }
       return
     }
     if isWritingFinished {
@@ -199,7 +199,7 @@ final class DialedStream {
   func serveWriter() {
     guard let writer else { return }
     // The write was given up halfway. It is unknown how much the server received, so the stream ends.
-    guard !writer.answer.isGiven else { return hub.finish(.bytes(session), .streamClosed) }
+    guard !writer.answer.isGiven else { return hub.finish(session, .streamClosed) }
     let outcome = writer.data.map(send) ?? sendNotice()
     guard let outcome else { return }
     self.writer = nil

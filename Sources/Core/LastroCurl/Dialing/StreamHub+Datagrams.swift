@@ -77,8 +77,8 @@ extension StreamHub {
       try checkPlaintext(dial, profile)
       let session = try socket(for: dial, try allowed(try addresses.get(), for: dial, profile.applier.egressRules))
       resolving[dial.id] = nil
-      ports[dial.id] = .datagrams(session)
-      byDescriptor[session.descriptor] = .datagrams(session)
+      ports[dial.id] = session
+      byDescriptor[session.descriptor] = session
       let stream = CurlDatagramStream(
         facts: session.facts, maximumDatagramBytes: session.maximumBytes, id: dial.id, loop: loop,
         ending: session.ending)

@@ -37,7 +37,7 @@ extension StreamHub {
     delegates[session.id] = nil
     ports[session.id] = nil
     session.dial = dial
-    ports[dial.id] = .bytes(session)
+    ports[dial.id] = session
     hand(session)
   }
 
@@ -47,9 +47,9 @@ extension StreamHub {
     if let delegate = delegates[session.id] { return delegate.didConnect(session) }
     if session.dial.kind == .inspection { answerInspection(with: session) }
     guard session.dial.kind == .bytes, let loop = session.dial.loop else {
-      return finish(.bytes(session), .streamClosed)
+      return finish(session, .streamClosed)
     }
-    if let stream = session.stream { byDescriptor[stream.descriptor] = .bytes(session) }
+    if let stream = session.stream { byDescriptor[stream.descriptor] = session }
     let stream = CurlStream(
       facts: session.facts, id: session.id, loop: loop, ending: session.ending)
     // If the dial was abandoned, the last reference is released here, which closes the stream.

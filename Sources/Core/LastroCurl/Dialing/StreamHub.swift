@@ -35,7 +35,7 @@ final class StreamHub: LoopGuest {
   let inbox: LoopInbox
   private let turnShare: TurnShare
   private let load: LoadCounter
-  var ports: [UInt64: StreamPort] = [:]
+  var ports: [UInt64: any StreamPort] = [:]
   /// The look-ups for datagrams, by the ids of their dials.
   var resolving: [UInt64: LookUp] = [:]
   /// The races for names whose addresses a resolver supplies, by the ids of their dials.
@@ -44,7 +44,7 @@ final class StreamHub: LoopGuest {
   var reading: [UInt64: StreamDial] = [:]
   var fileReads: [UInt64: FileRead] = [:]
   var deadAddresses = DeadAddresses<DeadAddressKey>()
-  var byDescriptor: [Int32: StreamPort] = [:]
+  var byDescriptor: [Int32: any StreamPort] = [:]
   /// The deadlines of streams and dials. Deadlines of completed operations stay, and nothing happens when they are due.
   var deadlines = DeadlineHeap()
   /// The links by their descriptors. The system assigns the lowest free descriptor numbers.
@@ -313,7 +313,7 @@ final class StreamHub: LoopGuest {
     profile.uses += 1
     shard.dialing += 1
     if shard.dialing == 1 { dialingShards.append(shard) }
-    ports[dial.id] = .bytes(session)
+    ports[dial.id] = session
     deadlines.add(dial.expiresAt, dial.id)
   }
 
@@ -324,7 +324,7 @@ final class StreamHub: LoopGuest {
         continue
       }
       guard code == CURLE_OK else {
-        finish(.bytes(session), TransportError(code, dialing: session))
+        finish(session, TransportError(code, dialing: session))
         continue
       }
       guard session.facts.tls != nil || !session.isTLS, session.open() else {
@@ -354,16 +354,15 @@ final class StreamHub: LoopGuest {
   }
 
   /// Ends a stream at any stage.
-  func finish(_ port: StreamPort, _ error: TransportError) {
+  func finish(_ port: any StreamPort, _ error: TransportError) {
     guard ports[port.id] != nil else { return }
-    switch port {
-    case .bytes(let session):
+    if let session = port as? StreamSession {
       let wasDialing = session.stream == nil
       drop(session)
       session.end(error)
       noteEnd(of: session.dial, error)
       if wasDialing { leave(session.dial) }
-    case .datagrams(let datagrams):
+    } else if let datagrams = port as? DatagramSession {
       ports[port.id] = nil
       byDescriptor[datagrams.descriptor] = nil
       datagrams.end(error)

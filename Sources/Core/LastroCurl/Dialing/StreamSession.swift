@@ -9,7 +9,7 @@ internal import LastroSupport
 /// The loop's end of a byte stream: its dial, and the connection that the dial opened.
 ///
 /// Owner: ``StreamHub/ports``. Thread: the loop's, for its whole life.
-final class StreamSession {
+final class StreamSession: StreamPort {
   /// The nanoseconds that passed before an attempt at one address of a name.
   struct Lead {
     var lookUp: Int64
@@ -210,19 +210,17 @@ final class StreamSession {
 
   // The session is alive while one of these calls runs, which may end it; the open connection refers to it.
 
-  /// Reports that the descriptor is ready.
   func ready(_ ready: Readiness) { stream?.ready(ready) }
 
   func read(_ read: StreamRead) { stream?.read(read) }
 
   func write(_ write: StreamWrite) { stream?.write(write) }
 
-  /// The times at which ``expire(now:)`` has to be called.
   var expirations: [Int64] { stream?.expirations ?? [dial.expiresAt] }
 
   func expire(now: Int64) {
     if let stream { return stream.expire(now: now) }
-    if now >= dial.expiresAt { hub.finish(.bytes(self), .dialTimeout(dial)) }
+    if now >= dial.expiresAt { hub.finish(self, .dialTimeout(dial)) }
   }
 
   /// Removes the stream from libcurl without a result, so that it can be dialed again.
