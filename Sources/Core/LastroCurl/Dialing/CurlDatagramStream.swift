@@ -9,30 +9,18 @@ internal import LastroSupport
 final class CurlDatagramStream: DatagramStream {
   let facts: StreamFacts
   let maximumDatagramBytes: Int
-  private let id: UInt64
-  private let loop: EventLoop
-  private let ending: StreamEnd
+  private let client: StreamClient
 
-  init(facts: StreamFacts, maximumDatagramBytes: Int, id: UInt64, loop: EventLoop, ending: StreamEnd) {
+  init(_ facts: StreamFacts, maximumDatagramBytes: Int, _ client: StreamClient) {
     self.facts = facts
     self.maximumDatagramBytes = maximumDatagramBytes
-    self.id = id
-    self.loop = loop
-    self.ending = ending
+    self.client = client
   }
 
   deinit { close() }
 
   func receive(within limit: Duration?) async throws(TransportError) -> Data {
-    try check()
-    let read = StreamRead(id, maximum: .max, within: limit)
-    try post(.read(read))
-    let outcome = await withTaskCancellationHandler {
-      await read.answer.value()
-    } onCancel: {
-      read.answer.offer(.failure(.cancelled(requestSent: true)))
-    }
-    return try outcome.get() ?? Data()
+    try await client.read(upTo: .max, within: limit) ?? Data()
   }
 
   func send(_ datagram: Data, within limit: Duration?) async throws(TransportError) {
@@ -41,9 +29,9 @@ final class CurlDatagramStream: DatagramStream {
         .invalidOption, "the datagram has \(datagram.count) bytes, above the maximum of \(maximumDatagramBytes)",
         hint: "send it in parts")
     }
-    try check()
-    let write = StreamWrite(id, datagram, within: limit)
-    try post(.write(write))
+    try client.check()
+    let write = StreamWrite(client.id, datagram, within: limit)
+    try client.post(.write(write))
     let outcome = await withTaskCancellationHandler {
       await write.answer.value()
     } onCancel: {
@@ -52,17 +40,5 @@ final class CurlDatagramStream: DatagramStream {
     try outcome.get()
   }
 
-  func close() {
-    ending.set(.streamClosed)
-    _ = loop.post(StreamCommand.close(id))
-  }
-
-  private func check() throws(TransportError) {
-    if let error = ending.error { throw error }
-    if Task.isCancelled { throw .cancelled() }
-  }
-
-  private func post(_ command: StreamCommand) throws(TransportError) {
-    guard loop.post(command) else { throw ending.error ?? .shutDown }
-  }
+  func close() { client.close() }
 }

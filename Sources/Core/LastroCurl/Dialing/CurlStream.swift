@@ -9,15 +9,11 @@ internal import LastroSupport
 final class CurlStream: LoopStream {
   let runsOnLoops = true
   let facts: StreamFacts
-  private let id: UInt64
-  private let loop: EventLoop
-  private let ending: StreamEnd
+  private let client: StreamClient
 
-  init(facts: StreamFacts, id: UInt64, loop: EventLoop, ending: StreamEnd) {
+  init(_ facts: StreamFacts, _ client: StreamClient) {
     self.facts = facts
-    self.id = id
-    self.loop = loop
-    self.ending = ending
+    self.client = client
   }
 
   deinit { close() }
@@ -26,51 +22,30 @@ final class CurlStream: LoopStream {
     guard maximum > 0 else {
       throw .emptyRead(maximum)
     }
-    try check()
-    let read = StreamRead(id, maximum: maximum, within: limit)
-    try post(.read(read))
-    let outcome = await withTaskCancellationHandler {
-      await read.answer.value()
-    } onCancel: {
-      // The loop sees that the read has been answered, and keeps later bytes.
-      read.answer.offer(.failure(.cancelled(requestSent: true)))
-    }
-    return try outcome.get()
+    return try await client.read(upTo: maximum, within: limit)
   }
 
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
-    try check()
+    try client.check()
     if data.isEmpty { return }
-    try await perform(StreamWrite(id, data, within: limit))
+    try await perform(StreamWrite(client.id, data, within: limit))
   }
 
   func finishWriting(within limit: Duration?) async throws(TransportError) {
-    try check()
-    try await perform(StreamWrite(id, nil, within: limit))
+    try client.check()
+    try await perform(StreamWrite(client.id, nil, within: limit))
   }
 
-  func close() {
-    ending.set(.streamClosed)
-    _ = loop.post(StreamCommand.close(id))
-  }
+  func close() { client.close() }
 
   private func perform(_ write: StreamWrite) async throws(TransportError) {
-    try post(.write(write))
+    try client.post(.write(write))
     let outcome = await withTaskCancellationHandler {
       await write.answer.value()
     } onCancel: {
       if write.answer.offer(.failure(.cancelled(requestSent: true))) { close() }
     }
     try outcome.get()
-  }
-
-  private func check() throws(TransportError) {
-    if let error = ending.error { throw error }
-    if Task.isCancelled { throw .cancelled() }
-  }
-
-  private func post(_ command: StreamCommand) throws(TransportError) {
-    guard loop.post(command) else { throw ending.error ?? .shutDown }
   }
 }
 

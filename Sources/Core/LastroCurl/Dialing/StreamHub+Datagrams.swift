@@ -79,9 +79,8 @@ extension StreamHub {
       resolving[dial.id] = nil
       ports[dial.id] = session
       byDescriptor[session.descriptor] = session
-      let stream = CurlDatagramStream(
-        facts: session.facts, maximumDatagramBytes: session.maximumBytes, id: dial.id, loop: loop,
-        ending: session.ending)
+      let client = StreamClient(id: dial.id, loop: loop, ending: session.ending)
+      let stream = CurlDatagramStream(session.facts, maximumDatagramBytes: session.maximumBytes, client)
       dial.datagrams.offer(.success(stream))
       leave(dial)
     } catch {

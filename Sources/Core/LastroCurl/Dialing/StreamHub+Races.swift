@@ -50,8 +50,7 @@ extension StreamHub {
       return finish(session, .streamClosed)
     }
     if let stream = session.stream { byDescriptor[stream.descriptor] = session }
-    let stream = CurlStream(
-      facts: session.facts, id: session.id, loop: loop, ending: session.ending)
+    let stream = CurlStream(session.facts, StreamClient(id: session.id, loop: loop, ending: session.ending))
     // If the dial was abandoned, the last reference is released here, which closes the stream.
     session.dial.bytes.offer(.success(stream))
   }
