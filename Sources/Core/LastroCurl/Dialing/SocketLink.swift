@@ -89,10 +89,10 @@ final class SocketLink: Link {
       forwarded: isForwarding ? target : nil)
     if let refusal { return .refused(refusal) }
     guard let session, session.isTLS else { return admitPlaintext(to: target) }
-    switch session.gate.admit(session.connection.map(TLSPeer.of)) {
-    case .admitted(let verdict): return .admitted(verdict)
-    case .unready: return .outdated
-    case .refused(let failure): return .refused(.refusedTrust(failure))
+    do throws(TrustFailure) {
+      return .admitted(try session.gate.admit(session.connection.map(TLSPeer.of)))
+    } catch {
+      return .refused(.refusedTrust(error))
     }
   }
 

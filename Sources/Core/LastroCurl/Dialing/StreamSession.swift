@@ -154,13 +154,11 @@ final class StreamSession: StreamPort {
       if let connection { clastro_connection_release(connection) }
       connection = clastro_connection_retain(easy.raw)
     }
-    switch gate.admit(connection, of: easy) {
-    case .admitted(let verdict): if isTLS { facts.trust = verdict }
-    case .unready:
-      failure = .refusedTrust(.unproven(dial.target))
-      return false
-    case .refused(let refusal):
-      failure = .refusedTrust(refusal)
+    do throws(TrustFailure) {
+      let verdict = try gate.admit(connection, of: easy)
+      if isTLS { facts.trust = verdict }
+    } catch {
+      failure = .refusedTrust(error)
       return false
     }
     if isTLS { facts.tls = readTLS() }

@@ -46,10 +46,10 @@ final class TLSSession {
     switch clastro_session_handshake(session) {
     case CLASTRO_SESSION_DONE:
       // Fail closed: a resumed session shows no chain, and a peer must be judged in this handshake.
-      switch gate.admit(clastro_session_is_resumed(session) ? nil : peer) {
-      case .admitted(let verdict): self.verdict = verdict
-      case .refused(let failure): throw .refusedTrust(failure)
-      case .unready: throw .refusedTrust(.unproven(gate.target))
+      do throws(TrustFailure) {
+        verdict = try gate.admit(clastro_session_is_resumed(session) ? nil : peer)
+      } catch {
+        throw .refusedTrust(error)
       }
       return true
     case CLASTRO_SESSION_NEEDS_INPUT: return false

@@ -193,7 +193,7 @@ final class CheckExchange {
     sentBeforePrereq.append(lab.server.counts.request_bytes)
     let connection = lab.broken == .connection ? nil : clastro_connection_retain(easy.raw)
     defer { if let connection { clastro_connection_release(connection) } }
-    let isAdmitted = if case .admitted = gate.admit(connection, of: easy) { true } else { false }
+    let isAdmitted = (try? gate.admit(connection, of: easy)) != nil
     verdicts.append(isAdmitted)
     return trustsPrereq || (isAdmitted && !stopsInPrereq)
   }

@@ -17,13 +17,6 @@ final class TLSGate {
     let isProxy: Bool
   }
 
-  enum Admission {
-    case admitted(TrustVerdict)
-    /// The handshake has not ended. Nothing may be sent yet.
-    case unready
-    case refused(TrustFailure)
-  }
-
   let target: TrustTarget
   /// The target's role in the request.
   let role: ServerTrust.Role
@@ -75,9 +68,7 @@ final class TLSGate {
 
   /// Applies the rules to the context of a new connection. Returns `nil` if that is impossible; the connection must not
   /// be made then.
-  ///
-  /// - Parameter isInspected: whether the target's chain is recorded for this connection.
-  func attach(to context: UnsafeMutableRawPointer, isInspected: Bool = false) -> Beginning? {
+  func attach(to context: UnsafeMutableRawPointer) -> Beginning? {
     let isMarked = clastro_context_takes_proxy_mark(context)
     // The mark is relevant only if both connections are possible.
     let isProxy = proxyTarget != nil && (isMarked || !isTLS)
@@ -85,7 +76,7 @@ final class TLSGate {
     let peer = TLSPeer(
       target: target, role: isProxy ? .proxy : role, rules: terms.rules, keyLog: terms.files.keyLog,
       onlyJudge: isProxy ? nil : onlyJudge)
-    let recordsChain = !isProxy && (self.recordsChain || isInspected)
+    let recordsChain = !isProxy && self.recordsChain
     let isAttached = peer.attach(to: context, roots: store, recordsChain: recordsChain) { rules in
       rules.shows_roots_to_curl = terms.showsRootsToCurl
       rules.is_strict = terms.isStrict
@@ -98,26 +89,22 @@ final class TLSGate {
 
   // MARK: Before something is sent
 
-  /// Returns whether data may be sent to the target on a connection of libcurl. Call it only within a callback of the
-  /// handle.
+  /// Returns the verdict by which data may be sent to the target on a connection of libcurl. Call it only within a
+  /// callback of the handle.
   ///
   /// - Parameters:
   ///   - connection: the record of the connection that serves `easy`; `nil` if there is none.
-  func admit(_ connection: OpaquePointer?, of easy: EasyHandle) -> Admission {
-    guard isTLS else { return .admitted(.plain) }
-    guard clastro_connection_is_ready(easy.raw) else { return .unready }
-    return admit(connection.map(TLSPeer.of))
+  func admit(_ connection: OpaquePointer?, of easy: EasyHandle) throws(TrustFailure) -> TrustVerdict {
+    guard isTLS else { return .plain }
+    guard clastro_connection_is_ready(easy.raw) else { throw .unproven(target) }
+    return try admit(connection.map(TLSPeer.of))
   }
 
-  /// Returns whether data may be sent to a peer whose handshake has ended. It fails closed: if a verdict is required,
-  /// the connection's own peer has to provide it.
-  func admit(_ peer: TLSPeer?) -> Admission {
-    guard !terms.rules.isEmpty || recordsChain else { return .admitted(.validated) }
-    do throws(TrustFailure) {
-      guard let peer else { throw .unproven(target) }
-      return .admitted(try peer.admit(target, as: role))
-    } catch {
-      return .refused(error)
-    }
+  /// Returns the verdict by which data may be sent to a peer whose handshake has ended. It fails closed: if a verdict is
+  /// required, the connection's own peer has to provide it.
+  func admit(_ peer: TLSPeer?) throws(TrustFailure) -> TrustVerdict {
+    guard !terms.rules.isEmpty || recordsChain else { return .validated }
+    guard let peer else { throw .unproven(target) }
+    return try peer.admit(target, as: role)
   }
 }

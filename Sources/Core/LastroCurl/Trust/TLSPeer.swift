@@ -63,7 +63,7 @@ final class TLSPeer {
   ///
   /// Without a verified chain, nothing is proven and no request may be sent. That is the case for a resumed session,
   /// and for one that did not pass through here.
-  func admit(_ target: TrustTarget, as role: ServerTrust.Role = .server) throws(TrustFailure) -> TrustVerdict {
+  func admit(_ target: TrustTarget, as role: ServerTrust.Role) throws(TrustFailure) -> TrustVerdict {
     guard role == self.role, target == self.target, let verdict else { throw .unproven(target) }
     return verdict
   }
