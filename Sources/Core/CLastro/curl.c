@@ -34,10 +34,6 @@ CURLcode clastro_global_init(long flags) {
 
 CURLcode clastro_set_long(CURL *easy, CURLoption option, long value) { return curl_easy_setopt(easy, option, value); }
 
-CURLcode clastro_set_off(CURL *easy, CURLoption option, int64_t value) {
-  return curl_easy_setopt(easy, option, (curl_off_t)value);
-}
-
 CURLcode clastro_set_ptr(CURL *easy, CURLoption option, const void *value) {
   return curl_easy_setopt(easy, option, value);
 }

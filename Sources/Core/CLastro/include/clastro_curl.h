@@ -13,7 +13,6 @@ CURLcode clastro_global_init(long flags);
 
 // Call curl_easy_setopt with an argument of the named type.
 CURLcode clastro_set_long(CURL *easy, CURLoption option, long value);
-CURLcode clastro_set_off(CURL *easy, CURLoption option, int64_t value);
 CURLcode clastro_set_ptr(CURL *easy, CURLoption option, const void *_Nullable value);
 // Sets a blob, which libcurl copies (CURL_BLOB_COPY).
 CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_t length);

@@ -25,9 +25,6 @@ final class EasyHandle {
   @discardableResult
   func set(_ option: CURLoption, _ value: Int) -> CURLcode { clastro_set_long(raw, option, value) }
 
-  @discardableResult
-  func set(_ option: CURLoption, offset value: Int64) -> CURLcode { clastro_set_off(raw, option, value) }
-
   /// Sets a string option. libcurl copies the string.
   @discardableResult
   func set(_ option: CURLoption, _ value: String?) -> CURLcode {
