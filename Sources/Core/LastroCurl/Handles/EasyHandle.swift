@@ -27,9 +27,8 @@ final class EasyHandle {
 
   /// Sets a string option. libcurl copies the string.
   @discardableResult
-  func set(_ option: CURLoption, _ value: String?) -> CURLcode {
-    guard let value else { return clastro_set_ptr(raw, option, nil) }
-    return value.withCString { clastro_set_ptr(raw, option, $0) }
+  func set(_ option: CURLoption, _ value: String) -> CURLcode {
+    value.withCString { clastro_set_ptr(raw, option, $0) }
   }
 
   @discardableResult
