@@ -109,25 +109,14 @@ void *clastro_private(CURL *easy) {
 
 void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed) {
   *facts = (clastro_facts){0};
-  curl_off_t value = 0;
-#define READ_OFF(info, field) \
-  value = 0;                  \
-  curl_easy_getinfo(easy, info, &value); \
-  facts->field = value
-  READ_OFF(CURLINFO_NAMELOOKUP_TIME_T, name_lookup);
-  READ_OFF(CURLINFO_CONNECT_TIME_T, connect);
-  READ_OFF(CURLINFO_APPCONNECT_TIME_T, app_connect);
-#undef READ_OFF
+  curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &facts->name_lookup);
+  curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &facts->connect);
+  curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &facts->app_connect);
   if (!has_failed) return;
-#define READ_LONG(info, field) \
-  facts->field = 0;            \
-  curl_easy_getinfo(easy, info, &facts->field)
-  READ_LONG(CURLINFO_HTTP_CONNECTCODE, connect_code);
-  READ_LONG(CURLINFO_OS_ERRNO, os_errno);
-  READ_LONG(CURLINFO_PROXY_ERROR, proxy_error);
-  READ_LONG(CURLINFO_SSL_VERIFYRESULT, verify_result);
-  READ_LONG(CURLINFO_PROXY_SSL_VERIFYRESULT, proxy_verify_result);
-#undef READ_LONG
+  curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &facts->connect_code);
+  curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &facts->os_errno);
+  curl_easy_getinfo(easy, CURLINFO_PROXY_ERROR, &facts->proxy_error);
+  curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &facts->verify_result);
 }
 
 curl_version_info_data *clastro_version(void) { return curl_version_info(CURLVERSION_NOW); }

@@ -58,7 +58,7 @@ void *_Nullable clastro_private(CURL *easy);
 // happen. The second line of fields explains failures: it is read only if `has_failed` is true, else it is 0.
 typedef struct {
   int64_t name_lookup, connect, app_connect;
-  long connect_code, os_errno, proxy_error, verify_result, proxy_verify_result;
+  long connect_code, os_errno, proxy_error, verify_result;
 } clastro_facts;
 void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed);
 
