@@ -99,8 +99,6 @@ void clastro_multi_install(
   curl_multi_setopt(multi, CURLMOPT_TIMERDATA, loop);
 }
 
-CURLcode clastro_message_result(const CURLMsg *message) { return message->data.result; }
-
 void *clastro_private(CURL *easy) {
   char *transfer = NULL;
   curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);

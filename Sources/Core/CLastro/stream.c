@@ -134,8 +134,6 @@ int clastro_resolve(const char *host, void *owner, void (*found)(void *owner, co
   return 0;
 }
 
-const char *clastro_resolve_error(int code) { return gai_strerror(code); }
-
 // Parses a numeric address and adds a port. Returns false if the text is not a numeric address.
 static bool parse(const char *text, uint16_t port, struct sockaddr_storage *out, socklen_t *length) {
   char service[8];

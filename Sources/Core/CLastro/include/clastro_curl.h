@@ -50,8 +50,7 @@ typedef int (*clastro_timer_callback)(CURLM *_Nullable multi, long milliseconds,
 void clastro_multi_install(
   CURLM *multi, void *loop, clastro_socket_callback socket, clastro_timer_callback timer);
 
-// Return the result of a CURLMSG_DONE message, and the private pointer of an easy handle.
-CURLcode clastro_message_result(const CURLMsg *message);
+// Returns the private pointer of an easy handle.
 void *_Nullable clastro_private(CURL *easy);
 
 // Facts about a transfer, read with curl_easy_getinfo in one call. Times are in microseconds, 0 for a step that did not

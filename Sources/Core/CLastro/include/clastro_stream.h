@@ -54,7 +54,6 @@ ssize_t clastro_make_close_notify(
 // Calls `found` with each address of a host, as text and in the system's order. Blocks. Returns 0 or an EAI_ code.
 int clastro_resolve(
   const char *host, void *owner, void (*found)(void *owner, const char *address));
-const char *clastro_resolve_error(int code);
 // Opens a non-blocking UDP socket that is connected to a numeric address. If `local` is not NULL, the socket is bound
 // to that numeric address or network interface. Returns -1 and sets errno on failure.
 int clastro_open_datagrams(const char *address, uint16_t port, const char *_Nullable local);

@@ -93,7 +93,7 @@ extension TransportError {
     hint: "raise `ulimit -u`, or the memory of the process")
 
   static func noAddress(of host: String, _ code: Int32) -> TransportError {
-    let (stage, word, message, hint) = CurlCode.unresolved(host, String(cString: clastro_resolve_error(code)))
+    let (stage, word, message, hint) = CurlCode.unresolved(host, String(cString: gai_strerror(code)))
     return TransportError(stage: stage, code: word, message: message, hint: hint, engineCode: code)
   }
 

@@ -75,7 +75,7 @@ struct MultiHandle: ~Copyable {
     var left: Int32 = 0
     while let message = curl_multi_info_read(raw, &left) {
       guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
-      return (clastro_private(easy), clastro_message_result(message))
+      return (clastro_private(easy), message.pointee.data.result)
     }
     return nil
   }

@@ -151,7 +151,7 @@ final class CheckExchange {
       guard curl_multi_perform(lab.multi, &running) == CURLM_OK else { return CURLE_FAILED_INIT }
       clastro_check_server_step(lab.server.raw)
       while let message = curl_multi_info_read(lab.multi, &left) {
-        if message.pointee.msg == CURLMSG_DONE { return clastro_message_result(message) }
+        if message.pointee.msg == CURLMSG_DONE { return message.pointee.data.result }
       }
       curl_multi_poll(lab.multi, nil, 0, 1, nil)
     }
