@@ -19,10 +19,6 @@
 
 #include "tls_session.h"
 
-struct clastro_roots {
-  X509_STORE *store;
-};
-
 // Refuses to give a password. Without this callback OpenSSL would ask for the password of an encrypted block on the
 // terminal.
 static int no_password(char *buffer, int size, int is_writing, void *context) {
@@ -31,15 +27,9 @@ static int no_password(char *buffer, int size, int is_writing, void *context) {
 }
 
 clastro_roots *clastro_roots_new(void) {
-  clastro_roots *roots = malloc(sizeof *roots);
-  if (!roots) return NULL;
-  roots->store = X509_STORE_new();
-  if (!roots->store) {
-    free(roots);
-    return NULL;
-  }
+  clastro_roots *roots = X509_STORE_new();
   // Like libcurl by default, accept a chain that ends at a trusted intermediate.
-  X509_STORE_set_flags(roots->store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
+  if (roots) X509_STORE_set_flags(roots, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
   return roots;
 }
 
@@ -50,7 +40,7 @@ int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length) {
   int count = 0;
   X509 *certificate;
   while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, no_password, NULL))) {
-    if (X509_STORE_add_cert(roots->store, certificate) == 1) count++;
+    if (X509_STORE_add_cert(roots, certificate) == 1) count++;
     X509_free(certificate);
   }
   // OpenSSL reports the end of the text as "no start line".
@@ -60,10 +50,7 @@ int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length) {
   return is_end ? count : -1;
 }
 
-void clastro_roots_free(clastro_roots *roots) {
-  X509_STORE_free(roots->store);
-  free(roots);
-}
+void clastro_roots_free(clastro_roots *roots) { X509_STORE_free(roots); }
 
 struct clastro_connection {
   atomic_int references;
@@ -299,8 +286,8 @@ bool clastro_context_apply(void *context, const clastro_connection_rules *rules)
   if (!good) return false;
   if (rules->is_strict) X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_X509_STRICT);
   // Set the verify store: libcurl replaces the context's certificate store once the handshake has begun.
-  if (SSL_CTX_set1_verify_cert_store(context, rules->roots->store) != 1) return false;
-  if (rules->shows_roots_to_curl) SSL_CTX_set1_cert_store(context, rules->roots->store);
+  if (SSL_CTX_set1_verify_cert_store(context, rules->roots) != 1) return false;
+  if (rules->shows_roots_to_curl) SSL_CTX_set1_cert_store(context, rules->roots);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify_chain, connection);
   SSL_CTX_set_info_callback(context, watch_session);

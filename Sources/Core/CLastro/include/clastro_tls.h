@@ -10,7 +10,7 @@
 
 // A set of trusted roots (X509_STORE), shared by all connections that use it. It is filled first. Afterwards any thread
 // may read it and none changes it, except as described for `shows_roots_to_curl`.
-typedef struct clastro_roots clastro_roots;
+typedef struct x509_store_st clastro_roots;
 clastro_roots *_Nullable clastro_roots_new(void);
 // Adds every certificate of a PEM text. Returns their number, or -1 if a block is broken or encrypted.
 int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length);
@@ -39,7 +39,7 @@ typedef struct {
 // The rules for a new connection.
 typedef struct {
   // The trusted roots. They are used only while the connection is made.
-  const clastro_roots *roots;
+  clastro_roots *roots;
   // Whether libcurl also gets the roots, for its check of stapled responses. libcurl sets flags in the store and keeps
   // it for later connections of its multi handle, even if the store has other users.
   bool shows_roots_to_curl;
