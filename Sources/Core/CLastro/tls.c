@@ -59,17 +59,11 @@ struct clastro_connection {
   bool asked_in_vain;
   // The session, set when its handshake begins. It is valid as long as libcurl holds the connection.
   SSL *ssl;
-  // The loop's turn, the number of the turn in which the connection last read, and the bytes counted in that turn.
-  const clastro_turn *turn;
+  // The number of the loop's turn in which the connection last read, and the bytes counted in that turn.
   uint64_t read_turn;
   size_t read_bytes;
-  bool judges_presented;
-  void *owner;
-  bool (*accept)(void *, const clastro_peer_certificate *, size_t, size_t);
-  void (*reject)(void *, int, const clastro_peer_certificate *, int);
-  void (*hear_alert)(void *, int, bool);
-  void (*log_key)(void *, const char *);
-  void (*release)(void *);
+  // The rules. Their roots and host are not valid any more.
+  clastro_connection_rules rules;
 };
 
 static int connection_index = -1;
@@ -103,11 +97,11 @@ static long limit_input(
     connection->read_bytes += CLASTRO_READ_BYTES + (result > 0 && count ? *count : 0);
     return result;
   }
-  if (connection->read_turn != connection->turn->number) {
-    connection->read_turn = connection->turn->number;
+  if (connection->read_turn != connection->rules.turn->number) {
+    connection->read_turn = connection->rules.turn->number;
     connection->read_bytes = 0;
   }
-  if (connection->read_bytes < connection->turn->bytes) return result;
+  if (connection->read_bytes < connection->rules.turn->bytes) return result;
   BIO_clear_retry_flags(bio);
   BIO_set_retry_read(bio);
   return -1;
@@ -115,7 +109,7 @@ static long limit_input(
 
 static void begin_session(clastro_connection *connection, SSL *ssl) {
   connection->ssl = ssl;
-  BIO *input = connection->turn ? SSL_get_rbio(ssl) : NULL;
+  BIO *input = connection->rules.turn ? SSL_get_rbio(ssl) : NULL;
   if (!input) return;
   BIO_set_callback_arg(input, (char *)connection);
   BIO_set_callback_ex(input, limit_input);
@@ -130,13 +124,13 @@ static void watch_session(const SSL *ssl, int where, int value) {
   if ((value & 0xff) == SSL_AD_CLOSE_NOTIFY) {
     atomic_store(&connection->closed_cleanly, true);
   } else if ((value >> 8) == SSL3_AL_FATAL) {
-    connection->hear_alert(connection->owner, value & 0xff, connection->asked_in_vain);
+    connection->rules.hear_alert(connection->rules.owner, value & 0xff, connection->asked_in_vain);
   }
 }
 
 static void log_key(const SSL *ssl, const char *line) {
   clastro_connection *connection = connection_of(ssl);
-  if (connection && connection->log_key) connection->log_key(connection->owner, line);
+  if (connection && connection->rules.log_key) connection->rules.log_key(connection->rules.owner, line);
 }
 
 bool clastro_describe(X509 *certificate, clastro_peer_certificate *out) {
@@ -163,7 +157,7 @@ static bool is_in(X509 *certificate, STACK_OF(X509) *chain) {
 static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verification) {
   STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(verification);
   STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(verification);
-  if (connection->judges_presented) chain = sent;
+  if (connection->rules.judges_presented) chain = sent;
   int chain_count = chain ? sk_X509_num(chain) : 0, sent_count = sent ? sk_X509_num(sent) : 0;
   if (chain_count <= 0) return false;
   clastro_peer_certificate *certificates =
@@ -178,7 +172,7 @@ static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verifica
     X509 *certificate = sk_X509_value(sent, index);
     if (!is_in(certificate, chain)) good = clastro_describe(certificate, &certificates[count++]);
   }
-  good = good && connection->accept(connection->owner, certificates, (size_t)chain_count, count);
+  good = good && connection->rules.accept(connection->rules.owner, certificates, (size_t)chain_count, count);
   for (size_t index = 0; index < count; index++) OPENSSL_free((void *)certificates[index].der);
   free(certificates);
   return good;
@@ -191,8 +185,8 @@ static void tell_refusal(clastro_connection *connection, X509_STORE_CTX *verific
   X509 *faulty = X509_STORE_CTX_get_current_cert(verification);
   clastro_peer_certificate certificate = {0};
   bool good = faulty && clastro_describe(faulty, &certificate);
-  connection->reject(
-    connection->owner, X509_STORE_CTX_get_error(verification), good ? &certificate : NULL,
+  connection->rules.reject(
+    connection->rules.owner, X509_STORE_CTX_get_error(verification), good ? &certificate : NULL,
     X509_STORE_CTX_get_error_depth(verification));
   OPENSSL_free((void *)certificate.der);
   ERR_pop_to_mark();
@@ -200,14 +194,14 @@ static void tell_refusal(clastro_connection *connection, X509_STORE_CTX *verific
 
 static int verify_chain(X509_STORE_CTX *verification, void *argument) {
   clastro_connection *connection = argument;
-  int verdict = connection->judges_presented ? connection->accept != NULL : X509_verify_cert(verification);
+  int verdict = connection->rules.judges_presented ? connection->rules.accept != NULL : X509_verify_cert(verification);
   if (verdict != 1) tell_refusal(connection, verification);
-  if (verdict != 1 || !connection->accept) return verdict;
+  if (verdict != 1 || !connection->rules.accept) return verdict;
   // libcurl reads the oldest error in the queue, which must be OpenSSL's own error about this verdict.
   ERR_set_mark();
   bool good = is_accepted(connection, verification);
   ERR_pop_to_mark();
-  if (good && connection->judges_presented) X509_STORE_CTX_set_error(verification, X509_V_OK);
+  if (good && connection->rules.judges_presented) X509_STORE_CTX_set_error(verification, X509_V_OK);
   if (good) return 1;
   X509_STORE_CTX_set_error(verification, X509_V_ERR_APPLICATION_VERIFICATION);
   return 0;
@@ -241,25 +235,14 @@ bool clastro_proxy_mark_is_telling(void) {
 }
 
 static clastro_connection *make_connection(const clastro_connection_rules *rules) {
-  clastro_connection *connection = malloc(sizeof *connection);
+  clastro_connection *connection = calloc(1, sizeof *connection);
   if (!connection) {
     rules->release(rules->owner);
     return NULL;
   }
   atomic_init(&connection->references, 1);
   atomic_init(&connection->closed_cleanly, false);
-  connection->asked_in_vain = false;
-  connection->ssl = NULL;
-  connection->turn = rules->turn;
-  connection->read_turn = 0;
-  connection->read_bytes = 0;
-  connection->judges_presented = rules->judges_presented;
-  connection->owner = rules->owner;
-  connection->accept = rules->accept;
-  connection->reject = rules->reject;
-  connection->hear_alert = rules->hear_alert;
-  connection->log_key = rules->log_key;
-  connection->release = rules->release;
+  connection->rules = *rules;
   return connection;
 }
 
@@ -319,7 +302,7 @@ clastro_connection *clastro_connection_retain(CURL *easy) {
 
 void clastro_connection_release(clastro_connection *connection) {
   if (atomic_fetch_sub(&connection->references, 1) != 1) return;
-  connection->release(connection->owner);
+  connection->rules.release(connection->rules.owner);
   free(connection);
 }
 
@@ -328,7 +311,7 @@ bool clastro_connection_is_ready(CURL *easy) {
   return ssl && SSL_is_init_finished(ssl);
 }
 
-void *clastro_connection_owner(const clastro_connection *connection) { return connection->owner; }
+void *clastro_connection_owner(const clastro_connection *connection) { return connection->rules.owner; }
 
 bool clastro_connection_closed_cleanly(const clastro_connection *connection) {
   return atomic_load(&connection->closed_cleanly);
