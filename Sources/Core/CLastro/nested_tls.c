@@ -86,19 +86,8 @@ struct clastro_session {
   // Owned by `ssl`.
   BIO *input, *output;
   bool input_ended;
-  int fatal_alert;
-  // Whether the server asked for a client certificate and there was none.
-  bool asked_in_vain;
   const char *failure;
 };
-
-static void watch_alerts(const SSL *ssl, int where, int value) {
-  clastro_session *session = SSL_get_app_data(ssl);
-  if (!session) return;
-  if (SSL_get_state(ssl) == TLS_ST_CR_CERT_REQ) session->asked_in_vain = !SSL_get_certificate(ssl);
-  if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT || (value >> 8) != SSL3_AL_FATAL) return;
-  session->fatal_alert = value & 0xff;
-}
 
 static bool attach_buffers(clastro_session *session) {
   session->input = BIO_new(BIO_s_mem());
@@ -117,14 +106,13 @@ clastro_session *clastro_session_new(void *context, const char *name) {
   clastro_session *session = calloc(1, sizeof *session);
   if (!session) return NULL;
   session->ssl = SSL_new(context);
-  bool good = session->ssl && attach_buffers(session) && SSL_set_app_data(session->ssl, session) == 1 &&
+  bool good = session->ssl && attach_buffers(session) &&
               (!name || SSL_set_tlsext_host_name(session->ssl, name) == 1);
   ERR_clear_error();
   if (!good) {
     clastro_session_free(session);
     return NULL;
   }
-  SSL_set_info_callback(session->ssl, watch_alerts);
   SSL_set_connect_state(session->ssl);
   return session;
 }
@@ -192,10 +180,6 @@ size_t clastro_session_take_output(clastro_session *session, uint8_t *buffer, si
 }
 
 const char *clastro_session_failure(const clastro_session *session) { return session->failure; }
-
-int clastro_session_fatal_alert(const clastro_session *session) { return session->fatal_alert; }
-
-bool clastro_session_asked_in_vain(const clastro_session *session) { return session->asked_in_vain; }
 
 const char *clastro_session_version(const clastro_session *session) { return SSL_get_version(session->ssl); }
 

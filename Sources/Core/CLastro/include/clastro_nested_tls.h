@@ -56,10 +56,6 @@ size_t clastro_session_take_output(clastro_session *session, uint8_t *buffer, si
 
 // Returns OpenSSL's text for the last failure; NULL if there is none. The text is a constant.
 const char *_Nullable clastro_session_failure(const clastro_session *session);
-// Returns the fatal alert that the peer sent (RFC 8446 §6.2); 0 if it sent none.
-int clastro_session_fatal_alert(const clastro_session *session);
-// Returns whether the peer asked for a client certificate and there was none.
-bool clastro_session_asked_in_vain(const clastro_session *session);
 
 // Report the results of the handshake. Call them after it.
 const char *clastro_session_version(const clastro_session *session);

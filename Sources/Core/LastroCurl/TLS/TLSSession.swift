@@ -172,7 +172,7 @@ final class TLSSession {
       return refusal
     }
     let stage: FailureStage = peer.role == .proxy ? .proxy : .tls
-    if let alert {
+    if let alert = peer.alert {
       return alert.failure(stage, requestSent: false)
     }
     let isCut = result == CLASTRO_SESSION_TRUNCATED || result == CLASTRO_SESSION_CLOSED
@@ -180,16 +180,10 @@ final class TLSSession {
   }
 
   private func failure() -> TransportError {
-    if let alert {
+    if let alert = peer.alert {
       return alert.failure(.tls, requestSent: true)
     }
     return .brokenTLS(gate.target.name, reason)
-  }
-
-  private var alert: TLSAlert? {
-    let alert = clastro_session_fatal_alert(session)
-    guard alert != 0 else { return nil }
-    return TLSAlert(value: alert, certificateWasMissing: clastro_session_asked_in_vain(session))
   }
 
   private var reason: String { clastro_session_failure(session).map { String(cString: $0) } ?? "no reason given" }
