@@ -181,27 +181,6 @@ size_t clastro_session_take_output(clastro_session *session, uint8_t *buffer, si
 
 const char *clastro_session_failure(const clastro_session *session) { return session->failure; }
 
-const char *clastro_session_version(const clastro_session *session) { return SSL_get_version(session->ssl); }
-
-const char *clastro_session_cipher(const clastro_session *session) { return SSL_get_cipher_name(session->ssl); }
+clastro_tls *clastro_session_tls(const clastro_session *session) { return session->ssl; }
 
 bool clastro_session_is_resumed(const clastro_session *session) { return SSL_session_reused(session->ssl) == 1; }
-
-size_t clastro_session_protocol(const clastro_session *session, const uint8_t **protocol) {
-  unsigned int length = 0;
-  SSL_get0_alpn_selected(session->ssl, protocol, &length);
-  return length;
-}
-
-bool clastro_session_visit_presented(
-  const clastro_session *session, void *owner, bool (*visit)(void *, const uint8_t *, size_t)) {
-  STACK_OF(X509) *chain = SSL_get_peer_cert_chain(session->ssl);
-  bool good = true;
-  for (int index = 0; good && chain && index < sk_X509_num(chain); index++) {
-    unsigned char *der = NULL;
-    int length = i2d_X509(sk_X509_value(chain, index), &der);
-    good = length > 0 && visit(owner, der, (size_t)length);
-    OPENSSL_free(der);
-  }
-  return good;
-}

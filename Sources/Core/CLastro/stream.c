@@ -33,20 +33,18 @@ bool clastro_context_carry_stream(void *context, const uint8_t *alpn, size_t len
   return length == 0 || SSL_CTX_set_alpn_protos(context, alpn, (unsigned)length) == 0;
 }
 
-ssize_t clastro_read_tls_agreement(CURL *easy, const char **version, const char **cipher, const uint8_t **alpn) {
-  SSL *ssl = clastro_session_of(easy);
-  if (!ssl) return -1;
+size_t clastro_read_tls_agreement(
+  const clastro_tls *tls, const char **version, const char **cipher, const uint8_t **alpn) {
   unsigned int length = 0;
-  SSL_get0_alpn_selected(ssl, alpn, &length);
-  *version = SSL_get_version(ssl);
-  *cipher = SSL_get_cipher_name(ssl);
+  SSL_get0_alpn_selected(tls, alpn, &length);
+  *version = SSL_get_version(tls);
+  *cipher = SSL_get_cipher_name(tls);
   return length;
 }
 
 void clastro_each_presented(
-  CURL *easy, void *owner, void (*found)(void *owner, const clastro_peer_certificate *certificate)) {
-  SSL *ssl = clastro_session_of(easy);
-  STACK_OF(X509) *chain = ssl ? SSL_get_peer_cert_chain(ssl) : NULL;
+  const clastro_tls *tls, void *owner, void (*found)(void *owner, const clastro_peer_certificate *certificate)) {
+  STACK_OF(X509) *chain = SSL_get_peer_cert_chain(tls);
   for (int index = 0; index < sk_X509_num(chain); index++) {
     clastro_peer_certificate certificate = {0};
     if (clastro_describe(sk_X509_value(chain, index), &certificate)) found(owner, &certificate);
@@ -66,15 +64,15 @@ int clastro_os_errno(CURL *easy) {
   return (int)code;
 }
 
-bool clastro_has_tls(CURL *easy) { return clastro_session_of(easy) != NULL; }
+bool clastro_has_tls(CURL *easy) { return clastro_tls_of(easy) != NULL; }
 
 void clastro_read_ahead(CURL *easy) {
-  SSL *ssl = clastro_session_of(easy);
+  SSL *ssl = clastro_tls_of(easy);
   if (ssl) SSL_set_read_ahead(ssl, 1);
 }
 
 bool clastro_holds_input(CURL *easy) {
-  SSL *ssl = clastro_session_of(easy);
+  SSL *ssl = clastro_tls_of(easy);
   return ssl && SSL_has_pending(ssl);
 }
 
@@ -112,7 +110,7 @@ static bool write_all(SSL *ssl, const uint8_t *input, size_t length) {
 }
 
 ssize_t clastro_make_close_notify(CURL *easy, void *proxy_context, uint8_t *bytes, size_t capacity) {
-  SSL *ssl = clastro_session_of(easy);
+  SSL *ssl = clastro_tls_of(easy);
   if (!ssl) return -1;
   if (!proxy_context) return written_by(ssl, shut_down, NULL, 0, bytes, capacity);
   SSL *proxy = clastro_session_of_context(proxy_context);

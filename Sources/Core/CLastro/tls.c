@@ -283,7 +283,7 @@ bool clastro_context_apply(void *context, const clastro_connection_rules *rules)
   return true;
 }
 
-SSL *clastro_session_of(CURL *easy) {
+SSL *clastro_tls_of(CURL *easy) {
   struct curl_tlssessioninfo *session = NULL;
   if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) || !session) return NULL;
   return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
@@ -295,7 +295,7 @@ SSL *clastro_session_of_context(void *context) {
 }
 
 clastro_connection *clastro_connection_retain(CURL *easy) {
-  clastro_connection *connection = connection_of(clastro_session_of(easy));
+  clastro_connection *connection = connection_of(clastro_tls_of(easy));
   if (connection) atomic_fetch_add(&connection->references, 1);
   return connection;
 }
@@ -307,7 +307,7 @@ void clastro_connection_release(clastro_connection *connection) {
 }
 
 bool clastro_connection_is_ready(CURL *easy) {
-  SSL *ssl = clastro_session_of(easy);
+  SSL *ssl = clastro_tls_of(easy);
   return ssl && SSL_is_init_finished(ssl);
 }
 

@@ -6,9 +6,6 @@
 
 #include <openssl/ssl.h>
 
-// Returns the TLS session of a transfer, or NULL if there is none. With TLS to a proxy and TLS to the target, it is the
-// session to the target.
-SSL *clastro_session_of(CURL *easy);
 // Returns the session created from a context that clastro_context_apply has configured. NULL before its handshake
 // begins.
 SSL *clastro_session_of_context(void *context);

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clastro_tls.h"
+
 #pragma clang assume_nonnull begin
 
 // Makes the settings of one connection (SSL_CTX). Free them with clastro_nested_context_free. The versions are 0 for
@@ -57,14 +59,9 @@ size_t clastro_session_take_output(clastro_session *session, uint8_t *buffer, si
 // Returns OpenSSL's text for the last failure; NULL if there is none. The text is a constant.
 const char *_Nullable clastro_session_failure(const clastro_session *session);
 
-// Report the results of the handshake. Call them after it.
-const char *clastro_session_version(const clastro_session *session);
-const char *_Nullable clastro_session_cipher(const clastro_session *session);
+// Returns whether the handshake resumed an earlier session.
 bool clastro_session_is_resumed(const clastro_session *session);
-size_t clastro_session_protocol(const clastro_session *session, const uint8_t *_Nullable *_Nonnull protocol);
-// Calls `visit` for each certificate that the server sent, leaf first. Returns false, and stops, when `visit` returns
-// false or a certificate cannot be read.
-bool clastro_session_visit_presented(
-  const clastro_session *session, void *owner, bool (*visit)(void *owner, const uint8_t *der, size_t length));
+// Returns the TLS session, from which the results of the handshake are read. It is valid as long as the connection.
+clastro_tls *clastro_session_tls(const clastro_session *session);
 
 #pragma clang assume_nonnull end

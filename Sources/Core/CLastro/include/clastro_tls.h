@@ -16,6 +16,13 @@ clastro_roots *_Nullable clastro_roots_new(void);
 int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length);
 void clastro_roots_free(clastro_roots *roots);
 
+// A TLS session (SSL).
+typedef struct ssl_st clastro_tls;
+// Returns the TLS session of a transfer, or NULL if there is none. With TLS to a proxy and TLS to the target, it is the
+// session to the target. Call it in callbacks of the transfer, or after curl_easy_recv or curl_easy_send was called for
+// it.
+clastro_tls *_Nullable clastro_tls_of(CURL *easy);
+
 // A certificate in DER, and the SHA-256 digest of its SubjectPublicKeyInfo.
 typedef struct {
   const uint8_t *der;

@@ -161,31 +161,10 @@ final class StreamSession: StreamPort {
       failure = .refusedTrust(error)
       return false
     }
-    if isTLS { facts.tls = readTLS() }
-    return facts.tls != nil || !isTLS
-  }
-
-  private func readTLS() -> StreamFacts.TLS? {
-    var version: UnsafePointer<CChar>?
-    var cipher: UnsafePointer<CChar>?
-    var protocolName: UnsafePointer<UInt8>?
-    let length = clastro_read_tls_agreement(easy.raw, &version, &cipher, &protocolName)
-    guard length >= 0, let version else { return nil }
-    let name = protocolName.map { String(decoding: UnsafeBufferPointer(start: $0, count: length), as: UTF8.self) }
-    var chain: [PeerCertificate] = []
-    if dial.kind != .carried { readPresented(into: &chain) }
-    return StreamFacts.TLS(
-      version: String(cString: version), cipher: cipher.map { String(cString: $0) },
-      applicationProtocol: name?.isEmpty == true ? nil : name, presentedChain: chain)
-  }
-
-  private func readPresented(into chain: inout [PeerCertificate]) {
-    withUnsafeMutablePointer(to: &chain) { chain in
-      clastro_each_presented(easy.raw, chain) { chain, certificate in
-        guard let one = PeerCertificate(certificate.pointee) else { return }
-        chain.assumingMemoryBound(to: [PeerCertificate].self).pointee.append(one)
-      }
+    if isTLS {
+      facts.tls = clastro_tls_of(easy.raw).flatMap { StreamFacts.TLS(of: $0, withChain: dial.kind != .carried) }
     }
+    return facts.tls != nil || !isTLS
   }
 
   /// libcurl's facts about the dial, including the time before it.

@@ -137,30 +137,10 @@ final class TLSSession {
 
   /// Returns the facts of the connection, after the handshake.
   func facts(over below: StreamFacts) -> StreamFacts {
-    var name: UnsafePointer<UInt8>?
-    let length = clastro_session_protocol(session, &name)
-    let selected = name.map { String(decoding: UnsafeBufferPointer(start: $0, count: length), as: UTF8.self) }
     var facts = below
-    facts.tls = StreamFacts.TLS(
-      version: String(cString: clastro_session_version(session)),
-      cipher: clastro_session_cipher(session).map { String(cString: $0) },
-      applicationProtocol: length > 0 ? selected : nil, presentedChain: presentedChain())
+    facts.tls = StreamFacts.TLS(of: clastro_session_tls(session))
     facts.trust = verdict ?? .plain
     return facts
-  }
-
-  private func presentedChain() -> [PeerCertificate] {
-    var chain: [PeerCertificate] = []
-    withUnsafeMutablePointer(to: &chain) { chain in
-      _ = clastro_session_visit_presented(session, chain) { owner, der, length in
-        guard let certificate = PeerCertificate(der: [UInt8](UnsafeBufferPointer(start: der, count: length))) else {
-          return false
-        }
-        owner.assumingMemoryBound(to: [PeerCertificate].self).pointee.append(certificate)
-        return true
-      }
-    }
-    return chain
   }
 
   // MARK: failures
