@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tls_session.h"
+
 void *clastro_nested_context_new(int minimum_version, int maximum_version) {
   static const int versions[] = {TLS1_VERSION, TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION};
   if (minimum_version < 0 || minimum_version > 3 || maximum_version < -1 || maximum_version > 3) return NULL;
@@ -40,8 +42,7 @@ bool clastro_nested_context_set_protocols(void *context, const uint8_t *protocol
   return good;
 }
 
-// Returns the password of a PEM block. Without this callback OpenSSL would ask for the password on the terminal.
-static int give_password(char *buffer, int size, int is_writing, void *password) {
+int clastro_give_password(char *buffer, int size, int is_writing, void *password) {
   (void)is_writing;
   size_t length = password ? strlen(password) : 0;
   if (!password || size < 0 || length > (size_t)size) return -1;
@@ -50,11 +51,11 @@ static int give_password(char *buffer, int size, int is_writing, void *password)
 }
 
 static bool use_chain(SSL_CTX *context, BIO *pem) {
-  X509 *leaf = PEM_read_bio_X509_AUX(pem, NULL, give_password, NULL);
+  X509 *leaf = PEM_read_bio_X509_AUX(pem, NULL, clastro_give_password, NULL);
   bool good = leaf && SSL_CTX_use_certificate(context, leaf) == 1;
   X509_free(leaf);
   X509 *issuer;
-  while (good && (issuer = PEM_read_bio_X509(pem, NULL, give_password, NULL))) {
+  while (good && (issuer = PEM_read_bio_X509(pem, NULL, clastro_give_password, NULL))) {
     good = SSL_CTX_add0_chain_cert(context, issuer) == 1;
     if (!good) X509_free(issuer);
   }
@@ -63,7 +64,7 @@ static bool use_chain(SSL_CTX *context, BIO *pem) {
 }
 
 static bool use_key(SSL_CTX *context, BIO *pem, const char *password) {
-  EVP_PKEY *key = PEM_read_bio_PrivateKey(pem, NULL, give_password, (void *)password);
+  EVP_PKEY *key = PEM_read_bio_PrivateKey(pem, NULL, clastro_give_password, (void *)password);
   bool good = key && SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
   EVP_PKEY_free(key);
   return good;

@@ -19,13 +19,6 @@
 
 #include "tls_session.h"
 
-// Refuses to give a password. Without this callback OpenSSL would ask for the password of an encrypted block on the
-// terminal.
-static int no_password(char *buffer, int size, int is_writing, void *context) {
-  (void)buffer, (void)size, (void)is_writing, (void)context;
-  return -1;
-}
-
 clastro_roots *clastro_roots_new(void) {
   clastro_roots *roots = X509_STORE_new();
   // Like libcurl by default, accept a chain that ends at a trusted intermediate.
@@ -39,7 +32,7 @@ int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length) {
   BIO *bio = BIO_new_mem_buf(pem, (int)length);
   int count = 0;
   X509 *certificate;
-  while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, no_password, NULL))) {
+  while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, clastro_give_password, NULL))) {
     if (X509_STORE_add_cert(roots, certificate) == 1) count++;
     X509_free(certificate);
   }
