@@ -35,13 +35,6 @@ bool clastro_nested_context_set_ciphers(void *context, const char *legacy, const
   return good;
 }
 
-bool clastro_nested_context_set_protocols(void *context, const uint8_t *protocols, size_t length) {
-  // SSL_CTX_set_alpn_protos returns 0 on success, unlike OpenSSL's other setters.
-  bool good = length <= UINT_MAX && SSL_CTX_set_alpn_protos(context, protocols, (unsigned int)length) == 0;
-  ERR_clear_error();
-  return good;
-}
-
 int clastro_give_password(char *buffer, int size, int is_writing, void *password) {
   (void)is_writing;
   size_t length = password ? strlen(password) : 0;

@@ -19,8 +19,6 @@ void clastro_nested_context_free(void *context);
 // NULL keeps OpenSSL's default.
 bool clastro_nested_context_set_ciphers(
   void *context, const char *_Nullable legacy, const char *_Nullable suites);
-// Sets the protocols to offer by ALPN, each preceded by a byte with its length (RFC 7301 §3.1).
-bool clastro_nested_context_set_protocols(void *context, const uint8_t *protocols, size_t length);
 // Sets the client's certificate chain, leaf first, and its private key, both as PEM. Returns false if they do not match
 // or cannot be read.
 bool clastro_nested_context_set_identity(

@@ -73,9 +73,7 @@ struct TLSPlan {
     guard clastro_nested_context_set_ciphers(context, legacy, suites) else {
       throw .refusedCiphers
     }
-    if !protocols.isEmpty, !clastro_nested_context_set_protocols(context, protocols, protocols.count) {
-      throw .refusedProtocols
-    }
+    guard clastro_context_carry_stream(context, protocols, protocols.count) else { throw .refusedProtocols }
     guard let identity else { return }
     guard contents.identity(identity)?.use(in: context) == true else { throw .unusableIdentity }
   }
