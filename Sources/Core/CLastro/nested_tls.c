@@ -77,31 +77,29 @@ bool clastro_nested_context_set_identity(
 
 struct clastro_session {
   SSL *ssl;
-  // Owned by `ssl`.
-  BIO *input, *output;
   bool input_ended;
   const char *failure;
 };
 
-static bool attach_buffers(clastro_session *session) {
-  session->input = BIO_new(BIO_s_mem());
-  session->output = BIO_new(BIO_s_mem());
-  if (!session->input || !session->output) {
-    BIO_free(session->input);
-    BIO_free(session->output);
-    return false;
+SSL *clastro_tls_in_memory(SSL_CTX *context) {
+  SSL *ssl = SSL_new(context);
+  BIO *input = BIO_new(BIO_s_mem()), *output = BIO_new(BIO_s_mem());
+  if (!ssl || !input || !output) {
+    SSL_free(ssl);
+    BIO_free(input);
+    BIO_free(output);
+    return NULL;
   }
-  SSL_set_bio(session->ssl, session->input, session->output);
-  return true;
+  SSL_set_bio(ssl, input, output);
+  return ssl;
 }
 
 clastro_session *clastro_session_new(void *context, const char *name) {
   ERR_clear_error();
   clastro_session *session = calloc(1, sizeof *session);
   if (!session) return NULL;
-  session->ssl = SSL_new(context);
-  bool good = session->ssl && attach_buffers(session) &&
-              (!name || SSL_set_tlsext_host_name(session->ssl, name) == 1);
+  session->ssl = clastro_tls_in_memory(context);
+  bool good = session->ssl && (!name || SSL_set_tlsext_host_name(session->ssl, name) == 1);
   ERR_clear_error();
   if (!good) {
     clastro_session_free(session);
@@ -158,18 +156,18 @@ clastro_session_result clastro_session_close_notify(clastro_session *session) {
 }
 
 bool clastro_session_feed(clastro_session *session, const uint8_t *bytes, size_t count) {
-  return count <= INT_MAX && BIO_write(session->input, bytes, (int)count) == (int)count;
+  return count <= INT_MAX && BIO_write(SSL_get_rbio(session->ssl), bytes, (int)count) == (int)count;
 }
 
 void clastro_session_end_input(clastro_session *session) {
   session->input_ended = true;
-  BIO_set_mem_eof_return(session->input, 0);
+  BIO_set_mem_eof_return(SSL_get_rbio(session->ssl), 0);
 }
 
-size_t clastro_session_output_count(clastro_session *session) { return BIO_ctrl_pending(session->output); }
+size_t clastro_session_output_count(clastro_session *session) { return BIO_ctrl_pending(SSL_get_wbio(session->ssl)); }
 
 size_t clastro_session_take_output(clastro_session *session, uint8_t *buffer, size_t capacity) {
-  int count = BIO_read(session->output, buffer, capacity > INT_MAX ? INT_MAX : (int)capacity);
+  int count = BIO_read(SSL_get_wbio(session->ssl), buffer, capacity > INT_MAX ? INT_MAX : (int)capacity);
   return count > 0 ? (size_t)count : 0;
 }
 

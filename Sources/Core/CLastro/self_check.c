@@ -16,6 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tls_session.h"
+
 enum { most_connections = 16 };
 
 typedef struct {
@@ -117,22 +119,6 @@ const char *clastro_check_server_root(const clastro_check_server *server, size_t
   return text;
 }
 
-// Makes a session that reads from and writes to memory. If OpenSSL wrote to a socket whose other end is closed, SIGPIPE
-// would be raised.
-static SSL *make_session(SSL_CTX *context) {
-  SSL *ssl = SSL_new(context);
-  BIO *input = BIO_new(BIO_s_mem()), *output = BIO_new(BIO_s_mem());
-  if (!ssl || !input || !output) {
-    SSL_free(ssl);
-    BIO_free(input);
-    BIO_free(output);
-    return NULL;
-  }
-  SSL_set_bio(ssl, input, output);
-  SSL_set_accept_state(ssl);
-  return ssl;
-}
-
 curl_socket_t clastro_check_server_open(clastro_check_server *server, struct curl_sockaddr *address) {
   if (server->client_count == most_connections) return CURL_SOCKET_BAD;
   int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -161,8 +147,10 @@ static void take_connections(clastro_check_server *server) {
   int socket;
   while ((socket = accept4(server->listener, (struct sockaddr *)&other, &length, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
     bool has_room = server->peer_count < most_connections && is_ours(server, &other);
-    SSL *ssl = has_room ? make_session(server->context) : NULL;
+    // In memory, because SIGPIPE would be raised if OpenSSL wrote to a socket whose other end is closed.
+    SSL *ssl = has_room ? clastro_tls_in_memory(server->context) : NULL;
     if (ssl) {
+      SSL_set_accept_state(ssl);
       server->peers[server->peer_count++] = (peer){.socket = socket, .ssl = ssl};
     } else {
       close(socket);
