@@ -40,8 +40,8 @@ static int on_frame_not_send(nghttp2_session *session, const nghttp2_frame *fram
   return 0;
 }
 
-ssize_t clastro_http2_read_body(nghttp2_session *session, int32_t stream, uint8_t *buffer, size_t length,
-                                uint32_t *flags, nghttp2_data_source *source, void *context) {
+static ssize_t read_body(nghttp2_session *session, int32_t stream, uint8_t *buffer, size_t length, uint32_t *flags,
+                         nghttp2_data_source *source, void *context) {
   (void)session, (void)buffer;
   clastro_http2 *http2 = context;
   size_t room = http2->room - http2->written;
@@ -180,13 +180,12 @@ ptrdiff_t clastro_http2_send(clastro_http2 *http2, uint8_t *to, size_t room, boo
   return (ptrdiff_t)http2->written;
 }
 
-/// Calls `submit` with the fields in nghttp2's form and returns its result.
-static int submit(clastro_http2 *http2, const uint8_t *bytes, const clastro_http2_field *fields, size_t count,
-                  int (*submit)(clastro_http2 *, const nghttp2_nv *, size_t, void *), void *argument) {
-  nghttp2_nv usual[USUAL_FIELDS];
+/// Returns the fields in nghttp2's form: in `usual`, or on the heap if they are more than that. NULL if there is no
+/// memory.
+static nghttp2_nv *make_pairs(
+  nghttp2_nv *usual, const uint8_t *bytes, const clastro_http2_field *fields, size_t count) {
   nghttp2_nv *pairs = count <= USUAL_FIELDS ? usual : calloc(count, sizeof *pairs);
-  if (!pairs) return NGHTTP2_ERR_NOMEM;
-  for (size_t index = 0; index < count; index++) {
+  for (size_t index = 0; pairs && index < count; index++) {
     const clastro_http2_field *field = fields + index;
     // nghttp2 copies names and values, and does not write to them.
     pairs[index] = (nghttp2_nv){
@@ -198,34 +197,24 @@ static int submit(clastro_http2 *http2, const uint8_t *bytes, const clastro_http
     };
     bytes += field->name_length + field->value_length;
   }
-  int result = submit(http2, pairs, count, argument);
-  if (pairs != usual) free(pairs);
-  return result;
-}
-
-typedef struct {
-  uintptr_t slot;
-  bool has_body;
-} request;
-
-static int submit_request(clastro_http2 *http2, const nghttp2_nv *pairs, size_t count, void *argument) {
-  request *request = argument;
-  void *slot = (void *)request->slot;
-  nghttp2_data_provider provider = {.source = {.ptr = slot}, .read_callback = clastro_http2_read_body};
-  return nghttp2_submit_request(
-    http2->session, NULL, pairs, count, request->has_body ? &provider : NULL, (void *)(request->slot + 1));
-}
-
-static int submit_trailers(clastro_http2 *http2, const nghttp2_nv *pairs, size_t count, void *argument) {
-  return nghttp2_submit_trailer(http2->session, *(int32_t *)argument, pairs, count);
+  return pairs;
 }
 
 int32_t clastro_http2_request(clastro_http2 *http2, uintptr_t slot, const uint8_t *bytes,
                               const clastro_http2_field *fields, size_t count, bool has_body) {
-  return submit(http2, bytes, fields, count, submit_request, &(request){slot, has_body});
+  nghttp2_nv usual[USUAL_FIELDS], *pairs = make_pairs(usual, bytes, fields, count);
+  if (!pairs) return NGHTTP2_ERR_NOMEM;
+  nghttp2_data_provider provider = {.source = {.ptr = (void *)slot}, .read_callback = read_body};
+  int32_t stream = nghttp2_submit_request(
+    http2->session, NULL, pairs, count, has_body ? &provider : NULL, (void *)(slot + 1));
+  if (pairs != usual) free(pairs);
+  return stream;
 }
 
 bool clastro_http2_trailers(clastro_http2 *http2, int32_t stream, const uint8_t *bytes,
                             const clastro_http2_field *fields, size_t count) {
-  return submit(http2, bytes, fields, count, submit_trailers, &stream) == 0;
+  nghttp2_nv usual[USUAL_FIELDS], *pairs = make_pairs(usual, bytes, fields, count);
+  bool good = pairs && nghttp2_submit_trailer(http2->session, stream, pairs, count) == 0;
+  if (pairs != usual) free(pairs);
+  return good;
 }

@@ -44,7 +44,3 @@ struct clastro_http2 {
 void clastro_http2_set_receiving(nghttp2_session_callbacks *callbacks);
 /// Sets the callbacks for sent frames.
 void clastro_http2_set_sending(nghttp2_session_callbacks *callbacks);
-
-ssize_t clastro_http2_read_body(
-  nghttp2_session *session, int32_t stream, uint8_t *buffer, size_t length, uint32_t *flags,
-  nghttp2_data_source *source, void *context);
