@@ -101,9 +101,6 @@ typedef struct {
   uint32_t maximum_streams_before_settings;
   /// The maximum size of a request's head or trailers, with 12 bytes added for each field and 17 bytes for the whole.
   size_t maximum_sent_head_bytes;
-  /// The maximum number of CONTINUATION frames. nghttp2 counts a frame again each time the nine bytes of its header
-  /// arrive in parts.
-  uint32_t maximum_continuations;
 } clastro_http2_settings;
 
 /// Makes a session. Returns NULL if there is no memory. `context` is passed to each function of `events` and must be

@@ -85,9 +85,7 @@ package final class HTTP2Session {
       maximum_head_bytes: UInt32(clamping: configuration.limits.headBytes),
       maximum_streams_before_settings: UInt32(
         clamping: min(configuration.streams, configuration.streamsBeforeSettings)),
-      maximum_sent_head_bytes: HTTP2Fields.maximumBytes,
-      // The flood guard limits them by size before nghttp2 sees them.
-      maximum_continuations: .max)
+      maximum_sent_head_bytes: HTTP2Fields.maximumBytes)
     var table = HTTP2Door.events
     door = clastro_http2_new(&settings, &table, Unmanaged.passUnretained(self).toOpaque())
     guard door != nil else { throw HTTP2Violation(.memory, "out of memory for an HTTP/2 session") }
