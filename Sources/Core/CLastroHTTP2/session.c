@@ -54,12 +54,10 @@ static bool begin(clastro_http2 *http2, const clastro_http2_settings *settings) 
            http2->session, NGHTTP2_FLAG_NONE, 0, (int32_t)settings->connection_window) == 0;
 }
 
-clastro_http2 *clastro_http2_new(const clastro_http2_settings *settings, const clastro_http2_events *events,
-                                 void *context) {
+clastro_http2 *clastro_http2_new(const clastro_http2_settings *settings, const clastro_http2_events *events) {
   clastro_http2 *http2 = calloc(1, sizeof *http2);
   if (!http2) return NULL;
   http2->events = *events;
-  http2->context = context;
   nghttp2_session_callbacks *callbacks = NULL;
   nghttp2_option *option = make_option(settings);
   bool is_made = option && nghttp2_session_callbacks_new(&callbacks) == 0;
@@ -74,6 +72,8 @@ clastro_http2 *clastro_http2_new(const clastro_http2_settings *settings, const c
   clastro_http2_free(http2);
   return NULL;
 }
+
+void clastro_http2_set_context(clastro_http2 *http2, void *context) { http2->context = context; }
 
 void clastro_http2_free(clastro_http2 *http2) {
   if (!http2) return;

@@ -103,10 +103,12 @@ typedef struct {
   size_t maximum_sent_head_bytes;
 } clastro_http2_settings;
 
-/// Makes a session. Returns NULL if there is no memory. `context` is passed to each function of `events` and must be
-/// valid until the session is freed.
+/// Makes a session. Returns NULL if there is no memory.
 clastro_http2 *_Nullable clastro_http2_new(
-  const clastro_http2_settings *settings, const clastro_http2_events *events, void *context);
+  const clastro_http2_settings *settings, const clastro_http2_events *events);
+/// Sets the first argument of each function of `events`, before any of them can be called: before the session first
+/// receives or sends. It must be valid until the session is freed.
+void clastro_http2_set_context(clastro_http2 *session, void *context);
 void clastro_http2_free(clastro_http2 *_Nullable session);
 
 /// Processes received bytes. Returns NULL, or nghttp2's text for the reason if the session cannot continue. Do not call

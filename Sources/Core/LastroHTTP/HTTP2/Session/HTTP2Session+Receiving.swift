@@ -74,7 +74,7 @@ extension HTTP2Session {
 
   func data(_ number: Int32, _ slot: UInt, _ bytes: UnsafeRawBufferPointer) -> Bool {
     // Return the connection's credit at once, so that a slow reader does not block other streams.
-    withDoor { clastro_http2_consume_connection($0, bytes.count) }
+    clastro_http2_consume_connection(door, bytes.count)
     guard let stream = streams.stream(number, slot), let input, let start = bytes.baseAddress else {
       return loss == nil
     }
@@ -113,7 +113,7 @@ extension HTTP2Session {
     streams[stream].answer = .whole
     guard streams[stream].request != .sent else { return }
     guard streams[stream].isStopped else { return tell(.answered(stream)) }
-    withDoor { clastro_http2_reset($0, stream.number, HTTP2ErrorCode.noError.rawValue) }
+    clastro_http2_reset(door, stream.number, HTTP2ErrorCode.noError.rawValue)
     finish(stream, .done)
   }
 

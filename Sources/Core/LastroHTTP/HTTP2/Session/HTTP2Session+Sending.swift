@@ -70,7 +70,7 @@ extension HTTP2Session {
   func sentGoingAway(_ code: UInt32, _ reason: String) {
     guard loss == nil else { return }
     let code = HTTP2ErrorCode(rawValue: code)
-    if code == .compressionError, streamWithinHead != nil, withDoor(clastro_http2_head_continues, or: false) {
+    if code == .compressionError, streamWithinHead != nil, clastro_http2_head_continues(door) {
       return fail(.violation(.fieldTooLarge))
     }
     fail(
@@ -91,10 +91,9 @@ extension HTTP2Session {
     piece.count = min(outbox.count, room)
     piece.is_last = outbox.isEnded && piece.count == outbox.count
     if piece.is_last, let trailers = outbox.trailers {
-      piece.has_trailers = withDoor(
-        { door in
-          trailers.withDoor { bytes, fields, count in clastro_http2_trailers(door, number, bytes, fields, count) }
-        }, or: false)
+      piece.has_trailers = trailers.withDoor { bytes, fields, count in
+        clastro_http2_trailers(door, number, bytes, fields, count)
+      }
     }
     return piece
   }

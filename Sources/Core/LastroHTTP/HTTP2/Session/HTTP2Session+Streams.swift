@@ -22,13 +22,10 @@ extension HTTP2Session {
     let slot = streams.reserve()
     var outbox: HTTP2Outbox?
     if case .stream(let length) = body { outbox = HTTP2Outbox(capacity: configuration.outboxBytes, length: length) }
-    let number = withDoor(
-      { (door) -> Int32 in
-        head.withDoor { bytes, fields, count in
-          guard let bytes, let fields else { return Int32(-1) }
-          return clastro_http2_request(door, UInt(slot), bytes, fields, count, outbox != nil)
-        }
-      }, or: -1)
+    let number = head.withDoor { (bytes, fields, count) -> Int32 in
+      guard let bytes, let fields else { return -1 }
+      return clastro_http2_request(door, UInt(slot), bytes, fields, count, outbox != nil)
+    }
     guard number > 0 else {
       streams.giveBack(slot)
       return nil
@@ -98,7 +95,7 @@ extension HTTP2Session {
   private func resume(_ stream: HTTP2Stream) {
     guard streams[stream].outbox?.isDry == true else { return }
     streams[stream].outbox?.isDry = false
-    withDoor { clastro_http2_resume($0, stream.number) }
+    clastro_http2_resume(door, stream.number)
   }
 
   /// Records that the reader took bytes of the response's body, and lets the server send as many again.
@@ -109,7 +106,7 @@ extension HTTP2Session {
     streams[stream].unread -= count
     unreadBytes -= count
     guard streams[stream].answer != .whole else { return }
-    withDoor { clastro_http2_consume_stream($0, stream.number, count) }
+    clastro_http2_consume_stream(door, stream.number, count)
   }
 
   /// Resets a stream. If the request's head has not been sent, it never will be. No further events are reported for the
@@ -119,13 +116,13 @@ extension HTTP2Session {
   package func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode = .cancel) {
     untell(stream)
     guard streams.contains(stream) else { return }
-    withDoor { clastro_http2_reset($0, stream.number, code.rawValue) }
+    clastro_http2_reset(door, stream.number, code.rawValue)
     forget(stream)
   }
 
   /// Resets a stream because of a violation by its response or by the request's body.
   func interrupt(_ stream: HTTP2Stream, _ violation: HTTP2Violation) {
-    withDoor { clastro_http2_reset($0, stream.number, violation.code.rawValue) }
+    clastro_http2_reset(door, stream.number, violation.code.rawValue)
     finish(stream, .broken(violation))
   }
 
@@ -167,6 +164,6 @@ extension HTTP2Session {
   private func advertise(_ window: Int) {
     advertisedWindow = window
     floods.sentProvoking()
-    withDoor { clastro_http2_set_stream_window($0, UInt32(clamping: window)) }
+    clastro_http2_set_stream_window(door, UInt32(clamping: window))
   }
 }

@@ -37,9 +37,8 @@ package final class HTTP2Session {
   package static let lastNumber: Int32 = 1 << 30
 
   let configuration: HTTP2Configuration
-  /// The C layer's session; `nil` only during initialization.
-  // Unchecked, like the properties below: the session has one owner, and setting these properties calls no other code.
-  @exclusivity(unchecked) private var door: OpaquePointer?
+  /// The C layer's session.
+  let door: OpaquePointer
   private var events: ContiguousArray<HTTP2Event> = []
   private var nextEvent = 0
 
@@ -58,6 +57,7 @@ package final class HTTP2Session {
   let mostUnreadBytes: Int
   private var pings: UInt64 = 0
   var measuringPing: UInt64 = 0
+  // Unchecked, like the properties below: the session has one owner, and setting these properties calls no other code.
   @exclusivity(unchecked) private var isRetired = false
   private var isBrokenOff = false
 
@@ -87,8 +87,11 @@ package final class HTTP2Session {
         clamping: min(configuration.streams, configuration.streamsBeforeSettings)),
       maximum_sent_head_bytes: HTTP2Fields.maximumBytes)
     var table = HTTP2Door.events
-    door = clastro_http2_new(&settings, &table, Unmanaged.passUnretained(self).toOpaque())
-    guard door != nil else { throw HTTP2Violation(.memory, "out of memory for an HTTP/2 session") }
+    guard let door = clastro_http2_new(&settings, &table) else {
+      throw HTTP2Violation(.memory, "out of memory for an HTTP/2 session")
+    }
+    self.door = door
+    clastro_http2_set_context(door, Unmanaged.passUnretained(self).toOpaque())
   }
 
   deinit { clastro_http2_free(door) }
@@ -122,7 +125,7 @@ package final class HTTP2Session {
 
   /// Processes received bytes. Call ``next()`` and then ``send(into:endsWithFrame:now:)`` afterwards.
   package func receive(_ bytes: UnsafeRawBufferPointer, now: UInt64) {
-    guard loss == nil, let start = bytes.baseAddress, !bytes.isEmpty, let door else { return }
+    guard loss == nil, let start = bytes.baseAddress, !bytes.isEmpty else { return }
     self.now = now
     liveness.read(now: now)
     // Bytes before the first frame that exceeds a budget are still processed.
@@ -141,7 +144,7 @@ package final class HTTP2Session {
   /// The stream whose head or trailers were received in part. Everything that the connection receives before the rest
   /// belongs to that header block (RFC 9113 §6.10), and no event reports it.
   package var streamWithinHead: HTTP2Stream? {
-    guard loss == nil, let door else { return nil }
+    guard loss == nil else { return nil }
     let number = clastro_http2_head_stream(door)
     return number == 0 ? nil : streams.stream(number, clastro_http2_slot(door, number))
   }
@@ -152,7 +155,7 @@ package final class HTTP2Session {
   /// - Parameter endsWithFrame: whether the last frame must be complete and no frame larger than a TLS record. 0 may
   ///   then also mean that the next frame does not fit. Pass the same value in every call.
   package func send(into space: UnsafeMutableRawBufferPointer, endsWithFrame: Bool = false, now: UInt64) -> Int {
-    guard !isBrokenOff, let door, let start = space.baseAddress, !space.isEmpty else { return 0 }
+    guard !isBrokenOff, let start = space.baseAddress, !space.isEmpty else { return 0 }
     self.now = now
     let count = clastro_http2_send(door, start.assumingMemoryBound(to: UInt8.self), space.count, endsWithFrame)
     guard count >= 0 else {
@@ -164,12 +167,10 @@ package final class HTTP2Session {
   }
 
   /// Whether ``send(into:endsWithFrame:now:)`` would produce output.
-  package var hasOutput: Bool { !isBrokenOff && door.map(clastro_http2_has_output) ?? false }
+  package var hasOutput: Bool { !isBrokenOff && clastro_http2_has_output(door) }
 
   /// Whether the connection can be closed: no input is expected and no output is left.
-  package var wantsClose: Bool {
-    loss != nil ? !hasOutput : door.map(clastro_http2_is_over) ?? true
-  }
+  package var wantsClose: Bool { loss != nil ? !hasOutput : clastro_http2_is_over(door) }
 
   /// Records that the byte stream ended or failed.
   package func connectionEnded() {
@@ -225,7 +226,7 @@ package final class HTTP2Session {
   func ping() -> UInt64 {
     pings += 1
     floods.sentProvoking()
-    if let door { clastro_http2_ping(door, pings) }
+    clastro_http2_ping(door, pings)
     return pings
   }
 
@@ -234,12 +235,11 @@ package final class HTTP2Session {
   /// The number of requests that may be opened now: the limit of server and configuration, less the open streams. It
   /// remains 0 after a GOAWAY, after the connection became unhealthy or ended, and after 2²⁹ streams.
   package var freeStreams: Int {
-    guard loss == nil, goAway == nil, !isUnhealthy, !isRetired, let door else { return 0 }
-    return max(0, min(configuration.streams, Int(clastro_http2_allowed_streams(door))) - streams.count)
+    isClosedToRequests ? 0 : max(0, min(configuration.streams, allowedStreams) - streams.count)
   }
 
   /// The number of concurrent requests that the server allows, as far as known.
-  package var allowedStreams: Int { door.map { Int(clastro_http2_allowed_streams($0)) } ?? 0 }
+  package var allowedStreams: Int { Int(clastro_http2_allowed_streams(door)) }
 
   /// Whether ``freeStreams`` will remain 0.
   package var isClosedToRequests: Bool { loss != nil || goAway != nil || isUnhealthy || isRetired }
@@ -255,20 +255,13 @@ package final class HTTP2Session {
 
   // MARK: the end
 
-  /// Calls the C layer, which exists as long as the session does.
-  func withDoor<Result>(_ body: (OpaquePointer) -> Result, or other: Result) -> Result { door.map(body) ?? other }
-
-  func withDoor(_ body: (OpaquePointer) -> Void) {
-    if let door { body(door) }
-  }
-
   /// Ends the connection. All streams are reported as closed before the connection is reported as failed.
   func fail(_ loss: HTTP2Loss, telling code: HTTP2ErrorCode? = nil) {
     guard self.loss == nil else { return }
     self.loss = loss
     var code = code
     if case .violation(let violation) = loss { code = code ?? violation.code }
-    if let code { withDoor { clastro_http2_terminate($0, code.rawValue) } }
+    if let code { clastro_http2_terminate(door, code.rawValue) }
     for stream in streams.all { finish(stream, .lost(loss)) }
     tell(.failed(loss))
   }
