@@ -92,15 +92,14 @@ final class DatagramSession: StreamPort {
 
   /// Receives a datagram. Returns `nil` if there is none.
   private func receive() -> Result<Data?, TransportError>? {
-    hub.withScratch { scratch in
-      while true {
-        let count = recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
-        if count >= 0 {
-          return .success(count == 0 ? Data() : Data(bytes: scratch.baseAddress.unsafelyUnwrapped, count: count))
-        }
-        if errno == EINTR { continue }
-        return errno == EAGAIN ? nil : .failure(Self.failure(.response, errno))
+    let scratch = hub.context.scratch
+    while true {
+      let count = recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
+      if count >= 0 {
+        return .success(count == 0 ? Data() : Data(bytes: scratch.baseAddress.unsafelyUnwrapped, count: count))
       }
+      if errno == EINTR { continue }
+      return errno == EAGAIN ? nil : .failure(Self.failure(.response, errno))
     }
   }
 

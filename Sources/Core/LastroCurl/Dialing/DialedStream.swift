@@ -124,24 +124,22 @@ final class DialedStream {
 
   /// Reads available bytes. OpenSSL may have bytes when the descriptor has none, so call this before waiting.
   private func receive(upTo maximum: Int) -> Step {
-    hub.withScratch { scratch in
-      let wanted = min(maximum, scratch.count)
-      var total = 0
-      while total < wanted {
-        var count = 0
-        let code = curl_easy_recv(easy.raw, scratch.baseAddress.map { $0 + total }, wanted - total, &count)
-        if code == CURLE_AGAIN { break }
-        guard code == CURLE_OK, count > 0 else {
-          let end = readingEnd(code)
-          if total == 0 { return .end(end) }
-          readEnd = end
-          break
-        }
-        total += count
-        if count < Self.recordBytes { break }
+    let scratch = hub.context.scratch, wanted = min(maximum, scratch.count)
+    var total = 0
+    while total < wanted {
+      var count = 0
+      let code = curl_easy_recv(easy.raw, scratch.baseAddress.map { $0 + total }, wanted - total, &count)
+      if code == CURLE_AGAIN { break }
+      guard code == CURLE_OK, count > 0 else {
+        let end = readingEnd(code)
+        if total == 0 { return .end(end) }
+        readEnd = end
+        break
       }
-      return total == 0 ? .wait : .bytes(Data(bytes: scratch.baseAddress.unsafelyUnwrapped, count: total))
+      total += count
+      if count < Self.recordBytes { break }
     }
+    return total == 0 ? .wait : .bytes(Data(bytes: scratch.baseAddress.unsafelyUnwrapped, count: total))
   }
 
   /// Returns the result for the end of the peer's direction. libcurl returns the same code for close_notify and for a

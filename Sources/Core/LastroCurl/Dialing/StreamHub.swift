@@ -84,11 +84,6 @@ final class StreamHub: LoopGuest {
     ports.count + resolving.count + races.count + waiting.count + reading.count == delegates.count
   }
 
-  /// Calls `body` with memory of the loop's thread, for input whose size is not known in advance.
-  func withScratch<Result, Failure>(
-    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result { try context.withScratch(body) }
-
   // MARK: The loop's turn
 
   /// The earliest time at which there is work to do.

@@ -100,8 +100,8 @@ final class TLSGate {
     return try admit(connection.map(TLSPeer.of))
   }
 
-  /// Returns the verdict by which data may be sent to a peer whose handshake has ended. It fails closed: if a verdict is
-  /// required, the connection's own peer has to provide it.
+  /// Returns the verdict by which data may be sent to a peer whose handshake has ended. It fails closed: if a verdict
+  /// is required, the connection's own peer has to provide it.
   func admit(_ peer: TLSPeer?) throws(TrustFailure) -> TrustVerdict {
     guard !terms.rules.isEmpty || recordsChain else { return .validated }
     guard let peer else { throw .unproven(target) }

@@ -26,7 +26,7 @@ extension HTTP1Session {
       return false
     }
     if isBulk, let space = bodySpace(of: exchange) { return readOnce(into: space, for: exchange) }
-    return exchange.engine.context.withScratch { readOnce(into: $0, for: exchange) }
+    return readOnce(into: exchange.engine.context.scratch, for: exchange)
   }
 
   private func readOnce(into space: UnsafeMutableRawBufferPointer, for exchange: Exchange) -> Bool {

@@ -142,22 +142,21 @@ extension HTTP1Session {
       if let error = exchange.failureOfSourceAtEnd { exchange.receiver.failure = error }
       return !exchange.receiver.hasFailed
     }
-    return try exchange.engine.context.withSendingSpace { space throws(HTTP1Failure) in
-      let room = exchange.announcedPart(of: UnsafeMutableRawBufferPointer(rebasing: space.prefix(budget)))
-      if room.isEmpty { return try endBody(of: job) }
-      switch upload.read(into: room) {
-      case .bytes(let count):
-        try queue(UnsafeRawBufferPointer(rebasing: room.prefix(count)), of: exchange)
-        if let error = exchange.failureOfSourceAtEnd { exchange.receiver.failure = error }
-        return !exchange.receiver.hasFailed
-      case .end: return try endOfSource(exchange)
-      case .wait:
-        exchange.sendingPaused = true
-        return false
-      case .failed(let error):
-        exchange.receiver.failure = error.afterSending
-        return false
-      }
+    let space = exchange.engine.context.sendingSpace.prefix(budget)
+    let room = exchange.announcedPart(of: UnsafeMutableRawBufferPointer(rebasing: space))
+    if room.isEmpty { return try endBody(of: job) }
+    switch upload.read(into: room) {
+    case .bytes(let count):
+      try queue(UnsafeRawBufferPointer(rebasing: room.prefix(count)), of: exchange)
+      if let error = exchange.failureOfSourceAtEnd { exchange.receiver.failure = error }
+      return !exchange.receiver.hasFailed
+    case .end: return try endOfSource(exchange)
+    case .wait:
+      exchange.sendingPaused = true
+      return false
+    case .failed(let error):
+      exchange.receiver.failure = error.afterSending
+      return false
     }
   }
 

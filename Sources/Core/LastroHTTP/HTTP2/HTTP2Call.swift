@@ -254,20 +254,15 @@ extension HTTP2Call {
 
   private func fillFromChannel(_ stream: HTTP2Stream, _ session: HTTP2Session) {
     guard let upload = exchange.job.upload else { return session.endBody(stream) }
+    let space = exchange.engine.context.bodySpace
     while session.room(on: stream) > 0, !exchange.sendingPaused {
-      let supply = exchange.engine.context.withBodySpace { space in
-        let room = exchange.announcedPart(
-          of: UnsafeMutableRawBufferPointer(rebasing: space.prefix(session.room(on: stream))))
-        if room.isEmpty { return UploadChannel.Supply.end }
-        let supply = upload.read(into: room)
-        if case .bytes(let count) = supply {
-          exchange.uploadOffset += session.provide(UnsafeRawBufferPointer(rebasing: room.prefix(count)), on: stream)
-          exchange.wasActive()
-        }
-        return supply
-      }
-      switch supply {
-      case .bytes:
+      let room = exchange.announcedPart(
+        of: UnsafeMutableRawBufferPointer(rebasing: space.prefix(session.room(on: stream))))
+      if room.isEmpty { return endOfSource(stream, session) }
+      switch upload.read(into: room) {
+      case .bytes(let count):
+        exchange.uploadOffset += session.provide(UnsafeRawBufferPointer(rebasing: room.prefix(count)), on: stream)
+        exchange.wasActive()
         if let error = exchange.failureOfSourceAtEnd { return exchange.host.conclude(exchange, error) }
       case .end: return endOfSource(stream, session)
       case .wait: exchange.sendingPaused = true

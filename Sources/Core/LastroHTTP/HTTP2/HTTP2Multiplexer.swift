@@ -168,7 +168,7 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   func read() {
     connection.noteReading()
-    engine.context.withScratch { scratch in read(into: scratch, isLast: false) }
+    read(into: engine.context.scratch, isLast: false)
   }
 
   /// - Parameter isLast: whether the connection is not read again afterwards.
@@ -278,15 +278,14 @@ final class HTTP2Multiplexer: ConnectionSession {
     // The budget is for a turn and not for a call: requests that are served at the end of a turn flush once more in the
     // same turn.
     if budgetedAt != engine.now { refill() }
+    let space = engine.context.sendingSpace
     var goesOn = true
     while goesOn, budget > 0, !connection.isClosed, connection.link.acceptsWrites {
       admitUnsent()
-      goesOn = engine.context.withSendingSpace { space in
-        let count = gather(into: space)
-        // Each write costs a system call: many small ones must not keep the turn busy.
-        budget -= max(count, 1024)
-        return count > 0 && !connection.isClosed && send(UnsafeRawBufferPointer(rebasing: space[..<count]))
-      }
+      let count = gather(into: space)
+      // Each write costs a system call: many small ones must not keep the turn busy.
+      budget -= max(count, 1024)
+      goesOn = count > 0 && !connection.isClosed && send(UnsafeRawBufferPointer(rebasing: space[..<count]))
     }
     if connection.isClosed { return }
     if session.wantsClose, written == outgoing.count { return drop() }

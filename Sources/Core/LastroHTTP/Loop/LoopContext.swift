@@ -12,11 +12,12 @@ package final class LoopContext {
   let bodies = BodyBlockStore()
   /// The executor of the reads and writes of streams that Lastro implements.
   let executor: LoopExecutor
-  private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
-  private let sendingSpace = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
+  /// Memory for received bytes. It has one user at a time, as has the memory below.
+  package let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
+  /// Memory for bytes to send. It may be used while the memory for received bytes is in use.
+  let sendingSpace = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
   /// Memory for a piece of a request body that an HTTP/2 connection reads while `sendingSpace` is in use.
-  private lazy var bodySpace = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.scratchBytes, alignment: 16)
-  private var hasBodySpace = false
+  let bodySpace = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
   /// Whether, since the job that is about to begin was created, the poller was queried and all its events were
   /// processed. If so, no unread byte of an idle connection arrived before the job was created.
   var hasLooked = false
@@ -38,25 +39,7 @@ package final class LoopContext {
   deinit {
     scratch.deallocate()
     sendingSpace.deallocate()
-    if hasBodySpace { bodySpace.deallocate() }
-  }
-
-  /// Lends memory for received bytes to one caller at a time.
-  package func withScratch<Result, Failure>(
-    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result { try body(scratch) }
-
-  /// Lends memory for bytes to send. It may be lent while the memory for received bytes is in use.
-  func withSendingSpace<Result, Failure>(
-    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result { try body(sendingSpace) }
-
-  /// Lends memory for a piece of a request body that is read while bytes are being sent.
-  func withBodySpace<Result, Failure>(
-    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    hasBodySpace = true
-    return try body(bodySpace)
+    bodySpace.deallocate()
   }
 
   // MARK: Engines

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The source of readiness events for a loop, on which its driver waits: ``SystemReactor`` in production. Tests have one
-/// without descriptors.
+/// The source of readiness events for a loop, on which its driver waits: ``SystemReactor`` in production. Tests have
+/// one without descriptors.
 ///
 /// The loop itself uses only the wait and the events that ended it. Guests and links register their descriptors with
 /// the reactor that they were made for: libcurl's dialing uses ``Poller``. Thread: the driver's.

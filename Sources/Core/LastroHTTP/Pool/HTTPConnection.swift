@@ -141,7 +141,7 @@ final class HTTPConnection: LinkUser {
   ///
   /// - Parameter isHeard: whether the loop would have reported readiness by now.
   func hasUnsolicitedInput(isHeard: Bool) -> Bool {
-    !held.isEmpty || host.engine.context.withScratch { link.hasUnsolicitedInput($0, isHeard: isHeard) }
+    !held.isEmpty || link.hasUnsolicitedInput(host.engine.context.scratch, isHeard: isHeard)
   }
 
   /// Whether the loop would have reported readiness for bytes that arrived since the connection became idle
