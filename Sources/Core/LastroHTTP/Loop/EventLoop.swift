@@ -8,11 +8,10 @@ internal import LastroSupport
 /// (``LoopThread``), or a test. The loop ends when the last reference to this object is
 /// released and its exchanges have ended, so no shutdown is needed.
 package final class EventLoop: Sendable {
-  package let inbox: LoopInbox
-  package let seat: LoopSeat
-  private let thread: ThreadIdentity
-  private let time: LoopTime
-  private let finished: Watched<Bool>
+  private let parts: LoopParts
+
+  package var inbox: LoopInbox { parts.inbox }
+  package var seat: LoopSeat { parts.seat }
 
   /// Starts a loop on a thread of its own.
   ///
@@ -25,26 +24,21 @@ package final class EventLoop: Sendable {
     guard let inbox = LoopInbox() else {
       throw .noInbox(errno)
     }
-    self.init(inbox, LoopSeat(), ThreadIdentity(), time, Watched(false))
-    guard LoopThread.start(time, inbox, seat, thread, finished, prepare) else {
+    let parts = LoopParts(inbox: inbox, time: time)
+    self.init(parts)
+    guard LoopThread.start(parts, prepare) else {
       throw .noLoop(errno)
     }
     DispatchDescriptors.open()
   }
 
   /// Creates the handle of a loop that a driver turns.
-  init(_ inbox: LoopInbox, _ seat: LoopSeat, _ thread: ThreadIdentity, _ time: LoopTime, _ finished: Watched<Bool>) {
-    self.inbox = inbox
-    self.seat = seat
-    self.thread = thread
-    self.time = time
-    self.finished = finished
-  }
+  init(_ parts: LoopParts) { self.parts = parts }
 
   deinit { _ = inbox.post(.shutDown(cancelling: true)) }
 
   /// The time on the clock that measures the loop's limits.
-  package var now: Int64 { time.now }
+  package var now: Int64 { parts.time.now }
 
   /// Posts a command. Returns false if the loop has ended.
   func post(_ command: LoopCommand) -> Bool { inbox.post(command) }
@@ -58,10 +52,10 @@ package final class EventLoop: Sendable {
   package func shutDown(cancelling: Bool) { _ = inbox.post(.shutDown(cancelling: cancelling)) }
 
   /// Whether the calling thread is the one that turns the loop.
-  package var isCurrent: Bool { thread.isCurrent }
+  package var isCurrent: Bool { parts.thread.isCurrent }
 
   /// Suspends until the loop has ended. It waits in a task of its own, so cancelling the caller does not end the wait.
-  package func waitUntilFinished() async { _ = await Task { [finished] in await finished.wait { $0 } }.value }
+  package func waitUntilFinished() async { _ = await Task { [parts] in await parts.finished.wait { $0 } }.value }
 }
 
 extension EventLoop {

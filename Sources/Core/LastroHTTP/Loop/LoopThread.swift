@@ -10,36 +10,22 @@ internal import Synchronization
 /// It references the inbox and not the ``EventLoop``, whose release ends the loop and this thread.
 final class LoopThread {
   private var reactor: SystemReactor?
-  private let time: LoopTime
-  private let inbox: LoopInbox
-  private let seat: LoopSeat
-  private let identity: ThreadIdentity
-  private let finished: Watched<Bool>
+  private let parts: LoopParts
   private let prepare: (LoopCore, Poller) -> Void
 
-  private init(
-    _ reactor: SystemReactor, _ time: LoopTime, _ inbox: LoopInbox, _ seat: LoopSeat, _ identity: ThreadIdentity,
-    _ finished: Watched<Bool>, _ prepare: @escaping (LoopCore, Poller) -> Void
-  ) {
+  private init(_ reactor: SystemReactor, _ parts: LoopParts, _ prepare: @escaping (LoopCore, Poller) -> Void) {
     self.reactor = reactor
-    self.time = time
-    self.inbox = inbox
-    self.seat = seat
-    self.identity = identity
-    self.finished = finished
+    self.parts = parts
     self.prepare = prepare
   }
 
   /// Starts the thread of a loop.
   ///
   /// - Returns: false, with the reason in `errno`, if the system has no descriptor or no thread for the loop.
-  static func start(
-    _ time: LoopTime, _ inbox: LoopInbox, _ seat: LoopSeat, _ identity: ThreadIdentity, _ finished: Watched<Bool>,
-    _ prepare: @escaping @Sendable (LoopCore, Poller) -> Void
-  ) -> Bool {
-    guard let reactor = SystemReactor(inbox, time) else { return false }
+  static func start(_ parts: LoopParts, _ prepare: @escaping @Sendable (LoopCore, Poller) -> Void) -> Bool {
+    guard let reactor = SystemReactor(parts.inbox, parts.time) else { return false }
     // The new thread takes over the reactor, and this function keeps no reference to it.
-    let driver = LoopThread(reactor, time, inbox, seat, identity, finished, prepare)
+    let driver = LoopThread(reactor, parts, prepare)
     let code = DetachedThread.start {
       nameThread("lastro-loop")
       driver.run()
@@ -52,17 +38,17 @@ final class LoopThread {
   }
 
   private func run() {
-    identity.begin()
+    parts.thread.begin()
     clastro_mark_loop_thread()
     if let reactor { turn(over: reactor) }
     reactor = nil
     // This is last, because a caller that waits for it may count open descriptors next.
-    finished.change { $0 = true }
+    parts.finished.change { $0 = true }
   }
 
   /// Turns the loop until it ends.
   private func turn(over reactor: SystemReactor) {
-    let turner = LoopTurner(reactor, inbox, seat, time) { [prepare, poller = reactor.poller] in prepare($0, poller) }
+    let turner = LoopTurner(reactor, parts) { [prepare, poller = reactor.poller] in prepare($0, poller) }
     while turner.turn() {}
     turner.end()
     reactor.end()

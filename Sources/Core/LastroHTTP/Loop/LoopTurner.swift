@@ -7,33 +7,29 @@
 final class LoopTurner {
   private let core: LoopCore
   private let reactor: any Reactor
-  private let inbox: LoopInbox
-  private let seat: LoopSeat
+  private let parts: LoopParts
   private var tasks = LoopTasks()
 
   /// - Parameter prepare: adds guests and engines before the first turn.
-  init(
-    _ reactor: any Reactor, _ inbox: LoopInbox, _ seat: LoopSeat, _ time: LoopTime, prepare: (LoopCore) -> Void
-  ) {
+  init(_ reactor: any Reactor, _ parts: LoopParts, prepare: (LoopCore) -> Void) {
     self.reactor = reactor
-    self.inbox = inbox
-    self.seat = seat
-    let context = LoopContext(inbox: inbox, time: time, executor: LoopExecutor(inbox))
-    core = LoopCore(context, reactor, time: time)
+    self.parts = parts
+    let context = LoopContext(inbox: parts.inbox, time: parts.time, executor: LoopExecutor(parts.inbox))
+    core = LoopCore(context, reactor, time: parts.time)
     prepare(core)
-    seat.take(core)
+    parts.seat.take(core)
   }
 
   /// Returns how long the driver may wait; `nil` if the loop has ended.
-  func nextWait() -> LoopWait? { seat.turn { $0.nextWait() } ?? nil }
+  func nextWait() -> LoopWait? { parts.seat.turn { $0.nextWait() } ?? nil }
 
   /// Performs a turn, and then runs the queued parts of tasks (``LoopTask``).
   ///
   /// - Parameter readyCount: the number of events that the reactor's wait returned. Another thread may have taken the
   ///   ``LoopSeat`` during that wait.
   func turn(_ readyCount: Int) {
-    seat.turn { $0.turn(readyCount) }
-    tasks.run(from: inbox)
+    parts.seat.turn { $0.turn(readyCount) }
+    tasks.run(from: parts.inbox)
   }
 
   /// Waits, and performs a turn. Returns false if the loop has ended.
@@ -45,8 +41,8 @@ final class LoopTurner {
 
   /// Releases the resources of the loop. No function is called afterwards.
   func end() {
-    seat.leave()
+    parts.seat.leave()
     core.close()
-    tasks.leave(inbox)
+    tasks.leave(parts.inbox)
   }
 }

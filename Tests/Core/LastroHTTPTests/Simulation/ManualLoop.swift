@@ -12,8 +12,7 @@ final class ManualLoop {
   let loop: EventLoop
   /// The reactor that reports the readiness of links in memory.
   let reactor = SimulatedReactor()
-  private let identity = ThreadIdentity()
-  private let finished = Watched(false)
+  private let parts: LoopParts
   private let turner: LoopTurner
   private var hasEnded = false
 
@@ -23,9 +22,9 @@ final class ManualLoop {
   ///   - time: the clock that measures limits.
   ///   - prepare: adds guests and engines before the first turn.
   init(time: TimeSource, _ prepare: (LoopCore) -> Void = { _ in }) {
-    let inbox = LoopInbox.ofCaller(), seat = LoopSeat(), time = LoopTime(time)
-    loop = EventLoop(inbox, seat, identity, time, finished)
-    turner = LoopTurner(reactor, inbox, seat, time, prepare: prepare)
+    parts = LoopParts(inbox: .ofCaller(), time: LoopTime(time))
+    loop = EventLoop(parts)
+    turner = LoopTurner(reactor, parts, prepare: prepare)
   }
 
   deinit { end() }
@@ -41,7 +40,7 @@ final class ManualLoop {
   @discardableResult
   func turnOnce() -> Bool {
     guard !hasEnded else { return false }
-    identity.begin()
+    parts.thread.begin()
     if !turner.turn() { end() }
     return !hasEnded
   }
@@ -52,7 +51,7 @@ final class ManualLoop {
   /// - Returns: false if descriptors are still ready after that many turns, which means that the loop is busy without
   ///   progress.
   func settle(turns: Int = 10_000) -> Bool {
-    identity.begin()
+    parts.thread.begin()
     for _ in 0..<turns where !hasEnded {
       guard let wait = turner.nextWait() else {
         end()
@@ -69,6 +68,6 @@ final class ManualLoop {
     guard !hasEnded else { return }
     hasEnded = true
     turner.end()
-    finished.change { $0 = true }
+    parts.finished.change { $0 = true }
   }
 }

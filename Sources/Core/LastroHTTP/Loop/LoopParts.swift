@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LastroSupport
+
+/// What the handle of a loop shares with the loop's driver.
+struct LoopParts: Sendable {
+  let inbox: LoopInbox
+  let time: LoopTime
+  let seat = LoopSeat()
+  let thread = ThreadIdentity()
+  /// Whether the loop has ended.
+  let finished = Watched(false)
+}
