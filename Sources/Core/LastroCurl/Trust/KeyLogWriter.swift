@@ -49,7 +49,7 @@ final class KeyLogWriter: Sendable {
       state.isClosed = true
       return Self.startsWriting(&state)
     }
-    if mustStart, !start() { systemClose(descriptor) }
+    if mustStart, !start() { Glibc.close(descriptor) }
   }
 
   // MARK: The end of an engine, or of the process
@@ -113,7 +113,7 @@ final class KeyLogWriter: Sendable {
       state.isWriting = false
       return ([], state.isClosed)
     }
-    if mustClose { systemClose(descriptor) }
+    if mustClose { Glibc.close(descriptor) }
     return lines.isEmpty ? nil : lines
   }
 
@@ -121,7 +121,7 @@ final class KeyLogWriter: Sendable {
   private func write(_ line: [UInt8]) {
     var rest = line[...]
     while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { systemWrite(descriptor, $0.baseAddress, $0.count) }
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if count < 0, errno == EAGAIN {
@@ -145,9 +145,3 @@ final class KeyLogWriter: Sendable {
     }
   }
 }
-
-private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
-  write(descriptor, bytes, count)
-}
-
-private func systemClose(_ descriptor: Int32) { _ = close(descriptor) }

@@ -30,15 +30,11 @@ enum DispatchDescriptors {
     var opened: [Int32] = []
     defer { for descriptor in opened { close(descriptor) } }
     for _ in 0..<count {
-      let descriptor = systemOpen("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      let descriptor = uninterrupted { Glibc.open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
       // Another error in opening the root folder says nothing about the number of descriptors.
       guard descriptor >= 0 else { return errno != EMFILE && errno != ENFILE }
       opened.append(descriptor)
     }
     return true
-  }
-
-  private static func systemOpen(_ path: String, _ flags: Int32) -> Int32 {
-    uninterrupted { Glibc.open(path, flags) }
   }
 }

@@ -55,7 +55,7 @@ package final class LoopInbox: Sendable {
 
   private init(waking descriptor: Int32) { wakeDescriptor = descriptor }
 
-  deinit { if wakeDescriptor >= 0 { close(wakeDescriptor) } }
+  deinit { if wakeDescriptor >= 0 { Glibc.close(wakeDescriptor) } }
 
   /// Posts a command. Returns false if the loop has ended and will not perform it.
   func post(_ command: LoopCommand) -> Bool {
@@ -123,8 +123,6 @@ package final class LoopInbox: Sendable {
       return state.commands
     }
   }
-
-  private func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
 
   /// Ends the loop's wait for descriptors without a command. Any thread may call it.
   func endSleep() {
