@@ -23,8 +23,5 @@ extension Int64 {
   }
 
   /// Returns this point in time plus a positive duration, or `.max` on overflow.
-  package func adding(_ duration: Duration) -> Int64 {
-    let (sum, overflow) = addingReportingOverflow(duration.nanoseconds)
-    return overflow ? .max : sum
-  }
+  package func adding(_ duration: Duration) -> Int64 { adding(nanoseconds: duration.nanoseconds) }
 }
