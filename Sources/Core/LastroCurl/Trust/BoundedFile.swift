@@ -40,7 +40,7 @@ enum BoundedFile {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
-      if let end { try wait(for: descriptor, until: end) }
+      if let end { try wait(for: POLLIN, on: descriptor, until: end) }
       let count = read(descriptor, &buffer, buffer.count)
       if count < 0, errno == EINTR || errno == EAGAIN { continue }
       guard count >= 0 else { throw .system(errno) }
@@ -50,12 +50,13 @@ enum BoundedFile {
     }
   }
 
-  /// Waits until data can be read, or the writer has closed the pipe. A pipe that never had a writer is not ready.
-  private static func wait(for descriptor: Int32, until end: Int64) throws(Failure) {
+  /// Waits until a pipe can be read or written, or its other end is closed. A pipe that never had a writer is not ready
+  /// to be read.
+  static func wait(for event: Int32, on descriptor: Int32, until end: Int64) throws(Failure) {
     while true {
       let left = end - monotonicNow()
       guard left > 0 else { throw .silent }
-      var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
       let count = poll(&entry, 1, Int32(clamping: left / 1_000_000 + 1))
       if count > 0 { return }
       guard count == 0 || errno == EINTR else { throw .system(errno) }

@@ -125,23 +125,12 @@ final class KeyLogWriter: Sendable {
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if count < 0, errno == EAGAIN {
-        guard waitForRoom() else { return }
+        // A pipe may be full. Its reader has ``pipeLimit`` to make room.
+        let end = monotonicNow().adding(Self.pipeLimit)
+        guard (try? BoundedFile.wait(for: POLLOUT, on: descriptor, until: end)) != nil else { return }
       } else if count == 0 || errno != EINTR {
         return
       }
-    }
-  }
-
-  /// Waits until a pipe takes more bytes. Returns false if it takes none for ``pipeLimit``.
-  private func waitForRoom() -> Bool {
-    let end = monotonicNow().adding(Self.pipeLimit)
-    while true {
-      let left = end - monotonicNow()
-      guard left > 0 else { return false }
-      var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-      let count = poll(&entry, 1, Int32(clamping: left / 1_000_000 + 1))
-      if count > 0 { return true }
-      guard count == 0 || errno == EINTR else { return false }
     }
   }
 }
