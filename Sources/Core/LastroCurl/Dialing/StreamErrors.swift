@@ -11,7 +11,7 @@ extension TransportError {
     hint: "write before finishWriting")
 
   static func dialTimeout(_ dial: StreamDial) -> TransportError {
-    .connectTimedOut(dial.name, within: dial.request.connectTimeout)
+    .dialTimedOut(to: dial.name, within: dial.request.connectTimeout)
   }
 
   static func missingName(_ name: String) -> TransportError {

@@ -36,7 +36,7 @@ enum CurlCode {
         "check user and password, and the proxy's rules"
       )
     case CURLE_OPERATION_TIMEDOUT:
-      let late = TransportError.connectTimedOut(ends.server, within: ends.connectTimeout)
+      let late = TransportError.dialTimedOut(to: ends.server, within: ends.connectTimeout)
       return (late.stage, late.code, late.message, late.hint)
     case CURLcode(rawValue: UInt32(CLASTRO_CURLE_TOO_LARGE)) where isProxied:  // 8.6
       return (

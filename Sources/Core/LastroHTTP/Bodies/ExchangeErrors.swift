@@ -77,19 +77,9 @@ extension TransportError {
     return error
   }
 
-  /// Returns the error for a connection that was not ready in time.
-  ///
-  /// - Parameter target: the host and port.
-  package static func connectTimedOut(_ target: String, within limit: Duration?) -> TransportError {
-    TransportError(
-      stage: .timeout, code: .connectTimeout,
-      message: "connecting to \(target) took longer than \(limit?.brief ?? "the connect timeout")",
-      hint: "raise the connect timeout, or check host, port and network")
-  }
-
-  /// Returns the same error for a request.
+  /// Returns the error for a request whose connection was not ready in time.
   package static func connectTimedOut(_ request: TransferRequest) -> TransportError {
-    connectTimedOut(request.head.authority ?? "the server", within: request.connectTimeout)
+    dialTimedOut(to: request.head.authority ?? "the server", within: request.connectTimeout)
   }
 
   /// - Parameters:
