@@ -87,7 +87,11 @@ package final class UploadChannel: Sendable {
     switch body.source {
     case .empty, .bytes: return nil
     case .stream(_, _, let open): self.open = { open() }
-    case .file(let path, _): self.open = { try FileChunks(path: path).next }
+    case .file(let path, _):
+      self.open = {
+        let file = try FileDescriptor(reading: path)
+        return { try file.read(upTo: 128 * 1024) }
+      }
     }
   }
 
@@ -219,13 +223,4 @@ package final class UploadChannel: Sendable {
     }
     if mustWake { resume() }
   }
-}
-
-/// Reads a file in pieces, off the loop thread.
-private final class FileChunks {
-  private let handle: FileDescriptor
-
-  init(path: String) throws(TransportError) { handle = try FileDescriptor(reading: path) }
-
-  func next() async throws -> Data? { try handle.read(upTo: 128 * 1024) }
 }
