@@ -16,8 +16,6 @@ struct HeadMemory {
   /// head.
   private(set) var keepAlive: Duration?
 
-  init() {}
-
   /// - Parameter known: the form of `head` that may be kept for comparison.
   mutating func response(_ head: ResponseHead, known: KnownHead?) throws(TransportError) -> HTTPResponse {
     if let known, known === latest, let response { return response }

@@ -10,8 +10,6 @@ struct HTTP2HeadMemory {
   private var head: ResponseHead?
   private var latest: (response: HTTPResponse, framing: ResponseFraming)?
 
-  init() {}
-
   mutating func response(_ head: ResponseHead) throws(TransportError) -> (HTTPResponse, ResponseFraming) {
     if let latest, let known = self.head, known.status == head.status, known.fields.isSameMemory(as: head.fields) {
       return latest
