@@ -55,8 +55,8 @@ final class StreamDial: Sendable {
 
   init(
     _ kind: Kind, _ request: DialRequest, host: HostName, target: TrustTarget, protocols: [UInt8],
-    options: SharedOptions, tunnels: Bool = true, loop: EventLoop?,
-    id: UInt64 = StreamID.next()
+    options: SharedOptions, tunnels: Bool = true, loop: EventLoop?, id: UInt64 = StreamID.next(),
+    address: String? = nil, expiresAt: Int64? = nil
   ) {
     self.id = id
     self.kind = kind
@@ -67,8 +67,8 @@ final class StreamDial: Sendable {
     self.options = options
     self.tunnels = tunnels
     self.loop = loop
-    address = nil
-    expiresAt = request.connectTimeout.map { monotonicNow().adding($0) } ?? .max
+    self.address = address
+    self.expiresAt = expiresAt ?? request.connectTimeout.expiry
   }
 
   /// Creates the dial for a link of an engine. It ends at the latest one second after the time limit of the request
@@ -78,23 +78,14 @@ final class StreamDial: Sendable {
     request.connectTimeout = request.connectTimeout ?? dial.deadline.map { $0 + .seconds(1) }
     self.init(
       .carried, request, host: dial.target.host, target: dial.target, protocols: dial.protocols,
-      options: dial.options, tunnels: dial.route.proxy == nil, loop: nil,
-      id: dial.id)
+      options: dial.options, tunnels: dial.route.proxy == nil, loop: nil, id: dial.id)
   }
 
   /// Creates an attempt at one address of the host.
-  init(attempting address: String, of dial: StreamDial) {
-    id = StreamID.next()
-    kind = dial.kind
-    request = dial.request
-    host = dial.host
-    target = dial.target
-    protocols = dial.protocols
-    options = dial.options
-    tunnels = dial.tunnels
-    loop = nil
-    self.address = address
-    expiresAt = dial.expiresAt
+  convenience init(attempting address: String, of dial: StreamDial) {
+    self.init(
+      dial.kind, dial.request, host: dial.host, target: dial.target, protocols: dial.protocols, options: dial.options,
+      tunnels: dial.tunnels, loop: nil, address: address, expiresAt: dial.expiresAt)
   }
 
   var isSettled: Bool {
