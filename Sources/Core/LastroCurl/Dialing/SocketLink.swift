@@ -56,8 +56,8 @@ final class SocketLink: Link {
     hub = session.hub
     profile = session.profile
     egress = session.egress
-    dialed = session.target
-    target = session.target
+    dialed = session.dial.server
+    target = dialed
     facts = LinkFacts(of: session, stream, hasTLS: hasTLS)
     let own = hasTLS ? nil : stream.leaveLibcurl()
     self.session = own == nil ? session : nil
@@ -120,11 +120,9 @@ final class SocketLink: Link {
       if count == 0 { return .end(isClean: true) }
       if errno == EINTR { continue }
       if errno == EAGAIN { return .wait }
-      return failed(.receivingFailed(name, errno))
+      return failed(.receivingFailed(target.name, errno))
     }
   }
-
-  private var name: String { "\(target.host.text.bracketedHost):\(target.port)" }
 
   private func failed(_ error: TransportError) -> LinkStep {
     failure = error
@@ -203,7 +201,7 @@ final class SocketLink: Link {
       if count >= 0 { return .moved(count) }
       if errno == EINTR { continue }
       if errno == EAGAIN { return .wait }
-      return failed(.sendingFailed(name, errno))
+      return failed(.sendingFailed(target.name, errno))
     }
   }
 

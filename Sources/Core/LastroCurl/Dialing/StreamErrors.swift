@@ -144,7 +144,7 @@ extension TransportError {
       return
     }
     let facts = session.easy.facts(hasFailed: true)
-    if let denial = session.egress?.failure(hasConnected: facts.connect > 0, target: session.target) {
+    if let denial = session.egress?.failure(hasConnected: facts.connect > 0, target: session.dial.server) {
       self = denial
       return
     }

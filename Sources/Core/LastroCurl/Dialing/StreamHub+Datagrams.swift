@@ -96,7 +96,7 @@ extension StreamHub {
     let denials = addresses.map { rules.denial(of: $0, port: dial.request.port) }
     let allowed = zip(addresses, denials).filter { $0.1 == nil }.map(\.0)
     if let denial = denials.lazy.compactMap(\.self).first, allowed.isEmpty || !rules.usesAllowedOfMixed {
-      throw .egressDenied(.address(denial, TrustTarget(host: dial.host, port: dial.request.port)))
+      throw .egressDenied(.address(denial, dial.server))
     }
     return allowed
   }

@@ -115,7 +115,7 @@ extension OptionApplier {
   /// Returns whether TLS is used with the host or with a proxy.
   func speaksTLS(on dial: StreamDial) -> Bool {
     if dial.request.tls != nil { return true }
-    let proxy = proxy(isTLS: false, authority: "\(dial.host.text.bracketedHost):\(dial.request.port)")
+    let proxy = proxy(isTLS: false, authority: dial.name)
     return proxy.lowercased().hasPrefix("https:")
   }
 }

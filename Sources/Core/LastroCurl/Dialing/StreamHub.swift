@@ -177,7 +177,7 @@ final class StreamHub: LoopGuest {
     if let race = races[id] { return race.end(error) }
     if let dial = reading.removeValue(forKey: id) { return refuse(dial, error, leaves: true) }
     guard let dial = waiting.removeValue(forKey: id) else { return _ = stopResolving(id, error) }
-    hosts[key(of: dial)]?.noteGone { waiting[$0] != nil }
+    hosts[dial.server]?.noteGone { waiting[$0] != nil }
     refuse(dial, error)
   }
 
@@ -227,7 +227,7 @@ final class StreamHub: LoopGuest {
 
   private func enter(_ dial: StreamDial) {
     if isShutDown, dial.kind != .carried { return refuse(dial, .shutDown) }
-    let key = key(of: dial)
+    let key = dial.server
     if hosts[key, default: DialQueue()].running < settings.engine.dialsPerHost {
       hosts[key, default: DialQueue()].running += 1
       begin(dial, restarts: 0)
@@ -244,7 +244,7 @@ final class StreamHub: LoopGuest {
   func leave(_ dial: StreamDial) {
     // An attempt uses the place of its race.
     if dial.address != nil { return }
-    let key = key(of: dial)
+    let key = dial.server
     guard var queue = hosts[key] else { return }
     queue.running -= 1
     if let next = queue.next({ waiting[$0] != nil }), let dial = waiting.removeValue(forKey: next) {
@@ -257,8 +257,6 @@ final class StreamHub: LoopGuest {
     defer { isStarting = false }
     while let next = startable.popLast() { begin(next, restarts: 0) }
   }
-
-  private func key(of dial: StreamDial) -> TrustTarget { TrustTarget(host: dial.host, port: dial.request.port) }
 
   func begin(_ dial: StreamDial, restarts: Int) {
     if dial.isSettled { return refuse(dial, .cancelled(), leaves: true) }
@@ -280,7 +278,7 @@ final class StreamHub: LoopGuest {
   /// Checks that rules allow the host to be contacted without TLS.
   func checkPlaintext(_ dial: StreamDial, _ profile: StreamProfile) throws(TransportError) {
     guard dial.request.tls == nil, dial.request.role == .server else { return }
-    if case .refused(let failure) = profile.trust.rules.judgePlaintext(key(of: dial)) { throw .refusedTrust(failure) }
+    if case .refused(let failure) = profile.trust.rules.judgePlaintext(dial.server) { throw .refusedTrust(failure) }
   }
 
   private func begin(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) throws(TransportError) {

@@ -97,8 +97,9 @@ final class StreamDial: Sendable {
     }
   }
 
-  /// The host and port.
-  var name: String { "\(host.text.bracketedHost):\(request.port)" }
+  /// The host and port that are dialed. The certificate may be for another host.
+  var server: TrustTarget { TrustTarget(host: host, port: request.port) }
+  var name: String { server.name }
 
   @discardableResult
   func fail(_ error: TransportError) -> Bool {

@@ -50,7 +50,7 @@ extension OptionApplier {
     let easy = session.easy, dial = session.dial
     let left = dial.expiresAt == .max ? nil : Duration.nanoseconds(max(0, dial.expiresAt - monotonicNow()))
     applyBasics(easy, timeout: left)
-    try checkEgress(to: session.target, proxy: session.proxy)
+    try checkEgress(to: session.dial.server, proxy: session.proxy)
     try applyRoute(easy, proxy: session.proxy)
     try applyTarget(of: session)
     easy.set(CURLOPT_CONNECT_ONLY, 1)

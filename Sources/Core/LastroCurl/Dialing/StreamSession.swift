@@ -57,8 +57,6 @@ final class StreamSession: StreamPort {
   var id: UInt64 { dial.id }
   var isTLS: Bool { dial.request.tls != nil }
   var isProxied: Bool { !proxy.isEmpty }
-  /// The host that is dialed, which may differ from the one that the certificate is for.
-  var target: TrustTarget { TrustTarget(host: dial.host, port: dial.request.port) }
 
   init(
     _ dial: StreamDial, easy: EasyHandle, profile: StreamProfile, shard: StreamShard, hub: StreamHub
@@ -69,8 +67,7 @@ final class StreamSession: StreamPort {
     self.shard = shard
     self.hub = hub
     onlyJudge = dial.request.tls?.soleJudge
-    proxy = profile.applier.proxy(
-      isTLS: dial.request.tls != nil, authority: "\(dial.host.text.bracketedHost):\(dial.request.port)")
+    proxy = profile.applier.proxy(isTLS: dial.request.tls != nil, authority: dial.name)
     gate = TLSGate(
       dial.target, role: dial.request.role, isTLS: dial.request.tls != nil,
       proxyTarget: try TLSGate.proxyTarget(of: proxy), terms: profile.trust.terms, onlyJudge: onlyJudge,
@@ -141,7 +138,7 @@ final class StreamSession: StreamPort {
   /// Decides whether the connection may be used, after the TLS handshake.
   private func admit() -> Bool {
     let refusal = profile.egressRefusal(
-      connectedTo: facts.remoteAddress, port: facts.remotePort, behind: egress, to: target)
+      connectedTo: facts.remoteAddress, port: facts.remotePort, behind: egress, to: dial.server)
     if let refusal {
       failure = refusal
       return false
