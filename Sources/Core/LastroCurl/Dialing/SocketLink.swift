@@ -259,12 +259,8 @@ extension LinkFacts {
   /// Creates the facts of an open session.
   fileprivate init(of session: StreamSession, _ stream: DialedStream, hasTLS: Bool) {
     func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
-    self.init()
+    self.init(session.facts)
     let dial = session.dialFacts
-    remoteAddress = session.facts.remoteAddress
-    remotePort = session.facts.remotePort
-    localPort = session.facts.localPort
-    applicationProtocol = session.facts.tls?.applicationProtocol
     timings = TransferFacts.Timings(
       nameLookup: phase(dial.name_lookup), connect: phase(dial.connect), tls: phase(dial.app_connect))
     self.hasTLS = hasTLS

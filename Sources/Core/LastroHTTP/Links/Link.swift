@@ -110,5 +110,12 @@ package struct LinkFacts {
   /// The reason why the link cannot be used although it was opened; `nil` if it can.
   package var earlyEnd: TransportError?
 
-  package init() {}
+  /// Takes over the facts of a stream.
+  package init(_ facts: StreamFacts = StreamFacts()) {
+    remoteAddress = facts.remoteAddress
+    remotePort = facts.remotePort
+    localPort = facts.localPort
+    applicationProtocol = facts.tls?.applicationProtocol
+    hasTLS = facts.tls != nil
+  }
 }

@@ -262,15 +262,3 @@ extension ByteStream {
     return nil
   }
 }
-
-extension LinkFacts {
-  /// Creates the facts of a stream.
-  init(_ facts: StreamFacts) {
-    self.init()
-    remoteAddress = facts.remoteAddress
-    remotePort = facts.remotePort
-    localPort = facts.localPort
-    applicationProtocol = facts.tls?.applicationProtocol
-    hasTLS = facts.tls != nil
-  }
-}
