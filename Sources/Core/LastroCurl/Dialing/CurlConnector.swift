@@ -82,7 +82,7 @@ final class CurlConnector: Connector, DialDelegate {
   /// request: the one that has waited for the proxy longest.
   private func checkForwarding(to target: TrustTarget, with options: SharedOptions) throws(TransportError) {
     let profile = try hub.profile(for: options)
-    if case .refused(let failure) = profile.trust.rules.judgePlaintext(target) { throw .refusedTrust(failure) }
+    try profile.trust.rules.checkPlaintext(target)
     if let refusal = profile.applier.egressRules?.refusal(ofLiteral: target) { throw refusal }
   }
 

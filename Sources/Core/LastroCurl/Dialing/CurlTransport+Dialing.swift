@@ -45,10 +45,10 @@ extension CurlTransport {
     let rules = JudgePanel(
       standing: settings.trustJudge, additional: (request.connection ?? connection).tls.trustJudge)
     let target = TrustTarget(host: try Self.host(request.host), port: request.port)
-    if case .refused(let failure) = rules.judgePlaintext(target) { throw .refusedTrust(failure) }
+    try rules.checkPlaintext(target)
   }
 
-  private static func host(_ text: String) throws(TransportError) -> HostName {
+  static func host(_ text: String) throws(TransportError) -> HostName {
     do {
       return try HostName(text)
     } catch {

@@ -97,10 +97,12 @@ final class SocketLink: Link {
   }
 
   private func admitPlaintext(to target: TrustTarget) -> LinkAdmission {
-    if case .refused(let failure) = profile.trust.rules.judgePlaintext(target) {
-      return .refused(.refusedTrust(failure))
+    do throws(TransportError) {
+      try profile.trust.rules.checkPlaintext(target)
+      return .admitted(.plain)
+    } catch {
+      return .refused(error)
     }
-    return .admitted(.plain)
   }
 
   // MARK: Reading

@@ -278,7 +278,7 @@ final class StreamHub: LoopGuest {
   /// Checks that rules allow the host to be contacted without TLS.
   func checkPlaintext(_ dial: StreamDial, _ profile: StreamProfile) throws(TransportError) {
     guard dial.request.tls == nil, dial.request.role == .server else { return }
-    if case .refused(let failure) = profile.trust.rules.judgePlaintext(dial.server) { throw .refusedTrust(failure) }
+    try profile.trust.rules.checkPlaintext(dial.server)
   }
 
   private func begin(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) throws(TransportError) {

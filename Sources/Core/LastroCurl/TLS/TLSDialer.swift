@@ -80,15 +80,7 @@ public struct TLSDialer: Dialer {
       let judges = JudgePanel(
         standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge)
       if !judges.isEmpty {
-        let host: HostName
-        do throws(ConfigurationError) {
-          host = try HostName(request.host)
-        } catch {
-          throw .refused(.invalidOption, error.message, hint: error.hint)
-        }
-        if case .refused(let failure) = judges.judgePlaintext(TrustTarget(host: host, port: request.port)) {
-          throw .refusedTrust(failure)
-        }
+        try judges.checkPlaintext(TrustTarget(host: try CurlTransport.host(request.host), port: request.port))
       }
     }
     try below.checkPlaintext(request)

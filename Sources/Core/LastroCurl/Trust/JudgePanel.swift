@@ -30,9 +30,10 @@ struct JudgePanel {
   /// Returns the verdict of all judges. Each judge can only narrow it.
   func judge(_ trust: ServerTrust) -> TrustDecision { decide(.validated) { $0.decision(on: trust) } }
 
-  /// Judges plain `http` to a host, as ``judge(_:)`` judges TLS.
-  func judgePlaintext(_ target: TrustTarget) -> TrustDecision {
-    decide(.plain) { $0.decisionOnPlaintext(host: target.host, port: target.port) }
+  /// Throws if a judge refuses plain text to a host.
+  func checkPlaintext(_ target: TrustTarget) throws(TransportError) {
+    let decision = decide(.plain) { $0.decisionOnPlaintext(host: target.host, port: target.port) }
+    if case .refused(let failure) = decision { throw .refusedTrust(failure) }
   }
 
   private func decide(_ verdict: TrustVerdict, _ ask: (any ServerTrustJudge) -> TrustDecision) -> TrustDecision {
