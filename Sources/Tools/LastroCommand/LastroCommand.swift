@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import LastroCurl
+import LastroHTTP
 internal import LastroWebSocket
 
 @main
@@ -24,7 +24,7 @@ struct LastroCommand: AsyncParsableCommand {
         lastro explain https://api.example.org/users --retry 3
         lastro bench https://localhost:8443/ -n 1000 -c 20
       """,
-    version: LastroVersion.current,
+    version: PackageVersion.text,
     subcommands: [
       FetchCommand.self, EventsCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self,
       PinsCommand.self,

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Glibc
 import Lastro
 import LastroCurl
+import LastroHTTP
 
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -38,7 +39,7 @@ struct Checkup {
   private(set) var hasFailure = false
 
   mutating func versions(_ capabilities: CurlCapabilities) {
-    note("ok", "lastro \(LastroVersion.current), libcurl \(capabilities.curlVersion), \(capabilities.openSSLVersion)")
+    note("ok", "lastro \(PackageVersion.text), libcurl \(capabilities.curlVersion), \(capabilities.openSSLVersion)")
     if capabilities.tlsBackend.hasPrefix("OpenSSL") || capabilities.tlsBackend.contains("OpenSSL") {
       note("ok", "libcurl's TLS is \(capabilities.tlsBackend)")
     } else {
