@@ -255,9 +255,7 @@ extension DialerTransport {
     ///   - idleConnections: the maximum number of idle connections. Default 0.
     package static func bare(_ timeSource: TimeSource, idleConnections: Int = 0) -> Self {
       var configuration = Self()
-      configuration.userAgent = nil
-      configuration.decompresses = false
-      configuration.sendsAccept = false
+      configuration.engine.messages = .bare
       configuration.engine.offersHTTP2 = false
       configuration.idleConnections = idleConnections
       configuration.timeSource = timeSource

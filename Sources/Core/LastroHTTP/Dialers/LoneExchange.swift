@@ -32,13 +32,8 @@ package enum LoneExchange {
   }
 
   private static let settings = {
-    var settings = EngineSettings()
-    settings.idleConnections = 0
+    var settings = DialerTransport.Configuration.bare(.continuous).engine
     settings.connectionsPerHost = 1
-    settings.offersHTTP2 = false
-    settings.messages.userAgent = nil
-    settings.messages.decompresses = false
-    settings.messages.sendsAccept = false
     return settings
   }()
 }

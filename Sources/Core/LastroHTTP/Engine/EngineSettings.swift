@@ -44,14 +44,26 @@ package struct EngineSettings: Sendable {
 /// The limits of every exchange, and the fields that are added to it.
 package struct MessageSettings: Sendable {
   package var limits = ExchangeLimits()
+  /// Whether content codings are asked for, unless the request sets `Accept-Encoding` or `Range`.
   package var decompresses = true
   package var decoding = DecodingLimits()
   package var streamBufferBytes = 1 << 20
+  /// The value of `User-Agent` for a request that has none; `nil` to send none.
   package var userAgent: String? = "Lastro/\(PackageVersion.text)"
+  /// Whether `Accept: */*` is sent with a request that has no `Accept`.
   package var sendsAccept = true
   /// The longest time spent on the body of a response outside 200–299, because its status is enough. Default `nil`: the
   /// request's own limits apply.
   package var errorBodyTime: Duration?
 
   package init() {}
+
+  /// The settings of requests whose heads get no fields but those that HTTP requires.
+  package static var bare: Self {
+    var settings = Self()
+    settings.userAgent = nil
+    settings.decompresses = false
+    settings.sendsAccept = false
+    return settings
+  }
 }

@@ -5,21 +5,11 @@ internal import LastroWire
 
 /// The header fields that all requests to a host have in common, kept as the bytes to send.
 package struct CommonFields {
-  private let agent: String?
-  private let sendsAccept: Bool
-  private let decompresses: Bool
+  private let settings: MessageSettings
   private var authority: String?
   private var prepared = PreparedFields()
 
-  /// - Parameters:
-  ///   - userAgent: the value of `User-Agent`; `nil` to send none.
-  ///   - sendsAccept: whether `Accept: */*` is sent.
-  ///   - decompresses: whether `Accept-Encoding` asks for content codings.
-  package init(userAgent: String?, sendsAccept: Bool, decompresses: Bool) {
-    agent = userAgent
-    self.sendsAccept = sendsAccept
-    self.decompresses = decompresses
-  }
+  package init(_ settings: MessageSettings) { self.settings = settings }
 
   /// Writes the common fields that the caller has not set.
   mutating func write(
@@ -43,9 +33,9 @@ package struct CommonFields {
 
   private func own(_ given: GivenFields, host: String) -> [(name: String, value: String)] {
     var fields = [(name: "Host", value: host)]
-    if let agent, !given.contains(.userAgent) { fields.append(("User-Agent", agent)) }
-    if sendsAccept, !given.contains(.accept) { fields.append(("Accept", "*/*")) }
-    if decompresses, !given.contains(.coding) { fields.append(("Accept-Encoding", ContentCoding.offer)) }
+    if let agent = settings.userAgent, !given.contains(.userAgent) { fields.append(("User-Agent", agent)) }
+    if settings.sendsAccept, !given.contains(.accept) { fields.append(("Accept", "*/*")) }
+    if settings.decompresses, !given.contains(.coding) { fields.append(("Accept-Encoding", ContentCoding.offer)) }
     return fields
   }
 }

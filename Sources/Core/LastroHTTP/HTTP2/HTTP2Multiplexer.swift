@@ -90,10 +90,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     exchange.wasActive()
     let request: HTTP2Request
     do throws(TransportError) {
-      let settings = engine.settings.messages
-      request = try HTTP2Request(
-        exchange.job.request, userAgent: settings.userAgent, sendsAccept: settings.sendsAccept,
-        decompresses: settings.decompresses)
+      request = try HTTP2Request(exchange.job.request, engine.settings.messages)
     } catch {
       return .failed(error)
     }

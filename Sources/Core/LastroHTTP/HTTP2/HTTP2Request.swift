@@ -11,17 +11,10 @@ package struct HTTP2Request {
 
   /// Converts a request into the fields and the body of an HTTP/2 stream.
   ///
-  /// - Parameters:
-  ///   - request: the request to convert.
-  ///   - userAgent: the value of `User-Agent` for a request that has none; `nil` to send none.
-  ///   - sendsAccept: whether `Accept: */*` is sent with a request that has no `Accept`.
-  ///   - decompresses: whether content codings are asked for, unless the request sets `Accept-Encoding` or `Range`.
   /// - Throws: stage `request`, if the request cannot be sent.
-  package init(
-    _ request: TransferRequest, userAgent: String?, sendsAccept: Bool, decompresses: Bool
-  ) throws(TransportError) {
+  package init(_ request: TransferRequest, _ settings: MessageSettings) throws(TransportError) {
     do throws(RequestViolation) {
-      fields = try Self.fields(request, userAgent, sendsAccept, decompresses)
+      fields = try Self.fields(request, settings)
     } catch {
       throw error.transportError
     }
@@ -30,15 +23,15 @@ package struct HTTP2Request {
   }
 
   private static func fields(
-    _ request: TransferRequest, _ userAgent: String?, _ sendsAccept: Bool, _ decompresses: Bool
+    _ request: TransferRequest, _ settings: MessageSettings
   ) throws(RequestViolation) -> HTTP2Fields {
     let head = request.head
     let given = GivenFields(head.headerFields)
     var fields = try HTTP2Fields(
       method: head.method.rawValue, scheme: head.scheme ?? "https", authority: head.host(given), path: head.path ?? "/")
-    if let agent = userAgent, !given.contains(.userAgent) { try fields.add("user-agent", agent) }
-    if sendsAccept, !given.contains(.accept) { try fields.add("accept", "*/*") }
-    if decompresses, !given.contains(.coding) { try fields.add("accept-encoding", ContentCoding.offer) }
+    if let agent = settings.userAgent, !given.contains(.userAgent) { try fields.add("user-agent", agent) }
+    if settings.sendsAccept, !given.contains(.accept) { try fields.add("accept", "*/*") }
+    if settings.decompresses, !given.contains(.coding) { try fields.add("accept-encoding", ContentCoding.offer) }
     for field in head.headerFields {
       let name = field.name.canonicalName
       if Self.isOfConnection(name) { continue }

@@ -51,9 +51,8 @@ final class HostPool: DialOwner {
     self.options = options
     self.engine = engine
     self.route = route
-    let settings = engine.settings, messages = settings.messages
-    common = CommonFields(
-      userAgent: messages.userAgent, sendsAccept: messages.sendsAccept, decompresses: messages.decompresses)
+    let settings = engine.settings
+    common = CommonFields(settings.messages)
     let version = settings.usableVersion(options.options.httpVersion, isForwarded: route.proxy != nil)
     machine = HostMachine(
       .init(

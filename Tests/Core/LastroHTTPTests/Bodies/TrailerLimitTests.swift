@@ -16,7 +16,7 @@ struct TrailerLimitTests {
     request.head.headerFields[HTTPField.Name("Large")!] = value
     let refusals = [
       #expect(throws: TransportError.self) {
-        _ = try HTTP2Request(request, userAgent: nil, sendsAccept: false, decompresses: false)
+        _ = try HTTP2Request(request, .bare)
       },
       #expect(throws: TransportError.self) { _ = try HTTP2Fields(trailers: [.init(name: "sum", value: value)]) },
     ]
