@@ -60,7 +60,16 @@ struct HTTP2EndingTests {
   @Test("An end is described by the name of its error code, or by its number")
   func codes() {
     #expect(HTTP2ErrorCode(rawValue: 0xFFFF_FFFF).description == "error code 4294967295")
-    #expect(HTTP2ErrorCode.http11Required.description == "HTTP_1_1_REQUIRED")
-    #expect(HTTP2ErrorCode.named.map(\.code.rawValue) == Array(0...13))
+    let codes: [HTTP2ErrorCode] = [
+      .noError, .protocolError, .internalError, .flowControlError, .refusedStream, .cancel, .compressionError,
+      .enhanceYourCalm, .inadequateSecurity, .http11Required,
+    ]
+    #expect(
+      codes.map(\.description) == [
+        "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "REFUSED_STREAM", "CANCEL",
+        "COMPRESSION_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
+      ])
+    let isNamed = (0...14).map { !HTTP2ErrorCode(rawValue: $0).description.hasPrefix("error code") }
+    #expect(isNamed == Array(repeating: true, count: 14) + [false])
   }
 }
