@@ -59,9 +59,8 @@ struct HostMachine: Hashable {
     // HTTP/2 connections.
     /// The number of requests that the connection accepts has changed.
     case room(UInt64, Room)
+    /// A stream was closed, or could not be opened because the connection cannot accept the request.
     case streamClosed(UInt64, Room)
-    /// A stream could not be opened, because the connection cannot accept the request.
-    case notOpened(UInt64, Room)
     /// The connection accepts no more requests, and closes with its last stream.
     case retired(UInt64)
     case ended(UInt64)
@@ -99,7 +98,7 @@ struct HostMachine: Hashable {
     /// `wasIdle`: whether the connection was idle until now, so that its server may have closed it.
     case start(request: UInt64, connection: UInt64, wasIdle: Bool)
     /// Run a request on a new stream of a connection. On failure, the owner reports the connection with
-    /// ``Event/notOpened(_:_:)``, and the request with another event.
+    /// ``Event/streamClosed(_:_:)``, and the request with another event.
     case open(request: UInt64, connection: UInt64)
     case dial(UInt64, request: UInt64)
     case cancelDial(UInt64)
@@ -244,7 +243,6 @@ struct HostMachine: Hashable {
     case .idleClosed(let connection): idleClosed(connection, now: now, &steps)
     case .room(let connection, let room): changed(connection, room, &steps)
     case .streamClosed(let connection, let room): streamClosed(connection, room, &steps)
-    case .notOpened(let connection, let room): streamClosed(connection, room, &steps)
     case .retired(let connection): retire(connection, &steps)
     case .ended(let connection): ended(connection, &steps)
     case .requiresHTTP1:

@@ -160,18 +160,18 @@ final class HostPool: DialOwner {
       return
     }
     guard let exchange, multiplexer.checkFitness() else {
-      tell(.notOpened(number, multiplexer.room))
+      tell(.streamClosed(number, multiplexer.room))
       if let exchange { enter(exchange, isFront: true) }
       return
     }
     switch multiplexer.start(exchange) {
     case .running: engine.noteExpiry(of: exchange)
     case .outdated:
-      tell(.notOpened(number, multiplexer.room))
+      tell(.streamClosed(number, multiplexer.room))
       tell(.retired(number))
       waitAgain(exchange)
     case .failed(let error):
-      tell(.notOpened(number, multiplexer.room))
+      tell(.streamClosed(number, multiplexer.room))
       engine.end(exchange, error)
     }
   }
