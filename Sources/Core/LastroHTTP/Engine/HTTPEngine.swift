@@ -274,7 +274,7 @@ final class HTTPEngine {
   }
 
   func retire(_ connection: HTTPConnection) {
-    connection.retireIdle()
+    connection.session?.retire()
     noteBusy(connection)
   }
 

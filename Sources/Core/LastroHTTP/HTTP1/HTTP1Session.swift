@@ -107,9 +107,9 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     if connection.hasUnsolicitedInput(isHeard: false) { connection.host.closeIdle(connection) }
   }
 
-  func retireIdle() { connection.host.closeIdle(connection) }
+  func retire() { connection.host.closeIdle(connection) }
 
-  func end() { connection.close() }
+  func close() { connection.close() }
 
   // MARK: The end
 

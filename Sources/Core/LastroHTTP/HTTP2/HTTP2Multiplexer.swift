@@ -142,9 +142,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     if writable { noteOutput() }
   }
 
-  func retireIdle() { retire() }
-
-  private func retire() { host.tell(.retired(connection.number)) }
+  func retire() { host.tell(.retired(connection.number)) }
 
   /// Returns whether the connection can carry a request, as far as is known. Reads an idle connection first, because
   /// its server may have closed it, and retires one that is too old.
@@ -152,8 +150,6 @@ final class HTTP2Multiplexer: ConnectionSession {
     if connection.isInTime { readIfIdle() } else { retire() }
     return room.free > 0 && connection.isInTime
   }
-
-  func end() { close() }
 
   /// Reads the bytes that have arrived if no stream is open: the server may have closed the connection, or be about to.
   func readIfIdle() {

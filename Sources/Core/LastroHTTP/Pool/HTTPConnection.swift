@@ -86,12 +86,9 @@ final class HTTPConnection: LinkUser {
   /// Records that the connection is no longer idle, and returns whether it was.
   func noteBusy() -> Bool { idleTurn.take() != nil }
 
-  /// Has the session close the connection, which no request uses.
-  func retireIdle() { session?.retireIdle() }
-
   /// Closes the connection. Over HTTP/2, the session first ends it in order.
   func end() {
-    if let session { session.end() } else { close() }
+    if let session { session.close() } else { close() }
   }
 
   // MARK: Fitness
@@ -220,9 +217,9 @@ protocol ConnectionSession: AnyObject {
   /// Reads the bytes that have arrived, within the connection's share of a turn.
   func read()
 
-  /// Has the host close the connection, which no request uses.
-  func retireIdle()
+  /// Has the host close the connection as soon as no request uses it.
+  func retire()
 
   /// Closes the connection, in the way that the protocol prescribes.
-  func end()
+  func close()
 }
