@@ -98,7 +98,7 @@ extension Exchange {
 
   /// Answers the job with the head alone, and reads the rest of the body in the background.
   func answerHead() {
-    treatRest(as: .drained(until: lastActivity.adding(Self.drainTime)))
+    rest = .drained(until: lastActivity.adding(Self.drainTime))
     receiver.answerHead(facts())
     runner?.answeredAtHead()
     engine.noteExpiry(of: self)

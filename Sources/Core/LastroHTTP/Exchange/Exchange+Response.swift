@@ -13,7 +13,7 @@ extension Exchange {
   func take(
     _ response: HTTPResponse, of head: ResponseHead, _ framing: ResponseFraming
   ) throws(TransportError) -> Bool {
-    receiver.note(response, status: head.status, framing)
+    receiver.route.note(response, status: head.status, framing, toHead: job.isHead)
     if sendingPaused { restartIdleTimeout() }
     if head.status >= 300, job.request.dropsRedirectBodies, response.isRedirect { return dropBody() }
     guard try receiver.prepare(for: head) else { return false }
@@ -31,12 +31,13 @@ extension Exchange {
   private func dropBody() -> Bool {
     // A request body counts as sent only if its length was announced and all of it was handed over.
     let isRequestWhole = !job.request.hasBody || job.request.body.length == Int64(committedBodyBytes)
-    guard receiver.dropBody(), isRequestWhole, let patience = runner?.redirectPatience else {
-      receiver.cutRest()
+    receiver.route.sink = .drop
+    guard receiver.route.leavesLittle, isRequestWhole, let patience = runner?.redirectPatience else {
+      receiver.route.wasCut = true
       return false
     }
     if patience > .zero {
-      treatRest(as: .awaited(until: lastActivity.adding(patience)))
+      rest = .awaited(until: lastActivity.adding(patience))
       engine.noteExpiry(of: self)
     } else {
       answerHead()

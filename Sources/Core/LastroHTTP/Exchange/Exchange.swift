@@ -46,9 +46,10 @@ final class Exchange {
 
   /// Whether the connection has served another request before.
   private(set) var isOnReused = false
-  private(set) var verdict: TrustVerdict?
+  /// The trust verdict with which the link admitted the request.
+  var verdict: TrustVerdict?
   /// Whether bytes of the request may have been sent.
-  private(set) var requestSent = false
+  var requestSent = false
   private(set) var sentAt: Int64?
   var sentBytes: Int64 = 0
   /// The number of bytes of the request body that were handed to the runner.
@@ -67,7 +68,7 @@ final class Exchange {
   // Unchecked because only the loop uses them, and setting them calls nothing.
   @exclusivity(unchecked) private var trailers = HTTPFields()
   /// The handling of the rest of a redirect's body.
-  private(set) var rest = Rest.part
+  var rest = Rest.part
   /// Whether the response is complete but not reported yet, because the upload's source has not ended.
   private(set) var awaitsUpload = false
   /// The time until which the body of an error response is read.
@@ -159,20 +160,11 @@ final class Exchange {
 
   // MARK: Events
 
-  /// Records the trust verdict with which the link admitted the request.
-  func wasAdmitted(_ verdict: TrustVerdict) { self.verdict = verdict }
-
   /// Records that the head of the request was sent, or may be sent from here on.
   func headGoesOut() {
     sentAt = now
     job.noteSent()
   }
-
-  /// Records that bytes of the request have been sent.
-  func requestBytesWereSent() { requestSent = true }
-
-  /// Records that the server has processed nothing of the request.
-  func nothingWasProcessed() { requestSent = false }
 
   /// Records activity, which restarts the idle timeout.
   func wasActive() { lastActivity = now }
@@ -232,9 +224,6 @@ final class Exchange {
   func stopReading() {
     if receiver.route.wasCut { finish() } else { fail(receiver.failure ?? .noMemoryForBody) }
   }
-
-  /// Sets how the rest of a redirect's body is handled.
-  func treatRest(as rest: Rest) { self.rest = rest }
 
   /// Answers the job.
   ///

@@ -42,11 +42,6 @@ struct ResponseReceiver {
 
   // MARK: Head
 
-  /// Records the final head.
-  mutating func note(_ response: HTTPResponse, status: Int, _ framing: ResponseFraming) {
-    route.note(response, status: status, framing, toHead: job.isHead)
-  }
-
   /// Decides from the final head where the body goes.
   ///
   /// - Returns: false if nothing more of the response is wanted.
@@ -92,17 +87,6 @@ struct ResponseReceiver {
     deliveries.answer(
       job, .success(TransferResponse(head: response, status: route.status, body: ResponseBody(Data()), facts: facts())))
   }
-
-  /// Has the body read and discarded.
-  ///
-  /// - Returns: false if the body is too long for that to be worthwhile.
-  mutating func dropBody() -> Bool {
-    route.sink = .drop
-    return route.leavesLittle
-  }
-
-  /// Marks the rest of the body as not wanted.
-  mutating func cutRest() { route.wasCut = true }
 
   // MARK: Body
 

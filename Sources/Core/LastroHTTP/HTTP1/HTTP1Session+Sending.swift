@@ -72,7 +72,7 @@ extension HTTP1Session {
   private func isAdmitted(_ exchange: Exchange) -> Bool {
     switch connection.admit(exchange.job) {
     case .admitted(let verdict):
-      exchange.wasAdmitted(verdict)
+      exchange.verdict = verdict
       return true
     case .outdated: exchange.host.restartElsewhere(exchange)
     case .refused(let error): exchange.host.conclude(exchange, error)
@@ -104,7 +104,7 @@ extension HTTP1Session {
   private func noteSent(_ count: Int, of exchange: Exchange, _ budget: inout Int) {
     exchange.sentBytes += Int64(count)
     budget -= count
-    exchange.requestBytesWereSent()
+    exchange.requestSent = true
     hasSent = true
     machine.wroteSome()
     exchange.wasActive()

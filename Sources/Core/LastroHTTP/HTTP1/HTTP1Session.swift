@@ -56,7 +56,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     switch connection.admit(exchange.job) {
     case .outdated: return .outdated
     case .refused(let error): return .failed(error)
-    case .admitted(let verdict): exchange.wasAdmitted(verdict)
+    case .admitted(let verdict): exchange.verdict = verdict
     }
     do throws(TransportError) { try write(exchange) } catch { return .failed(error) }
     connection.beganExchange()

@@ -47,7 +47,7 @@ final class HTTP2Call: ExchangeRunner {
   /// - Returns: whether no further check is needed: the head was sent, or the stream has ended.
   func noteSentHead() -> Bool {
     guard let stream, session.requestPhase(of: stream) != .queued else { return stream == nil }
-    exchange.requestBytesWereSent()
+    exchange.requestSent = true
     exchange.headGoesOut()
     exchange.sentBytes = headBytes
     exchange.wasActive()
@@ -179,7 +179,7 @@ final class HTTP2Call: ExchangeRunner {
     }
     if reason == .http11Required { host.tell(.requiresHTTP1) }
     if reason != .unsent, host.sendAgain(exchange, isUnprocessed: true) { return }
-    exchange.nothingWasProcessed()
+    exchange.requestSent = false
     exchange.fail(transportError(ending))
   }
 

@@ -387,7 +387,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     guard !unsent.isEmpty else { return }
     switch connection.admit() {
     case .admitted(let verdict):
-      for call in unsent { call.exchange.wasAdmitted(verdict) }
+      for call in unsent { call.exchange.verdict = verdict }
     case .outdated:
       for call in unsent {
         call.leave(nil)
