@@ -52,11 +52,8 @@ extension Exchange: BodySink {
   /// Receives a piece of the body as it was sent, before decoding.
   func take(body bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
     if receiver.isClosed { return .refused }
-    return try receiver.isDecoded ? decode(bytes) : receiver.deliver(bytes)
-  }
-
-  private func decode(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
-    try decoder?.receive(bytes, for: self) ?? .refused
+    guard receiver.isDecoded else { return receiver.deliver(bytes) }
+    return try decoder?.receive(bytes, for: self) ?? .refused
   }
 
   func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict { receiver.deliver(bytes) }

@@ -49,14 +49,12 @@ struct ResponseReceiver {
   mutating func prepare(for head: ResponseHead) throws(TransportError) -> Bool {
     if head.status == 101 || job.asks == .connect && head.status / 100 == 2 {
       route.sink = .collect(limit: 0, cuts: true)
-    } else {
-      try route.decide(job.request, status: head.status)
-      if route.wantsNothing {
-        route.cutAtHead()
-        return false
-      }
+      return true
     }
-    return true
+    try route.decide(job.request, status: head.status)
+    guard route.wantsNothing else { return true }
+    route.cutAtHead()
+    return false
   }
 
   /// Returns the decoder of the body; `nil` if the body has no content coding that is decoded here.
