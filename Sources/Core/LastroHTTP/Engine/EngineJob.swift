@@ -55,24 +55,13 @@ final class EngineJob: Sendable {
     upload = request.hasBody ? UploadChannel(body: request.body) : nil
   }
 
-  private let sentAgain = Atomic<Int>(0)
-  /// The number of resends so far. Set by the loop.
-  var resends: Int {
-    get { sentAgain.load(ordering: .relaxed) }
-    set { sentAgain.store(newValue, ordering: .relaxed) }
-  }
-
-  private let refused = Atomic<Int>(0)
-  /// The number of resends after an attempt that the server reported as not processed. Set by the loop.
-  var refusals: Int {
-    get { refused.load(ordering: .relaxed) }
-    set { refused.store(newValue, ordering: .relaxed) }
-  }
-
-  private let restarts = Atomic<Int>(0)
-
-  /// Counts a restart, and returns the number of restarts.
-  func noteRestart() -> Int { restarts.add(1, ordering: .relaxed).newValue }
+  // Unchecked, like the two below, because only the loop's thread accesses them, and nothing else while it does.
+  /// The number of resends so far.
+  @exclusivity(unchecked) nonisolated(unsafe) var resends = 0
+  /// The number of resends after an attempt that the server reported as not processed.
+  @exclusivity(unchecked) nonisolated(unsafe) var refusals = 0
+  /// The number of times that the request was queued again because nothing of it had been sent.
+  @exclusivity(unchecked) nonisolated(unsafe) var restarts = 0
 
   var reference: EngineReference { port.reference }
   var isHead: Bool { asks == .head }

@@ -187,7 +187,8 @@ final class HostPool: DialOwner {
   ///
   /// - Parameter error: the error to fail with after too many restarts.
   func restart(_ exchange: Exchange, orFail error: TransportError) {
-    guard exchange.job.noteRestart() <= Self.mostRestarts else { return engine.end(exchange, error) }
+    exchange.job.restarts += 1
+    guard exchange.job.restarts <= Self.mostRestarts else { return engine.end(exchange, error) }
     waitAgain(exchange)
   }
 
