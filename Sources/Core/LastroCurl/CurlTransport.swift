@@ -128,13 +128,6 @@ public final class CurlTransport: Transport {
   /// The number of byte streams and datagram streams that are being dialed or open.
   var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
 
-  /// The number of HTTP connections, being dialed or open, that still use libcurl.
-  var connectionsOfLibcurl: Int {
-    loops.reduce(0) { count, loop in
-      count + (loop.loop.seat.turn { $0.guest(StreamHub.self)?.delegates.count ?? 0 } ?? 0)
-    }
-  }
-
   /// Returns the loop for the next dial.
   func pickStreamLoop() throws(TransportError) -> Loop {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }

@@ -23,7 +23,7 @@ final class HTTPEngine {
 
   // Unchecked, like others below, because only the loop accesses this engine, and a lookup does not reenter it.
   @exclusivity(unchecked) private var defaultPartition: HostPartition?
-  private var partitions: [ConnectionOptions: HostPartition] = [:]
+  private(set) var partitions: [ConnectionOptions: HostPartition] = [:]
   private var partitionCleanup = CleanupRule(spare: 64)
   /// The hosts of all partitions. An action on all hosts is performed in this order.
   private var hosts = NumberedTable<HostPool>()
@@ -66,8 +66,6 @@ final class HTTPEngine {
   /// Whether connections without a request are kept.
   var keepsIdle: Bool { settings.keepsIdle && !isShutDown }
   var isEmpty: Bool { exchanges.isEmpty && held.isEmpty }
-  /// The number of different options for which hosts are remembered.
-  var knownOptions: Int { partitions.count }
 
   // MARK: Jobs
 

@@ -36,9 +36,6 @@ extension HTTP2Session {
     return stream
   }
 
-  /// Returns whether the stream is open. Calls for a closed stream have no effect.
-  package func isOpen(_ stream: HTTP2Stream) -> Bool { streams.contains(stream) }
-
   /// Returns the progress of the request; `nil` if the stream is not open.
   package func requestPhase(of stream: HTTP2Stream) -> HTTP2RequestPhase? {
     streams.contains(stream) ? streams[stream].request : nil

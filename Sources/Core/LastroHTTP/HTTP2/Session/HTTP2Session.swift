@@ -212,9 +212,6 @@ package final class HTTP2Session {
     ping()
   }
 
-  /// The mean round-trip time of a PING in nanoseconds; `nil` before the first answer.
-  package var roundTrip: UInt64? { bandwidth.roundTrip.map { UInt64($0) } }
-
   /// Marks the connection as unhealthy, so that it gets no new requests.
   func becomeUnhealthy() {
     guard loss == nil, !isUnhealthy else { return }
@@ -243,9 +240,6 @@ package final class HTTP2Session {
 
   /// Whether ``freeStreams`` will remain 0.
   package var isClosedToRequests: Bool { loss != nil || goAway != nil || isUnhealthy || isRetired }
-
-  /// The number of open streams.
-  package var openStreams: Int { streams.count }
 
   func willOpen() {
     if liveness.willRequest(now: now) { ping() }

@@ -197,6 +197,6 @@ struct HTTP2FieldsTests {
     #expect(frames.last?.type == 3 && frames.last?.number == HTTP2ErrorCode.cancel.rawValue)
     guard case .broken(let violation)? = lab.ending(stream) else { Issue.record("\(lab.told)"); return }
     #expect(violation.kind == .requestFields && violation.message.hasPrefix("the request's trailers cannot be sent: "))
-    #expect(lab.session.openStreams == 0 && lab.session.loss == nil)
+    #expect(lab.session.streams.count == 0 && lab.session.loss == nil)
   }
 }

@@ -116,7 +116,7 @@ struct HTTP2BrokenAnswerTests {
       }
     }
     #expect(lab.frames(.goAway).count == 1)
-    #expect(lab.session.wantsClose && lab.session.openStreams == 0 && lab.session.freeStreams == 0)
+    #expect(lab.session.wantsClose && lab.session.streams.count == 0 && lab.session.freeStreams == 0)
     // The session no longer reads any bytes.
     lab.forget()
     lab.receive([.head(200, on: 3, ends: true)])

@@ -26,7 +26,7 @@ struct HTTP2EarlyAnswerTests {
     // If the server sent no reset, our reset tells it that no more data follows. If it sent one, ours may be omitted.
     let resets = lab.frames(.resetStream).map(\.number)
     #expect(resets == [0] || reset == .sameSegment && resets.isEmpty)
-    #expect(lab.session.openStreams == 0 && lab.session.loss == nil)
+    #expect(lab.session.streams.count == 0 && lab.session.loss == nil)
     lab.receive([.windowUpdate(100, on: 1)])
     #expect(lab.frames(.data).isEmpty)
   }
@@ -64,7 +64,7 @@ struct HTTP2EarlyAnswerTests {
       #expect(lab.frames(.data).last == .data("aaaaa".utf8, on: 1, ends: true))
     }
     #expect(lab.ending(stream) == .whole)
-    #expect(lab.session.openStreams == 0)
+    #expect(lab.session.streams.count == 0)
   }
 
   @Test("After an early response below 300 the owner may reset the stream without an error")
@@ -75,7 +75,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.has(.answered(stream)))
     lab.session.reset(stream, .noError)
     #expect(lab.send() == [.reset(0, on: 1)])
-    #expect(lab.ending(stream) == nil && lab.session.openStreams == 0)
+    #expect(lab.ending(stream) == nil && lab.session.streams.count == 0)
   }
 
   @Test("An incomplete response whose stream is reset without an error is a failure")

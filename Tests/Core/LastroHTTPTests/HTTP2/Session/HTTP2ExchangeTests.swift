@@ -32,7 +32,7 @@ struct HTTP2ExchangeTests {
     #expect(lab.bodies[1] == Array("hello".utf8))
     #expect(lab.ending(stream) == .whole)
     #expect(lab.told.count == 2)
-    #expect(lab.session.openStreams == 0 && lab.session.unreadBytes == 0)
+    #expect(lab.session.streams.count == 0 && lab.session.unreadBytes == 0)
   }
 
   @Test("A repeated head is delivered exactly, and no cookie leaks from an earlier response")

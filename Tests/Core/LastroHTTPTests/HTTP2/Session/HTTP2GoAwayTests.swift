@@ -35,7 +35,7 @@ struct HTTP2GoAwayTests {
       case let ending: Issue.record("stream \(stream.number) of \(last): \(String(describing: ending))")
       }
     }
-    #expect(lab.session.freeStreams == 0 && lab.session.openStreams == 0)
+    #expect(lab.session.freeStreams == 0 && lab.session.streams.count == 0)
     #expect(lab.session.wantsClose)
     return counts
   }
@@ -71,7 +71,7 @@ struct HTTP2GoAwayTests {
     let second = try lab.open()
     lab.receive([.goAway(last: .max)])
     #expect(lab.session.goAway?.lastStream == .max)
-    #expect(lab.session.openStreams == 2 && lab.session.freeStreams == 0)
+    #expect(lab.session.streams.count == 2 && lab.session.freeStreams == 0)
     #expect(lab.session.open(try SessionLab.request(), now: lab.now) == nil)
     lab.receive([.goAway(last: 1)])
     #expect(lab.ending(second) == .unprocessed(.aboveGoAway))
@@ -88,7 +88,7 @@ struct HTTP2GoAwayTests {
     let lab = try SessionLab.ready()
     let streams = try (0..<3).map { _ in try lab.open() }
     lab.receive([.goAway(last: 5)])
-    #expect(lab.session.openStreams == 3)
+    #expect(lab.session.streams.count == 3)
     lab.receive([.goAway(last: 1)])
     #expect(lab.ending(streams[1]) == .unprocessed(.aboveGoAway))
     #expect(lab.ending(streams[2]) == .unprocessed(.aboveGoAway))

@@ -59,8 +59,8 @@ struct HTTP2MutationTests {
         lab.receive(Array(rest.prefix(count)))
         rest = rest.dropFirst(count)
       }
-      let open = streams.count { lab.session.isOpen($0) }
-      #expect(open == lab.session.openStreams)
+      let open = streams.count { lab.session.streams.contains($0) }
+      #expect(open == lab.session.streams.count)
       #expect(streams.count { lab.ending($0) != nil } == streams.count - open)
       lab.session.connectionEnded()
       lab.drain([])
