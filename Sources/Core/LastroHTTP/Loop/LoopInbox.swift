@@ -40,7 +40,7 @@ package final class LoopInbox: Sendable {
   }
 
   private let state = Lock(State())
-  /// The eventfd; negative if the loop's driver never sleeps.
+  /// The eventfd; negative if no thread sleeps that would have to be woken.
   let wakeDescriptor: Int32
 
   /// Creates the inbox of a loop that sleeps. Returns `nil`, with the reason in `errno`, if no descriptor is available.
@@ -50,10 +50,7 @@ package final class LoopInbox: Sendable {
     self.init(waking: descriptor)
   }
 
-  /// Creates the inbox of a loop that its caller turns, which has no thread to wake.
-  static func ofCaller() -> LoopInbox { LoopInbox(waking: -1) }
-
-  private init(waking descriptor: Int32) { wakeDescriptor = descriptor }
+  init(waking descriptor: Int32) { wakeDescriptor = descriptor }
 
   deinit { if wakeDescriptor >= 0 { Glibc.close(wakeDescriptor) } }
 

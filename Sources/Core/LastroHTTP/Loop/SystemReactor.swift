@@ -18,7 +18,6 @@ final class SystemReactor: Reactor {
       Alarm(source) { now in
         time.notePassed(now)
         inbox.endSleep()
-        return nil
       }
     }
     poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner)

@@ -22,7 +22,7 @@ final class ManualLoop {
   ///   - time: the clock that measures limits.
   ///   - prepare: adds guests and engines before the first turn.
   init(time: TimeSource, _ prepare: (LoopCore) -> Void = { _ in }) {
-    parts = LoopParts(inbox: .ofCaller(), time: LoopTime(time))
+    parts = LoopParts(inbox: LoopInbox(waking: -1), time: LoopTime(time))
     loop = EventLoop(parts)
     turner = LoopTurner(reactor, parts, prepare: prepare)
   }
