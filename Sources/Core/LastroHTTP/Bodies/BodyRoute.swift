@@ -43,8 +43,6 @@ package struct BodyRoute {
   /// The reason why the collected bytes are not the whole body.
   package var cut: BodyCut?
 
-  package init() {}
-
   /// Records the final head.
   ///
   /// - Parameter status: the status of the response, passed because reading it from the response is slow.

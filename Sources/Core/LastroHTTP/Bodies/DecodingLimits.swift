@@ -6,19 +6,11 @@ internal import LastroWire
 /// Limits for decoding the content codings of one body.
 package struct DecodingLimits: Sendable {
   /// The maximum number of nested content codings. Default 1.
-  package var codings: Int
+  package var codings = 1
   /// The maximum ratio of decoded to received bytes of a streamed body. Default 250.
-  package var ratio: Int
+  package var ratio = 250
   /// The number of decoded bytes from which on `ratio` applies. Default 32 MiB.
-  package var floor: Int64
-
-  package init(
-    codings: Int = 1, ratio: Int = 250, floor: Int64 = 32 << 20
-  ) {
-    self.codings = codings
-    self.ratio = ratio
-    self.floor = floor
-  }
+  package var floor: Int64 = 32 << 20
 }
 
 extension HTTPFields {

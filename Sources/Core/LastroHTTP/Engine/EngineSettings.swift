@@ -56,8 +56,6 @@ package struct MessageSettings: Sendable {
   /// request's own limits apply.
   package var errorBodyTime: Duration?
 
-  package init() {}
-
   /// The settings of requests whose heads get no fields but those that HTTP requires.
   package static var bare: Self {
     var settings = Self()

@@ -28,8 +28,6 @@ package struct HTTP2Configuration: Sendable {
   /// 9113 §6.5.2.
   package var limits = ExchangeLimits()
 
-  package init() {}
-
   /// The number of unread bytes beyond which the connection fails. A server that respects its windows never reaches it.
   /// Default 150 MiB.
   ///
