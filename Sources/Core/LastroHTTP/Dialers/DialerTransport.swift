@@ -93,10 +93,10 @@ public final class DialerTransport: Transport {
 
   /// Returns the engine, which is opened with the first call.
   func port() throws(TransportError) -> EnginePort {
-    let result: Result<EnginePort, TransportError> = state.withLock { state in
+    try state.withLock { state throws(TransportError) in
       switch state {
-      case .open(let port): return .success(port)
-      case .shutDown: return .failure(.shutDown)
+      case .open(let port): return port
+      case .shutDown: throw .shutDown
       case .unused: break
       }
       do throws(ConfigurationError) {
@@ -104,12 +104,11 @@ public final class DialerTransport: Transport {
           over: dialer, role: role, settings: configuration.engine,
           options: SharedOptions(given: configuration.connection), time: configuration.timeSource)
         state = .open(port)
-        return .success(port)
+        return port
       } catch {
-        return .failure(TransportError(error))
+        throw TransportError(error)
       }
     }
-    return try result.get()
   }
 
   /// Stops accepting requests, and returns when the running ones have ended and the idle connections are closed.

@@ -68,17 +68,12 @@ extension EventLoop {
   /// Returns the loop that is shared by transports without a loop below them. It starts with its first user and ends
   /// with its last one.
   static func shared() throws(ConfigurationError) -> EventLoop {
-    let result: Result<EventLoop, ConfigurationError> = latest.withLock { latest in
-      if let loop = latest.loop { return .success(loop) }
-      do throws(ConfigurationError) {
-        let loop = try EventLoop()
-        latest.loop = loop
-        return .success(loop)
-      } catch {
-        return .failure(error)
-      }
+    try latest.withLock { latest throws(ConfigurationError) in
+      if let loop = latest.loop { return loop }
+      let loop = try EventLoop()
+      latest.loop = loop
+      return loop
     }
-    return try result.get()
   }
 }
 
