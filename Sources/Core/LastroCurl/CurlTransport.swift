@@ -203,11 +203,7 @@ extension CurlTransport {
       host: target.host.text, port: target.port, tls: .init(applicationProtocols: ["h2", "http/1.1"]),
       connection: connection, connectTimeout: timeout)
     let dial = try dial(.inspection, request)
-    return try await withTaskCancellationHandler {
-      await dial.inspection.value()
-    } onCancel: {
-      dial.giveUp()
-    }.get()
+    return try await dial.inspection.value { dial.giveUp() }.get()
   }
 }
 

@@ -32,12 +32,7 @@ final class CurlDatagramStream: DatagramStream {
     try client.check()
     let write = StreamWrite(client.id, datagram, within: limit)
     try client.post(.write(write))
-    let outcome = await withTaskCancellationHandler {
-      await write.answer.value()
-    } onCancel: {
-      write.answer.offer(.failure(.cancelled()))
-    }
-    try outcome.get()
+    try await write.answer.value { write.answer.offer(.failure(.cancelled())) }.get()
   }
 
   func close() { client.close() }

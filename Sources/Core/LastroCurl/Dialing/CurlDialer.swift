@@ -51,11 +51,7 @@ public struct CurlDialer: Dialer {
   ///   fail for the same reason. If connecting failed, `systemCode` is the `errno`.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     let dial = try transport.dial(.bytes, request)
-    return try await withTaskCancellationHandler {
-      await dial.bytes.value()
-    } onCancel: {
-      dial.giveUp()
-    }.get()
+    return try await dial.bytes.value { dial.giveUp() }.get()
   }
 
   /// Opens a datagram stream: a UDP socket that receives datagrams from one address only.
@@ -70,11 +66,7 @@ public struct CurlDialer: Dialer {
   ///   the addresses of their names.
   public func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
     let dial = try transport.dial(.datagrams, request)
-    return try await withTaskCancellationHandler {
-      await dial.datagrams.value()
-    } onCancel: {
-      dial.giveUp()
-    }.get()
+    return try await dial.datagrams.value { dial.giveUp() }.get()
   }
 
   /// Refuses a host whose key is pinned, by the current rules.

@@ -40,9 +40,7 @@ final class CurlStream: LoopStream {
 
   private func perform(_ write: StreamWrite) async throws(TransportError) {
     try client.post(.write(write))
-    let outcome = await withTaskCancellationHandler {
-      await write.answer.value()
-    } onCancel: {
+    let outcome = await write.answer.value {
       if write.answer.offer(.failure(.cancelled(requestSent: true))) { close() }
     }
     try outcome.get()

@@ -25,9 +25,7 @@ struct StreamClient: Sendable {
     try check()
     let read = StreamRead(id, maximum: maximum, within: limit)
     try post(.read(read))
-    let outcome = await withTaskCancellationHandler {
-      await read.answer.value()
-    } onCancel: {
+    let outcome = await read.answer.value {
       // The loop sees that the read has been answered, and keeps later bytes.
       read.answer.offer(.failure(.cancelled(requestSent: true)))
     }

@@ -9,6 +9,17 @@ internal import LastroSupport
 /// second answer is rejected, which tells the loop to keep bytes that no task took.
 typealias StreamOperation<Value: Sendable> = OneAnswer<Result<Value, TransportError>>
 
+extension OneAnswer {
+  /// Awaits the value, and calls `giveUp` if the caller's task is cancelled meanwhile.
+  func value(onCancel giveUp: @Sendable () -> Void) async -> Value {
+    await withTaskCancellationHandler {
+      await value()
+    } onCancel: {
+      giveUp()
+    }
+  }
+}
+
 /// The reason why a stream ended, as both sides see it. The first reason is kept.
 final class StreamEnd: Sendable {
   private let state = Lock(TransportError?.none)
