@@ -15,16 +15,16 @@ enum HTTP2Door {
             UnsafeRawBufferPointer(start: value, count: valueLength))
         }
       },
-      block: { context, block in with(context) { $0.block(block.pointee) } },
+      block: { context, block in goesOn(context) { $0.block(block.pointee) } },
       data: { context, number, slot, bytes, count in
-        with(context) { $0.data(number, slot, UnsafeRawBufferPointer(start: bytes, count: count)) }
+        goesOn(context) { $0.data(number, slot, UnsafeRawBufferPointer(start: bytes, count: count)) }
       },
-      data_end: { context, number, slot, count, ends in with(context) { $0.dataEnd(number, slot, count, ends) } },
-      reset: { context, number, slot, code in with(context) { $0.wasReset(number, slot, code) } },
-      settings: { context in with(context) { $0.settingsCame() } },
-      pong: { context, payload in with(context) { $0.pong(payload) } },
+      data_end: { context, number, slot, count, ends in goesOn(context) { $0.dataEnd(number, slot, count, ends) } },
+      reset: { context, number, slot, code in goesOn(context) { $0.wasReset(number, slot, code) } },
+      settings: { context in goesOn(context) { $0.tell(.capacity) } },
+      pong: { context, payload in goesOn(context) { $0.pong(payload) } },
       going_away: { context, last, code, bytes, length in
-        with(context) { $0.goingAway(last, code, text(bytes, length)) }
+        goesOn(context) { $0.goingAway(last, code, text(bytes, length)) }
       },
       refused: { context, number, slot, reason in
         with(context) { $0.refused(number, slot, String(cString: reason)) }
@@ -47,6 +47,14 @@ enum HTTP2Door {
 
 private func with<Result>(_ context: UnsafeMutableRawPointer, _ body: (HTTP2Session) -> Result) -> Result {
   Unmanaged<HTTP2Session>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
+}
+
+/// Returns whether reading goes on after a callback: it stops once the connection has ended.
+private func goesOn(_ context: UnsafeMutableRawPointer, _ body: (HTTP2Session) -> Void) -> Bool {
+  with(context) { session in
+    body(session)
+    return session.loss == nil
+  }
 }
 
 /// Returns the debug data of a GOAWAY, at most 256 bytes of it.

@@ -3,7 +3,7 @@
 internal import CLastroHTTP2
 internal import LastroWire
 
-// Callbacks of the C layer for received frames. A function that returns false stops all reading.
+// Callbacks of the C layer for received frames.
 extension HTTP2Session {
   /// Returns the number of bytes that heads and trailers of the response may still use.
   func blockLimit(_ number: Int32, _ slot: UInt) -> Int {
@@ -30,17 +30,15 @@ extension HTTP2Session {
     return false
   }
 
-  func block(_ block: clastro_http2_block) -> Bool {
-    guard let stream = streams.stream(block.stream, block.slot) else { return loss == nil }
+  func block(_ block: clastro_http2_block) {
+    guard let stream = streams.stream(block.stream, block.slot) else { return }
     streams[stream].headBytes += block.byte_count + 32 * block.count
     do throws(HTTP2Violation) {
       if streams[stream].answer == .begun { try trailers(block, stream) } else { try head(block, stream) }
     } catch {
-      interrupt(stream, error)
-      return loss == nil
+      return interrupt(stream, error)
     }
     if block.ends { answerEnded(stream) }
-    return loss == nil
   }
 
   private func trailers(_ block: clastro_http2_block, _ stream: HTTP2Stream) throws(HTTP2Violation) {
@@ -72,39 +70,33 @@ extension HTTP2Session {
     tell(.interim(stream, head))
   }
 
-  func data(_ number: Int32, _ slot: UInt, _ bytes: UnsafeRawBufferPointer) -> Bool {
+  func data(_ number: Int32, _ slot: UInt, _ bytes: UnsafeRawBufferPointer) {
     // Return the connection's credit at once, so that a slow reader does not block other streams.
     clastro_http2_consume_connection(door, bytes.count)
-    guard let stream = streams.stream(number, slot), let input, let start = bytes.baseAddress else {
-      return loss == nil
-    }
+    guard let stream = streams.stream(number, slot), let input, let start = bytes.baseAddress else { return }
     streams[stream].unread += bytes.count
     unreadBytes += bytes.count
     streams[stream].emptyData.earn(HTTP2FloodGuard.emptyDataPerData)
     floods.receivedBody(bytes.count)
     guard unreadBytes <= mostUnreadBytes else {
-      fail(.violation(.unreadBytes))
-      return false
+      return fail(.violation(.unreadBytes))
     }
     let offset = start - input
     tell(.body(stream, offset..<offset + bytes.count))
     if bandwidth.received(bytes.count, now: now) { measuringPing = ping() }
-    return loss == nil
   }
 
-  func dataEnd(_ number: Int32, _ slot: UInt, _ count: Int, _ ends: Bool) -> Bool {
-    guard let stream = streams.stream(number, slot) else { return loss == nil }
+  func dataEnd(_ number: Int32, _ slot: UInt, _ count: Int, _ ends: Bool) {
+    guard let stream = streams.stream(number, slot) else { return }
     // nghttp2 does not report empty frames between heads as an error.
     guard streams[stream].answer == .begun else {
-      interrupt(stream, .bodyBeforeHead)
-      return loss == nil
+      return interrupt(stream, .bodyBeforeHead)
     }
     if ends {
       answerEnded(stream)
     } else if count == 0, !streams[stream].emptyData.spend(1, of: HTTP2FloodGuard.emptyData, now: now) {
       interrupt(stream, .emptyData)
     }
-    return loss == nil
   }
 
   /// Completes the response. nghttp2 closes the stream itself if the request is complete, too.
@@ -117,30 +109,22 @@ extension HTTP2Session {
     finish(stream, .done)
   }
 
-  func wasReset(_ number: Int32, _ slot: UInt, _ code: UInt32) -> Bool {
-    guard let stream = streams.stream(number, slot) else { return loss == nil }
+  func wasReset(_ number: Int32, _ slot: UInt, _ code: UInt32) {
+    guard let stream = streams.stream(number, slot) else { return }
     finish(stream, .reset(HTTP2ErrorCode(rawValue: code)))
-    return loss == nil
   }
 
-  func settingsCame() -> Bool {
-    tell(.capacity)
-    return loss == nil
-  }
-
-  func pong(_ payload: UInt64) -> Bool {
-    guard payload == measuringPing, bandwidth.isMeasuring else { return loss == nil }
+  func pong(_ payload: UInt64) {
+    guard payload == measuringPing, bandwidth.isMeasuring else { return }
     _ = bandwidth.acknowledged(now: now, isRead: unreadBytes < advertisedWindow / 2)
     advertiseMore()
-    return loss == nil
   }
 
-  func goingAway(_ lastStream: Int32, _ code: UInt32, _ text: String) -> Bool {
+  func goingAway(_ lastStream: Int32, _ code: UInt32, _ text: String) {
     let notice = HTTP2GoAway(lastStream: lastStream, code: HTTP2ErrorCode(rawValue: code), text: text)
     goAway = notice
     tell(.goingAway(notice))
     for stream in streams.all where stream.number > lastStream { finish(stream, .goAway) }
-    return loss == nil
   }
 
   func refused(_ number: Int32, _ slot: UInt, _ reason: String) {
