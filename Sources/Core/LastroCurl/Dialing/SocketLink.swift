@@ -84,16 +84,22 @@ final class SocketLink: Link {
   func admit(_ target: TrustTarget) -> LinkAdmission {
     self.target = target
     guard profile.trust.isCurrent else { return .outdated }
-    let refusal = profile.egressRefusal(
-      connectedTo: facts.remoteAddress, port: facts.remotePort, behind: egress, to: dialed,
-      forwarded: isForwarding ? target : nil)
-    if let refusal { return .refused(refusal) }
+    if let refusal = egressRefusal(of: target) { return .refused(refusal) }
     guard let session, session.isTLS else { return admitPlaintext(to: target) }
     do throws(TrustFailure) {
       return .admitted(try session.gate.admit(session.connection.map(TLSPeer.of)))
     } catch {
       return .refused(.refusedTrust(error))
     }
+  }
+
+  /// Returns the reason why nothing may be sent to the target: the address that was connected to, or the one that a
+  /// proxy is asked for.
+  private func egressRefusal(of target: TrustTarget) -> TransportError? {
+    if let egress {
+      return egress.refusal(connectedTo: facts.remoteAddress, port: facts.remotePort ?? 0, of: dialed)
+    }
+    return isForwarding ? profile.applier.egressRules?.refusal(ofLiteral: target) : nil
   }
 
   private func admitPlaintext(to target: TrustTarget) -> LinkAdmission {

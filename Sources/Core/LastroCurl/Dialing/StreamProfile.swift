@@ -31,19 +31,6 @@ final class StreamProfile {
   }
 }
 
-extension StreamProfile {
-  /// Returns the reason why nothing may be sent over a connection.
-  ///
-  /// - Parameter forwarded: the host that a proxy is asked for.
-  func egressRefusal(
-    connectedTo address: String?, port: Int?, behind gate: EgressGate?, to target: TrustTarget,
-    forwarded: TrustTarget? = nil
-  ) -> TransportError? {
-    if let gate { return gate.refusal(connectedTo: address, port: port ?? 0, of: target) }
-    return forwarded.flatMap { applier.egressRules?.refusal(ofLiteral: $0) }
-  }
-}
-
 extension OptionApplier {
   /// Sets up a handle that connects and does nothing more.
   func apply(_ session: StreamSession) throws(TransportError) {

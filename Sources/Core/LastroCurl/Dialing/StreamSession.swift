@@ -137,9 +137,7 @@ final class StreamSession: StreamPort {
 
   /// Decides whether the connection may be used, after the TLS handshake.
   private func admit() -> Bool {
-    let refusal = profile.egressRefusal(
-      connectedTo: facts.remoteAddress, port: facts.remotePort, behind: egress, to: dial.server)
-    if let refusal {
+    if let refusal = egress?.refusal(connectedTo: facts.remoteAddress, port: facts.remotePort ?? 0, of: dial.server) {
       failure = refusal
       return false
     }
