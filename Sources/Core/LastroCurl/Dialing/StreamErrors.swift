@@ -43,7 +43,8 @@ extension TransportError {
 
   static func refusedStream(_ code: CURLMcode) -> TransportError {
     TransportError(
-      stage: .request, code: .engineFailure, message: "libcurl refused the stream: \(code.text)",
+      stage: .request, code: .engineFailure,
+      message: "libcurl refused the stream: \(String(cString: curl_multi_strerror(code))) (\(code.rawValue))",
       hint: "report it, with what `lastro doctor` prints")
   }
 
@@ -186,9 +187,4 @@ extension StreamSession {
       server: dial.name, host: dial.host.text, proxy: TrustTarget.proxyName(proxy),
       socket: profile.options.unixSocketPath, connectTimeout: dial.request.connectTimeout)
   }
-}
-
-extension CURLMcode {
-  /// libcurl's description of the code, with its number.
-  var text: String { "\(String(cString: curl_multi_strerror(self))) (\(rawValue))" }
 }

@@ -77,10 +77,7 @@ final class StreamLink: Link {
 
   func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
     let count = min(space.count, incoming.count - taken)
-    guard count > 0 else {
-      if case .failed? = end { return .failed }
-      return end ?? .wait
-    }
+    guard count > 0 else { return end ?? .wait }
     let start = incoming.startIndex + taken
     incoming.copyBytes(to: space, from: start..<start + count)
     taken += count
