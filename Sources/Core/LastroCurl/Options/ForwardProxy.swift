@@ -31,7 +31,7 @@ struct ForwardProxy {
     return try? Origin("\(isTLS ? "https" : "http")://\(place)")
   }
 
-  private static func authority(of url: String) -> Substring {
+  static func authority(of url: String) -> Substring {
     let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
     return rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
   }

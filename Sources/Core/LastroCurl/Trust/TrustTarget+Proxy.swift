@@ -12,8 +12,7 @@ extension TrustTarget {
 
   /// Returns the host and port in a proxy's URL, without user and password.
   static func proxyName(_ url: String) -> String {
-    let afterScheme = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
-    let authority = afterScheme.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    let authority = ForwardProxy.authority(of: url)
     return String(authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority)
   }
 }
