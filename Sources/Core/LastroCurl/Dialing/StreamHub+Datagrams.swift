@@ -73,7 +73,7 @@ extension StreamHub {
     guard let loop = dial.loop else { return }
     do throws(TransportError) {
       // Rules may have changed while the name was being resolved.
-      let profile = try profile(for: dial)
+      let profile = try profile(for: dial.options)
       try checkPlaintext(dial, profile)
       let session = try socket(for: dial, try allowed(try addresses.get(), for: dial, profile.applier.egressRules))
       resolving[dial.id] = nil

@@ -262,7 +262,7 @@ final class StreamHub: LoopGuest {
     if dial.isSettled { return refuse(dial, .cancelled(), leaves: true) }
     if monotonicNow() >= dial.expiresAt { return refuse(dial, .dialTimeout(dial), leaves: true) }
     do throws(TransportError) {
-      let profile = try self.profile(for: dial)
+      let profile = try self.profile(for: dial.options)
       try checkPlaintext(dial, profile)
       if awaitsFiles(dial, profile, restarts: restarts) { return }
       switch dial.kind {
@@ -406,10 +406,6 @@ final class StreamHub: LoopGuest {
     shards[shard.owner] = shard
     roomy[resolutions] = shard
     return shard
-  }
-
-  func profile(for dial: StreamDial) throws(TransportError) -> StreamProfile {
-    try profile(for: dial.options)
   }
 
   func profile(for shared: SharedOptions) throws(TransportError) -> StreamProfile {

@@ -33,12 +33,11 @@ extension TransportError {
 }
 
 extension TransferRequest {
-  /// Returns a closure that reports an interim response; `nil` if the caller does not observe them, and for 100 and
-  /// 101.
-  func interimTelling(_ head: ResponseHead) -> (() -> Void)? {
+  /// Reports an interim response to a caller that observes them, other than 100 and 101.
+  func report(interim head: ResponseHead) {
     guard let onInterimResponse, head.status != 100, head.status != 101, let response = try? HTTPResponse(head) else {
-      return nil
+      return
     }
-    return { onInterimResponse(response) }
+    onInterimResponse(response)
   }
 }

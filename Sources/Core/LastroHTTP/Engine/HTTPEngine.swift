@@ -330,7 +330,6 @@ final class HTTPEngine {
   func unregister(_ connection: HTTPConnection) { connections.remove(connection.number) }
 
   func noteQueued(_ change: Int) {
-    guard change != 0 else { return }
     queuedCount += change
     reference.group?.noteQueued(change)
   }

@@ -184,7 +184,7 @@ final class Exchange {
     engine.noteExpiry(of: self)
   }
 
-  func received(interim head: ResponseHead) { job.request.interimTelling(head)?() }
+  func received(interim head: ResponseHead) { job.request.report(interim: head) }
 
   func received(trailers fields: [ResponseHead.Field]) { trailers = HTTPFields(trailers: fields) }
 

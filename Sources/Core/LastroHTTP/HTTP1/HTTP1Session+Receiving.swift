@@ -31,7 +31,7 @@ extension HTTP1Session {
 
   private func readOnce(into space: UnsafeMutableRawBufferPointer, for exchange: Exchange) -> Bool {
     let connection = connection
-    let step = connection.receive(into: space)
+    let step = connection.link.receive(into: space)
     guard case .moved(let count) = step else {
       isBulk = false
       noteEnd(step)

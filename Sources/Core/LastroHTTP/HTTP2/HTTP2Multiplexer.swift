@@ -169,7 +169,7 @@ final class HTTP2Multiplexer: ConnectionSession {
     var budget = Self.turnBytes
     var isBulk = false
     while budget > 0, !connection.isClosed {
-      switch connection.receive(into: space) {
+      switch connection.link.receive(into: space) {
       case .moved(let count):
         isBulk = isBulk || count + HTTPConnection.recordBytes > space.count
         take(UnsafeRawBufferPointer(rebasing: space[..<count]))

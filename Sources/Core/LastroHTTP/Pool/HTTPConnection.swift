@@ -128,9 +128,6 @@ final class HTTPConnection: LinkUser {
 
   // MARK: Bytes
 
-  /// Reads the bytes that have arrived, once.
-  func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep { link.receive(into: space) }
-
   /// Writes as many bytes as the link accepts now. A closed connection returns `.wait`.
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep { isClosed ? .wait : link.send(bytes) }
 
