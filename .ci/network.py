@@ -12,7 +12,8 @@ import tempfile
 STUB = "Tests/Streams/NetworkStub/Network.swift"
 KEPT = {"-I", "-module-name", "-target", "-Xcc", "-swift-version", "-enable-upcoming-feature", "-package-name"}
 
-lines = pathlib.Path(".build/debug.yaml").read_text("utf-8").splitlines()
+manifest = max(pathlib.Path(".build").glob("*.yaml"), key=lambda path: path.stat().st_mtime)
+lines = manifest.read_text("utf-8").splitlines()
 line = next(line for line in lines if '"-module-name","LastroTransports",' in line)
 words = json.loads(line.partition("args: ")[2])
 # What the compiler is given for the target, without what says where its output goes.
