@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "CLastro.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "CLastro.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -14,8 +12,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #include "tls_session.h"
 

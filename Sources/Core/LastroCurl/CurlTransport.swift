@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLastro
 internal import HTTPTypes
 public import Lastro
 internal import LastroHTTP

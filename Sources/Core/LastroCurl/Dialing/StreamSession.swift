@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
-internal import FoundationEssentials
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
