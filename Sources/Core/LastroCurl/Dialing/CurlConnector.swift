@@ -46,13 +46,8 @@ final class CurlConnector: Connector, DialDelegate {
     }
   }
 
-  private struct Dial {
-    let owner: any DialOwner
-    let state: State?
-  }
-
   private let hub: StreamHub
-  private var dials: [UInt64: Dial] = [:]
+  private var dials: [UInt64: (owner: any DialOwner, state: State?)] = [:]
 
   init(_ hub: StreamHub) { self.hub = hub }
 
@@ -74,7 +69,7 @@ final class CurlConnector: Connector, DialDelegate {
     // The state was created by `route(for:with:)`.
     let state = dial.route.state.map { unsafeDowncast($0, to: State.self) }
     if state?.forwardProxy != nil { try checkForwarding(to: dial.target, with: dial.options) }
-    dials[dial.id] = Dial(owner: owner, state: state)
+    dials[dial.id] = (owner, state)
     hub.dial(StreamDial(dial), for: self)
   }
 

@@ -4,16 +4,11 @@ internal import Lastro
 
 /// A connector that opens links with any `Dialer`.
 final class DialerConnector: Connector {
-  private struct Dial {
-    let task: Task<Void, Never>
-    let owner: any DialOwner
-  }
-
   private let dialer: any Dialer
   private let role: ServerTrust.Role
   private let context: LoopContext
   private let reference = LoopReference<DialerConnector>()
-  private var dials: [UInt64: Dial] = [:]
+  private var dials: [UInt64: (task: Task<Void, Never>, owner: any DialOwner)] = [:]
 
   init(_ dialer: any Dialer, role: ServerTrust.Role, _ context: LoopContext) {
     self.dialer = dialer
@@ -46,7 +41,7 @@ final class DialerConnector: Connector {
       let isPosted = inbox.post(.guest(DialOutcome(reference: reference, id: id, origin: origin, outcome: outcome)))
       if !isPosted, case .success(let stream) = outcome { stream.close() }
     }
-    dials[id] = Dial(task: task, owner: owner)
+    dials[id] = (task, owner)
   }
 
   fileprivate func ended(_ id: UInt64, _ origin: LinkOrigin, _ outcome: Result<any ByteStream, TransportError>) {

@@ -8,13 +8,8 @@ internal import Synchronization
 ///
 /// Each engine reports its own numbers. Any thread may call it.
 package final class EngineGroup: Sendable {
-  private struct Member {
-    let engine: EngineReference
-    /// The inbox, and not the loop itself, which the group would keep alive.
-    let inbox: LoopInbox
-  }
-
-  private let members = Lock<[Member]>([])
+  /// The engines and the inboxes of their loops. The loops themselves would be kept alive by the group.
+  private let members = Lock<[(engine: EngineReference, inbox: LoopInbox)]>([])
   private let queuedJobs = Atomic<Int>(0)
   private let idleConnections = Atomic<Int>(0)
 
@@ -29,7 +24,7 @@ package final class EngineGroup: Sendable {
   func noteIdle(_ change: Int) { idleConnections.add(change, ordering: .relaxed) }
 
   func join(_ engine: EngineReference, _ inbox: LoopInbox) {
-    members.withLock { $0.append(Member(engine: engine, inbox: inbox)) }
+    members.withLock { $0.append((engine, inbox)) }
   }
 
   func leave(_ engine: EngineReference) { members.withLock { $0.removeAll { $0.engine === engine } } }

@@ -43,6 +43,4 @@ package protocol GuestCommand: Sendable {
 final class LoopReference<Target: AnyObject>: Sendable {
   // Unchecked because after the reference is shared, only the loop's thread reads or writes it.
   nonisolated(unsafe) weak var target: Target?
-
-  init(_ target: Target? = nil) { self.target = target }
 }

@@ -8,12 +8,7 @@ struct IdleQueue {
 
   /// An entry refers to a connection by number, so that it does not keep it alive. A connection gets a new turn each
   /// time it becomes idle.
-  private struct Entry {
-    let number: UInt64
-    let turn: UInt64
-  }
-
-  private var entries: [Entry] = []
+  private var entries: [(number: UInt64, turn: UInt64)] = []
   private var next = 0
   private var lastTurn: UInt64 = 0
   /// The number of idle connections.
@@ -26,7 +21,7 @@ struct IdleQueue {
   mutating func append(_ number: UInt64) -> UInt64 {
     count += 1
     lastTurn += 1
-    entries.append(Entry(number: number, turn: lastTurn))
+    entries.append((number, lastTurn))
     return lastTurn
   }
 
