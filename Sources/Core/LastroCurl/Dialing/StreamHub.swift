@@ -87,13 +87,7 @@ final class StreamHub: LoopGuest {
   // MARK: The loop's turn
 
   /// The earliest time at which there is work to do.
-  var due: Int64 {
-    var due = deadlines.next
-    for shard in dialingShards {
-      if let timer = shard.timerAt { due = min(due, timer) }
-    }
-    return due
-  }
+  var due: Int64 { dialingShards.reduce(deadlines.next) { min($0, $1.timerAt ?? .max) } }
 
   func beginTurn() { turnShare.beginTurn() }
 

@@ -22,10 +22,7 @@ struct JudgePanel {
   var isEmpty: Bool { judges.isEmpty }
 
   /// Whether the rules are still those that connections were judged by.
-  var isCurrent: Bool {
-    for (judge, revision) in zip(judges, revisions) where judge.revision != revision { return false }
-    return true
-  }
+  var isCurrent: Bool { zip(judges, revisions).allSatisfy { $0.revision == $1 } }
 
   /// Returns the verdict of all judges. Each judge can only narrow it.
   func judge(_ trust: ServerTrust) -> TrustDecision { decide(.validated) { $0.decision(on: trust) } }
