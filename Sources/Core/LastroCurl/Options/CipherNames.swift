@@ -18,16 +18,9 @@ enum CipherNames {
         "the list of ciphers is empty", hint: "name a cipher, or leave it nil for OpenSSL's choice")
     }
     for name in names {
-      // OpenSSL's list syntax is rejected, because it allows elements such as `@SECLEVEL=0`.
-      let isName = name.utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-          true
-        default: false
-        }
-      }
-      guard isName, clastro_knows_cipher(name, isTLS13) else {
+      // Only whole names are accepted, because OpenSSL's list syntax allows elements such as `@SECLEVEL=0`. C would
+      // read a name up to a NUL in it.
+      guard !name.utf8.contains(0), clastro_knows_cipher(name, isTLS13) else {
         throw .invalidTLSOptions(
           "OpenSSL knows no cipher \"\(name)\" of \(isTLS13 ? "TLS 1.3" : "TLS 1.2 or older")",
           hint: "`openssl ciphers -v` lists them; those of TLS 1.3 go into cipherSuites, older ones into legacyCiphers")
