@@ -96,11 +96,12 @@ extension Exchange {
     finish()
   }
 
-  /// Answers the job with the head alone, and reads the rest of the body in the background.
+  /// Answers the job with the head alone, and reads the rest of the body in the background, unless a request that waits
+  /// needs the connection.
   func answerHead() {
     rest = .drained(until: lastActivity.adding(Self.drainTime))
     receiver.answerHead(facts())
     runner?.answeredAtHead()
-    engine.noteExpiry(of: self)
+    if isRunning { engine.noteExpiry(of: self) }
   }
 }

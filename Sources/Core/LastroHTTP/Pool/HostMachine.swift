@@ -31,8 +31,8 @@ struct HostMachine: Hashable {
     case returned(WaitingQueue.Entry)
     /// A request ended while it may still have been in the queue.
     case left(UInt64)
-    /// A request is answered, and only the rest of its response is still being read. Its connection may be closed if
-    /// another request needs one.
+    /// A request is answered, and only the rest of its response is still being read. Its connection is closed if
+    /// another request needs one, whether that request is already waiting or arrives later.
     case drains(UInt64)
     case drainEnded(UInt64)
 
@@ -222,7 +222,9 @@ struct HostMachine: Hashable {
       wait(entry, isFront: true, now: now, &steps)
       steps.append(.wantService)
     case .left(let request): left(request, &steps)
-    case .drains(let request): draining.append(request)
+    case .drains(let request):
+      draining.append(request)
+      dialForWaiting(now: now, &steps)
     case .drainEnded(let request): draining.removeAll { $0 == request }
     case .opened(let dial): if take(dial) { running += 1 }
     case .openedMultiplexed(let dial, let connection, let room):

@@ -102,6 +102,18 @@ struct HostMachineTests {
     #expect(host.tell(.lost(10)) == [.dial(2, request: 2), .limitWait(request: 2)])
   }
 
+  @Test("A connection that begins to discard the rest of a response is closed if another request waits for it")
+  func drainingBesideWaiting() {
+    var limits = Self.limits
+    limits.connections = 1
+    var host = Driven(limits)
+    _ = host.arrive(1)
+    _ = host.open(dial: 1, 10)
+    #expect(host.arrive(2).isEmpty)
+    #expect(host.tell(.drains(1)) == [.endDrain(request: 1)])
+    #expect(host.tell(.lost(10)) == [.dial(2, request: 2), .limitWait(request: 2)])
+  }
+
   @Test("Requests that may share a connection wait for one dial and share its failure")
   func shared() {
     var host = Driven(Self.limits, .automatic)

@@ -339,6 +339,10 @@ struct HostWorld: Hashable {
     if streams < limits.streams, multiplexed.keys.contains(where: { room($0).free > 0 && !isRetired($0) }) {
       faults.append("a request waits beside a connection with room")
     }
+    let isDraining = requests.values.contains { if case .draining = $0 { true } else { false } }
+    if isDraining, !maySpeakHTTP2, dials.count < min(waiting.count, limits.dials) {
+      faults.append("a request waits beside a connection that only discards the rest of a response")
+    }
     // A server that allows no request may allow one later.
     let mutes = multiplexed.contains { $0.value.allowed == 0 && !$0.value.isRetired }
     let isBusy = connections.keys.contains { !running(on: $0).isEmpty }

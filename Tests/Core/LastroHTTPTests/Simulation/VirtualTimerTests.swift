@@ -108,6 +108,22 @@ struct VirtualTimerTests {
     #expect(engine.network.openCount == 0 && engine.activeJobs == 0)
   }
 
+  @Test("The rest of a redirect's body is not read while another request waits for the connection")
+  func redirectBesideWaiting() {
+    let engine = VirtualEngine { $0.connectionsPerHost = 1 }
+    engine.network.serveHTTP1 { server, request in
+      guard request.target != "/next" else { return server.respond("next") }
+      server.far.send("HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 4\r\n\r\n")
+    }
+    let redirect = engine.start(.to("/endless") { $0.dropsRedirectBodies = true })
+    let next = engine.start(.to("/next"))
+    engine.advance(by: .milliseconds(100) - .nanoseconds(1))
+    #expect(redirect.words == "waiting" && next.words == "waiting")
+    engine.advance(by: .nanoseconds(1))
+    #expect(redirect.status == 302 && next.text == "next")
+    #expect(engine.network.dials.count == 2 && engine.network.openCount == 1)
+  }
+
   @Test("A deadline that passes while the rest of a redirect's body is read does not affect the caller")
   func redirectDeadline() {
     let engine = VirtualEngine()
