@@ -81,6 +81,9 @@ asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer, but 
 slow: setup-test ## Run the tests at the lowest priority, beside four busy loops
 	.ci/test slow
 
+model: setup-test ## Verify the model of a host's pool with spin
+	Tests/Models/check
+
 newer: ## Build and run the tests on Debian 13, made in .systems; needs root
 	SWIFTFLAGS="$${SWIFTFLAGS:--Xswiftc -wmo -Xswiftc -disable-batch-mode -Xswiftc -num-threads -Xswiftc $(JOBS)}" \
 	  .ci/system trixie tester sh -c 'cd lastro && .ci/setup test && curl --version && .ci/test plain'
