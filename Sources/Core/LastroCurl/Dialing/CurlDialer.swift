@@ -22,9 +22,9 @@ internal import LastroSupport
 /// a stream and a fetch, and no TLS session is resumed.
 ///
 /// Any number of streams may be open. Idle streams are not closed, and streams do not count among
-/// ``CurlNetworkStack/activeTransfers``. At most ``CurlConfiguration/coldRequestsPerHost`` streams are dialed to one host
-/// (name and port) at a time on each loop. At most ``CurlConfiguration/maximumQueuedRequests`` others wait, and their
-/// time limits include the wait. Shutting down the transport ends all streams at once, with code `shut_down`.
+/// ``CurlNetworkStack/activeTransfers``. At most ``CurlConfiguration/coldRequestsPerHost`` streams are dialed to one
+/// host (name and port) at a time on each loop. At most ``CurlConfiguration/maximumQueuedRequests`` others wait, and
+/// their time limits include the wait. Shutting down the transport ends all streams at once, with code `shut_down`.
 ///
 /// It may be called from any thread.
 public struct CurlDialer: Dialer {
