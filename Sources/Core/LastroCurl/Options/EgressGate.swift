@@ -106,7 +106,7 @@ extension EgressRules.Denial {
   fileprivate var hint: String {
     switch self {
     case .addressClass, .embedded, .port: "call EgressPolicy.allow for it, if it is meant to be reached"
-    case .range: "call EgressPolicy.deny and addNAT64Prefix for less, if it is meant to be reached"
+    case .range: "pass a smaller range to EgressPolicy.deny or addNAT64Prefix, if it is meant to be reached"
     case .unreadable: "give a host that has an IPv4 or IPv6 address"
     }
   }
