@@ -214,7 +214,8 @@ protocol ConnectionSession: AnyObject {
   /// Reads the bytes that have arrived, within the connection's share of a turn.
   func read()
 
-  /// Has the host close the connection as soon as no request uses it.
+  /// Has the host use the connection no more. Over HTTP/1.1 an idle connection is closed, and a busy one is left as it
+  /// is. Over HTTP/2 the connection is closed with its last stream.
   func retire()
 
   /// Closes the connection, in the way that the protocol prescribes.
