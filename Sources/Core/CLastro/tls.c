@@ -51,7 +51,7 @@ struct clastro_connection {
   // The number of the loop's turn in which the connection last read, and the bytes counted in that turn.
   uint64_t read_turn;
   size_t read_bytes;
-  // The rules. Their roots and host are not valid any more.
+  // The rules. `roots` and `host` may be used only while the connection is made.
   clastro_connection_rules rules;
 };
 

@@ -34,8 +34,8 @@ static nghttp2_option *make_option(const clastro_http2_settings *settings) {
   if (nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation) {
     nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
   }
-  // Our flood guard limits them by size before nghttp2 sees them. nghttp2 counts a frame again each time the nine bytes
-  // of its header arrive in parts.
+  // Our flood guard limits CONTINUATION frames by size before nghttp2 sees them. nghttp2 would count a frame again each
+  // time the nine bytes of its header arrive in parts.
   if (nghttp2_option_set_max_continuations) nghttp2_option_set_max_continuations(option, UINT32_MAX);
   if (nghttp2_option_set_glitch_rate_limit) nghttp2_option_set_glitch_rate_limit(option, UINT32_MAX, UINT32_MAX);
   return option;

@@ -5,7 +5,7 @@ internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 
-/// What the user's ends of both kinds of streams share: operations are posted to the loop that has the other end.
+/// The common part of the user's ends of both kinds of streams. It posts operations to the loop that has the other end.
 struct StreamClient: Sendable {
   let id: UInt64
   let loop: EventLoop

@@ -110,6 +110,7 @@ final class StreamDial: Sendable {
 
   /// The host and port that are dialed. The certificate may be for another host.
   var server: TrustTarget { TrustTarget(host: host, port: request.port) }
+  /// The text of ``server``.
   var name: String { server.name }
 
   @discardableResult

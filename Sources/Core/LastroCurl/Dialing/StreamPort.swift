@@ -11,7 +11,7 @@ protocol StreamPort: AnyObject {
   func read(_ read: StreamRead)
   func write(_ write: StreamWrite)
 
-  /// Ends the operations whose limits have passed, or the dial.
+  /// Fails the reader or writer whose time limit has expired, or the dial.
   func expire(now: Int64)
 
   /// The times at which ``expire(now:)`` has to be called.

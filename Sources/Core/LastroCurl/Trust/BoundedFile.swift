@@ -50,8 +50,10 @@ enum BoundedFile {
     }
   }
 
-  /// Waits until a pipe can be read or written, or its other end is closed. A pipe that never had a writer is not ready
-  /// to be read.
+  /// Waits until a pipe is ready for an event (`POLLIN` or `POLLOUT`), or its other end is closed. A pipe that never
+  /// had a writer is not ready to be read.
+  ///
+  /// - Throws: ``Failure/silent`` at the time `end`.
   static func wait(for event: Int32, on descriptor: Int32, until end: Int64) throws(Failure) {
     while true {
       let left = end - monotonicNow()

@@ -55,7 +55,8 @@ final class EngineJob: Sendable {
     upload = request.hasBody ? UploadChannel(body: request.body) : nil
   }
 
-  // Unchecked, like the two below, because only the loop's thread accesses them, and nothing else while it does.
+  // Unchecked, like the two below: only the loop's thread changes them, and another thread reads them only if the loop
+  // has ended and refused the job.
   /// The number of resends so far.
   @exclusivity(unchecked) nonisolated(unsafe) var resends = 0
   /// The number of resends after an attempt that the server reported as not processed.

@@ -179,6 +179,7 @@ final class HTTP2Call: ExchangeRunner {
     }
     if reason == .http11Required { host.tell(.requiresHTTP1) }
     if reason != .unsent, host.sendAgain(exchange, isUnprocessed: true) { return }
+    // The server has processed nothing, even if bytes were sent.
     exchange.requestSent = false
     exchange.fail(transportError(ending))
   }

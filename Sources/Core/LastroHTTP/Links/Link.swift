@@ -110,7 +110,7 @@ package struct LinkFacts {
   /// The reason why the link cannot be used although it was opened; `nil` if it can.
   package var earlyEnd: TransportError?
 
-  /// Takes over the facts of a stream.
+  /// Creates the facts of a link over a stream.
   package init(_ facts: StreamFacts = StreamFacts()) {
     remoteAddress = facts.remoteAddress
     remotePort = facts.remotePort

@@ -5,8 +5,8 @@ package import Lastro
 internal import LastroSupport
 
 /// The handle of an event loop, which any thread may use. A driver turns the loop: a thread of its own
-/// (``LoopThread``), or a test. The loop ends when the last reference to this object is
-/// released and its exchanges have ended, so no shutdown is needed.
+/// (``LoopThread``), or a test. The loop ends when the last reference to this object is released and its exchanges have
+/// ended, so no shutdown is needed.
 package final class EventLoop: Sendable {
   private let parts: LoopParts
 

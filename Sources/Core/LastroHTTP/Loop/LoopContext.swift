@@ -12,7 +12,7 @@ package final class LoopContext {
   let bodies = BodyBlockStore()
   /// The executor of the reads and writes of streams that Lastro implements.
   let executor: LoopExecutor
-  /// Memory for received bytes. It has one user at a time, as has the memory below.
+  /// Memory for received bytes. As with the two properties below, only one function at a time may use it.
   package let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)
   /// Memory for bytes to send. It may be used while the memory for received bytes is in use.
   let sendingSpace = UnsafeMutableRawBufferPointer.allocate(byteCount: scratchBytes, alignment: 16)

@@ -2,7 +2,7 @@
 
 internal import LastroSupport
 
-/// What the handle of a loop shares with the loop's driver.
+/// The objects that the handle of a loop shares with the loop's driver.
 struct LoopParts: Sendable {
   let inbox: LoopInbox
   let time: LoopTime

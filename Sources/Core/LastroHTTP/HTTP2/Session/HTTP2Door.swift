@@ -49,7 +49,7 @@ private func with<Result>(_ context: UnsafeMutableRawPointer, _ body: (HTTP2Sess
   Unmanaged<HTTP2Session>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
 }
 
-/// Returns whether reading goes on after a callback: it stops once the connection has ended.
+/// Performs a callback, and returns whether reading continues, which it does until the connection has ended.
 private func goesOn(_ context: UnsafeMutableRawPointer, _ body: (HTTP2Session) -> Void) -> Bool {
   with(context) { session in
     body(session)
