@@ -110,7 +110,11 @@ enum FlagWords {
       "ask for the other URL by itself"
     ),
     ("; GeminiTrust.firstUse(checksHostName: false) does not check it", ""),
-    ("raise GeminiRedirects.limit", "raise --max-redirects"),
+    (
+      "set GeminiConfiguration.redirects to .none to receive the redirect as the response",
+      "ask for the other URL by itself"
+    ),
+    ("raise the limit of GeminiRedirects.acrossHosts(limit:)", "raise --max-redirects"),
   ]
 
   private static let files: [Pair] = [

@@ -105,12 +105,12 @@ struct GeminiCall {
     guard case .gemini(let next) = target else {
       throw failed(
         .unsupportedScheme, "\(url) redirects to another scheme than gemini", header,
-        hint: "decide .deliver to receive the redirect as the response")
+        hint: "set GeminiConfiguration.redirects to .none to receive the redirect as the response")
     }
     guard redirectCount <= configuration.redirects.limit else {
       throw failed(
         .tooManyRedirects, "the server redirects more than \(configuration.redirects.limit.counted("time"))", header,
-        hint: "raise GeminiRedirects.limit, if the server is known to need more")
+        hint: "raise the limit of GeminiRedirects.acrossHosts(limit:), if the server is known to need more")
     }
     guard !visited.contains(next.text) else {
       throw failed(

@@ -89,7 +89,7 @@ struct FlagWordsTests {
       "raise --timeout, if the server is known to be slow"
     ),
     (
-      "raise GeminiRedirects.limit, if the server is known to need more",
+      "raise the limit of GeminiRedirects.acrossHosts(limit:), if the server is known to need more",
       "raise --max-redirects, if the server is known to need more"
     ),
     (
@@ -119,6 +119,10 @@ struct FlagWordsTests {
     ("send less often, or raise Timeouts.total or the Pacer's maximumWait", "send less often, or raise -m"),
     (
       "set GeminiConfiguration.redirects; GeminiRedirects.acrossHosts() follows within Gemini",
+      "ask for the other URL by itself"
+    ),
+    (
+      "set GeminiConfiguration.redirects to .none to receive the redirect as the response",
       "ask for the other URL by itself"
     ),
     ("set RedirectPolicy.follow(allowsInsecure: true) to allow it", "fetch the http URL by itself, if it may be read"),
