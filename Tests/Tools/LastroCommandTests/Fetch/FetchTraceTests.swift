@@ -52,6 +52,24 @@ struct FetchTraceTests {
     #expect(text.info("a\nb") == "== Info: a\\nb\n")
   }
 
+  @Test("A secret that a body ends in the middle of, or that an error repeats, is masked")
+  func cuts() async throws {
+    let directory = try PeerDirectory()
+    let redaction = Redaction.standard.adding([Secret("hush-hush")])
+    let log = try TraceLog(directory.file("t.txt"), style: .ascii)
+    let failing = ResponseBody(
+      next: { () async throws(TransportError) -> Data? in
+        throw TransportError(stage: .response, code: .connectionLost, message: "lost after hush-hush")
+      })
+    let traced = TracedResponseBody(failing, redaction, log)
+    await #expect(throws: TransportError.self) { try await traced.next() }
+    let body = TracedBody(.received, redaction, log)
+    body.add(Data("name hush-h".utf8))
+    body.finish(isCut: true)
+    let text = directory.text(of: "t.txt")
+    #expect(text.contains("lost after ***") && text.contains("0000: name ***\n"), "\(text)")
+  }
+
   @Test("--trace-ascii writes requests and responses, without secrets")
   func file() async throws {
     let server = try server()

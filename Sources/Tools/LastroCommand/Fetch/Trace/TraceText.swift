@@ -42,10 +42,14 @@ struct TraceText {
   /// - Parameters:
   ///   - beginning: the whole body, or its first ``maximumBody`` bytes.
   ///   - count: the number of bytes of the body.
-  func body(_ direction: Direction, _ beginning: [UInt8], count: Int64, _ redaction: Redaction) -> String {
+  ///   - isCut: whether more of the body was to come, so that it may end with a part of a secret. Default false.
+  ///   - redaction: the rules for masking.
+  func body(
+    _ direction: Direction, _ beginning: [UInt8], count: Int64, isCut: Bool = false, _ redaction: Redaction
+  ) -> String {
     let shown = Array(beginning.prefix(Self.maximumBody))
     let hidden = count - Int64(shown.count)
-    let bytes = Self.masked(shown, isCut: hidden > 0, redaction)
+    let bytes = Self.masked(shown, isCut: isCut || hidden > 0, redaction)
     let rows = style == .hexadecimal ? Self.hexadecimalRows(bytes) : Self.textRows(bytes)
     let title = "\(direction.rawValue) data, \(count) bytes (0x\(String(count, radix: 16)))\n"
     return title + rows.joined() + (hidden > 0 ? info("\(hidden) more bytes are not shown") : "")

@@ -22,7 +22,7 @@ final class TracedBody: Sendable {
     (self.direction, self.redaction, self.log) = (direction, redaction, log)
   }
 
-  deinit { finish() }
+  deinit { finish(isCut: true) }
 
   func add(_ piece: Data) {
     state.withLock { state in
@@ -32,14 +32,16 @@ final class TracedBody: Sendable {
   }
 
   /// Writes the body. Later calls have no effect.
-  func finish() {
+  ///
+  /// - Parameter isCut: whether more of the body may follow, so that it may end with a part of a secret.
+  func finish(isCut: Bool) {
     let ended = state.withLock { state -> State? in
       guard !state.isOver else { return nil }
       state.isOver = true
       return state
     }
     guard let ended, ended.count > 0 else { return }
-    log.write(log.text.body(direction, ended.beginning, count: ended.count, redaction))
+    log.write(log.text.body(direction, ended.beginning, count: ended.count, isCut: isCut, redaction))
   }
 }
 
@@ -47,10 +49,12 @@ final class TracedBody: Sendable {
 final class TracedResponseBody: ResponseBodySource {
   private let body: ResponseBody
   private let traced: TracedBody
+  private let redaction: Redaction
   private let log: TraceLog
 
   init(_ body: ResponseBody, _ redaction: Redaction, _ log: TraceLog) {
     self.body = body
+    self.redaction = redaction
     self.log = log
     traced = TracedBody(.received, redaction, log)
   }
@@ -61,17 +65,17 @@ final class TracedResponseBody: ResponseBodySource {
     do throws(TransportError) {
       var iterator = body.makeAsyncIterator()
       let piece = try await iterator.next()
-      if let piece { traced.add(piece) } else { traced.finish() }
+      if let piece { traced.add(piece) } else { traced.finish(isCut: false) }
       return piece
     } catch {
-      traced.finish()
-      log.write(log.text.info("\(error)"))
+      traced.finish(isCut: true)
+      log.write(log.text.info(redaction.text("\(error)")))
       throw error
     }
   }
 
   func cancel() {
-    traced.finish()
+    traced.finish(isCut: true)
     body.cancel()
   }
 }

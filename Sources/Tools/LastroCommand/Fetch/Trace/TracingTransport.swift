@@ -32,7 +32,7 @@ struct TracingTransport: Transport {
       response.body = traced(response.body, redaction)
       return response
     } catch {
-      log.write(log.text.info("\(error)"))
+      log.write(log.text.info(redaction.text("\(error)")))
       throw error
     }
   }
@@ -79,7 +79,7 @@ struct TracingTransport: Transport {
       let record = TracedBody(.sent, redaction, log)
       return {
         let piece = try await next()
-        if let piece { record.add(piece) } else { record.finish() }
+        if let piece { record.add(piece) } else { record.finish(isCut: false) }
         return piece
       }
     }
