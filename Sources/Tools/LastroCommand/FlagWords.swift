@@ -18,7 +18,7 @@ enum FlagWords {
     ("GeminiConfiguration.totalTimeout", "--timeout"), ("GeminiConfiguration.headerTimeout", "--timeout"),
     ("GeminiConfiguration.idleTimeout", "--idle-timeout"), ("raise refreshTimeout", "raise -m"),
     ("Timeouts.attempt", "--attempt-timeout"), ("Timeouts.idle", "--idle-timeout"),
-    ("EventStreamOptions.firstEvent or the parameter firstText", "--idle-timeout"),
+    ("set EventStreamOptions.firstEvent or the parameter firstText", "raise --idle-timeout"),
     ("Timeouts.connect", "--connect-timeout"), ("raise connectTimeout", "raise --connect-timeout"),
     ("give a positive one, or nil for no limit", "give a positive one"),
     ("longer than StackConfiguration.maximumRetryAfter", "longer than the limit"),

@@ -77,7 +77,7 @@ struct FlagWordsTests {
     ("look at the source, or raise refreshTimeout", "look at the source, or raise -m"),
     ("name that origin in the parameter origins if it may have the request's credentials", "fetch that URL by itself"),
     (
-      "raise EventStreamOptions.firstEvent or the parameter firstText, if the server needs that long",
+      "set EventStreamOptions.firstEvent or the parameter firstText, if the server needs that long",
       "raise --idle-timeout, if the server needs that long"
     ),
     (

@@ -97,7 +97,7 @@ struct BodyReader: Sendable {
     TransportError(
       stage: .timeout, code: .idleTimeout, message: "the server sent no byte of the stream for \(limit.brief)",
       hint: isAtStart
-        ? "raise EventStreamOptions.firstEvent or the parameter firstText, if the server needs that long"
+        ? "set EventStreamOptions.firstEvent or the parameter firstText, if the server needs that long"
         : "raise Timeouts.idle, or have the server send comments", requestSent: true, facts: body.finalFacts)
   }
 
