@@ -74,7 +74,14 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
     timeSource: TimeSource? = nil
   ) throws(ConfigurationError) {
     var window: RefreshWindow?
-    if let maximumRefreshes { window = try RefreshWindow(count: maximumRefreshes, per: .seconds(30)) }
+    if let maximumRefreshes {
+      guard maximumRefreshes >= 1 else {
+        throw ConfigurationError(
+          "maximumRefreshes is \(maximumRefreshes), below the minimum of 1",
+          hint: "give 1 or more, or nil for no limit")
+      }
+      window = try RefreshWindow(count: maximumRefreshes, per: .seconds(30))
+    }
     try self.init(
       source: source, origins: origins, token: token, leeway: leeway, window: window,
       refreshTimeout: refreshTimeout, allowsInsecureOrigins: allowsInsecureOrigins, timeSource: timeSource)

@@ -60,9 +60,10 @@ struct BearerAuthenticatorTests {
     #expect(throws: ConfigurationError.self) { try make([origin], timeout: .zero) }
     #expect(throws: ConfigurationError.self) { try BearerAuthenticator.RefreshWindow(count: 0, per: .seconds(1)) }
     #expect(throws: ConfigurationError.self) { try BearerAuthenticator.RefreshWindow(count: 1, per: .zero) }
-    #expect(throws: ConfigurationError.self) {
+    let none = #expect(throws: ConfigurationError.self) {
       try BearerAuthenticator(source: source, origins: [origin], maximumRefreshes: 0)
     }
+    #expect(none?.description == "maximumRefreshes is 0, below the minimum of 1 (give 1 or more, or nil for no limit)")
     #expect(try make([origin, plain], insecure: true).origins == [origin, plain])
     for url in [
       "http://localhost:8080", "http://api.localhost", "http://127.0.0.1", "http://127.9.9.9", "http://[::1]",
