@@ -117,11 +117,11 @@ public final class Pacer: Sendable {
     maximumWait: Duration = .seconds(60), key: ResilienceKeyRule = .originAndCredentials,
     time: TimeSource = .continuous, random: RandomSource = .system
   ) throws(ConfigurationError) {
-    var pace: Pace?
-    if let perSecond { pace = try Pace(perSecond: perSecond, burst: burst) }
+    // Checks the burst without a pace, too.
+    let pace = try Pace(perSecond: perSecond ?? 1, burst: burst)
     let policy = PacingPolicy(
-      pace: pace, readsRateLimitFields: readsRateLimitFields, sharesRetryAfter: sharesRetryAfter,
-      whenClosed: maximumWait > .zero ? .wait : .refuse, maximumWait: maximumWait)
+      pace: perSecond == nil ? nil : pace, readsRateLimitFields: readsRateLimitFields,
+      sharesRetryAfter: sharesRetryAfter, whenClosed: maximumWait > .zero ? .wait : .refuse, maximumWait: maximumWait)
     self.init(policy, key: key, time: time, random: random)
   }
 

@@ -172,7 +172,7 @@ struct RefusedOptionsTests {
       { _ = try ConcurrencyLimiter(.aimd(range: 1...Int.max)) }, { _ = try ConcurrencyLimiter(.aimd(backoff: 1)) },
       { _ = try ConcurrencyLimiter(.gradient(initial: 500)) }, { _ = try Hedger(additional: 5) },
       { _ = try Hedger(delay: .percentile(0.9, fallback: .zero)) },
-      { _ = try Pacer(perSecond: 0) }, { _ = try Pacer(perSecond: 1, burst: 2_000_000) },
+      { _ = try Pacer(perSecond: 0) }, { _ = try Pacer(perSecond: 1, burst: 2_000_000) }, { _ = try Pacer(burst: 0) },
       { _ = try Endpoint("https://a.example.org", weight: 0) }, { _ = try Endpoint("ftp://a.example.org") },
       { _ = try EndpointSet([String]()) }, { _ = try EndpointSet(Array(repeating: endpoint, count: 1_001)) },
       { _ = try EndpointSet(["https://a.example.org"], backups: ["ftp://b.example.org"]) },
