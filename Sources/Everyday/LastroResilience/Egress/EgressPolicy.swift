@@ -108,9 +108,15 @@ public struct EgressPolicy: Sendable, Hashable {
   /// Adds a prefix in which the local network embeds IPv4 addresses (RFC 6052). The policy judges the embedded address.
   ///
   /// - Parameter prefix: a network of IPv6 with a prefix of 32, 40, 48, 56, 64 or 96 bits, such as `2001:db8:64::/96`.
-  /// - Throws: `ConfigurationError` for text that is not an address or network.
+  /// - Throws: `ConfigurationError` for text that is not a network of IPv6, and for a prefix of another length.
   public mutating func addNAT64Prefix(_ prefix: String) throws(ConfigurationError) {
-    nat64Prefixes.append(try EgressRange(prefix))
+    let network = try EgressRange(prefix)
+    guard !network.range.base.isIPv4, [32, 40, 48, 56, 64, 96].contains(network.range.bits) else {
+      throw ConfigurationError(
+        "the NAT64 prefix \(prefix) is not an IPv6 network of 32, 40, 48, 56, 64 or 96 bits",
+        hint: "write it as in 2001:db8:64::/96")
+    }
+    nat64Prefixes.append(network)
   }
 
   /// Returns the reason for which the policy denies an address.

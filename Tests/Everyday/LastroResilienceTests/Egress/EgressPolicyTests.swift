@@ -131,6 +131,15 @@ struct EgressPolicyTests {
     }
   }
 
+  @Test(
+    "A translation prefix of another length, or of IPv4, is refused",
+    arguments: ["2001:db8::/95", "2001:db8::1", "10.0.0.0/8", "64.0.0.0/32", "nat64"])
+  func otherPrefixes(prefix: String) {
+    var policy = EgressPolicy.publicInternet
+    #expect(throws: ConfigurationError.self) { try policy.addNAT64Prefix(prefix) }
+    #expect(policy == .publicInternet)
+  }
+
   @Test("The length of a prefix is a number without a sign")
   func signs() throws {
     #expect(throws: Never.self) { try EgressRange("10.0.0.0/8") }
