@@ -16,8 +16,8 @@ import HTTPTypes
 /// refused requests, and other statuses.
 ///
 /// An ``HTTPRetryPolicy`` is itself an interceptor, which decides on every failure:
-/// `interceptors: [HTTPRetryPolicy.maxRetries(2)]`. The stack still vetoes retries after these: trust failures,
-/// cancellation, the deadline, consumed bodies, and non-idempotent requests that may have been sent.
+/// `interceptors: [HTTPRetryPolicy.maxRetries(2)]`. The stack still vetoes retries after trust failures, cancellation
+/// and the deadline, with consumed bodies, and of non-idempotent requests that may have been sent.
 ///
 /// The stack applies further rules to every retry, regardless of the interceptor that asks for it: the delay is never
 /// shorter than `Retry-After`, no delay starts that cannot end before the deadline, the origin's quota is charged, and
@@ -124,8 +124,8 @@ public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
 }
 
 extension HTTPResourceInterceptor where Self == RetryInterceptor {
-  /// An interceptor that asks ``Retry/Policy/standard`` about eligible failures: `interceptors: [.retry]`. It suits most
-  /// stacks.
+  /// An interceptor that asks ``Retry/Policy/standard`` about eligible failures: `interceptors: [.retry]`. It suits
+  /// most stacks.
   public static var retry: Self { RetryInterceptor(policy: .standard) }
 
   /// Returns an interceptor that asks a policy about eligible failures: `interceptors: [.retry(.maxRetries(2))]`.

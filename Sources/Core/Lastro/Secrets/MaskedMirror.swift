@@ -10,6 +10,6 @@ package protocol MaskedMirror: CustomReflectable {
 extension MaskedMirror {
   package var shownChildren: KeyValuePairs<String, Any> { [:] }
 
-  /// A mirror with ``shownChildren``.
+  /// A mirror without secrets, for `dump` and debuggers.
   public var customMirror: Mirror { Mirror(self, children: shownChildren) }
 }

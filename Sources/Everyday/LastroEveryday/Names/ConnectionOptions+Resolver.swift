@@ -14,9 +14,9 @@ extension ConnectionOptions {
   /// against the egress policy and the trust rules; a refusal by the trust rules ends the whole attempt. An address
   /// that failed is tried last for 10 minutes. The TLS name, `Host`, pins and cookies remain those of the name.
   ///
-  /// The resolver is not called for addresses; for names with fixed addresses; for `localhost`, which is this machine, and
-  /// for `invalid` and `onion`, which have no address; through proxies, which resolve names themselves; or with a Unix
-  /// socket. Datagrams are sent to the first address that has a route.
+  /// The resolver is not called for addresses; for names with fixed addresses; for `localhost`, which is this machine,
+  /// and for `invalid` and `onion`, which have no address; through proxies, which resolve names themselves; or with a
+  /// Unix socket. Datagrams are sent to the first address that has a route.
   ///
   /// Requests share connections if their options have the same resolver: the same object, or a copy of the same
   /// options.
