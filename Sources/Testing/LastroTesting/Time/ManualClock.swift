@@ -169,7 +169,7 @@ public final class ManualClock: Sendable {
   ///   - count: the number of tasks.
   ///   - patience: the longest wait, in real time. It ends a test whose code under test has failed before it sleeps.
   ///     Default 30 s; `nil` for no limit.
-  /// - Throws: ``ManualClockTimeout`` when the patience is over, and at once if ``autoAdvance`` is set, because no task
+  /// - Throws: ``ManualClockTimeout`` when the patience is over, and at once if `autoAdvance` is set, because no task
   ///   then ever sleeps; `CancellationError`.
   public func waitForSleepers(count: Int, within patience: Duration? = .seconds(30)) async throws {
     if autoAdvance, count > 0 { throw timeout(of: nil, count, areLimits: false) }
