@@ -17,7 +17,22 @@ struct WebSocketControlTests {
     let own = try await socket.exchangePing()
     #expect(own.payload.count == 8)
     #expect(record.frames == [.ping(Array("abc".utf8)), .ping(Array(own.payload))])
-    #expect(try await socket.ping() >= .zero)
+  }
+
+  @Test("A ping returns the time until its pong arrived")
+  func roundTrip() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.answersPings = false
+    behavior.onMessage = { _ in [.pong([1])] }
+    let clock = ManualClock()
+    let record = EventRecorder<LoopbackWebSocketEvent>()
+    let socket = try await memoryClient(behavior, record: record, clock: clock).connect("ws://h/")
+    async let roundTrip = socket.ping(Data([1]), within: nil)
+    try await record.waitForEvents(count: 2)
+    clock.advance(by: .seconds(2))
+    try await socket.send("now")
+    #expect(try await roundTrip == .seconds(2))
+    socket.cut()
   }
 
   @Test("A pong for a later ping answers earlier ones, and an unsolicited pong answers none")
