@@ -119,7 +119,7 @@ public struct NetworkConnectionFactory: ConnectionFactory {
   }
 
   /// Creates a ``NetworkConnection``, whose parameters select streams or datagrams, TLS and framers. A connection that
-  /// cannot be dialed fails. Returns `nil` for datagrams through a tunnel or a transform, and over a single connection
-  /// of a tunnel for parameters with TLS.
+  /// cannot be dialed fails. Returns `nil` for datagrams through a tunnel or a transform, over a single connection of a
+  /// tunnel for parameters with TLS, and if the closure that puts the tunnel over a dialer throws.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? { make(parameters) }
 }

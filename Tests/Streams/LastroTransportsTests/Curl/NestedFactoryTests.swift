@@ -84,6 +84,19 @@ struct NestedFactoryTests {
     #expect(other?.message.contains("no tunnel") == true)
   }
 
+  @Test("A factory whose tunnel cannot be created again makes no connection")
+  func brokenTunnel() throws {
+    let endpoint = ConnectionEndpoint.hostPort(host: "a.test", port: 1)
+    let calls = EventRecorder<Int>()
+    let factory = try NetworkConnectionFactory(to: endpoint, factory: NetworkConnectionFactory(to: endpoint)) { below in
+      // The first call is that of the initializer.
+      guard calls.record(0) == 0 else { throw TestError(name: "no tunnel") }
+      return below
+    }
+    #expect(factory.connect(using: .tcp) == nil)
+    #expect(calls.count == 2)
+  }
+
   @Test(
     "SOCKS 5 carries bytes as a factory through dante: by the shared engine, a dialer, a factory and one connection",
     .needsDante)
