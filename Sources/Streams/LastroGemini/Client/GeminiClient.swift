@@ -11,8 +11,8 @@ public import Lastro
 /// ```
 ///
 /// Each request uses a separate connection, over TLS 1.2 or later, with the host's name in SNI. The client may be used
-/// from any thread; its only state is the configuration. Cancelling the task abandons a request at once and closes its
-/// connection.
+/// from any thread; its only state is the configuration and the client certificates, which its copies share. Cancelling
+/// the task abandons a request at once and closes its connection.
 public struct GeminiClient: Sendable {
   /// The default limit for a collected body: 16 MiB.
   public static let defaultMaximumBodyBytes = 16 << 20

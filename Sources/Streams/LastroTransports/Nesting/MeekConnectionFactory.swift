@@ -23,7 +23,7 @@ public struct MeekConnectionFactory: ConnectionFactory {
   ///   - to: the URL to contact: that of the front, or of the server itself.
   ///   - serverURL: the URL of the meek server.
   ///   - stack: the stack that sends the requests.
-  /// - Throws: `ConfigurationError`, for the same reasons as `MeekServer`.
+  /// - Throws: `ConfigurationError` if a URL cannot be used: see `MeekDialer`.
   public init(to: URL, serverURL: URL, stack: any HTTPNetworkStack) throws(ConfigurationError) {
     server = try MeekServer(to: to, serverURL: serverURL)
     base = .stack(stack)
