@@ -7,7 +7,7 @@ internal import Lastro
 ///
 /// ```swift
 /// var renderer = GemtextRenderer(width: 72)
-/// for line in GemtextParser.lines(of: document) { print(renderer.render(line)) }
+/// for try await line in response.body.gemtext { print(renderer.render(line)) }
 /// let second = renderer.links[1]
 /// ```
 ///

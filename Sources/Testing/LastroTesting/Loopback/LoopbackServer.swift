@@ -9,7 +9,7 @@ internal import LastroSupport
 ///
 /// ```swift
 /// let server = try LoopbackServer { connection in
-///   _ = try connection.readHead()
+///   _ = try connection.readRequest()
 ///   try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 ///   connection.reset()
 /// }
