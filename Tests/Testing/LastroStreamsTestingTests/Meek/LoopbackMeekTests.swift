@@ -58,7 +58,7 @@ struct LoopbackMeekTests {
   @Test("A session whose target is gone or unreachable gets a 500 and is removed")
   func lostTarget() throws {
     let target = try LoopbackServer { connection in try connection.write(connection.read(max: 100)) }
-    let peer = try LoopbackMeekServer(target: .port(target.port))
+    let peer = try LoopbackMeekServer(forwardingTo: target.port)
     // The target's data, and its end of stream, may arrive with any later response.
     var answers = [try ask(peer, "one")]
     for _ in 0..<6_000 where answers.last?.status == "200" { answers.append(try ask(peer, "")) }
