@@ -16,7 +16,7 @@ manifest = max(pathlib.Path(".build").glob("*.yaml"), key=lambda path: path.stat
 lines = manifest.read_text("utf-8").splitlines()
 line = next(line for line in lines if '"-module-name","LastroTransports",' in line)
 words = json.loads(line.partition("args: ")[2])
-# What the compiler is given for the target, without what says where its output goes.
+# The compiler's arguments for the target, without those that name its output.
 given = [word for pair in zip(words, words[1:]) if pair[0] in KEPT for word in pair]
 given += [word for word in words if word.startswith(("-D", "@"))]
 with tempfile.TemporaryDirectory() as folder:

@@ -34,8 +34,8 @@ public struct GeminiClient: Sendable {
   /// The certificate is never presented outside its scope, even after redirects, and applies to later connections of
   /// this client and its copies. The function may be called from any thread.
   ///
-  /// A scope `/app` covers `/app`, `/app?x` and `/app/x`, but not `/apple`; `/` covers the whole host. Of several
-  /// matching scopes, the longest applies. Paths are compared after percent-decoding. A path with an encoded `/` or `\`
+  /// A scope `/app` covers `/app`, `/app?x` and `/app/x`, but not `/apple`; `/` covers the whole host. If several
+  /// scopes match, the longest applies. Paths are compared after percent-decoding. A path with an encoded `/` or `\`
   /// matches only the scope `/`, because servers may interpret it either way.
   ///
   /// - Parameters:

@@ -6,8 +6,8 @@ internal import LastroSupport
 /// A collection of client certificates, each for a host, a port, and all paths below a given one. They are never
 /// presented outside their scope, even after redirects.
 ///
-/// A scope `/app` covers `/app`, `/app?x` and `/app/x`, but not `/apple`; `/` covers the whole host. Of several
-/// matching scopes, the longest applies. Paths are compared after percent-decoding. A path with an encoded `/` or `\`
+/// A scope `/app` covers `/app`, `/app?x` and `/app/x`, but not `/apple`; `/` covers the whole host. If several
+/// scopes match, the longest applies. Paths are compared after percent-decoding. A path with an encoded `/` or `\`
 /// matches only the scope `/`, because servers may interpret it either way. The collection may be used from any thread;
 /// changes apply to later connections.
 package final class GeminiIdentities: Sendable {
