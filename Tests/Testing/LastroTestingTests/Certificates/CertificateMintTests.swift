@@ -69,8 +69,17 @@ struct CertificateMintTests {
     #expect(throws: CertificateError.self) { try bad.publicKeySHA256() }
     #expect(throws: CertificateError.self) { try bad.verify(host: nil, trusting: "no") }
     let root = try CertificateAuthority()
-    #expect(throws: LoopbackError.self) { try root.issue(hosts: [], privateKeyPEM: "no") }
-    #expect(throws: LoopbackError.self) { try root.issue(hosts: [], commonName: "") }
+    let errors = [
+      #expect(throws: LoopbackError.self) { try root.issue(hosts: [], privateKeyPEM: "no") },
+      #expect(throws: LoopbackError.self) { try root.issue(hosts: [], commonName: "") },
+      #expect(throws: LoopbackError.self) { try bad.pin },
+    ]
+    for error in errors {
+      guard case .invalidCertificate? = error else {
+        Issue.record("another error: \(String(describing: error))")
+        continue
+      }
+    }
     #expect(throws: LoopbackError.self) { try LoopbackServer(tls: LoopbackTLS(bad)) { _ in } }
   }
 }
