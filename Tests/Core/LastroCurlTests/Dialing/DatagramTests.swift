@@ -23,10 +23,12 @@ struct DatagramTests {
     let server = try LoopbackDatagramServer { [$0] }
     let stream = try await dial(server)
     #expect(stream.maximumDatagramBytes == 65_507)
-    for bytes in [Data("hello".utf8), Data(), noise(1_200), noise(65_507)] {
+    let sent = [Data("hello".utf8), Data(), noise(1_200), noise(65_507)]
+    for bytes in sent {
       try await stream.send(bytes)
       #expect(try await stream.receive() == bytes)
     }
+    #expect(server.received == sent.map { Array($0) })
     #expect(await words { try await stream.send(Data(count: 65_508)) } == "request/invalid_option")
     #expect(stream.facts.remotePort == server.port && stream.facts.remoteAddress == "127.0.0.1")
     #expect(stream.facts.localPort == server.datagrams.first?.port && stream.facts.trust == .plain)

@@ -37,6 +37,15 @@ struct GeminiProtocolTests {
     return await outcome.value()
   }
 
+  @Test("Parameters with a judge of their own have it, TLS and the framer")
+  func soleJudge() {
+    let parameters = ConnectionParameters.gemini(soleJudge: ScriptedJudge(accepts: { _ in true }))
+    #expect(parameters.tls?.soleJudge is ScriptedJudge)
+    #expect(parameters.defaultProtocolStack.applicationProtocols.count == 1)
+    let standard = ConnectionParameters.gemini
+    #expect(standard.tls != nil && standard.tls?.soleJudge == nil)
+  }
+
   @Test("A header is delivered in every split, including meta and CRLF in separate pieces")
   func everySplit() async throws {
     let bytes = Array("20 text/gemini\r\n# Hello\r\n".utf8)

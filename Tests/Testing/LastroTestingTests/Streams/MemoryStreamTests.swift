@@ -27,6 +27,21 @@ struct MemoryStreamTests {
     #expect(await words { try await near.finishWriting() } == "request/stream_closed")
   }
 
+  @Test("A pair, and the streams of a dialer, have the limits that are passed as numbers")
+  func numbers() async throws {
+    let (near, far) = MemoryStream.pair(longestRead: 2)
+    try await near.write(Data("abc".utf8))
+    #expect(try await far.read() == Data("ab".utf8))
+    let (narrow, unread) = MemoryStream.pair(capacity: 3)
+    // A released end is closed.
+    defer { unread.close() }
+    try await narrow.write(Data("abc".utf8))
+    #expect(await words { try await narrow.write(Data("d".utf8), within: .milliseconds(1)) } == "timeout/idle_timeout")
+    let dialer = MemoryDialer(longestRead: 1) { _, stream in try await stream.write(Data("abc".utf8)) }
+    let stream = try await dialer.dial(DialRequest(host: "h", port: 1))
+    #expect(try await stream.read() == Data("a".utf8))
+  }
+
   @Test("A direction retains no more data than is unread", arguments: [1000, 1024, 8192])
   func memory(read: Int) async throws {
     let pipe = MemoryPipe(.init(capacity: 8192))
