@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Lastro
+internal import LastroCurl
 internal import LastroTunnels
 
 /// A nested pluggable transport as defined by the Swift Transport API (§1.2). Its connections are dialed over those of
@@ -22,7 +23,8 @@ package struct NestedConnectionFactory: ConnectionFactory {
 
   /// - Parameters:
   ///   - endpoint: the destination of the transport's connections.
-  ///   - tls: the TLS parameters of the outermost dialer.
+  ///   - tls: the TLS parameters of the outermost dialer. Default `nil`: the standard ones for a `TLSDialer`, otherwise
+  ///     none.
   ///   - nest: puts the transport over a dialer.
   package init(
     to endpoint: ConnectionEndpoint, tls: DialRequest.TLS? = nil, over factory: any ConnectionFactory,
@@ -43,14 +45,16 @@ package struct NestedConnectionFactory: ConnectionFactory {
   ) throws(ConfigurationError) {
     self.base = base
     self.endpoint = endpoint
-    self.tls = tls
     self.nest = nest
     _ = try Self.address(of: endpoint)
+    let outermost: any Dialer
     do {
-      _ = try nest(NowhereDialer())
+      outermost = try nest(NowhereDialer())
     } catch {
       throw (error as? ConfigurationError) ?? ConfigurationError("the tunnel cannot be created: \(error)")
     }
+    // A `TLSDialer` passes a request without TLS on in plaintext, which would be an unnoticed loss of security.
+    self.tls = tls ?? (outermost is TLSDialer ? DialRequest.TLS() : nil)
   }
 
   package func connect(using parameters: ConnectionParameters) -> (any Connection)? {

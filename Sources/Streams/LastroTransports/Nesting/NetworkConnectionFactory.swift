@@ -52,7 +52,8 @@ public struct NetworkConnectionFactory: ConnectionFactory {
   ///
   /// - Parameters:
   ///   - endpoint: the destination that the tunnel dials: an IPv4 address, an IPv6 address or a name, with a port.
-  ///   - tls: the TLS with `endpoint`, if the outermost dialer is a `TLSDialer`. Default `nil`: none.
+  ///   - tls: the TLS with `endpoint`. Default `nil`: that of `DialRequest.TLS()` if the outermost dialer is a
+  ///     `TLSDialer`, otherwise none.
   ///   - factory: the factory whose connections lead to the tunnel's server.
   ///   - nest: puts the tunnel over a dialer; it is called for every connection, and once when the factory is created.
   /// - Throws: `ConfigurationError` for any other kind of endpoint, and if `nest` throws.
@@ -69,7 +70,8 @@ public struct NetworkConnectionFactory: ConnectionFactory {
   ///
   /// - Parameters:
   ///   - endpoint: the destination that the tunnel dials: an IPv4 address, an IPv6 address or a name, with a port.
-  ///   - tls: the TLS with `endpoint`, if the outermost dialer is a `TLSDialer`. Default `nil`: none.
+  ///   - tls: the TLS with `endpoint`. Default `nil`: that of `DialRequest.TLS()` if the outermost dialer is a
+  ///     `TLSDialer`, otherwise none.
   ///   - connection: the connection to the tunnel's server.
   ///   - nest: puts the tunnel over a dialer.
   /// - Throws: `ConfigurationError` for any other kind of endpoint, and if `nest` throws.

@@ -51,6 +51,10 @@ struct NestedFactoryTests {
       to: endpoint(server, "localhost"), tls: DialRequest.TLS(), factory: tunnel
     ) { TLSDialer(over: $0, connection: options) }
     try await echo(tls)
+    try await echo(
+      NetworkConnectionFactory(to: endpoint(server, "localhost"), factory: tunnel) {
+        TLSDialer(over: $0, connection: options)
+      })
     let direct = NetworkConnectionFactory(
       to: try endpoint(server, "localhost"), dialer: TLSDialer(over: CurlDialer.shared, connection: options))
     try await echo(direct, using: ConnectionParameters(tls: DialRequest.TLS()))
