@@ -75,7 +75,7 @@ consumer: setup ## Build and run README's example as a user's package would
 tsan: setup-test ## Run the tests under ThreadSanitizer, but for those that Tests/Sanitizers names
 	.ci/test thread
 
-asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer, but for those that Tests/Sanitizers names
+asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer
 	.ci/test address
 
 slow: setup-test ## Run the tests at the lowest priority, beside four busy loops
