@@ -168,10 +168,10 @@ public final class ManualClock: Sendable {
   /// - Parameters:
   ///   - count: the number of tasks.
   ///   - patience: the longest wait, in real time. It ends a test whose code under test has failed before it sleeps.
-  ///     Default 30 s; `nil` for no limit.
+  ///     Default 1 min; `nil` for no limit.
   /// - Throws: ``ManualClockTimeout`` when the patience is over, and at once if `autoAdvance` is set, because no task
   ///   then ever sleeps; `CancellationError`.
-  public func waitForSleepers(count: Int, within patience: Duration? = .seconds(30)) async throws {
+  public func waitForSleepers(count: Int, within patience: Duration? = .seconds(60)) async throws {
     if autoAdvance, count > 0 { throw timeout(of: nil, count, areLimits: false) }
     try await wait(for: count, areLimits: false, within: patience)
   }
@@ -187,9 +187,9 @@ public final class ManualClock: Sendable {
   /// - Parameters:
   ///   - count: the number of limits.
   ///   - patience: the longest wait, in real time. It ends a test whose code under test has failed before it watches a
-  ///     limit. Default 30 s; `nil` for no limit.
+  ///     limit. Default 1 min; `nil` for no limit.
   /// - Throws: ``ManualClockTimeout`` when the patience is over; `CancellationError`.
-  public func waitForLimits(count: Int, within patience: Duration? = .seconds(30)) async throws {
+  public func waitForLimits(count: Int, within patience: Duration? = .seconds(60)) async throws {
     try await wait(for: count, areLimits: true, within: patience)
   }
 

@@ -101,14 +101,14 @@ struct ManualClockTests {
     }
     try await clock.waitForSleepers(count: 1, within: nil)
     try await real.waitForLimits(count: 1, within: nil)
-    #expect(real.nextLimit == .seconds(30))
-    real.advance(by: .seconds(30))
+    #expect(real.nextLimit == .seconds(60))
+    real.advance(by: .seconds(60))
     let error = await #expect(throws: ManualClockTimeout.self) { try await wait.value }
     #expect(error?.expected == 2 && error?.sleepers == 1 && error?.limits == 0)
     let awaited = areLimits ? "2 watched limits" : "2 sleeping tasks"
     let found = "1 sleeping task and 0 watched limits, after 1 requested sleep "
     #expect(
-      error?.description.hasPrefix("waited 30 s for \(awaited) of the ManualClock, which has \(found)") == true)
+      error?.description.hasPrefix("waited 60 s for \(awaited) of the ManualClock, which has \(found)") == true)
     clock.advance(by: .seconds(1))
     try await sleep.value
   }

@@ -95,7 +95,12 @@ struct EventReader<APIError: Error>: Sendable {
 extension EventReader {
   /// Opens a connection. Returns false if the server says that there are no more events (204).
   private mutating func connect() async throws(HTTPFetchError<APIError>) -> Bool {
-    do throws(TransportError) { try options.check() } catch { throw HTTPFetchError(.noRequest(error)) }
+    do throws(TransportError) {
+      try options.check()
+      try failureEvent.checkReportsErrors()
+    } catch {
+      throw HTTPFetchError(.noRequest(error))
+    }
     start = start ?? time.now()
     // The wait before this connection may have taken longer than intended.
     if let left = timeLeft, left <= .zero { throw outOfTime }

@@ -20,7 +20,8 @@ public enum EventMark: Sendable, Hashable, ExpressibleByStringLiteral {
   /// An event whose data is a JSON object with this top-level key, such as `error`, unless its value is null. As an end
   /// mark, it is decoded like ``event(_:)``.
   case key(String)
-  /// The server's orderly end of the stream, after which the stream does not reconnect. It marks no event.
+  /// The server's orderly end of the stream, after which the stream does not reconnect. It marks no event, so it is
+  /// refused as the mark of events that report errors (`invalid_option`).
   case close
 
   /// Makes the mark ``data(_:)`` from a literal: `until: "[DONE]"`.
@@ -34,6 +35,14 @@ public enum EventMark: Sendable, Hashable, ExpressibleByStringLiteral {
     case .event(let name): "the event \"\(name.prefix(80).escapedForDisplay)\""
     case .key(let key): "an event with the key \"\(key.prefix(80).escapedForDisplay)\""
     }
+  }
+
+  /// Throws a refusal of a mark that no event has, if events with the mark report errors.
+  func checkReportsErrors() throws(TransportError) {
+    guard self == .close else { return }
+    throw .refused(
+      .invalidOption, "the mark of events that report errors is .close, which no event has",
+      hint: "give the event's name, its data or a key of its JSON object")
   }
 
   func matches(_ event: ServerSentEvent) -> Bool {

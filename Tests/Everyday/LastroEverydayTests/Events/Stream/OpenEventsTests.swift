@@ -75,6 +75,15 @@ struct OpenEventsTests {
     #expect(try await events.next() == nil)
   }
 
+  @Test("The end of a stream marks no event, so it is refused as the mark of failures, before anything is sent")
+  func closeIsNoFailure() async throws {
+    let transport = ScriptedTransport([])
+    let events = try eventStack(transport).events(try .test())
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await events.opened(failure: .close) }
+    #expect(error?.code == .invalidOption)
+    #expect(transport.requests.isEmpty)
+  }
+
   @Test("Without failure events, an event named error is an event like others")
   func unnamedFailure() async throws {
     let events = try await open(.events(Self.overloaded), .answer(204))
