@@ -41,10 +41,7 @@ FORBIDDEN = [
 SUITE = re.compile(r"^@Suite(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?(?=\s)", re.MULTILINE)
 LIMITED = re.compile(r"\.timeLimit\(\.minutes\((?:SoakTime\.minutes \+ )?[1-5]\)\)")
 UNTITLED = re.compile(r'@(Test|Suite)\b(?!\(\s*#*")')
-BODY = re.compile(r"( *)(?:@\S+ )*(?:[a-z]+(?:\([a-z]+\))? )*"
-                  r"(?:func|init|deinit|subscript|var|get|set|_modify|_read|didSet|willSet)\b")
-SIGNATURE_GOES_ON = (" ", ")", "]", "{", "->", "throws", "async", "where")
-FILE_LINES, BODY_LINES = 600, 40
+FILE_LINES = 600
 
 
 def tracked():
@@ -83,20 +80,6 @@ def has_reason(lines, index):
     return any(re.search(r"\bbecause\b", line.partition("//")[2], re.IGNORECASE) for line in lines[above:index + 2])
 
 
-def long_bodies(lines):
-    """`swift format` puts the brace that ends a body under the start of its declaration."""
-    for index, line in enumerate(lines):
-        if not (found := BODY.match(line)):
-            continue
-        start = index
-        while not lines[start].endswith("{") and start + 1 < len(lines) and lines[start + 1].startswith(
-                tuple(found[1] + sign for sign in SIGNATURE_GOES_ON)):
-            start += 1
-        length = next((at for at, end in enumerate(lines[start + 1:]) if end.startswith(found[1] + "}")), 0)
-        if lines[start].endswith("{") and length > BODY_LINES:
-            yield index + 1, f"a body of {length} lines, {BODY_LINES} are allowed: name its parts, as functions"
-
-
 def swift_findings(path, lines, modules):
     text, folder = "\n".join(map(code_of, lines)), path.parts[0]
     if path.name != "Package.swift" and len(lines) > FILE_LINES:
@@ -107,9 +90,7 @@ def swift_findings(path, lines, modules):
         if UNCHECKED.search(code) and not has_reason(lines, index):
             yield index + 1, "does not say why it is safe, on the line or beside it (write: because …)"
         yield from ((index + 1, reason) for place, form, reason in FORBIDDEN if folder == place and re.search(form, code))
-    if folder == "Sources":
-        yield from long_bodies(lines)
-    elif folder == "Tests":
+    if folder == "Tests":
         for found in UNTITLED.finditer(text):
             yield text.count("\n", 0, found.start()) + 1, f"@{found[1]} has no sentence for its name"
         for found in SUITE.finditer(text) if " async" in text else []:

@@ -55,13 +55,14 @@ final class EngineJob: Sendable {
     upload = request.hasBody ? UploadChannel(body: request.body) : nil
   }
 
-  // Unchecked, like the two below: only the loop's thread changes them, and another thread reads them only if the loop
-  // has ended and refused the job.
-  /// The number of resends so far.
+  /// The number of resends so far. Unchecked, because only the loop's thread changes it, and another thread reads it
+  /// only if the loop has ended and refused the job.
   @exclusivity(unchecked) nonisolated(unsafe) var resends = 0
-  /// The number of resends after an attempt that the server reported as not processed.
+  /// The number of resends after an attempt that the server reported as not processed. Unchecked, because it is used
+  /// like the number above.
   @exclusivity(unchecked) nonisolated(unsafe) var refusals = 0
-  /// The number of times that the request was queued again because nothing of it had been sent.
+  /// The number of times that the request was queued again because nothing of it had been sent. Unchecked for the same
+  /// reason.
   @exclusivity(unchecked) nonisolated(unsafe) var restarts = 0
 
   var reference: EngineReference { port.reference }
