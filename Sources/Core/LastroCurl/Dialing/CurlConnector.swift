@@ -37,12 +37,12 @@ final class CurlConnector: Connector, DialDelegate {
     /// changes.
     func mustCheck(now: Int64) -> Bool {
       guard let profile, profile.uses > 0 else { return false }
-      return hub.mustLook(at: profile, now: now)
+      return profile.trust.files.mustLook(now: now)
     }
 
     func check(until: Int64, _ proceed: @escaping () -> Void) {
       guard let profile else { return proceed() }
-      hub.look(at: profile, until: until) { _ in proceed() }
+      hub.look(at: profile, until: until, proceed)
     }
   }
 

@@ -40,9 +40,7 @@ final class StreamHub: LoopGuest {
   var resolving: [UInt64: LookUp] = [:]
   /// The races for names whose addresses a resolver supplies, by the ids of their dials.
   var races: [UInt64: DialRace] = [:]
-  /// The dials that wait for the files of their TLS options, by their ids.
-  var reading: [UInt64: StreamDial] = [:]
-  var fileReads: [UInt64: FileRead] = [:]
+  private let fileReads: TLSFileReads
   var deadAddresses = DeadAddresses<DeadAddressKey>()
   var byDescriptor: [Int32: any StreamPort] = [:]
   /// The deadlines of streams and dials. Deadlines of completed operations stay, and nothing happens when they are due.
@@ -76,12 +74,13 @@ final class StreamHub: LoopGuest {
     self.context = context
     self.poller = poller
     inbox = context.inbox
+    fileReads = TLSFileReads(inbox: context.inbox)
     turnShare = TurnShare(bytes: settings.tlsBytesPerTurn)
     self.load = load
   }
 
   var isEmpty: Bool {
-    ports.count + resolving.count + races.count + waiting.count + reading.count == delegates.count
+    ports.count + resolving.count + races.count + waiting.count + fileReads.dials.count == delegates.count
   }
 
   // MARK: The loop's turn
@@ -120,10 +119,10 @@ final class StreamHub: LoopGuest {
         race.expire(now: now)
       } else if let dial = waiting[id] ?? resolving[id]?.dial {
         giveUp(id, .dialTimeout(dial))
-      } else if let dial = reading[id] {
+      } else if let dial = fileReads.dials[id] {
         giveUp(id, .lateFiles(of: dial.name, within: dial.request.connectTimeout))
       } else {
-        expireLook(id, now: now)
+        fileReads.expire(id, now: now)
       }
     }
     for shard in dialingShards {
@@ -140,7 +139,7 @@ final class StreamHub: LoopGuest {
     case .resolved(let id, let addresses): resolved(id, addresses)
     case .named(let id, let addresses): races[id]?.answered(addresses)
     case .filesRead(let id, let answer):
-      filesRead(id, answer)
+      fileReads.answered(id, answer)
       tidyDeadlines()
     case .read(let read):
       guard let port = ports[read.id] else { return _ = read.answer.offer(.failure(over)) }
@@ -161,7 +160,7 @@ final class StreamHub: LoopGuest {
   func shutDown() {
     isShutDown = true
     // In the order in which they were dialed.
-    let dials = Array(waiting.keys) + Array(resolving.keys) + Array(reading.keys) + Array(races.keys)
+    let dials = Array(waiting.keys) + Array(resolving.keys) + Array(fileReads.dials.keys) + Array(races.keys)
     for id in dials.sorted() where delegates[id] == nil { giveUp(id, .shutDown) }
     for port in ports.values.sorted(by: { $0.id < $1.id }) where delegates[port.id] == nil { finish(port, .shutDown) }
   }
@@ -169,7 +168,7 @@ final class StreamHub: LoopGuest {
   /// Ends a dial that has not been passed to libcurl.
   private func giveUp(_ id: UInt64, _ error: TransportError) {
     if let race = races[id] { return race.end(error) }
-    if let dial = reading.removeValue(forKey: id) { return refuse(dial, error, leaves: true) }
+    if let dial = fileReads.remove(id) { return refuse(dial, error, leaves: true) }
     guard let dial = waiting.removeValue(forKey: id) else { return _ = stopResolving(id, error) }
     hosts[dial.server]?.noteGone { waiting[$0] != nil }
     refuse(dial, error)
@@ -178,8 +177,7 @@ final class StreamHub: LoopGuest {
   /// Releases libcurl's handles before the poller is destroyed.
   func tearDown() {
     races = [:]
-    reading = [:]
-    fileReads = [:]
+    fileReads.removeAll()
     roomy = [:]
     dialingShards = []
     shards = [:]
@@ -189,18 +187,14 @@ final class StreamHub: LoopGuest {
 
   /// Rebuilds the deadlines if there are too many, since most belong to completed operations.
   private func tidyDeadlines() {
-    let count = ports.count + waiting.count + resolving.count + races.count + reading.count
+    let count = ports.count + waiting.count + resolving.count + races.count + fileReads.dials.count
     guard deadlines.count > 4 * count + 1_024 else { return }
     deadlines = DeadlineHeap()
     for port in ports.values {
       for time in port.expirations { deadlines.add(time, port.id) }
     }
-    for dial in Array(waiting.values) + resolving.values.map(\.dial) + Array(reading.values) {
-      deadlines.add(dial.expiresAt, dial.id)
-    }
-    for read in fileReads.values {
-      for waiter in read.waiters { deadlines.add(waiter.until, read.id) }
-    }
+    for dial in Array(waiting.values) + resolving.values.map(\.dial) { deadlines.add(dial.expiresAt, dial.id) }
+    fileReads.addDeadlines(to: &deadlines)
     for race in races.values { race.addDeadline() }
   }
 
@@ -267,6 +261,18 @@ final class StreamHub: LoopGuest {
     } catch {
       refuse(dial, error, leaves: true)
     }
+  }
+
+  /// Makes a dial wait for files, and starts it again afterwards. Returns false if no file has to be read.
+  private func awaitsFiles(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) -> Bool {
+    fileReads.hold(dial, profile, &deadlines) { [unowned self] dial, error in
+      if let error { refuse(dial, error, leaves: true) } else { begin(dial, restarts: restarts) }
+    }
+  }
+
+  /// Checks whether the files of a profile have changed. Calls `proceed` afterwards, or at `until`.
+  func look(at profile: StreamProfile, until: Int64, _ proceed: @escaping () -> Void) {
+    fileReads.look(at: profile, until: until, &deadlines) { _ in proceed() }
   }
 
   /// Checks that rules allow the host to be contacted without TLS.

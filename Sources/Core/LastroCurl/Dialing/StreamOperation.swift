@@ -169,7 +169,7 @@ enum StreamCommand: GuestCommand {
   case resolved(UInt64, Result<[String], TransportError>)
   /// A resolver's answer to a ``DialRace``.
   case named(UInt64, Result<[String], TransportError>)
-  /// The answer to a ``StreamHub/FileRead``.
+  /// The answer to a read of ``TLSFileReads``.
   case filesRead(UInt64, TLSFileAnswer)
   case read(StreamRead)
   case write(StreamWrite)

@@ -22,7 +22,7 @@ final class TLSFiles {
   private let inherited: [ClientIdentity]
   private(set) var isOutdated = false
   /// The time at which files are to be checked again, in monotonic nanoseconds; `.max` for never.
-  private(set) var nextLook = Int64.max
+  private var nextLook = Int64.max
 
   init(_ options: TLSOptions, after predecessor: TLSFiles? = nil) {
     self.options = options
@@ -79,6 +79,9 @@ final class TLSFiles {
   }
 
   // MARK: Looking again
+
+  /// Returns whether the files must be checked before a connection is used.
+  func mustLook(now: Int64) -> Bool { now >= nextLook }
 
   /// The request that checks whether any file has changed.
   var look: TLSFileRequest {
