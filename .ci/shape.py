@@ -12,7 +12,6 @@ PROPERTIES, FILES = 25, 4
 LARGE = {
     "RequestSpecification": "only holds the options of the command line",
     "Exchange": "one request from queue to end, whose parts change together",
-    "StreamHub": "all dials of a loop; races are to leave it",
 }
 TYPE = re.compile(r"(?:@\S+ )*((?:[a-z]+(?:\([a-z]+\))? )*)(struct|class|enum|actor|protocol|extension) (\w+)")
 MEMBER = re.compile(r"  (?:@\w+(?:\([^)]*\))? )*((?:[a-z]+(?:\([a-z]+\))? )*)(let|var|func|init|subscript)\b(.*)")

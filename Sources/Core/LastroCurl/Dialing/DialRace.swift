@@ -8,7 +8,7 @@ internal import LastroWire
 /// race carries out its steps.
 ///
 /// Attempts are separate dials with the race's name and trust. The first attempt that connects becomes the dial's
-/// session, and the others are closed. Owner: ``StreamHub/races``. Thread: the loop's.
+/// session, and the others are closed. Owner: ``DialRaces``. Thread: the loop's.
 final class DialRace: DialDelegate {
   let dial: StreamDial
   private let source: NameSource
@@ -57,7 +57,7 @@ final class DialRace: DialDelegate {
 
   private func resolved(_ addresses: [String]) {
     let now = monotonicNow()
-    act(machine.resolved(addresses, now: now) { hub.deadAddresses.contains(key(of: $0), now: now) })
+    act(machine.resolved(addresses, now: now) { hub.races.deadAddresses.contains(key(of: $0), now: now) })
   }
 
   /// Acts on an expired deadline: that of the next attempt, or of the whole dial.
@@ -102,8 +102,8 @@ final class DialRace: DialDelegate {
       guard let id = attempts.first(where: { $0.value == address })?.key else { return }
       attempts[id] = nil
       hub.drop(id)
-    case .noteDead(let address): hub.deadAddresses.note(key(of: address), now: monotonicNow())
-    case .noteAlive(let address): hub.deadAddresses.forget(key(of: address))
+    case .noteDead(let address): hub.races.deadAddresses.note(key(of: address), now: monotonicNow())
+    case .noteAlive(let address): hub.races.deadAddresses.forget(key(of: address))
     case .adopt(_, let lead):
       guard let session = connected.take() else { return }
       session.lead = lead

@@ -4,7 +4,6 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
-internal import LastroWire
 
 /// All streams of a loop: waiting to be dialed, dialing, and connected.
 ///
@@ -38,10 +37,8 @@ final class StreamHub: LoopGuest {
   var ports: [UInt64: any StreamPort] = [:]
   /// The look-ups for datagrams, by the ids of their dials.
   var resolving: [UInt64: LookUp] = [:]
-  /// The races for names whose addresses a resolver supplies, by the ids of their dials.
-  var races: [UInt64: DialRace] = [:]
+  let races = DialRaces()
   private let fileReads: TLSFileReads
-  var deadAddresses = DeadAddresses<DeadAddressKey>()
   var byDescriptor: [Int32: any StreamPort] = [:]
   /// The deadlines of streams and dials. Deadlines of completed operations stay, and nothing happens when they are due.
   var deadlines = DeadlineHeap()
@@ -80,7 +77,7 @@ final class StreamHub: LoopGuest {
   }
 
   var isEmpty: Bool {
-    ports.count + resolving.count + races.count + waiting.count + fileReads.dials.count == delegates.count
+    ports.count + resolving.count + races.running.count + waiting.count + fileReads.dials.count == delegates.count
   }
 
   // MARK: The loop's turn
@@ -115,7 +112,7 @@ final class StreamHub: LoopGuest {
     while let id = deadlines.popDue(now)?.number {
       if let port = ports[id] {
         port.expire(now: now)
-      } else if let race = races[id] {
+      } else if let race = races.running[id] {
         race.expire(now: now)
       } else if let dial = waiting[id] ?? resolving[id]?.dial {
         giveUp(id, .dialTimeout(dial))
@@ -137,7 +134,7 @@ final class StreamHub: LoopGuest {
       enter(dial)
       tidyDeadlines()
     case .resolved(let id, let addresses): resolved(id, addresses)
-    case .named(let id, let addresses): races[id]?.answered(addresses)
+    case .named(let id, let addresses): races.running[id]?.answered(addresses)
     case .filesRead(let id, let answer):
       fileReads.answered(id, answer)
       tidyDeadlines()
@@ -160,14 +157,14 @@ final class StreamHub: LoopGuest {
   func shutDown() {
     isShutDown = true
     // In the order in which they were dialed.
-    let dials = Array(waiting.keys) + Array(resolving.keys) + Array(fileReads.dials.keys) + Array(races.keys)
+    let dials = Array(waiting.keys) + Array(resolving.keys) + Array(fileReads.dials.keys) + Array(races.running.keys)
     for id in dials.sorted() where delegates[id] == nil { giveUp(id, .shutDown) }
     for port in ports.values.sorted(by: { $0.id < $1.id }) where delegates[port.id] == nil { finish(port, .shutDown) }
   }
 
   /// Ends a dial that has not been passed to libcurl.
   private func giveUp(_ id: UInt64, _ error: TransportError) {
-    if let race = races[id] { return race.end(error) }
+    if let race = races.running[id] { return race.end(error) }
     if let dial = fileReads.remove(id) { return refuse(dial, error, leaves: true) }
     guard let dial = waiting.removeValue(forKey: id) else { return _ = stopResolving(id, error) }
     hosts[dial.server]?.noteGone { waiting[$0] != nil }
@@ -176,7 +173,7 @@ final class StreamHub: LoopGuest {
 
   /// Releases libcurl's handles before the poller is destroyed.
   func tearDown() {
-    races = [:]
+    races.removeAll()
     fileReads.removeAll()
     roomy = [:]
     dialingShards = []
@@ -187,7 +184,7 @@ final class StreamHub: LoopGuest {
 
   /// Rebuilds the deadlines if there are too many, since most belong to completed operations.
   private func tidyDeadlines() {
-    let count = ports.count + waiting.count + resolving.count + races.count + fileReads.dials.count
+    let count = ports.count + waiting.count + resolving.count + races.running.count + fileReads.dials.count
     guard deadlines.count > 4 * count + 1_024 else { return }
     deadlines = DeadlineHeap()
     for port in ports.values {
@@ -195,7 +192,7 @@ final class StreamHub: LoopGuest {
     }
     for dial in Array(waiting.values) + resolving.values.map(\.dial) { deadlines.add(dial.expiresAt, dial.id) }
     fileReads.addDeadlines(to: &deadlines)
-    for race in races.values { race.addDeadline() }
+    races.addDeadlines()
   }
 
   // MARK: Dialing
@@ -255,7 +252,7 @@ final class StreamHub: LoopGuest {
       if awaitsFiles(dial, profile, restarts: restarts) { return }
       switch dial.kind {
       case .bytes, .inspection, .carried:
-        if asks(for: dial, profile) { race(dial, profile) } else { try begin(dial, profile, restarts: restarts) }
+        if !races.start(dial, profile, for: self) { try begin(dial, profile, restarts: restarts) }
       case .datagrams: beginDatagrams(dial, profile.options)
       }
     } catch {

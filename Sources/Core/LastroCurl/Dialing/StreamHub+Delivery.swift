@@ -3,24 +3,9 @@
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
-internal import LastroWire
 
+// Sessions that have connected are delivered to the caller of the dial or to its delegate, such as a race.
 extension StreamHub {
-  /// Returns whether a resolver is asked for the addresses of the host.
-  func asks(for dial: StreamDial, _ profile: StreamProfile) -> Bool {
-    guard profile.options.reach.names != nil, dial.address == nil else { return false }
-    return profile.applier.resolvesName(of: dial.host, port: dial.request.port, isTLS: dial.request.tls != nil)
-  }
-
-  /// Starts a dial whose addresses a resolver supplies.
-  func race(_ dial: StreamDial, _ profile: StreamProfile) {
-    guard let source = profile.options.reach.names else { return }
-    let race = DialRace(dial, asking: source, rules: profile.applier.egressRules, hub: self)
-    races[dial.id] = race
-    race.addDeadline()
-    race.start()
-  }
-
   /// Dials one address for a race.
   func attempt(_ attempt: StreamDial, for race: DialRace) {
     delegates[attempt.id] = race
@@ -33,7 +18,7 @@ extension StreamHub {
 
   /// Makes the session of an attempt that of the dial.
   func adopt(_ session: StreamSession, for dial: StreamDial) {
-    races[dial.id] = nil
+    races.remove(dial.id)
     delegates[session.id] = nil
     ports[session.id] = nil
     session.dial = dial
@@ -62,16 +47,7 @@ extension StreamHub {
 
   /// Ends a race that made no connection.
   func end(_ race: DialRace, _ error: TransportError) {
-    guard races.removeValue(forKey: race.dial.id) != nil else { return }
+    guard races.remove(race.dial.id) else { return }
     refuse(race.dial, error, leaves: true)
-  }
-}
-
-extension OptionApplier {
-  /// Returns whether the name of a host is resolved locally and has no fixed answer.
-  func resolvesName(of host: HostName, port: Int, isTLS: Bool) -> Bool {
-    if host.isIPAddress || options.unixSocketPath != nil { return false }
-    let isFixed = options.resolutions.contains { $0.port == port && (try? HostName($0.host)) == host }
-    return !isFixed && proxy(isTLS: isTLS, authority: "\(host.text.bracketedHost):\(port)").isEmpty
   }
 }
