@@ -78,7 +78,7 @@ struct OpenEventsTests {
   @Test("The end of a stream marks no event, so it is refused as the mark of failures, before anything is sent")
   func closeIsNoFailure() async throws {
     let transport = ScriptedTransport([])
-    let events = try eventStack(transport).events(try .test())
+    let events = eventStack(transport).events(try .test())
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await events.opened(failure: .close) }
     #expect(error?.code == .invalidOption)
     #expect(transport.requests.isEmpty)
